@@ -1,0 +1,33 @@
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test check quick bench clean
+
+demo: .venv/installed
+	$(BIN)/allalike demo
+
+test: .venv/dev check
+	$(BIN)/pytest -n auto
+
+check: .venv/dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/dev
+	$(BIN)/python benchmarks/core.py
+
+clean:
+	rm -rf .venv allalike-demo allalike-out
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/installed: .venv/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+.venv/dev: .venv/bin/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@ .venv/installed

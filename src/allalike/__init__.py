@@ -1,0 +1,62 @@
+"""Find the answers behind noisy answers: good workers are alike, each bad worker is bad in her own way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from allalike.domains import DOMAINS, Categorical, Domain, Real
+from allalike.engines import ENGINES, Engine, Memory
+from allalike.errors import AllalikeError, ConvergenceWarning
+from allalike.methods import DTD, IPTD, METHODS, OA, PTD, PTDAK, UA, Method
+from allalike.rules import RULES
+
+if TYPE_CHECKING:
+    from allalike.answers import Answers
+    from allalike.discovery import discover, weigh
+    from allalike.readers import read
+    from allalike.result import Result
+
+__all__ = [
+    "DOMAINS",
+    "DTD",
+    "ENGINES",
+    "IPTD",
+    "METHODS",
+    "OA",
+    "PTD",
+    "PTDAK",
+    "RULES",
+    "UA",
+    "AllalikeError",
+    "Answers",
+    "Categorical",
+    "ConvergenceWarning",
+    "Domain",
+    "Engine",
+    "Memory",
+    "Method",
+    "Real",
+    "Result",
+    "discover",
+    "read",
+    "weigh",
+]
+
+__version__ = "0.1.0"
+
+_LATER = {
+    "Answers": "allalike.answers",
+    "Result": "allalike.result",
+    "discover": "allalike.discovery",
+    "read": "allalike.readers",
+    "weigh": "allalike.discovery",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs more than numpy when it is used."""
+    if name not in _LATER:
+        raise AttributeError(f"module 'allalike' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_LATER[name]), name)

@@ -1,0 +1,164 @@
+"""Answers: who said what about which task, sorted by task, ready to be cut into blocks."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike.blocks import Array, Block
+from allalike.crowds import Crowds
+from allalike.errors import InputError
+from allalike.registry import check_choice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from allalike.columns import Column
+    from allalike.domains import Domain
+    from allalike.values import Values
+
+__all__ = ["Answers"]
+
+_FEWEST_PER_WORKER = 8  # answers in a block for each worker, or the block names its workers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """Hold all answers, task after task in the order of task ids, and within a task in the order of worker ids.
+
+    Parameters
+    ----------
+    workers, tasks
+        The ids, in order.
+    domain
+        The kind of label, with its vocabulary.
+    starts
+        The first answer of each task, and behind them the number of all answers.
+    worker, label
+        Of each answer: the worker's number, and the encoded label.
+    crowds
+        Which workers belong to which problem; mostly there is one problem.
+    gold_task, gold_label
+        The tasks whose truth is known, in order, and these truths, encoded.
+    notes
+        What was guessed or set aside on the way, for the summary.
+
+    >>> import allalike
+    >>> answers = allalike.read([("ada", 7, "x"), ("bob", 7, "y"), ("ada", 8, "y"), ("bob", 8, "y")])
+    >>> answers.n_answers, answers.tasks.tolist(), answers.workers.tolist()
+    (4, [7, 8], ['ada', 'bob'])
+    """
+
+    workers: Values
+    tasks: Values
+    domain: Domain
+    starts: npt.NDArray[np.int64]
+    worker: npt.NDArray[np.int32]
+    label: Array
+    crowds: Crowds
+    gold_task: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    gold_label: Array = field(default_factory=lambda: np.empty(0))
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of_columns(cls, worker: Column, task: Column, label: Column, domain: Domain, *, repeats: str) -> Answers:
+        """Sort three columns into answers; a worker's second answer to a task is set aside, or an error."""
+        check_choice(repeats, ("first", "last", "error"), "repeats")
+        task_code, tasks = task.factors
+        worker_code, workers = worker.factors
+        domain = domain.resolve(label)
+        labels = domain.encode(label)
+        bits = len(tasks).bit_length(), len(workers).bit_length(), len(labels).bit_length()
+        task_code, worker_code, rows = _sort(task_code, worker_code, bits)
+        again = (task_code[1:] == task_code[:-1]) & (worker_code[1:] == worker_code[:-1])
+        n_repeats = int(again.sum())
+        if n_repeats and repeats == "error":
+            place = int(np.argmax(again))
+            raise InputError(
+                f"Worker {workers[worker_code[place]]!r} answered task {tasks[task_code[place]]!r} more than once, and"
+                f" there are {n_repeats} such rows. Keep the first or the last with repeats='first' or 'last'."
+            )
+        if n_repeats:
+            keep = np.concatenate([[True], ~again] if repeats == "first" else [~again, [True]])
+            task_code, worker_code, rows = task_code[keep], worker_code[keep], rows[keep]
+        return cls(
+            workers=workers,
+            tasks=tasks,
+            domain=domain,
+            starts=np.concatenate([[0], np.cumsum(np.bincount(task_code, minlength=len(tasks)))]),
+            worker=worker_code,
+            label=labels[rows],
+            crowds=Crowds.single(len(workers)),
+            gold_label=labels[:0],
+            notes={"repeats_set_aside": n_repeats} if n_repeats else {},
+        )
+
+    @property
+    def n_answers(self) -> int:
+        """How many answers there are."""
+        return len(self.worker)
+
+    def with_gold(self, task: npt.NDArray[np.int64], label: Array) -> Answers:
+        """Return the answers with known truths, given as numbers of tasks in order and encoded labels."""
+        return replace(self, gold_task=task, gold_label=label)
+
+    def blocks(self, block_answers: int) -> Iterator[Block]:
+        """Cut the answers into blocks of whole tasks with about this many answers.
+
+        >>> import allalike
+        >>> answers = allalike.read([("ada", 7, "x"), ("bob", 7, "y"), ("ada", 8, "y"), ("bob", 8, "y")])
+        >>> [block.label.tolist() for block in answers.blocks(2)]
+        [[0, 1], [1, 1]]
+        """
+        hashes = self.tasks.hashes()
+        marks = np.arange(block_answers, self.n_answers, block_answers)
+        bounds = np.unique(np.concatenate([[0], np.searchsorted(self.starts, marks), [len(self.tasks)]]))
+        gold = np.searchsorted(self.gold_task, bounds)
+        for b, (begin, end) in enumerate(itertools.pairwise(bounds)):
+            first, last = self.starts[begin], self.starts[end]
+            worker, workers, n_workers = self._block_workers(self.worker[first:last])
+            yield Block(
+                starts=self.starts[begin:end] - first,
+                sizes=np.diff(self.starts[begin : end + 1]),
+                worker=worker,
+                label=self.label[first:last],
+                workers=workers,
+                n_workers=n_workers,
+                task_hash=hashes[begin:end],
+                gold_task=self.gold_task[gold[b] : gold[b + 1]] - begin,
+                gold_label=self.gold_label[gold[b] : gold[b + 1]],
+            )
+
+    def _block_workers(self, worker: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.intp], Any, int]:
+        """Let a block know all workers, or only its own where a sum over all would cost more than the block."""
+        n_workers = len(self.workers)
+        if n_workers * _FEWEST_PER_WORKER <= len(worker):
+            return worker.astype(np.intp), slice(None), n_workers
+        ordered = np.sort(worker)
+        own = ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])]
+        return np.searchsorted(own, worker), own, len(own)
+
+
+def _sort(
+    task: npt.NDArray[np.int32], worker: npt.NDArray[np.int32], bits: tuple[int, int, int]
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    """Sort by task, worker and row; mostly all three fit in one 64-bit number, which sorts fastest."""
+    _, worker_bits, row_bits = bits
+    if sum(bits) > 63:
+        rows = np.lexsort((worker, task))
+        return task[rows], worker[rows], rows
+    keys = task.astype(np.int64)
+    keys <<= worker_bits
+    keys |= worker
+    keys <<= row_bits
+    keys |= np.arange(len(keys))
+    keys.sort()
+    rows = keys & ((1 << row_bits) - 1)
+    keys >>= row_bits
+    worker = (keys & ((1 << worker_bits) - 1)).astype(np.int32)
+    keys >>= worker_bits
+    return keys.astype(np.int32), worker, rows

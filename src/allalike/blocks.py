@@ -1,0 +1,171 @@
+"""Block: some whole tasks as arrays, and the sums over them that everything else is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Array", "Block", "Floats", "Kernel", "Sums", "group_labels", "pair_chunks"]
+
+Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+Sums = Mapping[str, Any]
+Kernel = Callable[..., Sums]
+
+_PAIRS_AT_ONCE = 1 << 21
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """Hold the answers to some whole tasks, task after task.
+
+    Parameters
+    ----------
+    starts, sizes
+        Of each task: its first answer, and how many there are.
+    worker, label
+        Of each answer: who gave it, as a place in ``workers``, and what it says, in the domain's encoding.
+    workers
+        The numbers of the block's workers in the whole run: all of them (a slice), or those that occur here.
+    n_workers
+        How many these are.
+    task_hash
+        Of each task: the hash of its id, by which ties are drawn.
+    gold_task, gold_label
+        The tasks of this block whose truth is known, and these truths.
+    prepared
+        What the domain computed once because every round needs it.
+
+    >>> import numpy as np
+    >>> block = Block.of([[0, 0, 1], [1, 0, 1]])  # two workers, three tasks
+    >>> block.sizes, block.worker
+    (array([2, 2, 2]), array([0, 1, 0, 1, 0, 1]))
+    >>> block.per_task(np.arange(6.0)), block.per_worker(np.arange(6.0))
+    (array([1., 5., 9.]), array([6., 9.]))
+    """
+
+    starts: npt.NDArray[np.int64]
+    sizes: npt.NDArray[np.int64]
+    worker: npt.NDArray[np.intp]
+    label: Array
+    workers: Any
+    n_workers: int
+    task_hash: npt.NDArray[np.uint64]
+    gold_task: npt.NDArray[np.int64]
+    gold_label: Array
+    prepared: Mapping[str, Array] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, matrix: Any) -> Block:
+        """Make a block of a complete matrix of encoded labels, one row per worker and one column per task."""
+        table = np.asarray(matrix)
+        n, m = table.shape
+        return cls(
+            starts=np.arange(m) * n,
+            sizes=np.full(m, n),
+            worker=np.tile(np.arange(n), m),
+            label=table.T.ravel(),
+            workers=slice(None),
+            n_workers=n,
+            task_hash=np.arange(m, dtype=np.uint64),
+            gold_task=np.empty(0, np.int64),
+            gold_label=table[:0].ravel(),
+        )
+
+    @property
+    def n_tasks(self) -> int:
+        """How many tasks there are."""
+        return len(self.starts)
+
+    @cached_property
+    def same_size(self) -> int:
+        """How many answers every task has, or 0 if they differ; sums are faster where it is known."""
+        size = int(self.sizes[0])
+        return size if len(self.label) == size * self.n_tasks and np.all(self.sizes == size) else 0
+
+    def per_task(self, values: Floats) -> Floats:
+        """Add up one number per answer over the answers to each task."""
+        if self.same_size:
+            sums: Floats = np.einsum("ij->i", values.reshape(-1, self.same_size))
+        else:
+            sums = np.add.reduceat(values, self.starts)
+        return sums
+
+    def per_worker(self, values: Floats) -> Floats:
+        """Add up one number per answer over the answers of each worker."""
+        return np.bincount(self.worker, values, self.n_workers).astype(np.float64, copy=False)
+
+    def spread(self, values: Array) -> Array:
+        """Give each answer the number of its task."""
+        return np.repeat(values, self.same_size or self.sizes)
+
+    def with_prepared(self, **arrays: Array) -> Block:
+        """Return the block with these arrays for later rounds."""
+        return replace(self, prepared={**self.prepared, **arrays})
+
+    def answer_weights(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Return each answer's weight and each task's sum; where all of a task's are 0, its answers count the same."""
+        weight = weights.take(self.worker)
+        total = self.per_task(weight)
+        empty = total <= 0
+        if empty.any():
+            weight = np.where(self.spread(empty), 1.0, weight)
+            total = np.where(empty, self.sizes, total)
+        return weight, total
+
+
+def group_labels(block: Block, n_labels: int) -> dict[str, Array]:
+    """Number the pairs of task and label, so that counts per label are sums over groups of answers.
+
+    Where labels are few, a task has a group for each of them, occurring or not; where they are many, only the
+    pairs that occur are numbered, so that ten thousand classes need no table of all of them. Returns the group of
+    each answer, task and label of each group, and each task's first group and number of groups.
+
+    >>> groups = group_labels(Block.of([[0, 5], [0, 7], [2, 7]]), n_labels=10_000)
+    >>> groups["group"], groups["group_task"], groups["group_label"]
+    (array([0, 0, 1, 2, 3, 3]), array([0, 0, 1, 1], dtype=int32), array([0, 2, 5, 7], dtype=int32))
+    >>> groups["first_group"], groups["n_groups"]
+    (array([0, 2]), array([2, 2]))
+    """
+    task = block.spread(np.arange(block.n_tasks))
+    if block.n_tasks * n_labels <= len(block.label):
+        tasks, labels = np.arange(block.n_tasks, dtype=np.int32), np.arange(n_labels, dtype=np.int32)
+        group = task * n_labels + block.label
+        group_task, group_label = np.repeat(tasks, n_labels), np.tile(labels, block.n_tasks)
+    else:
+        pairs, group = np.unique(task * n_labels + block.label, return_inverse=True)
+        group_task, group_label = np.divmod(pairs, n_labels)
+    n_groups = np.bincount(group_task, minlength=block.n_tasks)
+    return {
+        "group": group.astype(np.intp),
+        "group_task": group_task.astype(np.int32),
+        "group_label": group_label.astype(np.int32),
+        "first_group": np.cumsum(n_groups) - n_groups,
+        "n_groups": n_groups,
+    }
+
+
+def pair_chunks(block: Block) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+    """List all ordered pairs of different answers to the same task, a few million at a time.
+
+    >>> [(left, right)] = pair_chunks(Block.of([[0], [1], [2]]))
+    >>> left, right
+    (array([0, 0, 1, 1, 2, 2]), array([1, 2, 0, 2, 0, 1]))
+    """
+    partners = block.spread(block.sizes)
+    first = block.spread(block.starts)
+    bounds = np.searchsorted(np.cumsum(partners), np.arange(0, partners.sum(), _PAIRS_AT_ONCE), side="left")
+    chunks = []
+    for begin, end in zip(bounds, [*bounds[1:], len(partners)], strict=True):
+        counts = partners[begin:end]
+        left = np.repeat(np.arange(begin, end), counts)
+        offset = np.repeat(np.cumsum(counts) - counts, counts)
+        right = np.arange(len(left)) - offset + first[left]
+        different = left != right
+        chunks.append((left[different], right[different]))
+    return chunks

@@ -1,0 +1,5 @@
+"""The command line."""
+
+from allalike.cli.app import main
+
+__all__ = ["main"]

@@ -1,0 +1,52 @@
+"""The program `allalike` and its commands."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from allalike.cli.demo import demo
+from allalike.cli.discover import discover
+from allalike.cli.listing import domains, methods, rules
+from allalike.errors import AllalikeError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["app", "main"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="allalike", message="%(version)s")
+def app() -> None:
+    """Find the truth behind many noisy answers: good workers are alike, each bad worker is bad in her own way."""
+
+
+for _command in (discover, demo, methods, domains, rules):
+    app.add_command(_command)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the program: 0 is done, 2 a wrong input or call, 1 anything else; every error is one message."""
+    try:
+        app(arguments)
+    except AllalikeError as error:
+        _stop(str(error), 2)
+    except MemoryError:
+        _stop("There is not enough memory for this.", 1)
+    except Exception as error:
+        if os.environ.get("ALLALIKE_DEBUG"):
+            raise
+        _stop(
+            f"Something unexpected happened: {type(error).__name__}: {error}. ALLALIKE_DEBUG=1 shows where.",
+            1,
+        )
+    sys.exit(0)
+
+
+def _stop(message: str, code: int) -> NoReturn:
+    click.echo(f"allalike: {message}", err=True)
+    sys.exit(code)

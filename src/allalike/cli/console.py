@@ -1,0 +1,114 @@
+"""What a person at a terminal sees: a bar while a run goes on, notes, and small tables."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from allalike.errors import ConvergenceWarning
+from allalike.progress import watching
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+__all__ = ["bar_after_a_second", "notes_for_warnings", "rows"]
+
+_PATIENCE = 1.0  # seconds without a bar
+_STAGES = {
+    "reading": "reading answers",
+    "preparing": "sorting answers into blocks",
+    "round": "weighing workers",
+    "deciding": "deciding tasks",
+    "saving": "writing the result",
+}
+
+
+class Bar:
+    """Show the stage of a run on standard error, once it has taken a second."""
+
+    def __init__(self) -> None:
+        self.stage, self.done, self.total = "", 0, 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._show, daemon=True)
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Take note of where the run is."""
+        self.stage, self.done, self.total = stage, done, total
+
+    def start(self) -> None:
+        """Begin to wait."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Take the bar away."""
+        self._stop.set()
+        self._thread.join()
+
+    def _show(self) -> None:
+        if self._stop.wait(_PATIENCE):
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[count]}"))
+        with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as progress:
+            shown = progress.add_task("", count="", total=None)
+            while not self._stop.wait(0.1):
+                count = f"{self.done} of at most {self.total}" if self.total else ""
+                progress.update(
+                    shown,
+                    description=_STAGES.get(self.stage, self.stage),
+                    completed=self.done,
+                    total=self.total or None,
+                    count=count,
+                )
+
+
+@contextmanager
+def bar_after_a_second(*, quiet: bool) -> Iterator[None]:
+    """Show a bar on a terminal while this takes longer than a second."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    bar = Bar()
+    bar.start()
+    try:
+        with watching(bar):
+            yield
+    finally:
+        bar.stop()
+
+
+@contextmanager
+def notes_for_warnings(*, quiet: bool) -> Iterator[None]:
+    """Print a method's warnings as notes."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        yield
+    if not quiet:
+        for warning in caught:
+            click.echo(f"Note: {warning.message}", err=True)
+
+
+def rows(table: Iterable[Sequence[Any]], *, indent: str = "  ") -> str:
+    """Set a table in columns: words to the left, numbers to the right.
+
+    >>> print(rows([("worker", "fault"), ("ada", 0.25), ("bob", 0.5)]))
+      worker  fault
+      ada      0.25
+      bob      0.50
+    """
+    listed = [list(row) for row in table]
+    columns = []
+    for cells in zip(*listed, strict=True):
+        numbers = isinstance(cells[-1], int | float)
+        digits = max((len(f"{cell:.4g}".partition(".")[2]) for cell in cells if isinstance(cell, float)), default=0)
+        texts = [f"{cell:.{digits}f}" if isinstance(cell, float) else f"{cell}" for cell in cells]
+        width = max(map(len, texts))
+        columns.append([text.rjust(width) if numbers else text.ljust(width) for text in texts])
+    return "\n".join(indent + "  ".join(line).rstrip() for line in zip(*columns, strict=True))

@@ -1,0 +1,33 @@
+"""The commands that list what there is: methods, domains, rules."""
+
+from __future__ import annotations
+
+import click
+
+from allalike.cli.console import rows
+from allalike.domains import DOMAINS
+from allalike.methods import METHODS
+from allalike.rules import RULES
+
+__all__ = ["domains", "methods", "rules"]
+
+
+@click.command
+def methods() -> None:
+    """List the methods, one line each."""
+    click.echo(rows([(name, method.summary) for name, method in METHODS.items()], indent=""))
+
+
+@click.command
+def domains() -> None:
+    """List the kinds of label, one line each."""
+    lines = [(n, d.summary, f"rules: {', '.join(d.rules)}") for n, d in DOMAINS.items()]
+    click.echo(rows(lines, indent=""))
+
+
+@click.command
+def rules() -> None:
+    """List the rules that turn the labels of a task into one, one line each."""
+    used = {rule: [name for name, domain in DOMAINS.items() if rule in domain.rules] for rule in RULES}
+    lines = [(name, ", ".join(used[name]), rule.summary) for name, rule in RULES.items() if used[name]]
+    click.echo(rows(lines, indent=""))

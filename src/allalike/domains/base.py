@@ -1,0 +1,141 @@
+"""Domain: a kind of label. How it is encoded, how far two labels are apart, how labels are aggregated."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from allalike.blocks import Array, Block, Floats, pair_chunks
+from allalike.errors import UnknownNameError
+from allalike.registry import find
+from allalike.rules import RULES, Decision
+
+if TYPE_CHECKING:
+    from allalike.columns import Column
+    from allalike.noise import Noise
+    from allalike.ties import Ties
+    from allalike.values import Values
+
+__all__ = ["Domain"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Domain(ABC):
+    """Be a kind of label.
+
+    A domain says how labels become arrays (`resolve`, `encode`, `decode`), how far they are apart (`distance`,
+    `peer_sums`), which rules aggregate them, and which noise it expects. Everything else follows here.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    rules: ClassVar[tuple[str, ...]]
+    rule: str = ""
+
+    def __post_init__(self) -> None:
+        """Take the first rule unless another is asked for."""
+        if self.rule and self.rule not in self.rules:
+            find(self.rule, RULES, "rule")
+            raise UnknownNameError(
+                f"The {self.name} domain has no rule {self.rule!r}. It has: {', '.join(self.rules)}."
+            )
+        object.__setattr__(self, "rule", self.rule or self.rules[0])
+
+    @property
+    @abstractmethod
+    def model(self) -> Noise:
+        """The noise that this domain expects."""
+
+    @abstractmethod
+    def resolve(self, labels: Column) -> Self:
+        """Fix what depends on the labels that occur, such as the classes."""
+
+    @abstractmethod
+    def encode(self, labels: Column) -> Array:
+        """Turn labels into an array."""
+
+    @abstractmethod
+    def encode_gold(self, labels: Column) -> Array:
+        """Turn known truths into an array; a truth that nobody answered is no error."""
+
+    @abstractmethod
+    def decode(self, codes: Array) -> Values:
+        """Turn an array back into labels."""
+
+    @abstractmethod
+    def distance(self, left: Array, right: Array) -> Floats:
+        """Measure how far encoded labels are apart, pair by pair."""
+
+    @abstractmethod
+    def peer_sums(self, block: Block, weights: Floats) -> dict[str, Floats]:
+        """Add up, per worker, the weighted distance to her peers and their weight."""
+
+    def with_rule(self, rule: str) -> Self:
+        """Return the domain with another rule; the encoding stays."""
+        changed = copy.copy(self)
+        object.__setattr__(changed, "rule", rule)
+        changed.__post_init__()
+        return changed
+
+    def prepare(self, block: Block) -> Block:
+        """Compute once what every round needs."""
+        return block
+
+    def differs(self, left: Array, right: Array) -> Array:
+        """Tell where two encoded labels are not the same."""
+        return np.asarray(left != right)
+
+    def describe(self) -> dict[str, Any]:
+        """Say in a summary what this domain is."""
+        return {"name": self.name, "rule": self.rule}
+
+    def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+        """Aggregate each task of a block, in the encoding of the block."""
+        return RULES[self.rule].decide(block, weights, faults, ties)
+
+    def restore(self, block: Block, label: Array) -> Array:
+        """Undo what `prepare` did to labels."""
+        return label
+
+    def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
+        """Find, per task, the label, how sure it is, and whether it was drawn among equals."""
+        found = self.decide(block, weights, faults, ties)
+        label = self.restore(block, found.label)
+        return {"label": label, "confidence": found.confidence, "error": found.error, "tied": found.tied}
+
+    def loss_sums(self, block: Block, weights: Floats, *, ties: Ties) -> dict[str, Floats]:
+        """Add up, per worker, the distance to the task's own weighted aggregate, and her answers."""
+        found = self.decide(block, weights, np.zeros(block.n_workers), ties)
+        return _loss(block, self.distance(block.label, block.spread(found.label)), np.ones(len(block.label)))
+
+    def gold_sums(self, block: Block) -> dict[str, Floats]:
+        """Add up, per worker, the distance to the truths that are known, and her answers to these tasks."""
+        known = np.zeros(block.n_tasks)
+        known[block.gold_task] = 1.0
+        truth = np.zeros(block.n_tasks, block.gold_label.dtype)
+        truth[block.gold_task] = block.gold_label
+        counts = block.spread(known)
+        return _loss(block, counts * self.distance(block.label, block.spread(truth)), counts)
+
+    def pair_sums(self, block: Block) -> dict[str, Any]:
+        """Add up, per pair of workers, the distance and the number of common tasks, as sparse matrices."""
+        from scipy import sparse
+
+        sums: dict[str, Any] = {}
+        shape = block.n_workers, block.n_workers
+        for left, right in pair_chunks(block):
+            apart = self.distance(block.label[left], block.label[right])
+            known = ~np.isnan(apart)
+            place, apart = (block.worker[left[known]], block.worker[right[known]]), apart[known]
+            for name, values in (("distance", apart), ("common", np.ones(len(apart)))):
+                part = sparse.coo_array((values, place), shape=shape).tocsr()
+                sums[name] = sums[name] + part if name in sums else part
+        return sums
+
+
+def _loss(block: Block, loss: Floats, counts: Floats) -> dict[str, Floats]:
+    return {"distance": block.per_worker(loss), "answers": block.per_worker(counts)}

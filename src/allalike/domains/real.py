@@ -1,0 +1,87 @@
+"""Numbers: labels whose difference means something."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+
+from allalike.distances import euclidean
+from allalike.domains.base import Domain
+from allalike.noise import Gaussian
+from allalike.ties import TOLERANCE
+from allalike.values import Values, arrow_of
+
+if TYPE_CHECKING:
+    from allalike.blocks import Array, Block, Floats
+    from allalike.columns import Column
+
+__all__ = ["Real"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Real(Domain):
+    """Compare numbers by squared distance.
+
+    Parameters
+    ----------
+    rule
+        How a task's numbers become one: ``mean`` or ``median``, both weighted.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
+    >>> allalike.discover(rows, domain=Real(rule="median"), method="UA").truth["label"].tolist()
+    [21.0]
+    """
+
+    name: ClassVar[str] = "real"
+    summary: ClassVar[str] = "numbers; squared Euclidean distance"
+    rules: ClassVar[tuple[str, ...]] = ("mean", "median")
+
+    @property
+    def model(self) -> Gaussian:
+        """Expect Gaussian errors with a variance per worker."""
+        return Gaussian()
+
+    def resolve(self, labels: Column) -> Self:
+        """Return the domain as it is: numbers need no vocabulary."""
+        return self
+
+    def encode(self, labels: Column) -> Array:
+        """Read the labels as finite numbers."""
+        return labels.numbers
+
+    def encode_gold(self, labels: Column) -> Array:
+        """Read the truths as finite numbers."""
+        return labels.numbers
+
+    def decode(self, codes: Array) -> Values:
+        """Return the numbers."""
+        return Values(arrow_of(codes))
+
+    def prepare(self, block: Block) -> Block:
+        """Centre each task, so that offsets cost no digits."""
+        centre = euclidean.centre(block)
+        return replace(
+            block,
+            label=block.label - block.spread(centre),
+            gold_label=block.gold_label - centre[block.gold_task],
+            prepared={"centre": centre},
+        )
+
+    def restore(self, block: Block, label: Array) -> Array:
+        """Add the centres again."""
+        return label + block.prepared["centre"]
+
+    def distance(self, left: Array, right: Array) -> Floats:
+        """Square the differences."""
+        return euclidean.distance(left, right)
+
+    def differs(self, left: Array, right: Array) -> Array:
+        """Tell where two numbers differ by more than rounding."""
+        return np.asarray(np.abs(left - right) > TOLERANCE * np.maximum(np.abs(left), np.abs(right)))
+
+    def peer_sums(self, block: Block, weights: Floats) -> dict[str, Floats]:
+        """Add up squared distances, linear in the number of answers."""
+        return euclidean.peer_sums(block, weights)

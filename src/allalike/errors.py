@@ -1,0 +1,79 @@
+"""Say what went wrong, what was given and what to do.
+
+::
+
+    AllalikeError
+    ├── InputError (ValueError)             the answers cannot be read as they are
+    │   ├── ColumnError (LookupError)       a column is missing, or there are two candidates for one
+    │   ├── LabelError                      a label does not fit its domain
+    │   └── GoldError                       the known truths do not fit the answers
+    ├── UnknownNameError (LookupError)      no method, domain, rule or engine has this name
+    ├── OptionError (ValueError)            an option has a value that makes no sense
+    ├── UnsupportedError (ValueError)       these parts do not work together
+    ├── OutputError (OSError)               the result cannot be written
+    └── TooLargeError (MemoryError)         what was asked for does not fit in memory
+
+    ConvergenceWarning (UserWarning)        a method stopped at its limit of rounds
+"""
+
+__all__ = [
+    "AllalikeError",
+    "ColumnError",
+    "ConvergenceWarning",
+    "GoldError",
+    "InputError",
+    "LabelError",
+    "OptionError",
+    "OutputError",
+    "TooLargeError",
+    "UnknownNameError",
+    "UnsupportedError",
+]
+
+
+class AllalikeError(Exception):
+    """Be the root of every error that a user can cause.
+
+    >>> issubclass(InputError, ValueError)
+    True
+    """
+
+
+class InputError(AllalikeError, ValueError):
+    """Refuse answers that cannot be read as they are."""
+
+
+class ColumnError(InputError, LookupError):
+    """Refuse a table in which a column is missing or ambiguous."""
+
+
+class LabelError(InputError):
+    """Refuse a label that does not fit its domain."""
+
+
+class GoldError(InputError):
+    """Refuse known truths that do not fit the answers."""
+
+
+class UnknownNameError(AllalikeError, LookupError):
+    """Refuse the name of a method, domain, rule or engine that does not exist."""
+
+
+class OptionError(AllalikeError, ValueError):
+    """Refuse the value of an option."""
+
+
+class UnsupportedError(AllalikeError, ValueError):
+    """Refuse parts that do not work together."""
+
+
+class OutputError(AllalikeError, OSError):
+    """Say that a result cannot be written."""
+
+
+class TooLargeError(AllalikeError, MemoryError):
+    """Refuse what does not fit in memory."""
+
+
+class ConvergenceWarning(UserWarning):
+    """Warn that a method stopped at its limit of rounds."""

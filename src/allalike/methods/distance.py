@@ -1,0 +1,80 @@
+"""D-TD: who is close to the unweighted answer is close to the truth.
+
+With squared distances and means it is no new method: d(s_i, mean) = (n-1)/n (pi_i - mubar) exactly, so with inverse
+weights D-TD is P-TD-AK with ridge 4, and with max weights it is P-TD (Meir et al. 2023). With other labels the
+unweighted answer is a rounded one, and what rounding loses the disparity still knows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from allalike.errors import OptionError
+from allalike.methods.base import Method, Weighing
+from allalike.methods.peers import Peers
+from allalike.methods.weights import check_weighting, weigh_faults
+
+if TYPE_CHECKING:
+    from allalike.blocks import Floats
+    from allalike.crowds import Crowds
+    from allalike.engines import Run
+
+__all__ = ["DTD", "smoothed"]
+
+
+def smoothed(loss: Floats, answers: Floats, crowds: Crowds) -> Floats:
+    """Return mean losses per answer in which an exact zero is smoothed by half an answer of the crowd's mean loss.
+
+    A worker who was never off has not shown that she never will be.
+
+    >>> import numpy as np
+    >>> from allalike.crowds import Crowds
+    >>> smoothed(np.array([0.0, 3.0]), np.array([1.0, 2.0]), Crowds.single(2))
+    array([0.66666667, 3.        ])
+    """
+    mean = crowds.total(loss * answers) / crowds.total(answers)
+    return np.where(loss <= 1e-12 * mean, mean / 2 / (answers + 0.5), loss)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DTD(Method):
+    """Take the distance to the unweighted answer as the fault.
+
+    Parameters
+    ----------
+    weighting
+        How a fault becomes a weight, as in `allalike.PTD`.
+    rounds
+        How often to aggregate and measure again, with the weights of the round before.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
+    >>> allalike.discover(rows, domain="real", method="D-TD").workers["fault"].tolist()
+    [49.0, 36.0, 169.0]
+    """
+
+    name: ClassVar[str] = "D-TD"
+    summary: ClassVar[str] = "distance: how far a worker is from the unweighted answer is the fault"
+    weighting: str | None = None
+    rounds: int = 1
+
+    def __post_init__(self) -> None:
+        check_weighting(self.weighting)
+        if self.rounds < 1:
+            raise OptionError(f"rounds is {self.rounds}. It must be at least 1.")
+
+    def weigh(self, run: Run) -> Weighing:
+        """Weigh by the distance to the aggregate."""
+        crowds, model = run.crowds, run.domain.model
+        inverse = (self.weighting or model.weighting) == "inverse"
+        weight = np.ones(crowds.n_workers)
+        for _ in run.rounds(self.rounds):
+            sums = run.sum(partial(run.domain.loss_sums, ties=run.ties), weight)
+            fault = np.where(crowds.size > 1, sums["distance"] / sums["answers"], np.nan)
+            usable = smoothed(fault, sums["answers"], crowds) if inverse else fault
+            weight = weigh_faults(usable, self.weighting, crowds, model)
+        return Weighing(disparity=Peers(run).unweighted.mean, fault=fault, weight=weight, iterations=self.rounds)

@@ -1,0 +1,93 @@
+"""Peers: every worker's average distance to the others, the one thing that the proximity methods need.
+
+With missing answers there are two ways to average. **Pooled**, every pair of answers to the same task counts once;
+it is a sum over tasks, needs no matrix of workers, and is the default. **Per pair**, every peer counts once,
+however many tasks the two have in common. With complete answers both are the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.errors import TooLargeError
+
+if TYPE_CHECKING:
+    from allalike.blocks import Floats
+    from allalike.crowds import Crowds
+    from allalike.engines import Run
+
+__all__ = ["Disparity", "Peers"]
+
+_MOST_WORKERS = 20_000  # whose pairs still fit in memory
+
+
+@dataclass(frozen=True)
+class Disparity:
+    """Hold the sums behind every worker's average distance to her peers.
+
+    >>> import numpy as np
+    >>> sums = Disparity(np.array([5.0, 4.0, 0.0]), np.array([2.0, 2.0, 0.0]), Crowds.single(3))
+    >>> sums.mean, sums.half_mean
+    (array([2.5 , 2.  , 2.25]), array([1.125, 1.125, 1.125]))
+    """
+
+    distance: Floats
+    weight: Floats
+    crowds: Crowds
+
+    @property
+    def mean(self) -> Floats:
+        """Each worker's average distance; a worker without peers is like the mean of the others."""
+        known = np.where(self.weight > 0, self.distance, np.nan) / np.where(self.weight > 0, self.weight, 1.0)
+        return np.where(np.isnan(known), self.crowds.mean(known), known)
+
+    @property
+    def half_mean(self) -> Floats:
+        """Half the mean distance of two workers, every pair of answers counting once."""
+        with np.errstate(invalid="ignore"):
+            return self.crowds.total(self.distance) / self.crowds.total(self.weight) / 2
+
+
+class Peers:
+    """Measure disparities under any weights of the peers."""
+
+    def __init__(self, run: Run, *, per_pair: bool = False) -> None:
+        self.run = run
+        self._pairs = _mean_distances(run) if per_pair else None
+        self.unweighted = self._sums(np.ones(run.crowds.n_workers))
+
+    def weighted(self, weights: Floats) -> Floats:
+        """Return average distances; a worker whose peers have no weight keeps her unweighted one."""
+        sums = self._sums(weights)
+        return np.where(sums.weight > 0, sums.mean, self.unweighted.mean)
+
+    def summed(self, weights: Floats) -> Floats:
+        """Return weighted sums of distances, as Algorithm 2 of the paper prints it."""
+        peers = self.unweighted.weight
+        mean = self._sums(weights).distance / np.where(peers > 0, peers, 1.0) * (self.run.crowds.size - 1)
+        return np.where(peers > 0, mean, self.run.crowds.mean(np.where(peers > 0, mean, np.nan)))
+
+    def _sums(self, weights: Floats) -> Disparity:
+        if self._pairs is None:
+            sums = self.run.sum(self.run.domain.peer_sums, weights)
+            return Disparity(sums["distance"], sums["weight"], self.run.crowds)
+        distance, met = self._pairs
+        return Disparity(distance @ weights, met @ weights, self.run.crowds)
+
+
+def _mean_distances(run: Run) -> tuple[Any, Any]:
+    """Return the mean distance of each pair of workers over their common tasks, and which pairs have any."""
+    if run.crowds.n_workers > _MOST_WORKERS:
+        raise TooLargeError(
+            f"Distances per pair of {run.crowds.n_workers:,} workers do not fit in memory; {_MOST_WORKERS:,} is the"
+            " limit. Leave per_pair out: pooled distances need no pairs."
+        )
+    sums = run.pairs(run.domain.pair_sums)
+    met = sums["common"].copy()
+    met.data = (met.data > 0).astype(np.float64)
+    share = sums["common"].copy()
+    share.data = 1.0 / share.data
+    return sums["distance"].multiply(share).tocsr(), met

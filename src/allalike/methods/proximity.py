@@ -1,0 +1,176 @@
+"""P-TD, P-TD-AK and iP-TD: who is close to the others is close to the truth.
+
+Meir et al.: Frustratingly Easy Truth Discovery. AAAI 2023. Three steps: every worker's disparity pi_i, her average
+distance to the others (`allalike.methods.peers`); from it her fault f_i; from the fault her weight. The methods
+differ in the last two steps.
+
+They fail where the bad workers are alike: copies of one bad worker, or a shared mistake of the majority, look like
+agreement. With two workers both have the same disparity, and every method here gives them the same weight.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from allalike.errors import OptionError
+from allalike.methods.base import Method, Weighing
+from allalike.methods.peers import Peers
+from allalike.methods.weights import below_worst, check_weighting, finalise, weigh_faults
+
+if TYPE_CHECKING:
+    from allalike.blocks import Floats
+    from allalike.domains import Domain
+    from allalike.engines import Run
+    from allalike.noise import Noise
+
+__all__ = ["IPTD", "PTD", "PTDAK"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PTD(Method):
+    """Take the disparity itself as the fault (the paper's P-TD^D).
+
+    Parameters
+    ----------
+    weighting
+        How a fault becomes a weight. ``max``: the distance to the worst worker, who gets nothing. ``inverse``: 1/f.
+        ``chance``: the distance to a worker who guesses. ``printed``: as the paper prints it, which is ``max`` for
+        all labels. By default ``max``, and ``inverse`` for numbers, where dropping the worst of few workers hurts.
+    per_pair
+        Whether every peer counts once, and not every pair of answers.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "z"), ("bob", 2, "x"), ("eve", 2, "y")]
+    >>> allalike.discover(rows, method="P-TD").workers["weight"].tolist()
+    [0.5, 0.5, 0.0]
+    """
+
+    name: ClassVar[str] = "P-TD"
+    summary: ClassVar[str] = "proximity: the average distance to the others is the fault"
+    weighting: str | None = None
+    per_pair: bool = False
+
+    def __post_init__(self) -> None:
+        check_weighting(self.weighting)
+
+    def weigh(self, run: Run) -> Weighing:
+        """Weigh by disparity."""
+        disparity = Peers(run, per_pair=self.per_pair).unweighted.mean
+        weight = weigh_faults(disparity, self.weighting, run.crowds, run.domain.model)
+        return Weighing(disparity=disparity, fault=disparity, weight=weight)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PTDAK(Method):
+    """Solve for the fault behind the disparity, and weigh by it as is best under the noise of the domain.
+
+    The options belong to the noise: `allalike.noise.Gaussian` for numbers (``ridge``, the paper's lambda, and
+    ``nonpositive``), `allalike.noise.OneCoin` for classes (``mu`` and ``transform``).
+
+    >>> import allalike
+    >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
+    >>> allalike.discover(rows, domain="real", method=PTDAK(ridge=4)).workers["fault"].tolist()
+    [49.0, 36.0, 169.0]
+    """
+
+    name: ClassVar[str] = "P-TD-AK"
+    summary: ClassVar[str] = "proximity: the fault is solved for, the weight is the best one for it"
+    ridge: float | None = None
+    nonpositive: str | None = None
+    mu: str | None = None
+    transform: str | None = None
+    per_pair: bool = False
+
+    def serves(self, domain: Domain) -> bool:
+        """Ask for a noise under which faults can be estimated."""
+        return domain.model.estimates_fault
+
+    def weigh(self, run: Run) -> Weighing:
+        """Estimate faults, and weigh by them."""
+        model = self._model(run.domain)
+        sums = Peers(run, per_pair=self.per_pair).unweighted
+        fault = model.fault(sums.mean, sums.half_mean, run.crowds)
+        weight = finalise(model.weight(model.tame(fault, sums.half_mean), run.crowds), run.crowds)
+        return Weighing(disparity=sums.mean, fault=fault, weight=weight)
+
+    def _model(self, domain: Domain) -> Noise:
+        options = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "per_pair"}
+        given = {name: value for name, value in options.items() if value is not None}
+        known = {field.name for field in dataclasses.fields(domain.model)}
+        for name in given:
+            if name not in known:
+                raise OptionError(f"P-TD-AK has no option {name!r} for {domain.name} labels.")
+        return dataclasses.replace(domain.model, **given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IPTD(Method):
+    """Measure the distance to the others with their weights, and repeat.
+
+    omega^0 = 1; pi^t_i is the average distance to the others, weighted by omega^(t-1); omega^t = max(pi^t) - pi^t.
+    The rounds end when omega changes by less than ``tol``, relative to its norm; two rounds give almost everything.
+    With three workers the rounds may go in a circle.
+
+    Parameters
+    ----------
+    max_iter, tol
+        When the rounds end.
+    average
+        Whether to divide by the weight of the others, as the paper's text says, or not, as its Algorithm 2 does.
+    weighting
+        How the last disparities become weights, as in `PTD`; ``printed`` also sets ``average=False``.
+    per_pair
+        Whether every peer counts once, and not every pair of answers.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "z"), ("bob", 2, "x"), ("eve", 2, "y")]
+    >>> result = allalike.discover(rows, method=IPTD())
+    >>> result.workers["fault"].tolist(), result.summary["converged"]
+    ([0.5, 0.5, 1.0], True)
+    """
+
+    name: ClassVar[str] = "iP-TD"
+    summary: ClassVar[str] = "proximity, iterated: the distance to the others is weighted by how good they are"
+    max_iter: int = 15
+    tol: float = 5e-5
+    average: bool = True
+    weighting: str | None = None
+    per_pair: bool = False
+
+    def __post_init__(self) -> None:
+        check_weighting(self.weighting)
+        if self.max_iter < 1:
+            raise OptionError(f"max_iter is {self.max_iter}. It must be at least 1.")
+        if not self.tol >= 0:
+            raise OptionError(f"tol is {self.tol}. It must be at least 0.")
+
+    def weigh(self, run: Run) -> Weighing:
+        """Weigh by weighted disparity, round by round."""
+        crowds, model = run.crowds, run.domain.model
+        peers = Peers(run, per_pair=self.per_pair)
+        averaged = self.average and self.weighting != "printed"
+        omega = finalise(np.ones(crowds.n_workers), crowds)
+        fault, settled, iterations = peers.unweighted.mean, np.zeros(crowds.n_workers, np.bool_), 0
+        for iterations in run.rounds(self.max_iter):
+            if iterations > 1 or not averaged:
+                new = peers.weighted(omega) if averaged else peers.summed(omega)
+                fault = np.where(settled, fault, new)
+            old, omega = omega, finalise(below_worst(fault, crowds, model), crowds)
+            settled = settled | (self._change(old, omega, run) < self.tol)
+            if settled.all():
+                break
+        return Weighing(
+            disparity=peers.unweighted.mean,
+            fault=fault,
+            weight=weigh_faults(fault, self.weighting, crowds, model),
+            iterations=iterations,
+            converged=bool(settled.all()),
+        )
+
+    def _change(self, old: Floats, new: Floats, run: Run) -> Floats:
+        """Return the norm of the change, relative to that of the weights."""
+        return np.sqrt(run.crowds.total(np.square(new - old)) / run.crowds.total(np.square(new)))

@@ -1,0 +1,37 @@
+"""UA: everyone counts the same. What every other method is compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from allalike.methods.base import Method, Weighing
+from allalike.methods.peers import Peers
+from allalike.methods.weights import finalise
+
+if TYPE_CHECKING:
+    from allalike.engines import Run
+
+__all__ = ["UA"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UA(Method):
+    """Aggregate without weights; the faults are the disparities.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]
+    >>> allalike.discover(rows, method=UA()).workers["weight"].round(3).tolist()
+    [0.333, 0.333, 0.333]
+    """
+
+    name: ClassVar[str] = "UA"
+    summary: ClassVar[str] = "unweighted aggregation: everyone counts the same"
+
+    def weigh(self, run: Run) -> Weighing:
+        """Give everyone the same weight."""
+        disparity = Peers(run).unweighted.mean
+        weight = finalise(np.ones(run.crowds.n_workers), run.crowds)
+        return Weighing(disparity=disparity, fault=disparity, weight=weight)

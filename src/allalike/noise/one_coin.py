@@ -1,0 +1,94 @@
+"""One-coin noise on k classes: worker i errs with probability f_i, and then any wrong class is as likely.
+
+Two workers differ with probability f_i + f_j - c f_i f_j, where c = k / (k-1). Hence the disparity is
+pi_i = mu + (1 - c mu) f_i on average, with mu the mean fault (Meir et al. 2023, the one-coin corollary), and
+
+    f_i = (pi_i - mu) / (1 - c mu).
+
+For mu the paper takes half the mean distance (``mu="half"``). That is a little too small, because the mean
+distance is 2 mu - c mu^2 and not 2 mu; solving for mu (``mu="exact"``) makes the estimate consistent, with the
+same order of workers. The best weights for known faults are the log odds log((1 - f)(k - 1) / f) (Grofman, Owen
+and Feld 1983), or to first order 1 - f - 1/k. Workers worse than chance get weight 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike.noise.base import Noise
+from allalike.registry import check_choice
+
+if TYPE_CHECKING:
+    from allalike.blocks import Floats
+    from allalike.crowds import Crowds
+
+__all__ = ["OneCoin"]
+
+_SURE = 0.001  # a fault closer to 0 or 1 than this would weigh too much
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneCoin(Noise):
+    """Know that workers err independently, with a probability of their own.
+
+    Parameters
+    ----------
+    classes
+        How many classes there are.
+    mu
+        How the mean fault is estimated: ``half`` the mean distance, or ``exact``.
+    transform
+        How a fault becomes a weight: ``log`` odds, or ``linear``.
+
+    >>> import numpy as np
+    >>> pi, crowds = np.array([0.34375, 0.375, 0.46875, 0.5625, 0.625]), Crowds.single(5)
+    >>> OneCoin(classes=2).fault(pi, np.full(5, 0.2375), crowds).round(5)
+    array([0.20238, 0.2619 , 0.44048, 0.61905, 0.7381 ])
+    """
+
+    name: ClassVar[str] = "one-coin"
+    estimates_fault: ClassVar[bool] = True
+    classes: int = 2
+    mu: str = "half"
+    transform: str = "log"
+
+    def __post_init__(self) -> None:
+        check_choice(self.mu, ("half", "exact"), "mu")
+        check_choice(self.transform, ("log", "linear"), "transform")
+
+    @property
+    def chance(self) -> float:
+        """How often a guess is wrong."""
+        return 1 - 1 / max(self.classes, 2)
+
+    def fault(self, disparity: Floats, half_mean: Floats, crowds: Crowds) -> Floats:
+        """Estimate the probability of each worker's error."""
+        mu = half_mean
+        if self.mu == "exact":
+            mu = self.chance * (1 - np.sqrt(np.maximum(0.0, 1 - 2 * half_mean / self.chance)))
+        slope = 1 - mu / self.chance
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(slope < 1e-9, np.nan, (disparity - mu) / slope)
+
+    def weight(self, fault: Floats, crowds: Crowds) -> Floats:
+        """Weigh by the log odds of being right."""
+        fault = np.clip(fault, _SURE, 1 - _SURE)
+        if self.transform == "linear":
+            return self.chance - fault
+        return np.log((1 - fault) * (max(self.classes, 2) - 1) / fault)
+
+    def sample(self, truth: npt.NDArray[np.int64], faults: Floats, seed: int = 0) -> npt.NDArray[np.int64]:
+        """Draw one row of answers for each worker, given her probability of error.
+
+        >>> import numpy as np
+        >>> OneCoin(classes=3).sample(np.array([0, 1, 2]), np.zeros(1))
+        array([[0, 1, 2]])
+        """
+        rng = np.random.default_rng(seed)
+        shape = len(faults), len(truth)
+        errs = rng.random(shape) < np.asarray(faults)[:, None]
+        return (truth + errs * rng.integers(1, max(self.classes, 2), shape)) % max(self.classes, 2)

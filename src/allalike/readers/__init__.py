@@ -1,0 +1,6 @@
+"""Readers: from files and frames to answers."""
+
+from allalike.readers.gold import read_gold
+from allalike.readers.reading import read
+
+__all__ = ["read", "read_gold"]

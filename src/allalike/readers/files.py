@@ -1,0 +1,173 @@
+"""Files of answers: CSV, TSV, JSON lines, JSON and Parquet."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from allalike.errors import InputError
+from allalike.readers.tables import Table, join, of_records
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["ENDINGS", "is_path", "open_files"]
+
+_COMPACT = 3  # bytes a value; below that a Parquet column is stored as a dictionary, and best read as one
+
+
+def is_path(source: object) -> bool:
+    """Tell whether this names a file.
+
+    >>> is_path("answers.csv"), is_path(("ada", 1, "x"))
+    (True, False)
+    """
+    return isinstance(source, str | os.PathLike)
+
+
+def open_files(sources: Sequence[str | os.PathLike[str]]) -> Table:
+    """Open one file, several, or all that match a pattern, as one table."""
+    return join([_open(path) for source in sources for path in _matches(Path(source))])
+
+
+def _matches(path: Path) -> list[Path]:
+    if path.exists() or not glob.has_magic(str(path)):
+        return [path]
+    found = sorted(Path(match) for match in glob.glob(str(path), recursive=True))
+    if not found:
+        raise InputError(f"No file matches {str(path)!r}.")
+    return found
+
+
+def _open(path: Path) -> Table:
+    if path.is_dir():
+        raise InputError(f"{path} is a folder. Name the files in it, for example '{path}/*.csv'.")
+    if not path.exists():
+        raise InputError(f"There is no file {path}.")
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    opener = ENDINGS.get(suffixes[-1]) if suffixes else None
+    if opener is None:
+        raise InputError(f"The ending of {path} says nothing about its format. Known endings: {', '.join(ENDINGS)}.")
+    try:
+        return opener(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def _guarded(path: Path, what: str, read: Callable[[], Any]) -> Any:
+    """Read, and say in a line why a file is not what its ending says."""
+    import pyarrow as pa
+
+    try:
+        return read()
+    except (pa.ArrowException, UnicodeDecodeError, json.JSONDecodeError, EOFError) as error:
+        reason = str(error).splitlines()[0].strip().rstrip(".")
+        raise InputError(f"{path} cannot be read as {what}: {reason}.") from error
+
+
+def _open_csv(path: Path, delimiter: str) -> Table:
+    import pyarrow as pa
+    import pyarrow.csv as pacsv
+
+    def read(names: Sequence[str]) -> Any:
+        convert = pacsv.ConvertOptions(
+            include_columns=list(names),
+            column_types={name: pa.string() for name in names},
+            strings_can_be_null=False,
+        )
+        parse = pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+        return pacsv.read_csv(path, parse_options=parse, convert_options=convert)
+
+    if path.stat().st_size == 0:
+        raise InputError(f"{path} is empty.")
+    names = _guarded(path, "text with columns", lambda: _header(path, delimiter))
+    if len(names) == 1 and delimiter == "," and ";" in names[0]:
+        return _open_csv(path, ";")
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise InputError(f"{path} has two columns called {twice[0]!r}. Rename one of them.")
+
+    def load(asked: Sequence[str]) -> dict[str, Any]:
+        table = _guarded(path, "text with columns", lambda: read(asked))
+        return {name: table[name] for name in asked}
+
+    return Table(names, load, str(path), text=True)
+
+
+def _header(path: Path, delimiter: str) -> list[str]:
+    """Return the first record of a text file."""
+    import csv
+    import gzip
+
+    opener = gzip.open if path.suffix.lower() == ".gz" else open
+    with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+        return next(csv.reader(file, delimiter=delimiter), [])
+
+
+def _open_jsonl(path: Path) -> Table:
+    import pyarrow as pa
+    import pyarrow.json as pajson
+
+    def read(strings: Sequence[str] = ()) -> Any:
+        schema = pa.schema([(name, pa.string()) for name in strings])
+        return pajson.read_json(path, parse_options=pajson.ParseOptions(explicit_schema=schema))
+
+    if path.stat().st_size == 0:
+        raise InputError(f"{path} is empty.")
+    table = _guarded(path, "JSON lines", read)
+    times = [field.name for field in table.schema if pa.types.is_temporal(field.type)]
+    if times:  # strings that look like dates stay strings
+        table = _guarded(path, "JSON lines", lambda: read(times))
+    return Table(table.column_names, lambda asked: {name: table[name] for name in asked}, str(path))
+
+
+def _open_json(path: Path) -> Table:
+    with path.open("rb") as file:
+        start = file.read(1 << 16).lstrip(b"\xef\xbb\xbf \t\r\n")
+    if not start.startswith(b"["):
+        return _open_jsonl(path)
+    records = _guarded(path, "JSON", lambda: json.loads(path.read_text(encoding="utf-8-sig")))
+    return of_records(records, str(path))
+
+
+def _open_parquet(path: Path) -> Table:
+    import pyarrow.parquet as pq
+
+    file = _guarded(path, "Parquet", lambda: pq.ParquetFile(path))
+    names = file.schema_arrow.names
+
+    def read(name: str) -> Any:
+        compact = [name] if _is_compact(file, names.index(name)) else None
+        return _guarded(
+            path, "Parquet", lambda: pq.ParquetFile(path, read_dictionary=compact).read(columns=[name])[name]
+        )
+
+    return Table(names, lambda asked: {name: partial(read, name) for name in asked}, str(path))
+
+
+def _is_compact(file: Any, index: int) -> bool:
+    import pyarrow as pa
+
+    kind = file.schema_arrow.types[index]
+    if not (pa.types.is_string(kind) or pa.types.is_binary(kind)) or pa.types.is_nested(kind):
+        return False
+    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+    name = file.schema_arrow.names[index]
+    chunks = [c for g in groups for c in map(g.column, range(g.num_columns)) if c.path_in_schema == name]
+    return bool(sum(c.total_uncompressed_size for c in chunks) < _COMPACT * sum(c.num_values for c in chunks))
+
+
+ENDINGS: dict[str, Callable[[Path], Table]] = {
+    ".csv": partial(_open_csv, delimiter=","),
+    ".tsv": partial(_open_csv, delimiter="\t"),
+    ".tab": partial(_open_csv, delimiter="\t"),
+    ".jsonl": _open_jsonl,
+    ".ndjson": _open_jsonl,
+    ".json": _open_json,
+    ".parquet": _open_parquet,
+    ".pq": _open_parquet,
+}

@@ -1,0 +1,99 @@
+"""Wide tables: one row per task and one column per worker, or the other way round."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.columns import Column
+from allalike.errors import ColumnError, InputError
+from allalike.readers.names import pick_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from allalike.readers.tables import Table
+
+__all__ = ["ROWS", "stack"]
+
+ROWS = {"tasks": ("task", "worker"), "workers": ("worker", "task")}
+
+
+def stack(table: Table, wide: str, given: Mapping[str, str]) -> tuple[dict[str, Column], dict[str, str]]:
+    """Turn a wide table into three columns; an empty cell is a missing answer.
+
+    The column that names the rows is given, or has the name of its role, or is the first one.
+
+    >>> from allalike.readers.tables import of_records
+    >>> table = of_records([{"task": "t1", "ada": "x", "bob": None}, {"task": "t2", "ada": "y", "bob": "y"}])
+    >>> columns, guessed = stack(table, "tasks", {})
+    >>> [column.data.to_pylist() for column in columns.values()]
+    [['t1', 't2', 't2'], ['ada', 'ada', 'bob'], ['x', 'y', 'y']]
+    """
+    down, across = ROWS[wide]
+    try:
+        picked, guessed = pick_columns(table.names, given, table.where, roles=(down,))
+    except ColumnError:
+        if given or not table.names:
+            raise
+        picked = guessed = {down: table.names[0]}
+    names = [name for name in table.names if name != picked[down]]
+    if not names:
+        raise InputError(f"{table.where} has one column only. A wide table needs one per {across}.")
+    loaded = table.load(table.names)
+    rows = Column(down, _made(loaded[picked[down]]), text=table.text)
+    cells = [_cells(loaded[name], name, text=table.text) for name in names]
+    present = [~cell.missing() for cell in cells]
+    answered = np.logical_or.reduce(present) if down == "task" else np.array([here.any() for here in present])
+    if not answered.all():
+        place = int(np.argmin(answered))
+        task = _value(rows, place) if down == "task" else names[place]
+        raise InputError(f"Nobody answered task {task!r}. Remove it; a missing answer is an empty cell.")
+    return _long(rows, names, cells, present, across), guessed
+
+
+def _long(rows: Column, names: list[str], cells: list[Column], present: list[Any], across: str) -> dict[str, Column]:
+    import pyarrow as pa
+
+    kept = [cell.keep(here).data for cell, here in zip(cells, present, strict=True)]
+    ids = [rows.keep(here).data for here in present]
+    heads = pa.chunked_array([pa.array(names)]).dictionary_encode().chunk(0)
+    places = np.repeat(np.arange(len(names), dtype=np.int32), [int(here.sum()) for here in present])
+    head = pa.DictionaryArray.from_arrays(pa.array(places), heads.dictionary).cast(pa.string())
+    columns = {
+        rows.name: Column(rows.name, _joined(ids), text=rows.text),
+        across: Column(across, pa.chunked_array([head]), text=True),
+        "label": Column("label", _joined(kept), text=rows.text),
+    }
+    return {role: columns[role] for role in sorted(columns, key=["task", "worker", "label"].index)}
+
+
+def _joined(parts: list[Any]) -> Any:
+    import pyarrow as pa
+
+    if any(isinstance(part, list) for part in parts):
+        return [value for part in parts for value in (part if isinstance(part, list) else part.to_pylist())]
+    kinds = {part.type for part in parts if len(part)}
+    if len(kinds) > 1 and all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds):
+        parts = [part.cast(pa.float64()) for part in parts]
+    elif len(kinds) > 1:
+        listed = ", ".join(sorted(map(str, kinds)))
+        raise InputError(f"The columns of the wide table have different types: {listed}. Make them the same.")
+    parts = [part for part in parts if len(part)]
+    return pa.chunked_array([chunk for part in parts for chunk in part.chunks])
+
+
+def _cells(data: Any, name: str, *, text: bool) -> Column:
+    data = _made(data)
+    return Column.of_objects("label", data) if isinstance(data, list) else Column(name, data, text=text)
+
+
+def _made(data: Any) -> Any:
+    data = data() if callable(data) else data
+    return Column.of_objects("task", data).data if isinstance(data, list) else data
+
+
+def _value(column: Column, place: int) -> Any:
+    value = column.data[place]
+    return value.as_py() if hasattr(value, "as_py") else value

@@ -1,0 +1,53 @@
+"""Rule: a way to turn the weighted labels of one task into one label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from allalike.blocks import Array, Block, Floats
+    from allalike.ties import Ties
+
+__all__ = ["Decision", "Rule", "unknown"]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Hold, per task, the label found, how sure it is, and whether it was drawn among equals."""
+
+    label: Array
+    confidence: Floats
+    error: Floats
+    tied: Array
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Name a rule; ``decide(block, weights, faults, ties)`` answers in the encoding of the block.
+
+    >>> from allalike.rules import vote
+    >>> Rule("plurality", vote.plurality).summary
+    'Take the label with the largest weight.'
+    """
+
+    name: str
+    decide: Callable[[Block, Floats, Floats, Ties], Decision]
+
+    @property
+    def summary(self) -> str:
+        """What the rule does, in a line."""
+        return (self.decide.__doc__ or "").splitlines()[0]
+
+
+def unknown(n_tasks: int) -> Floats:
+    """Return NaN for each task: what a rule cannot say.
+
+    >>> unknown(2)
+    array([nan, nan])
+    """
+    return np.full(n_tasks, np.nan)

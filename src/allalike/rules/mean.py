@@ -1,0 +1,50 @@
+"""Means of numbers: the weighted mean and the weighted median."""
+
+import numpy as np
+
+from allalike.blocks import Block, Floats
+from allalike.rules.base import Decision, unknown
+from allalike.ties import TOLERANCE, Ties
+
+__all__ = ["mean", "median"]
+
+
+def mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Take the weighted mean.
+
+    Its standard error follows from the faults, read as variances of independent errors:
+    sqrt(sum_i w_i^2 f_i) / sum_i w_i.
+
+    >>> found = mean(Block.of([[1.0], [4.0]]), np.array([2.0, 1.0]), np.array([1.0, 5.0]), Ties())
+    >>> found.label, found.error
+    (array([2.]), array([1.]))
+    """
+    weight, total = block.answer_weights(weights)
+    variance = np.maximum(faults, 0.0)[block.worker]
+    error = np.sqrt(block.per_task(np.square(weight) * variance)) / total
+    label = block.per_task(weight * block.label) / total
+    return Decision(label, unknown(block.n_tasks), error, np.zeros(block.n_tasks, np.bool_))
+
+
+def median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Take the weighted median: half of the weight below, half above; the middle of two where both will do.
+
+    With equal weights it is the ordinary median.
+
+    >>> median(Block.of([[1.0, 1.0], [2.0, 2.0], [9.0, 9.0]]), np.array([0.2, 0.2, 0.6]), np.zeros(3), Ties()).label
+    array([9., 9.])
+    >>> median(Block.of([[1.0], [2.0]]), np.ones(2), np.zeros(2), Ties()).label
+    array([1.5])
+    """
+    weight, total = block.answer_weights(weights)
+    order = np.lexsort((block.label, block.spread(np.arange(block.n_tasks))))
+    label, weight = block.label[order], weight[order]
+    running = np.cumsum(weight)
+    running -= block.spread(running[block.starts] - weight[block.starts])
+    half = block.spread(total / 2)
+    below = block.per_task((running < half * (1 - TOLERANCE)).astype(np.float64))
+    reached = block.per_task((running <= half * (1 + TOLERANCE)).astype(np.float64))
+    lower = label[block.starts + below.astype(np.int64)]
+    upper = label[block.starts + reached.astype(np.int64)]
+    nothing = unknown(block.n_tasks)
+    return Decision((lower + upper) / 2, nothing, nothing, np.zeros(block.n_tasks, np.bool_))
