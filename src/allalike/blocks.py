@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Array", "Block", "Floats", "Kernel", "Sums", "group_labels", "pair_chunks"]
+__all__ = ["Array", "Block", "Floats", "Kernel", "Sums", "group_labels", "pair_chunks", "sum_by"]
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -98,7 +98,7 @@ class Block:
 
     def per_worker(self, values: Floats) -> Floats:
         """Add up one number per answer over the answers of each worker."""
-        return np.bincount(self.worker, values, self.n_workers).astype(np.float64, copy=False)
+        return sum_by(self.worker, values, self.n_workers)
 
     def spread(self, values: Array) -> Array:
         """Give each answer the number of its task."""
@@ -117,6 +117,15 @@ class Block:
             weight = np.where(self.spread(empty), 1.0, weight)
             total = np.where(empty, self.sizes, total)
         return weight, total
+
+
+def sum_by(place: npt.NDArray[np.intp], values: Floats, size: int) -> Floats:
+    """Add up the numbers that go to the same place.
+
+    >>> sum_by(np.array([0, 2, 0]), np.array([1.0, 2.0, 3.0]), 3)
+    array([4., 0., 2.])
+    """
+    return np.bincount(place, values, size).astype(np.float64, copy=False)
 
 
 def group_labels(block: Block, n_labels: int) -> dict[str, Array]:

@@ -40,8 +40,8 @@ def demo(output: str, seed: int) -> None:
 
     summary, found = result.summary, result.weighing
     click.echo(
-        f"{_WORKERS} workers told {len(_CLASSES)} animals apart on {_TASKS} tasks, {summary['answers']:,} answers in all."
-        f"\nThe good ones err in {_GOOD:.0%} of their answers, the bad ones in {_BAD:.0%}; nobody told allalike.\n"
+        f"{_WORKERS} workers told {len(_CLASSES)} animals apart on {_TASKS} tasks: {summary['answers']:,} answers.\n"
+        f"The good ones err in {_GOOD:.0%} of their answers, the bad ones in {_BAD:.0%}; nobody told allalike.\n"
         f"\nFound by {summary['method']['name']}, best first:\n"
     )
     order = np.argsort(found.fault)

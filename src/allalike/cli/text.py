@@ -52,7 +52,7 @@ def report_text(result: Result, paths: Sequence[Path]) -> str:
     lines = [
         f"{summary['answers']:,} answers of {summary['workers']:,} workers to {summary['tasks']:,} tasks"
         f" ({domain['name']} labels{classes}).",
-        f"{summary['method']['name']}, {rounds}: the weights are worth {summary['effective_workers']:,.1f} equal workers.",
+        f"{summary['method']['name']}, {rounds}: weighed like {summary['effective_workers']:,.1f} equal workers.",
         f"{summary['changed']:,} of {summary['tasks']:,} truths ({share(summary['changed'], summary['tasks'])}) differ"
         " from the unweighted answer" + (f"; {summary['tied']:,} were drawn among equals." if summary["tied"] else "."),
         *gold_text(result),

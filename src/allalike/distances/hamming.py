@@ -6,7 +6,7 @@ she says weigh C, her peers are W - C away from her. So the sums are linear in t
 
 import numpy as np
 
-from allalike.blocks import Array, Block, Floats
+from allalike.blocks import Array, Block, Floats, sum_by
 
 __all__ = ["distance", "peer_sums"]
 
@@ -32,7 +32,7 @@ def peer_sums(block: Block, weights: Floats) -> dict[str, Floats]:
     """
     group = block.prepared["group"]
     own = weights.take(block.worker)
-    same: Floats = np.bincount(group, own, len(block.prepared["group_task"]))
+    same = sum_by(group, own, len(block.prepared["group_task"]))
     total = np.add.reduceat(same, block.prepared["first_group"])
     apart = np.repeat(total, block.prepared["n_groups"]) - same
     return {

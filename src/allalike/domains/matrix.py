@@ -30,6 +30,7 @@ class Matrix(Domain):
     farthest
         The distance of workers who have nothing in common, where that is known.
 
+    >>> from allalike.blocks import Block
     >>> import numpy as np
     >>> matrix = Matrix(distances=np.array([[0.0, 1.0, 4.0], [1.0, 0.0, 3.0], [4.0, 3.0, 0.0]]))
     >>> matrix.peer_sums(Block.of([[0], [1], [2]]), np.ones(3))

@@ -28,6 +28,7 @@ _MOST_WORKERS = 20_000  # whose pairs still fit in memory
 class Disparity:
     """Hold the sums behind every worker's average distance to her peers.
 
+    >>> from allalike.crowds import Crowds
     >>> import numpy as np
     >>> sums = Disparity(np.array([5.0, 4.0, 0.0]), np.array([2.0, 2.0, 0.0]), Crowds.single(3))
     >>> sums.mean, sums.half_mean

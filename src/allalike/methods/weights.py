@@ -22,6 +22,7 @@ def finalise(weights: Floats, crowds: Crowds) -> Floats:
 
     An infinite weight leaves nothing for the others; where nobody has any weight, all count the same.
 
+    >>> from allalike.crowds import Crowds
     >>> one = Crowds.single(3)
     >>> finalise(np.array([3.0, -1.0, 1.0]), one)
     array([0.75, 0.  , 0.25])
@@ -42,6 +43,8 @@ def finalise(weights: Floats, crowds: Crowds) -> Floats:
 def below_worst(fault: Floats, crowds: Crowds, model: Noise) -> Floats:
     """Weigh by the distance to the worst worker; rounding noise between equals is no difference.
 
+    >>> from allalike.crowds import Crowds
+    >>> from allalike.noise import Noise
     >>> below_worst(np.array([1.0, 3.0, 2.0]), Crowds.single(3), Noise())
     array([2., 0., 1.])
     """
@@ -53,6 +56,8 @@ def below_worst(fault: Floats, crowds: Crowds, model: Noise) -> Floats:
 def inverse(fault: Floats, crowds: Crowds, model: Noise) -> Floats:
     """Weigh by the inverse.
 
+    >>> from allalike.crowds import Crowds
+    >>> from allalike.noise import Noise
     >>> inverse(np.array([1.0, 4.0]), Crowds.single(2), Noise())
     array([1.  , 0.25])
     """
@@ -65,6 +70,7 @@ def below_chance(fault: Floats, crowds: Crowds, model: Noise) -> Floats:
 
     For similarities it is the average similarity.
 
+    >>> from allalike.crowds import Crowds
     >>> from allalike.noise import OneCoin
     >>> below_chance(np.array([0.25, 0.5]), Crowds.single(2), OneCoin(classes=2))
     array([0.25, 0.  ])
@@ -86,6 +92,8 @@ def check_weighting(weighting: str | None) -> None:
 def weigh_faults(fault: Floats, weighting: str | None, crowds: Crowds, model: Noise) -> Floats:
     """Turn faults into weights that sum to 1, by this weighting or by that of the model.
 
+    >>> from allalike.crowds import Crowds
+    >>> from allalike.noise import Noise
     >>> weigh_faults(np.array([1.0, 3.0, 2.0]), "max", Crowds.single(3), Noise())
     array([0.66666667, 0.        , 0.33333333])
     """

@@ -48,6 +48,7 @@ class Noise:
 class General(Noise):
     """Know nothing but the distance, and at most how far a worthless answer is from the others.
 
+    >>> from allalike.crowds import Crowds
     >>> import numpy as np
     >>> General().weight(np.array([1.0, 3.0]), Crowds.single(2))
     array([2., 0.])

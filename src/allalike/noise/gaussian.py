@@ -46,6 +46,7 @@ class Gaussian(Noise):
     floor
         The share of half the mean distance to which ``floor`` lifts a fault.
 
+    >>> from allalike.crowds import Crowds
     >>> import numpy as np
     >>> pi, crowds = np.array([197.3125, 307.5625, 491.25, 319.75, 418.375]), Crowds.single(5)
     >>> Gaussian().fault(pi, np.full(5, 173.425), crowds).round(4)

@@ -44,6 +44,7 @@ class OneCoin(Noise):
     transform
         How a fault becomes a weight: ``log`` odds, or ``linear``.
 
+    >>> from allalike.crowds import Crowds
     >>> import numpy as np
     >>> pi, crowds = np.array([0.34375, 0.375, 0.46875, 0.5625, 0.625]), Crowds.single(5)
     >>> OneCoin(classes=2).fault(pi, np.full(5, 0.2375), crowds).round(5)

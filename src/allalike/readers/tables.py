@@ -136,6 +136,7 @@ def _concatenate(name: str, parts: list[Any]) -> Any:
 def of_array(array: np.ndarray[Any, Any], rows: str) -> Table:
     """Open a matrix of numpy as a wide table: its rows and columns are numbered from 0.
 
+    >>> import numpy as np
     >>> of_array(np.eye(2), "task").names
     ['task', '0', '1']
     """

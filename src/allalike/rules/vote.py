@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks import Block, Floats
+from allalike.blocks import Block, Floats, sum_by
 from allalike.rules.base import Decision, unknown
 from allalike.ties import TOLERANCE, Ties
 
@@ -25,7 +25,7 @@ def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
     """
     group, group_task = block.prepared["group"], block.prepared["group_task"]
     weight, total = block.answer_weights(weights)
-    score = np.bincount(group, weight, len(group_task))
+    score = sum_by(group, weight, len(group_task))
     best = np.maximum.reduceat(score, block.prepared["first_group"])
     leaders = np.flatnonzero(score >= best[group_task] * (1 - TOLERANCE))
     n_leaders = np.bincount(group_task[leaders], minlength=block.n_tasks)
