@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check quick bench clean
+.PHONY: demo test check bench bench-large clean
 
 demo: .venv/installed
 	$(BIN)/allalike demo
@@ -17,6 +17,9 @@ check: .venv/dev
 
 bench: .venv/dev
 	$(BIN)/python benchmarks/core.py
+
+bench-large: .venv/dev
+	$(BIN)/python benchmarks/core.py --answers 10000000
 
 clean:
 	rm -rf .venv allalike-demo allalike-out

@@ -86,8 +86,7 @@ class Column:
         if isinstance(data, list):
             return data
         column = data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data])
-        if pa.types.is_string_view(column.type) or pa.types.is_binary_view(column.type):
-            column = column.cast(pa.large_string() if "string" in str(column.type) else pa.large_binary())
+        column = _without_views(column)
         pa.default_memory_pool().release_unused()
         return column
 
@@ -216,6 +215,21 @@ class Column:
     def _first_without_number(self) -> tuple[int, Any]:
         values = self.data if isinstance(self.data, list) else (value.as_py() for value in self.data)
         return next((self.row(r), v) for r, v in enumerate(values) if not _reads_as_number(v))
+
+
+def _without_views(column: Any) -> Any:
+    """Turn string views, for which Arrow lacks much, into plain strings."""
+    import pyarrow as pa
+
+    dictionary = pa.types.is_dictionary(column.type)
+    kind = column.type.value_type if dictionary else column.type
+    if not (pa.types.is_string_view(kind) or pa.types.is_binary_view(kind)):
+        return column
+    plain = pa.large_string() if pa.types.is_string_view(kind) else pa.large_binary()
+    if not dictionary:
+        return column.cast(plain)
+    chunks = [pa.DictionaryArray.from_arrays(part.indices, part.dictionary.cast(plain)) for part in column.chunks]
+    return pa.chunked_array(chunks, pa.dictionary(column.type.index_type, plain))
 
 
 def _reads_as_number(value: Any) -> bool:

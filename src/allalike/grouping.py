@@ -184,7 +184,7 @@ def _order(array: Any) -> npt.NDArray[Any]:
         if lengths.max() - shared <= _SHORT:
             words = [word.byteswap() for word in string_words(data, ends, shared)]
             keys = [*([lengths] if lengths.min() < lengths.max() else []), *reversed(words)]
-            return np.argsort(keys[0]) if len(keys) == 1 else np.lexsort(keys)
+            return np.lexsort(keys) if len(keys) > 1 else np.argsort(keys[0] if keys else lengths)
     return numpy_of(pc.sort_indices(array))
 
 

@@ -120,12 +120,14 @@ def _hash_piece(data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> tup
     lengths = np.diff(ends)
     first = lengths.astype(np.uint64) * _ODD_TOO
     second = ~first
-    for word in string_words(data, ends):
-        first ^= word
-        first *= _ODD
-        first ^= first >> _HALF
-        second ^= word
-        second *= _ODD_TOO
+    shortest = int(lengths.min())
+    for number, word in enumerate(string_words(data, ends)):
+        longer = True if shortest > 8 * number else lengths > 8 * number  # a string that has ended keeps its hash
+        np.bitwise_xor(first, word, out=first, where=longer)
+        np.multiply(first, _ODD, out=first, where=longer)
+        np.bitwise_xor(first, first >> _HALF, out=first, where=longer)
+        np.bitwise_xor(second, word, out=second, where=longer)
+        np.multiply(second, _ODD_TOO, out=second, where=longer)
     for row in np.flatnonzero(lengths > _LONGEST):
         text = data[ends[row] : ends[row + 1]].tobytes()
         first[row], second[row] = hash_bytes(text), hash_bytes(b"check" + text)

@@ -75,6 +75,8 @@ class DTD(Method):
         for _ in run.rounds(self.rounds):
             sums = run.sum(partial(run.domain.loss_sums, ties=run.ties), weight)
             fault = np.where(crowds.size > 1, sums["distance"] / sums["answers"], np.nan)
+            # Two workers are equally far from what lies between them; a draw between their labels says nothing.
+            fault = np.where(crowds.size == 2, crowds.mean(fault), fault)
             usable = smoothed(fault, sums["answers"], crowds) if inverse else fault
             weight = weigh_faults(usable, self.weighting, crowds, model)
         return Weighing(disparity=Peers(run).unweighted.mean, fault=fault, weight=weight, iterations=self.rounds)

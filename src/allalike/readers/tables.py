@@ -49,7 +49,11 @@ def open_table(source: Any) -> Table:
     if isinstance(source, list | tuple) and source and all(is_path(item) for item in source):
         return open_files(source)
     if isinstance(source, Mapping):
-        return Table(list(map(str, source)), lambda names: {name: list(source[name]) for name in names})
+        columns = {str(name): list(values) for name, values in source.items()}
+        if len({len(values) for values in columns.values()}) > 1:
+            listed = ", ".join(f"{name!r} {len(values)}" for name, values in columns.items())
+            raise InputError(f"The columns are not equally long: {listed}.")
+        return Table(list(columns), lambda names: {name: columns[name] for name in names})
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "iloc"):
         return of_frame(source)
     if isinstance(source, list | tuple) and source and isinstance(source[0], Mapping):

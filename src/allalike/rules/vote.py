@@ -33,7 +33,9 @@ def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
     winner = leaders[np.cumsum(n_leaders) - n_leaders]
     if tied.any():
         winner[tied] = _draw(block, leaders[tied[group_task[leaders]]], ties)
-    return Decision(block.prepared["group_label"][winner], score[winner] / total, unknown(block.n_tasks), tied)
+    return Decision(
+        block.prepared["group_label"][winner], np.minimum(score[winner] / total, 1.0), unknown(block.n_tasks), tied
+    )
 
 
 def best_worker(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:

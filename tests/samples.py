@@ -1,0 +1,71 @@
+"""Small crowds for tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike import Categorical, Memory, Method, Real
+from allalike.answers import Answers
+from allalike.columns import Column
+from allalike.crowds import Crowds
+from allalike.noise import Gaussian, OneCoin
+from allalike.ties import Ties
+from allalike.values import Values, arrow_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from allalike import Domain
+    from allalike.methods import Weighing
+
+Row = tuple[Any, Any, Any]
+
+RUNNING_EXAMPLE = np.array(
+    [[81, 6, 41, -14], [89, -6, 35, 4], [105, -18, 39, -5], [68, 9, 62, -10], [67, 20, 58, -20]], dtype=np.float64
+)
+RUNNING_TRUTH = np.array([80.0, 0.0, 40.0, -10.0])
+BINARY = np.array([list(map(int, row)) for row in ("10110100", "10110101", "10100110", "01110000", "11001101")])
+THREE_CLASSES = np.array([list(map(int, row)) for row in ("012012", "012010", "012112", "202001")])
+
+
+def rows(matrix: npt.ArrayLike, *, present: npt.NDArray[np.bool_] | None = None) -> list[Row]:
+    """List the answers of a matrix with one row per worker."""
+    table = np.asarray(matrix)
+    here = np.ones(table.shape, np.bool_) if present is None else present
+    return [(f"w{i:03d}", f"t{j:04d}", table[i, j].item()) for i, j in np.argwhere(here)]
+
+
+def crowd(domain: str, *, seed: int, n: int = 8, m: int = 30, missing: float = 0.0) -> list[Row]:
+    """Draw answers of a crowd with good and bad workers; every task has two answers at least."""
+    rng = np.random.default_rng(seed)
+    if domain == "real":
+        matrix: npt.NDArray[Any] = Gaussian().sample(rng.normal(0, 2, m), rng.uniform(0.1, 2, n), seed)
+    else:
+        matrix = OneCoin(classes=3).sample(rng.integers(0, 3, m), rng.uniform(0.05, 0.6, n), seed)
+    present = rng.random((n, m)) >= missing
+    present[:2] = True
+    return rows(matrix, present=present)
+
+
+def problems(matrices: npt.NDArray[Any], classes: int | None = None) -> Answers:
+    """Make many independent problems of complete matrices, each with its own workers and tasks; classes or numbers."""
+    r, n, m = matrices.shape
+    domain: Domain = Real()
+    if classes is not None:
+        domain = Categorical(classes=classes).resolve(Column.of_objects("label", list(range(classes))))
+    return Answers(
+        workers=Values(arrow_of(np.arange(r * n))),
+        tasks=Values(arrow_of(np.arange(r * m))),
+        domain=domain,
+        starts=np.arange(0, r * m * n + 1, n),
+        worker=np.repeat(np.arange(r * n, dtype=np.int32).reshape(r, n), m, axis=0).ravel(),
+        label=matrices.transpose(0, 2, 1).ravel(),
+        crowds=Crowds(np.full(r, n)),
+    )
+
+
+def weigh_problems(matrices: npt.NDArray[Any], method: Method, classes: int | None = None) -> Weighing:
+    """Weigh the workers of many problems in one pass."""
+    return method.weigh(Memory().load(problems(matrices, classes), Ties()))

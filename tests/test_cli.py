@@ -1,0 +1,218 @@
+"""The program, as a person at a terminal uses it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import allalike
+from allalike import DOMAINS, METHODS, RULES
+from allalike.cli import console, main
+
+PROGRAM = Path(sys.executable).with_name("allalike")
+
+
+def call(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Path:
+    rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y"), ("eve", 2, "z")]
+    pd.DataFrame(rows, columns=["annotator", "item", "vote"]).to_csv(tmp_path / "answers.csv", index=False)
+    return tmp_path
+
+
+def test_discover_writes_three_files_and_says_what_it_guessed(answers: Path) -> None:
+    done = call("discover", "answers.csv", folder=answers)
+    assert done.returncode == 0
+    assert "'annotator' is the worker" in done.stderr
+    assert "--columns worker=annotator,task=item,label=vote" in done.stderr
+    assert "--domain categorical" in done.stderr
+    assert "6 answers of 3 workers to 2 tasks" in done.stdout
+    assert "Written: allalike-out/truth.csv" in done.stdout
+    truth = pd.read_csv(answers / "allalike-out" / "truth.csv")
+    assert list(truth) == ["task", "label", "confidence", "error", "answers", "tied", "unweighted", "changed"]
+    assert truth["label"].tolist() == ["x", "y"]
+    workers = pd.read_csv(answers / "allalike-out" / "workers.csv")
+    assert list(workers) == ["worker", "answers", "disparity", "fault", "weight"]
+    summary = json.loads((answers / "allalike-out" / "summary.json").read_text())
+    assert summary["guessed"] == {
+        "columns": {"worker": "annotator", "task": "item", "label": "vote"},
+        "domain": "categorical",
+    }
+    assert summary["method"]["name"] == "iP-TD"
+    assert summary["versions"]["allalike"] == allalike.__version__
+
+
+def test_json_prints_one_object_and_nothing_else(answers: Path) -> None:
+    done = call("discover", "answers.csv", "--json", "-o", "out", folder=answers)
+    printed = json.loads(done.stdout)
+    assert printed["answers"] == 6
+    assert printed["files"] == ["out/truth.csv", "out/workers.csv", "out/summary.json"]
+    assert "Recognised" in done.stderr
+
+
+def test_quiet_prints_nothing(answers: Path) -> None:
+    done = call("discover", "answers.csv", "--quiet", folder=answers)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (answers / "allalike-out" / "truth.csv").exists()
+
+
+def test_the_tables_can_be_parquet(answers: Path) -> None:
+    assert call("discover", "answers.csv", "--format", "parquet", folder=answers).returncode == 0
+    assert pq.read_table(answers / "allalike-out" / "truth.parquet")["label"].to_pylist() == ["x", "y"]
+
+
+def test_options_reach_the_method_and_the_domain(answers: Path) -> None:
+    arguments = [
+        "--method",
+        "P-TD-AK(mu='exact')",
+        "--domain",
+        "categorical(classes=5)",
+        "--ties",
+        "first",
+        "--seed",
+        "7",
+    ]
+    summary = json.loads(call("discover", "answers.csv", "--json", *arguments, folder=answers).stdout)
+    assert summary["method"]["options"]["mu"] == "exact"
+    assert summary["domain"] == {"name": "categorical", "rule": "plurality", "classes": 5, "classes_from": "given"}
+    assert (summary["ties"], summary["seed"]) == ("first", 7)
+
+
+def test_gold_and_rule(answers: Path) -> None:
+    (answers / "numbers.csv").write_text("worker,task,label\na,1,1.5\nb,1,2.5\nc,1,9.5\n")
+    (answers / "gold.csv").write_text("task,truth\n1,2.5\n")
+    done = call("discover", "numbers.csv", "--rule", "median", "--gold", "gold.csv", "--method", "UA", folder=answers)
+    assert "Error against the gold of 1 tasks: 0; unweighted 0." in done.stdout
+
+
+def test_a_wide_file(answers: Path) -> None:
+    (answers / "wide.csv").write_text("question,ada,bob,eve\nq1,x,x,y\nq2,y,,y\n")
+    summary = json.loads(call("discover", "wide.csv", "--wide", "tasks", "--json", folder=answers).stdout)
+    assert (summary["answers"], summary["workers"], summary["tasks"]) == (5, 3, 2)
+
+
+def test_one_worker_repeats_and_dropped_rows_are_noted(answers: Path) -> None:
+    (answers / "one.csv").write_text("worker,task,label\na,1,x\na,1,y\na,2,x\na,3,\n")
+    done = call("discover", "one.csv", "--missing", "drop", folder=answers)
+    assert done.returncode == 0
+    assert "one worker only" in done.stderr
+    assert "Set aside 1 repeated" in done.stderr
+    assert "Dropped 1 rows" in done.stderr
+
+
+def test_a_run_that_did_not_converge_is_noted(answers: Path) -> None:
+    done = call("discover", "answers.csv", "--method", "iP-TD(max_iter=1)", folder=answers)
+    assert "stopped at its limit of 1 rounds" in done.stderr
+
+
+def test_the_lists_name_everything(tmp_path: Path) -> None:
+    for command, names in (("methods", METHODS), ("domains", DOMAINS)):
+        lines = call(command, folder=tmp_path).stdout.splitlines()
+        assert [line.split("  ")[0] for line in lines] == list(names)
+    rules = call("rules", folder=tmp_path).stdout
+    assert all(rule in rules for domain in DOMAINS.values() for rule in domain.rules)
+    assert all(rule.summary for rule in RULES.values())
+
+
+def test_the_demo_finds_the_good_workers_and_lowers_the_error(tmp_path: Path) -> None:
+    done = call("demo", folder=tmp_path)
+    assert done.returncode == 0
+    names = re.findall(r"^ +((?:good|bad)-\d+)", done.stdout, flags=re.MULTILINE)
+    assert [name[:4] for name in names[:4]] == ["good"] * 4
+    assert all(name.startswith("bad") for name in names[4:])
+    before, after = map(float, re.findall(r"from ([\d.]+)% to ([\d.]+)%", done.stdout)[0])
+    assert after < before / 2
+    assert re.search(r"\d+ of 400 answers changed", done.stdout)
+    written = sorted(path.name for path in (tmp_path / "allalike-demo").iterdir())
+    assert written == ["summary.json", "truth.csv", "workers.csv"]
+
+
+def test_help_and_version(tmp_path: Path) -> None:
+    assert "discover" in call("--help", folder=tmp_path).stdout
+    for flag in ("--output", "--domain", "--rule", "--method", "--columns", "--engine", "--gold", "--seed", "--json"):
+        assert flag in call("discover", "--help", folder=tmp_path).stdout
+    assert call("--version", folder=tmp_path).stdout.strip() == allalike.__version__
+
+
+def test_a_wrong_flag_is_exit_code_two(answers: Path) -> None:
+    done = call("discover", "answers.csv", "--methd", "UA", folder=answers)
+    assert done.returncode == 2
+    assert "--method" in done.stderr
+    assert call("discover", "answers.csv", "--seed", "x", folder=answers).returncode == 2
+    assert call("discoverr", folder=answers).returncode == 2
+
+
+def test_an_unexpected_error_is_one_line_and_exit_code_one(
+    answers: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr("allalike.discovery.discover", fail)
+    with pytest.raises(SystemExit) as stop:
+        main(["discover", str(answers / "answers.csv")])
+    assert stop.value.code == 1
+    assert "ZeroDivisionError: oops" in capsys.readouterr().err
+    assert not (answers / "allalike-out").exists()
+
+
+def in_a_terminal(command: list[str], folder: Path) -> str:
+    """Run a command whose standard error is a terminal, and return what it shows there."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            part = os.read(ours, 4096)
+        except OSError:
+            break
+        if not part:
+            break
+        shown += part
+    assert process.wait(timeout=60) == 0
+    os.close(ours)
+    return shown.decode()
+
+
+def test_a_long_run_shows_a_bar_on_a_terminal_and_a_short_one_does_not(answers: Path) -> None:
+    rng = np.random.default_rng(0)
+    table = pa.table(
+        {
+            "worker": pa.array(rng.integers(0, 1000, 3_000_000)),
+            "task": pa.array(np.arange(3_000_000) // 10),
+            "label": pa.array(rng.integers(0, 4, 3_000_000)),
+        }
+    )
+    pq.write_table(table, answers / "long.parquet")
+    method = "iP-TD(max_iter=60, tol=0)"
+    shown = in_a_terminal([str(PROGRAM), "discover", "long.parquet", "--method", method], answers)
+    assert "weighing workers" in shown
+    assert "of at most 60" in shown
+    shown = in_a_terminal([str(PROGRAM), "discover", "answers.csv"], answers)
+    assert "weighing" not in shown
+
+
+def test_the_bar_shows_the_stage_and_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console, "_PATIENCE", 0.0)
+    bar = console.Bar()
+    bar.start()
+    bar("round", 3, 15)
+    time.sleep(0.3)
+    bar.stop()
+    assert (bar.stage, bar.done, bar.total) == ("round", 3, 15)

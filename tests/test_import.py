@@ -1,0 +1,50 @@
+"""What an import costs, and what the package shows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import allalike
+
+
+def test_importing_loads_numpy_and_nothing_else_that_is_large() -> None:
+    code = (
+        "import sys, allalike; print([m for m in ('pyarrow', 'pandas', 'scipy', 'click', 'rich') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_program_needs_no_pandas_to_read_parquet_and_write_a_result(tmp_path: object) -> None:
+    code = (
+        "import sys, pyarrow as pa, pyarrow.parquet as pq\n"
+        "from allalike.cli import main\n"
+        f"path = {str(tmp_path)!r} + '/a.parquet'\n"
+        "strings = lambda *v: pa.compute.cast(pa.chunked_array([pa.StringArray.from_buffers(len(v),"
+        " pa.py_buffer(__import__('numpy').arange(len(v) + 1, dtype='int32')), pa.py_buffer(''.join(v).encode()))]),"
+        " pa.string())\n"
+        "import pyarrow.compute\n"
+        "names = ['worker', 'task', 'label']\n"
+        "pq.write_table(pa.Table.from_arrays([strings('a', 'b', 'c'), strings('1', '1', '1'), strings('x', 'x', 'y')],"
+        " names=names), path)\n"
+        "try:\n    main(['discover', path, '-q', '-o', path + '.out'])\n"
+        "except SystemExit as stop:\n    print(stop.code, 'pandas' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "0 False"
+
+
+def test_every_public_name_is_there() -> None:
+    for name in allalike.__all__:
+        assert getattr(allalike, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        allalike.nonsense  # noqa: B018
+
+
+def test_registries_are_keyed_by_the_names_people_see() -> None:
+    for registry in (allalike.METHODS, allalike.DOMAINS, allalike.RULES, allalike.ENGINES):
+        for name, thing in registry.items():
+            assert thing.name == name

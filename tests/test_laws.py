@@ -1,0 +1,245 @@
+"""Laws that every method keeps in every domain, found through the registries."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import allalike
+from allalike import DOMAINS, METHODS, ConvergenceWarning, Memory, Result
+from allalike.engines import Engine
+from samples import Row, crowd, rows
+
+METHOD_NAMES = list(METHODS)
+DOMAIN_NAMES = list(DOMAINS)
+SPECS = [
+    *METHOD_NAMES,
+    *("P-TD(weighting='max')", "P-TD(weighting='inverse')", "P-TD(weighting='printed')", "P-TD(per_pair=True)"),
+    *("iP-TD(average=False)", "iP-TD(per_pair=True)", "iP-TD(weighting='printed')", "P-TD-AK(per_pair=True)"),
+    *("D-TD(rounds=3)", "D-TD(weighting='inverse')"),
+]
+PER_DOMAIN = {
+    "categorical": [
+        *("P-TD(weighting='chance')", "iP-TD(weighting='chance')", "P-TD-AK(mu='exact')"),
+        *("P-TD-AK(transform='linear')", "D-TD(weighting='chance')"),
+    ],
+    "real": [
+        *("P-TD-AK(ridge=2)", "P-TD-AK(ridge=4)", "P-TD-AK(ridge=0.5)", "P-TD-AK(nonpositive='clip')"),
+        "P-TD-AK(nonpositive='zero')",
+    ],
+}
+CASES = [(spec, domain) for domain in DOMAIN_NAMES for spec in [*SPECS, *PER_DOMAIN[domain]]]
+every_case = pytest.mark.parametrize(("spec", "domain"), CASES)
+
+
+def solve(answers: Any, spec: str, domain: str, *, engine: Engine | None = None, seed: int = 0) -> Result:
+    """Discover, with the first answers to each task as gold so that the oracle can work too."""
+    gold = {task: label for _, task, label in reversed(answers)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return allalike.discover(answers, domain=domain, method=spec, engine=engine, gold=gold, seed=seed)
+
+
+def same(left: Result, right: Result, *, scale: float = 1.0) -> None:
+    """Check that two results say the same, with faults on another scale if need be."""
+    np.testing.assert_allclose(left.workers["weight"], right.workers["weight"], rtol=1e-7, atol=1e-12)
+    for column in ("disparity", "fault"):
+        np.testing.assert_allclose(left.workers[column] * scale, right.workers[column], rtol=1e-7, atol=1e-12)
+
+
+def same_truth(left: Result, right: Result) -> None:
+    if left.answers.domain.name == "real":
+        np.testing.assert_allclose(left.truth["label"], right.truth["label"], rtol=1e-9, atol=1e-12)
+    else:
+        assert left.truth["label"].tolist() == right.truth["label"].tolist()
+
+
+@every_case
+def test_weights_sum_to_one_and_are_never_negative(spec: str, domain: str, engine: Engine) -> None:
+    for seed, missing in enumerate((0.0, 0.3, 0.7)):
+        weight = solve(crowd(domain, seed=seed, missing=missing), spec, domain, engine=engine).workers["weight"]
+        assert weight.sum() == pytest.approx(1)
+        assert (weight >= 0).all()
+
+
+@every_case
+def test_blocks_and_the_order_of_rows_do_not_matter(spec: str, domain: str) -> None:
+    answers = crowd(domain, seed=3, missing=0.4)
+    first = solve(answers, spec, domain)
+    for size in (1, 10, 57):
+        other = solve(answers, spec, domain, engine=Memory(block_answers=size))
+        same(first, other)
+        same_truth(first, other)
+    order = np.random.default_rng(0).permutation(len(answers))
+    gold = {task: label for _, task, label in reversed(answers)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        shuffled = allalike.discover([answers[i] for i in order], domain=domain, method=spec, gold=gold)
+    assert shuffled.truth.equals(first.truth)
+    assert shuffled.workers.equals(first.workers)
+
+
+def without_ties(answers: list[Row]) -> list[Row]:
+    """Leave out the tasks whose unweighted vote is tied: how a tie is broken depends on the names."""
+    truth = allalike.discover(answers, method="UA").truth
+    tied = set(truth.loc[truth["tied"], "task"])
+    return [answer for answer in answers if answer[1] not in tied]
+
+
+@every_case
+def test_names_of_workers_and_tasks_do_not_matter(spec: str, domain: str) -> None:
+    answers = without_ties(crowd(domain, seed=4, n=7, missing=0.3))
+    new = dict(zip(sorted({worker for worker, _, _ in answers}), "cfbagde", strict=True))
+    renamed = [(new[worker], 1000 - int(task[1:]), label) for worker, task, label in answers]
+    first, second = solve(answers, spec, domain), solve(renamed, spec, domain)
+    by_name = second.workers.set_index("worker").loc[[new[name] for name in first.workers["worker"]]]
+    np.testing.assert_allclose(first.workers["weight"], by_name["weight"], rtol=1e-7, atol=1e-12)
+    found, tied = second.truth["label"].to_numpy()[::-1], first.truth["tied"].to_numpy()
+    np.testing.assert_allclose(first.truth["label"].to_numpy()[~tied], found[~tied], rtol=1e-9)
+
+
+def matrix(seed: int, n: int = 6, m: int = 12) -> npt.NDArray[np.float64]:
+    return np.random.default_rng(seed).normal(size=(n, m)).round(6)
+
+
+@pytest.mark.parametrize("spec", [spec for spec, domain in CASES if domain == "real"])
+def test_shifting_and_scaling_numbers_does_not_matter(spec: str) -> None:
+    base = matrix(6)
+    first = solve(rows(base), spec, "real")
+    shifts = np.random.default_rng(7).normal(0, 100, base.shape[1])
+    if spec != "P-TD-AK(nonpositive='clip')":  # clips at an absolute 1e-8
+        for scale in (1e-6, 1e-3, -1.0, 1e3):
+            scaled = solve(rows(base * scale), spec, "real")
+            same(first, scaled, scale=scale**2)
+            np.testing.assert_allclose(first.truth["label"] * scale, scaled.truth["label"], rtol=1e-7)
+    shifted = solve(rows(base + shifts), spec, "real")
+    same(first, shifted)
+    np.testing.assert_allclose(first.truth["label"] + shifts, shifted.truth["label"], atol=1e-9)
+
+
+@pytest.mark.parametrize("spec", [spec for spec, domain in CASES if domain == "real" and spec != "OA"])
+def test_rotating_numbers_does_not_matter(spec: str) -> None:
+    base = matrix(8)
+    rotation = np.linalg.qr(np.random.default_rng(9).normal(size=(12, 12)))[0]
+    first, second = solve(rows(base), spec, "real"), solve(rows(base @ rotation), spec, "real")
+    np.testing.assert_allclose(first.workers["weight"], second.workers["weight"], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("spec", [spec for spec, domain in CASES if domain == "categorical"])
+def test_names_of_labels_do_not_matter_be_they_the_same_for_all_tasks_or_not(spec: str) -> None:
+    answers = without_ties(crowd("categorical", seed=10, missing=0.1))
+    first = solve(answers, spec, "categorical")
+    named = [(worker, task, ("rose", "iris", "lily")[label]) for worker, task, label in answers]
+    same(first, solve(named, spec, "categorical"))
+    turned = [(worker, task, (label + int(task[1:])) % 3) for worker, task, label in answers]
+    same(first, solve(turned, spec, "categorical"))
+
+
+@every_case
+def test_one_worker_is_believed_and_nothing_is_known_about_her(spec: str, domain: str, engine: Engine) -> None:
+    answers: list[Row] = [("ada", task, label) for task, label in enumerate([1, 2, 2])]
+    result = solve(answers, spec, domain, engine=engine)
+    assert result.truth["label"].tolist() == [1, 2, 2]
+    assert result.workers["weight"].tolist() == [1]
+    assert np.isnan(result.workers["disparity"][0])
+    if spec != "OA":
+        assert np.isnan(result.workers["fault"][0])
+
+
+@every_case
+def test_two_workers_count_the_same(spec: str, domain: str, engine: Engine) -> None:
+    if spec == "OA":
+        return
+    for seed in range(5):
+        answers = crowd(domain, seed=seed, n=2)
+        assert solve(answers, spec, domain, engine=engine).workers["weight"].tolist() == [0.5, 0.5]
+    complementary: list[Row] = [(worker, task, worker) for worker in (0, 1) for task in range(4)]
+    assert solve(complementary, spec, domain, engine=engine).workers["weight"].tolist() == [0.5, 0.5]
+
+
+@every_case
+@pytest.mark.parametrize("value", [3, 0.1 + 0.2])
+def test_identical_workers_count_the_same_and_have_no_fault(
+    spec: str, domain: str, value: float, engine: Engine
+) -> None:
+    answers: list[Row] = [(worker, task, value + task) for worker in range(4) for task in range(5)]
+    result = solve(answers, spec, domain, engine=engine)
+    assert result.workers["weight"].tolist() == [0.25] * 4
+    assert result.workers["fault"].tolist() == [0] * 4
+    assert not result.truth["changed"].any()
+    np.testing.assert_allclose(result.truth["label"], [value + task for task in range(5)])
+
+
+@every_case
+def test_a_worker_without_peers_is_like_the_mean_of_the_others(spec: str, domain: str, engine: Engine) -> None:
+    answers = [*crowd(domain, seed=11, n=5, m=10), ("lone", "t9999", 1)]
+    workers = solve(answers, spec, domain, engine=engine).workers.set_index("worker")
+    others = workers.drop(index="lone")
+    assert workers.loc["lone", "disparity"] == pytest.approx(others["disparity"].mean())
+    assert np.isfinite(workers["weight"]).all()
+
+
+@every_case
+def test_nobody_with_peers_means_equal_weights(spec: str, domain: str, engine: Engine) -> None:
+    answers: list[Row] = [(worker, worker, worker % 3) for worker in range(6)]
+    result = solve(answers, spec, domain, engine=engine)
+    if spec != "OA":
+        np.testing.assert_allclose(result.workers["weight"], np.full(6, 1 / 6))
+    assert result.truth["label"].tolist() == [0, 1, 2, 0, 1, 2]
+
+
+@pytest.mark.parametrize("domain", DOMAIN_NAMES)
+@pytest.mark.parametrize("spec", ["P-TD", "P-TD-AK", "iP-TD"])
+def test_copies_of_a_worker_gain_weight(spec: str, domain: str) -> None:
+    """The known weakness of proximity: who comes with copies looks alike."""
+    answers = crowd(domain, seed=12, n=6, m=40)
+    copies = [(f"copy{k}", task, label) for k in range(3) for worker, task, label in answers if worker == "w003"]
+    before = solve(answers, spec, domain).workers.set_index("worker")
+    after = solve(answers + copies, spec, domain).workers.set_index("worker")
+    assert after["disparity"]["w003"] < before["disparity"]["w003"]
+    heavier = [(workers["weight"] > workers["weight"]["w003"]).sum() for workers in (before, after)]
+    assert heavier[1] <= heavier[0]
+
+
+@pytest.mark.parametrize("domain", DOMAIN_NAMES)
+def test_the_first_round_of_iterating_is_proximity(domain: str) -> None:
+    answers = crowd(domain, seed=13, missing=0.3)
+    same(solve(answers, "iP-TD(max_iter=1)", domain), solve(answers, "P-TD", domain))
+
+
+def test_the_order_of_workers_is_that_of_their_disparities() -> None:
+    answers = crowd("categorical", seed=14, missing=0.2)
+    for spec in ("P-TD-AK", "P-TD-AK(mu='exact')", "P-TD-AK(transform='linear')", "P-TD(weighting='inverse')"):
+        workers = solve(answers, spec, "categorical").workers.sort_values("disparity")
+        assert workers["weight"].is_monotonic_decreasing
+        assert workers["fault"].is_monotonic_increasing
+
+
+def test_the_worst_worker_has_no_weight_under_max() -> None:
+    for spec in ("P-TD", "iP-TD"):
+        workers = solve(crowd("categorical", seed=15, n=9), spec, "categorical").workers
+        assert workers["weight"][workers["fault"].argmax()] == 0
+
+
+@pytest.mark.parametrize("spec", METHOD_NAMES)
+def test_numpys_global_random_state_is_left_alone(spec: str) -> None:
+    before = str(np.random.get_state())  # noqa: NPY002
+    solve(crowd("categorical", seed=16), spec, "categorical")
+    assert str(np.random.get_state()) == before  # noqa: NPY002
+
+
+def test_ten_thousand_classes_work() -> None:
+    rng = np.random.default_rng(17)
+    truth = rng.permutation(10_000)
+    answers = [
+        (worker, task, int(truth[task]) if rng.random() > fault else int(rng.integers(10_000)))
+        for worker, fault in enumerate((0.1, 0.2, 0.3, 0.6, 0.9))
+        for task in range(10_000)
+    ]
+    result = allalike.discover(answers, domain="categorical", gold=dict(enumerate(truth.tolist())))
+    assert result.summary["domain"]["classes"] > 9_900
+    assert result.summary["gold"]["error"] < 0.05

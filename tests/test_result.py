@@ -1,0 +1,91 @@
+"""Results: their tables, and how they are saved."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import allalike
+from allalike.errors import OutputError
+from allalike.result import Result
+from samples import crowd
+
+
+@pytest.fixture
+def result() -> Result:
+    gold = {"t0000": 1, "t0001": 2}
+    return allalike.discover(crowd("categorical", seed=0, missing=0.2), gold=gold)
+
+
+def test_the_tables_have_the_columns_of_the_documentation(result: Result) -> None:
+    assert list(result.truth) == ["task", "label", "confidence", "error", "answers", "tied", "unweighted", "changed"]
+    assert list(result.workers) == ["worker", "answers", "disparity", "fault", "weight"]
+    assert result.truth["task"].is_monotonic_increasing
+    assert result.workers["worker"].is_monotonic_increasing
+    assert result.truth["answers"].sum() == result.workers["answers"].sum() == result.summary["answers"]
+    assert (result.truth["changed"] == (result.truth["label"] != result.truth["unweighted"])).all()
+    assert result.truth["confidence"].between(0, 1).all()
+
+
+def test_real_numbers_have_an_error_and_no_confidence() -> None:
+    truth = allalike.discover(crowd("real", seed=0)).truth
+    assert truth["confidence"].isna().all()
+    assert (truth["error"] > 0).all()
+    assert allalike.discover(crowd("real", seed=0), domain=allalike.Real(rule="median")).truth["error"].isna().all()
+
+
+def test_numbers_that_differ_by_rounding_have_not_changed() -> None:
+    truth = allalike.discover(crowd("real", seed=0), method="UA").truth
+    assert not truth["changed"].any()
+
+
+def test_the_summary_says_everything_and_is_json(result: Result) -> None:
+    summary = json.loads(json.dumps(result.summary))
+    assert summary["domain"]["classes_from"] == "data"
+    assert summary["gold"].keys() == {"tasks", "without_answers", "error", "unweighted_error"}
+    assert summary["seed"] == 0
+    assert summary["effective_workers"] == pytest.approx(1 / (result.workers["weight"] ** 2).sum())
+    assert {"answers", "workers", "tasks", "iterations", "converged", "changed", "tied", "versions"} <= summary.keys()
+
+
+def test_what_is_saved_reads_back_the_same(result: Result, tmp_path: Path) -> None:
+    result.save(tmp_path / "deep" / "out")
+    truth = pd.read_csv(tmp_path / "deep" / "out" / "truth.csv")
+    pd.testing.assert_frame_equal(truth, result.truth, check_dtype=False)
+    assert json.loads((tmp_path / "deep" / "out" / "summary.json").read_text()) == result.summary
+    result.save(tmp_path / "out", format="parquet")
+    back = pd.read_parquet(tmp_path / "out" / "workers.parquet")
+    np.testing.assert_array_equal(back["weight"], result.workers["weight"])
+
+
+def test_a_failed_save_leaves_the_old_files_and_nothing_else(
+    result: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    result.save(out)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    other = allalike.discover(crowd("categorical", seed=1))
+    with pytest.raises(OutputError, match="No space left on device"):
+        other.save(out)
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    with pytest.raises(OutputError):
+        other.save(tmp_path / "new")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_saving_again_replaces_the_files(result: Result, tmp_path: Path) -> None:
+    result.save(tmp_path)
+    other = allalike.discover(crowd("categorical", seed=1))
+    other.save(tmp_path)
+    assert json.loads((tmp_path / "summary.json").read_text()) == other.summary
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["summary.json", "truth.csv", "workers.csv"]

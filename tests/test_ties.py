@@ -1,0 +1,68 @@
+"""Ties: drawn, marked, and the same for every order of rows, engine and number of blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import allalike
+from allalike.engines import Engine
+
+TASKS = 2000
+TIED = [(worker, f"task{task}", "yes" if worker else "no") for worker in (0, 1) for task in range(TASKS)]
+
+
+def test_a_tie_does_not_depend_on_the_order_of_rows(engine: Engine) -> None:
+    expected = allalike.discover(TIED).truth["label"].tolist()
+    order = np.random.default_rng(0).permutation(len(TIED))
+    assert allalike.discover([TIED[i] for i in order], engine=engine).truth["label"].tolist() == expected
+
+
+def test_ties_are_drawn_fairly_and_by_the_seed() -> None:
+    draws = np.array([allalike.discover(TIED, seed=seed).truth["label"] == "yes" for seed in range(5)])
+    assert abs(draws.mean() - 0.5) < 0.03
+    agreement = (draws[0] == draws[1:]).mean()
+    assert abs(agreement - 0.5) < 0.03
+
+
+def test_a_negative_or_huge_seed_is_a_seed_too() -> None:
+    for seed in (-1, 2**70):
+        assert allalike.discover(TIED, seed=seed).truth["tied"].all()
+
+
+def test_a_draw_depends_on_the_task_and_not_on_its_neighbours() -> None:
+    whole = allalike.discover(TIED).truth.set_index("task")["label"]
+    part = allalike.discover([row for row in TIED if row[1].endswith("7")]).truth.set_index("task")["label"]
+    assert (whole.loc[part.index] == part).all()
+
+
+def test_tied_tasks_are_marked_and_no_others() -> None:
+    rows = [*TIED, (2, "task3", "yes"), (2, "task5", "maybe")]
+    truth = allalike.discover(rows, method="UA").truth.set_index("task")
+    assert not truth.loc["task3", "tied"]
+    assert truth.loc["task5", "tied"]
+    assert truth.loc["task5", "label"] in ("yes", "no", "maybe")
+    assert truth["tied"].sum() == TASKS - 1
+
+
+def test_first_takes_the_first_label() -> None:
+    truth = allalike.discover(TIED, ties="first").truth
+    assert (truth["label"] == "no").all()
+    assert truth["tied"].all()
+
+
+@pytest.mark.parametrize(("difference", "tied"), [(1e-12, True), (1e-6, False)])
+def test_scores_within_a_billionth_are_equal(difference: float, tied: bool) -> None:
+    faults = {0: 1.0, 1: 1.0, 2: 2.0}
+    rows = [(0, "t", "a"), (1, "t", "b"), (2, "u", "a"), (0, "u", "a"), (1, "u", "a")]
+    model = allalike.Categorical(classes=2).model
+    weight = model.weight(np.array([0.2, 0.2 + difference]), None)  # type: ignore[arg-type]
+    assert (abs(weight[0] - weight[1]) < 1e-9 * weight[0]) == tied
+    faults = {0: 0.2, 1: 0.2 + difference, 2: 0.4}
+    truth = allalike.discover(rows, domain="categorical", method=allalike.OA(faults=faults)).truth
+    assert truth["tied"].tolist() == [tied, False]
+
+
+def test_without_ties_the_seed_changes_nothing() -> None:
+    rows = [(worker, task, task % 3) for worker in range(3) for task in range(20)]
+    assert allalike.discover(rows, seed=1).truth.equals(allalike.discover(rows, seed=2).truth)
