@@ -48,6 +48,16 @@ def test_disparities_are_averages_over_pairs(domain: str, missing: float, engine
     np.testing.assert_allclose(found.workers["disparity"], per_pair)
 
 
+def test_the_mean_distance_of_incomplete_answers_counts_every_pair_of_answers_once() -> None:
+    answers = crowd("categorical", seed=7, n=6, m=40)
+    answers = [a for a in answers if a[0] < "w003" or a[1] < "t0004"]  # half of the workers answer a tenth
+    pairs = pairwise(answers, "categorical")
+    half_mean = float(np.mean([d for ds in pairs.values() for d in ds])) / 2
+    result = allalike.discover(answers, domain=Categorical(classes=3), method=PTDAK()).workers
+    expected = (result["disparity"] - half_mean) / (1 - 1.5 * half_mean)
+    np.testing.assert_allclose(result["fault"], expected)
+
+
 def test_disparities_of_complete_answers_agree_with_scipy() -> None:
     rng = np.random.default_rng(0)
     classes, numbers = rng.integers(0, 4, (7, 40)), rng.normal(size=(7, 40))

@@ -212,6 +212,15 @@ def test_a_matrix_of_numpy_is_a_wide_table() -> None:
     assert allalike.read(matrix.T, wide="tasks").label.tolist() == answers.label.tolist()
 
 
+def test_empty_cells_do_not_turn_classes_into_numbers() -> None:
+    frame = pd.DataFrame({"task": ["a", "b"], "w1": [1, 2], "w2": [np.nan, 2]})
+    answers = allalike.read(frame, wide="tasks")
+    assert answers.domain.name == "categorical"
+    assert answers.domain.decode(answers.label).tolist() == [1, 2, 2]
+    halves = pd.DataFrame({"task": ["a", "b"], "w1": [1, 2], "w2": [np.nan, 2.5]})
+    assert allalike.read(halves, wide="tasks").domain.name == "real"
+
+
 def test_a_worker_may_be_called_like_a_number_in_a_wide_table(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("task,1,10,9\na,x,x,y\nb,x,y,y\n")
     assert allalike.read(tmp_path / "a.csv", wide="tasks").workers.tolist() == [1, 9, 10]
@@ -230,6 +239,14 @@ def test_missing_labels_are_dropped_when_asked() -> None:
     frame = pd.DataFrame({"worker": ["a", "b", "c"], "task": [1, 1, 1], "label": [1.5, np.nan, 2.5]})
     answers = allalike.read(frame, missing="drop")
     assert (answers.n_answers, answers.notes["missing_dropped"]) == (2, 1)
+
+
+def test_missing_values_of_pandas_are_missing_labels() -> None:
+    for missing in (None, np.nan, pd.NA, pd.NaT):
+        frame = pd.DataFrame(
+            {"worker": ["a", "b", "c"], "task": 1, "label": pd.Series(["x", missing, "x"], dtype=object)}
+        )
+        assert allalike.read(frame, missing="drop").n_answers == 2
 
 
 def test_semicolons_byte_order_marks_and_windows_lines(tmp_path: Path) -> None:

@@ -41,6 +41,8 @@ def test_real_numbers_have_an_error_and_no_confidence() -> None:
 def test_numbers_that_differ_by_rounding_have_not_changed() -> None:
     truth = allalike.discover(crowd("real", seed=0), method="UA").truth
     assert not truth["changed"].any()
+    around_zero = [(worker, task, (0.1, 0.2, -0.3)[worker] * 3**task) for worker in range(3) for task in range(20)]
+    assert not allalike.discover(around_zero, domain="real", method="UA").truth["changed"].any()
 
 
 def test_the_summary_says_everything_and_is_json(result: Result) -> None:

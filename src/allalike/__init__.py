@@ -12,9 +12,10 @@ from allalike.rules import RULES
 
 if TYPE_CHECKING:
     from allalike.answers import Answers
-    from allalike.discovery import discover, weigh
+    from allalike.discovery import discover
     from allalike.readers import read
     from allalike.result import Result
+    from allalike.weighing import weigh
 
 __all__ = [
     "DOMAINS",
@@ -49,7 +50,7 @@ _LATER = {
     "Result": "allalike.result",
     "discover": "allalike.discovery",
     "read": "allalike.readers",
-    "weigh": "allalike.discovery",
+    "weigh": "allalike.weighing",
 }
 
 

@@ -208,12 +208,16 @@ class Column:
         kept._rows = np.flatnonzero(rows)
         return kept
 
+    def value(self, index: int) -> Any:
+        """Return one value as it came."""
+        return self.data[index] if isinstance(self.data, list) else self.data[index].as_py()
+
     def row(self, index: int) -> int:
         """Return the number of a row as the user counts them, from 1 and without a header."""
         return int(self._rows[index] if self._rows is not None else index) + 1
 
     def _first_without_number(self) -> tuple[int, Any]:
-        values = self.data if isinstance(self.data, list) else (value.as_py() for value in self.data)
+        values = map(self.value, range(len(self)))
         return next((self.row(r), v) for r, v in enumerate(values) if not _reads_as_number(v))
 
 

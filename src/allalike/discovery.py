@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import platform
-import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allalike.answers import Answers
-from allalike.columns import Column
-from allalike.domains import Domain, Matrix
-from allalike.engines import ENGINES, Engine, Memory, Run
-from allalike.errors import ConvergenceWarning, InputError, OptionError, UnsupportedError
+from allalike.engines import ENGINES, Engine, Memory
+from allalike.errors import OptionError, UnsupportedError
 from allalike.methods import METHODS, Method
 from allalike.progress import report
 from allalike.readers import read, read_gold
@@ -22,13 +19,12 @@ from allalike.result import Result
 from allalike.ties import Ties
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-    import pandas as pd
-
-    from allalike.blocks import Array, Floats
+    from allalike.blocks import Array, Block, Floats
+    from allalike.domains import Domain
     from allalike.methods import Weighing
+    from allalike.methods.base import Decide
 
-__all__ = ["discover", "weigh"]
+__all__ = ["discover"]
 
 
 def discover(
@@ -84,9 +80,10 @@ def discover(
     if gold is not None:
         answers = read_gold(gold, answers)
     run = where.load(answers, Ties(seed, first=ties == "first"))
-    weighing = _weigh(chosen, run)
+    weighing = chosen.weigh_or_warn(run)
     report("deciding")
-    found = _decide(run, weighing)
+    decide = partial(_decide, domain=run.domain, ties=run.ties, own=weighing.decide)
+    found = run.collect(decide, weighing.weight, weighing.fault)
     settings = {
         "domain": answers.domain.describe(),
         "method": chosen.describe(),
@@ -97,71 +94,14 @@ def discover(
     return Result(answers, weighing, found, _summary(answers, weighing, found, settings))
 
 
-def weigh(
-    matrix: npt.ArrayLike,
-    *,
-    workers: Any = None,
-    similarity: bool = False,
-    method: str | Method = "iP-TD",
-) -> pd.DataFrame:
-    """Weigh workers whose distances to each other are known, or their similarities.
-
-    A similarity a becomes the distance max(a) - a, and with ``weighting="chance"`` the weight is the average
-    similarity itself.
-
-    Parameters
-    ----------
-    matrix
-        One row and one column per worker, symmetric; the diagonal does not count. NaN where two workers have no
-        task in common.
-    workers
-        The ids of the workers; by default their numbers.
-    similarity
-        Whether large numbers mean close.
-    method
-        As in `discover`.
-
-    >>> weigh([[0, 1, 4], [1, 0, 3], [4, 3, 0]], workers=["ada", "bob", "eve"], method="P-TD")
-      worker  disparity  fault  weight
-    0    ada        2.5    2.5     0.4
-    1    bob        2.0    2.0     0.6
-    2    eve        3.5    3.5     0.0
-    """
-    distances, farthest = _distances(matrix, similarity=similarity)
-    n_workers = len(distances)
-    ids = Column.of_objects("worker", list(range(n_workers)) if workers is None else list(workers))
-    task = Column.of_objects("task", [0] * n_workers)
-    label = Column.of_objects("label", list(range(n_workers)))
-    if len(ids) != n_workers:
-        raise InputError(f"There are {len(ids)} workers for a matrix of {n_workers} rows.")
-    domain = Matrix(distances=distances, farthest=farthest)
-    answers = Answers.of_columns(ids, task, label, domain, repeats="error")
-    chosen = make(method, METHODS, "method") if isinstance(method, str) else method
-    if not chosen.serves(domain):
-        raise UnsupportedError(f"{chosen.name} needs the answers themselves. Use allalike.discover.")
-    result = Result(answers, _weigh(chosen, Memory().load(answers, Ties())), {}, {})
-    return result.workers.drop(columns="answers")
-
-
-def _weigh(method: Method, run: Run) -> Weighing:
-    weighing = method.weigh(run)
-    if not weighing.converged:
-        warnings.warn(
-            f"{method.name} stopped at its limit of {weighing.iterations} rounds; more rounds may change the weights a"
-            " little.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-    return weighing
-
-
-def _decide(run: Run, weighing: Weighing) -> dict[str, Array]:
-    """Find the truths with the weights, and beside them without."""
-    by_rule = partial(run.domain.aggregate, ties=run.ties)
-    found = run.collect(weighing.decide or by_rule, weighing.weight, weighing.fault)
-    equal = np.ones(run.crowds.n_workers)
-    unweighted = run.collect(by_rule, equal, weighing.fault)["label"]
-    return {**found, "unweighted": unweighted, "changed": run.domain.differs(found["label"], unweighted)}
+def _decide(
+    block: Block, weights: Floats, faults: Floats, *, domain: Domain, ties: Ties, own: Decide | None
+) -> dict[str, Array]:
+    """Find the truths of a block with the weights, and beside them without."""
+    by_rule = partial(domain.aggregate, ties=ties)
+    found = (own or by_rule)(block, weights, faults)
+    unweighted = by_rule(block, np.ones(block.n_workers), faults)["label"]
+    return {**found, "unweighted": unweighted, "changed": domain.differs(block, found["label"], unweighted)}
 
 
 def _summary(answers: Answers, weighing: Weighing, found: dict[str, Array], settings: dict[str, Any]) -> dict[str, Any]:
@@ -198,24 +138,3 @@ def _summary(answers: Answers, weighing: Weighing, found: dict[str, Array], sett
 
 def _error(answers: Answers, label: Array) -> float:
     return float(answers.domain.distance(label[answers.gold_task], answers.gold_label).mean())
-
-
-def _distances(matrix: npt.ArrayLike, *, similarity: bool) -> tuple[Floats, float | None]:
-    try:
-        values = np.array(matrix, np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"The matrix cannot be read as numbers: {error}.") from None
-    if values.ndim != 2 or values.shape[0] != values.shape[1] or not len(values):
-        raise InputError(f"The matrix has shape {values.shape}. It needs one row and one column per worker.")
-    np.fill_diagonal(values, np.nan)
-    if np.isinf(values).any():
-        raise InputError("The matrix has an infinite entry.")
-    known = values[~np.isnan(values)]
-    if not np.allclose(values, values.T, rtol=1e-9, atol=0, equal_nan=True):
-        raise InputError("The matrix is not symmetric.")
-    farthest = float(known.max()) if similarity and len(known) else None
-    values = values if farthest is None else farthest - values
-    if (values < 0).any():
-        raise InputError("A distance is negative. Say similarity=True if large numbers mean close.")
-    np.fill_diagonal(values, 0.0)
-    return values, farthest

@@ -85,8 +85,8 @@ class Domain(ABC):
         """Compute once what every round needs."""
         return block
 
-    def differs(self, left: Array, right: Array) -> Array:
-        """Tell where two encoded labels are not the same."""
+    def differs(self, block: Block, left: Array, right: Array) -> Array:
+        """Tell for which tasks of a block two encoded labels are not the same."""
         return np.asarray(left != right)
 
     def describe(self) -> dict[str, Any]:

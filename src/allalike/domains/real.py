@@ -78,9 +78,11 @@ class Real(Domain):
         """Square the differences."""
         return euclidean.distance(left, right)
 
-    def differs(self, left: Array, right: Array) -> Array:
-        """Tell where two numbers differ by more than rounding."""
-        return np.asarray(np.abs(left - right) > TOLERANCE * np.maximum(np.abs(left), np.abs(right)))
+    def differs(self, block: Block, left: Array, right: Array) -> Array:
+        """Tell where two numbers differ by more than rounding, which near zero is that of the task's answers."""
+        size = np.maximum(np.abs(left), np.abs(right))
+        spread = np.maximum.reduceat(np.abs(block.label), block.starts)
+        return np.asarray(np.abs(left - right) > TOLERANCE * size + 1e-12 * spread)
 
     def peer_sums(self, block: Block, weights: Floats) -> dict[str, Floats]:
         """Add up squared distances, linear in the number of answers."""

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from allalike.errors import ConvergenceWarning
 
+if TYPE_CHECKING:
     from allalike.blocks import Array, Block, Floats
     from allalike.domains import Domain
     from allalike.engines import Run
 
-__all__ = ["Method", "Weighing"]
+__all__ = ["Decide", "Method", "Weighing"]
+
+Decide = Callable[["Block", "Floats", "Floats"], "dict[str, Array]"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +44,7 @@ class Weighing:
     weight: Floats
     iterations: int = 1
     converged: bool = True
-    decide: Callable[[Block, Floats, Floats], dict[str, Array]] | None = None
+    decide: Decide | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +61,14 @@ class Method(ABC):
     @abstractmethod
     def weigh(self, run: Run) -> Weighing:
         """Weigh the workers of a run."""
+
+    def weigh_or_warn(self, run: Run) -> Weighing:
+        """Weigh the workers of a run, and warn if it stopped at the limit of rounds."""
+        weighing = self.weigh(run)
+        if not weighing.converged:
+            message = f"{self.name} stopped at its limit of {weighing.iterations} rounds; more may change the weights."
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        return weighing
 
     def describe(self) -> dict[str, Any]:
         """Say in a summary what this method is, with its options."""

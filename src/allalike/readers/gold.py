@@ -80,12 +80,8 @@ def _of_table(table: Table) -> tuple[Column, Column]:
         picked, _ = pick_columns(table.names, given, table.where, roles=_ROLES)
     except InputError as error:
         raise GoldError(f"The gold cannot be read: {error} Rename the columns to task and label.") from error
-    loaded = table.load(list(picked.values()))
-    return tuple(_column(role, loaded[picked[role]], table) for role in _ROLES)  # type: ignore[return-value]
-
-
-def _column(role: str, data: Any, table: Table) -> Column:
-    return Column.of_objects(role, data) if isinstance(data, list) else Column(role, data, text=table.text)
+    columns = table.columns(picked)
+    return columns["task"], columns["label"]
 
 
 def _places(wanted: list[Any], tasks: list[Any]) -> Any:

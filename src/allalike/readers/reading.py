@@ -14,7 +14,7 @@ from allalike.errors import InputError
 from allalike.progress import report
 from allalike.readers.kinds import guess_domain
 from allalike.readers.names import pick_columns
-from allalike.readers.tables import Table, of_array, open_table
+from allalike.readers.tables import of_array, open_table
 from allalike.readers.wide import ROWS, stack
 from allalike.registry import check_choice, make
 
@@ -78,12 +78,7 @@ def _columns(source: Any, given: Mapping[str, str], wide: str | None) -> tuple[d
         return _of_rows(source), {}
     table = open_table(source)
     picked, guessed = pick_columns(table.names, given, table.where)
-    loaded = table.load(list(picked.values()))
-    return {role: _column(role, loaded[name], table) for role, name in picked.items()}, guessed
-
-
-def _column(role: str, data: Any, table: Table) -> Column:
-    return Column.of_objects(role, data) if isinstance(data, list) else Column(role, data, text=table.text)
+    return table.columns(picked), guessed
 
 
 def _is_rows(source: Any) -> bool:

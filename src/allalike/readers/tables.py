@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from allalike.columns import Column
 from allalike.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Table", "join", "of_frame", "of_records", "open_table"]
+__all__ = ["Table", "join", "of_array", "of_frame", "of_records", "open_table"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,19 @@ class Table:
     load: Callable[[Sequence[str]], dict[str, Any]]
     where: str = "The table"
     text: bool = False
+
+    def columns(self, picked: Mapping[str, str]) -> dict[str, Column]:
+        """Return the column of each role, given its name.
+
+        >>> of_records([{"who": "ada"}]).columns({"worker": "who"})["worker"].data.to_pylist()
+        ['ada']
+        """
+        loaded = self.load(list(picked.values()))
+        return {role: self.column(role, loaded[name]) for role, name in picked.items()}
+
+    def column(self, role: str, data: Any) -> Column:
+        """Make a column of what was loaded."""
+        return Column.of_objects(role, data) if isinstance(data, list) else Column(role, data, text=self.text)
 
 
 def open_table(source: Any) -> Table:
@@ -87,7 +101,7 @@ def _of_series(series: Any) -> Any:
     import pyarrow as pa
 
     if series.dtype == object:
-        return [None if value is None or value != value else value for value in series.tolist()]
+        return [None if missing else value for value, missing in zip(series, series.isna(), strict=True)]
     return pa.chunked_array([pa.Array.from_pandas(series)]) if len(series) else []
 
 

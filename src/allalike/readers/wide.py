@@ -42,13 +42,13 @@ def stack(table: Table, wide: str, given: Mapping[str, str]) -> tuple[dict[str, 
     if not names:
         raise InputError(f"{table.where} has one column only. A wide table needs one per {across}.")
     loaded = table.load(table.names)
-    rows = Column(down, _made(loaded[picked[down]]), text=table.text)
-    cells = [_cells(loaded[name], name, text=table.text) for name in names]
+    rows = table.column(down, loaded[picked[down]])
+    cells = [table.column("label", loaded[name]) for name in names]
     present = [~cell.missing() for cell in cells]
     answered = np.logical_or.reduce(present) if down == "task" else np.array([here.any() for here in present])
     if not answered.all():
         place = int(np.argmin(answered))
-        task = _value(rows, place) if down == "task" else names[place]
+        task = rows.value(place) if down == "task" else names[place]
         raise InputError(f"Nobody answered task {task!r}. Remove it; a missing answer is an empty cell.")
     return _long(rows, names, cells, present, across), guessed
 
@@ -74,26 +74,14 @@ def _joined(parts: list[Any]) -> Any:
 
     if any(isinstance(part, list) for part in parts):
         return [value for part in parts for value in (part if isinstance(part, list) else part.to_pylist())]
-    kinds = {part.type for part in parts if len(part)}
-    if len(kinds) > 1 and all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds):
-        parts = [part.cast(pa.float64()) for part in parts]
-    elif len(kinds) > 1:
-        listed = ", ".join(sorted(map(str, kinds)))
-        raise InputError(f"The columns of the wide table have different types: {listed}. Make them the same.")
     parts = [part for part in parts if len(part)]
+    kinds = {part.type for part in parts}
+    if len(kinds) > 1:
+        if not all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds):
+            listed = ", ".join(sorted(map(str, kinds)))
+            raise InputError(f"The columns of the wide table have different types: {listed}. Make them the same.")
+        try:  # whole numbers that an empty cell has turned into floats
+            parts = [part.cast(pa.int64()) for part in parts]
+        except pa.ArrowInvalid:
+            parts = [part.cast(pa.float64()) for part in parts]
     return pa.chunked_array([chunk for part in parts for chunk in part.chunks])
-
-
-def _cells(data: Any, name: str, *, text: bool) -> Column:
-    data = _made(data)
-    return Column.of_objects("label", data) if isinstance(data, list) else Column(name, data, text=text)
-
-
-def _made(data: Any) -> Any:
-    data = data() if callable(data) else data
-    return Column.of_objects("task", data).data if isinstance(data, list) else data
-
-
-def _value(column: Column, place: int) -> Any:
-    value = column.data[place]
-    return value.as_py() if hasattr(value, "as_py") else value
