@@ -86,6 +86,8 @@ class Column:
         if isinstance(data, list):
             return data
         column = data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data])
+        if pa.types.is_nested(column.type) and not pa.types.is_dictionary(column.type):
+            return column.to_pylist()
         column = _without_views(column)
         pa.default_memory_pool().release_unused()
         return column

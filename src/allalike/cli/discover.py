@@ -74,7 +74,7 @@ def discover(
     file_format = check_choice(options["file_format"], FORMATS, "--format")
     method, engine = make(options["method"], METHODS, "method"), make(options["engine"], ENGINES, "engine")
     reading = {name: options[name] for name in ("wide", "repeats", "missing", "domain")}
-    with bar_after_a_second(quiet=quiet), notes_for_warnings(quiet=quiet):
+    with notes_for_warnings(quiet=quiet), bar_after_a_second(quiet=quiet):
         answers = _with_rule(read(list(files), columns=_roles(columns), **reading), rule)
         known = {name: options[name] for name in ("gold", "seed", "ties")}
         result = run(answers, method=method, engine=engine, **known)

@@ -9,6 +9,7 @@ import numpy as np
 
 from allalike.distances import euclidean
 from allalike.domains.base import Domain
+from allalike.errors import LabelError
 from allalike.noise import Gaussian
 from allalike.ties import TOLERANCE
 from allalike.values import Values, arrow_of
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from allalike.columns import Column
 
 __all__ = ["Real"]
+
+_LARGEST = 1e150
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +52,15 @@ class Real(Domain):
         return self
 
     def encode(self, labels: Column) -> Array:
-        """Read the labels as finite numbers."""
-        return labels.numbers
+        """Read the labels as finite numbers whose squares are finite too."""
+        numbers = labels.numbers
+        largest = int(np.argmax(np.abs(numbers)))
+        if abs(numbers[largest]) > _LARGEST:
+            raise LabelError(
+                f"The label in row {labels.row(largest)} is {numbers[largest]:g}, whose square is beyond all numbers."
+                " Measure in larger units."
+            )
+        return numbers
 
     def encode_gold(self, labels: Column) -> Array:
         """Read the truths as finite numbers."""

@@ -68,7 +68,7 @@ def open_table(source: Any) -> Table:
             listed = ", ".join(f"{name!r} {len(values)}" for name, values in columns.items())
             raise InputError(f"The columns are not equally long: {listed}.")
         return Table(list(columns), lambda names: {name: columns[name] for name in names})
-    if hasattr(source, "__arrow_c_stream__") or hasattr(source, "iloc"):
+    if hasattr(source, "__arrow_c_stream__") and (hasattr(source, "columns") or hasattr(source, "schema")):
         return of_frame(source)
     if isinstance(source, list | tuple) and source and isinstance(source[0], Mapping):
         return of_records(source)
