@@ -82,7 +82,7 @@ def test_weighted_peer_sums_agree_with_brute_force(domain: str) -> None:
         for begin, end in zip(answers.starts[:-1], answers.starts[1:], strict=True):
             for i in range(begin, end):
                 for j in set(range(begin, end)) - {i}:
-                    apart = answers.domain.distance(answers.label[i : i + 1], answers.label[j : j + 1])[0]
+                    apart = answers.domain.apart(answers.label[i : i + 1], answers.label[j : j + 1])[0]
                     expected[:, answers.worker[i]] += np.array([apart, 1]) * weights[answers.worker[j]]
         np.testing.assert_allclose([distance, weight], expected, atol=1e-12)
 

@@ -186,6 +186,14 @@ def test_the_kind_of_labels_is_guessed(labels: list[Any], domain: str, tmp_path:
     assert answers.notes["guessed"]["domain"] == domain
 
 
+def test_many_different_whole_numbers_are_real_even_if_the_first_rows_have_few() -> None:
+    labels = np.concatenate([np.arange(70_000) % 3, np.arange(100)])
+    table = pa.table({"worker": np.zeros(70_100, int), "task": np.arange(70_100), "label": labels})
+    answers = allalike.read(table)
+    assert answers.domain.name == "real"
+    assert answers.label[-1] == 99
+
+
 def test_wide_tables_of_both_directions(tmp_path: Path) -> None:
     (tmp_path / "tasks.csv").write_text("question,ada,bob,007\nq1,x,x,y\nq2,,y,y\n10,y,,\n")
     by_task = allalike.read(tmp_path / "tasks.csv", wide="tasks")

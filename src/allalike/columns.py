@@ -135,6 +135,9 @@ class Column:
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        if "factors" in self.__dict__:
+            codes, values = self.factors
+            return Column(self.name, values.data).numbers[codes]
         try:
             data = self.data if not isinstance(self.data, list) else pa.chunked_array([pa.array(self.data)])
             if pa.types.is_dictionary(data.type):

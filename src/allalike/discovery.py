@@ -137,4 +137,4 @@ def _summary(answers: Answers, weighing: Weighing, found: dict[str, Array], sett
 
 
 def _error(answers: Answers, label: Array) -> float:
-    return float(answers.domain.distance(label[answers.gold_task], answers.gold_label).mean())
+    return float(answers.domain.apart(label[answers.gold_task], answers.gold_label).mean())

@@ -67,7 +67,7 @@ class Domain(ABC):
         """Turn an array back into labels."""
 
     @abstractmethod
-    def distance(self, left: Array, right: Array) -> Floats:
+    def apart(self, left: Array, right: Array) -> Floats:
         """Measure how far encoded labels are apart, pair by pair."""
 
     @abstractmethod
@@ -110,7 +110,7 @@ class Domain(ABC):
     def loss_sums(self, block: Block, weights: Floats, *, ties: Ties) -> dict[str, Floats]:
         """Add up, per worker, the distance to the task's own weighted aggregate, and her answers."""
         found = self.decide(block, weights, np.zeros(block.n_workers), ties)
-        return _loss(block, self.distance(block.label, block.spread(found.label)), np.ones(len(block.label)))
+        return _loss(block, self.apart(block.label, block.spread(found.label)), np.ones(len(block.label)))
 
     def gold_sums(self, block: Block) -> dict[str, Floats]:
         """Add up, per worker, the distance to the truths that are known, and her answers to these tasks."""
@@ -119,7 +119,7 @@ class Domain(ABC):
         truth = np.zeros(block.n_tasks, block.gold_label.dtype)
         truth[block.gold_task] = block.gold_label
         counts = block.spread(known)
-        return _loss(block, counts * self.distance(block.label, block.spread(truth)), counts)
+        return _loss(block, counts * self.apart(block.label, block.spread(truth)), counts)
 
     def pair_sums(self, block: Block) -> dict[str, Any]:
         """Add up, per pair of workers, the distance and the number of common tasks, as sparse matrices."""
@@ -128,7 +128,7 @@ class Domain(ABC):
         sums: dict[str, Any] = {}
         shape = block.n_workers, block.n_workers
         for left, right in pair_chunks(block):
-            apart = self.distance(block.label[left], block.label[right])
+            apart = self.apart(block.label[left], block.label[right])
             known = ~np.isnan(apart)
             place, apart = (block.worker[left[known]], block.worker[right[known]]), apart[known]
             for name, values in (("distance", apart), ("common", np.ones(len(apart)))):

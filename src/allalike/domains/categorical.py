@@ -96,7 +96,7 @@ class Categorical(Domain):
         assert self.label_hash is not None
         return block.with_prepared(**group_labels(block, self.n_labels), label_hash=self.label_hash)
 
-    def distance(self, left: Array, right: Array) -> Floats:
+    def apart(self, left: Array, right: Array) -> Floats:
         """Compare labels pair by pair."""
         return hamming.distance(left, right)
 

@@ -66,7 +66,7 @@ class Matrix(Domain):
         """Hash the places, so that ties can be drawn."""
         return block.with_prepared(label_hash=mix(np.arange(len(self.distances), dtype=np.uint64)))
 
-    def distance(self, left: Array, right: Array) -> Floats:
+    def apart(self, left: Array, right: Array) -> Floats:
         """Look the distances up."""
         return self.distances[left, right]
 

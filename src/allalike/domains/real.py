@@ -84,7 +84,7 @@ class Real(Domain):
         """Add the centres again."""
         return label + block.prepared["centre"]
 
-    def distance(self, left: Array, right: Array) -> Floats:
+    def apart(self, left: Array, right: Array) -> Floats:
         """Square the differences."""
         return euclidean.distance(left, right)
 
