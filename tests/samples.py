@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike import Categorical, Memory, Method, Real
+import crowd_custom
+from allalike import DOMAINS, Categorical, Custom, Memory, Method, Real
 from allalike.answers import Answers
 from allalike.columns import Column
 from allalike.crowds import Crowds
-from allalike.noise import Gaussian, OneCoin
 from allalike.ties import Ties
 from allalike.values import Values, arrow_of
 
@@ -39,14 +40,13 @@ def rows(matrix: npt.ArrayLike, *, present: npt.NDArray[np.bool_] | None = None)
 
 def crowd(domain: str, *, seed: int, n: int = 8, m: int = 30, missing: float = 0.0) -> list[Row]:
     """Draw answers of a crowd with good and bad workers; every task has two answers at least."""
-    rng = np.random.default_rng(seed)
-    if domain == "real":
-        matrix: npt.NDArray[Any] = Gaussian().sample(rng.normal(0, 2, m), rng.uniform(0.1, 2, n), seed)
-    else:
-        matrix = OneCoin(classes=3).sample(rng.integers(0, 3, m), rng.uniform(0.05, 0.6, n), seed)
-    present = rng.random((n, m)) >= missing
-    present[:2] = True
-    return rows(matrix, present=present)
+    answers: list[Row] = import_module(f"crowd_{domain}").answers(seed, n, m, missing)
+    return answers
+
+
+def kind(domain: str) -> Domain:
+    """Return a domain for the labels of such a crowd."""
+    return Custom(distance=crowd_custom.distance) if domain == "custom" else DOMAINS[domain]()
 
 
 def problems(matrices: npt.NDArray[Any], classes: int | None = None) -> Answers:

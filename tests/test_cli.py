@@ -89,7 +89,7 @@ def test_options_reach_the_method_and_the_domain(answers: Path) -> None:
     ]
     summary = json.loads(call("discover", "answers.csv", "--json", *arguments, folder=answers).stdout)
     assert summary["method"]["options"]["mu"] == "exact"
-    assert summary["domain"] == {"name": "categorical", "rule": "plurality", "classes": 5, "classes_from": "given"}
+    assert (summary["domain"]["classes"], summary["domain"]["classes_from"]) == (5, "given")
     assert (summary["ties"], summary["seed"]) == ("first", 7)
 
 

@@ -15,8 +15,9 @@ from scipy.spatial.distance import pdist, squareform
 import allalike
 from allalike import DTD, PTD, PTDAK, Categorical
 from allalike.blocks import Block
+from allalike.columns import Column
 from allalike.crowds import Crowds
-from allalike.domains import Matrix
+from allalike.domains import Custom
 from allalike.engines import Engine
 from allalike.noise import Gaussian
 from allalike.rules.mean import mean, median
@@ -173,8 +174,8 @@ def test_a_pair_without_a_common_task_is_left_out_of_a_matrix() -> None:
     distances = np.array([[0, 1, np.nan], [1, 0, 3], [np.nan, 3, 0]])
     found = allalike.weigh(distances, method="P-TD")
     assert found["disparity"].tolist() == [1, 2, 3]
-    domain = Matrix(distances=distances)
-    sums = domain.pair_sums(Block.of([[0], [1], [2]]))
+    domain = Custom(distance=distances).resolve(Column.of_objects("label", [0, 1, 2]))
+    sums = domain.pair_sums(domain.prepare(Block.of([[0], [1], [2]])))
     np.testing.assert_array_equal(sums["common"].toarray(), [[0, 1, 0], [1, 0, 1], [0, 1, 0]])
 
 

@@ -12,7 +12,8 @@ import pytest
 import allalike
 from allalike import DOMAINS, METHODS, ConvergenceWarning, Memory, Result
 from allalike.engines import Engine
-from samples import Row, crowd, rows
+from allalike.registry import make
+from samples import Row, crowd, kind, rows
 
 METHOD_NAMES = list(METHODS)
 DOMAIN_NAMES = list(DOMAINS)
@@ -32,16 +33,32 @@ PER_DOMAIN = {
         "P-TD-AK(nonpositive='zero')",
     ],
 }
-CASES = [(spec, domain) for domain in DOMAIN_NAMES for spec in [*SPECS, *PER_DOMAIN[domain]]]
+CASES = [
+    (spec, domain)
+    for domain in DOMAIN_NAMES
+    for spec in [*SPECS, *PER_DOMAIN.get(domain, [])]
+    if make(spec, METHODS, "method").serves(kind(domain))
+]
 every_case = pytest.mark.parametrize(("spec", "domain"), CASES)
 
 
-def solve(answers: Any, spec: str, domain: str, *, engine: Engine | None = None, seed: int = 0) -> Result:
+def solve(
+    answers: list[Row],
+    spec: str,
+    domain: str,
+    *,
+    engine: Engine | None = None,
+    gold: list[tuple[Any, Any]] | None = None,
+) -> Result:
     """Discover, with the first answers to each task as gold so that the oracle can work too."""
-    gold = {task: label for _, task, label in reversed(answers)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return allalike.discover(answers, domain=domain, method=spec, engine=engine, gold=gold, seed=seed)
+        known = gold or first_answers(answers)
+        return allalike.discover(answers, domain=kind(domain), method=spec, engine=engine, gold=known)
+
+
+def first_answers(answers: list[Row]) -> list[tuple[Any, Any]]:
+    return list({task: label for _, task, label in reversed(answers)}.items())
 
 
 def same(left: Result, right: Result, *, scale: float = 1.0) -> None:
@@ -51,11 +68,13 @@ def same(left: Result, right: Result, *, scale: float = 1.0) -> None:
         np.testing.assert_allclose(left.workers[column] * scale, right.workers[column], rtol=1e-7, atol=1e-12)
 
 
-def same_truth(left: Result, right: Result) -> None:
-    if left.answers.domain.name == "real":
-        np.testing.assert_allclose(left.truth["label"], right.truth["label"], rtol=1e-9, atol=1e-12)
-    else:
-        assert left.truth["label"].tolist() == right.truth["label"].tolist()
+def same_labels(left: list[Any], right: list[Any]) -> None:
+    """Check that labels are the same, and numbers so up to rounding."""
+    for one, other in zip(left, right, strict=True):
+        if isinstance(one, str):
+            assert one == other
+        else:
+            np.testing.assert_allclose(np.asarray(one, float), np.asarray(other, float), rtol=1e-9, atol=1e-12)
 
 
 @every_case
@@ -73,33 +92,34 @@ def test_blocks_and_the_order_of_rows_do_not_matter(spec: str, domain: str) -> N
     for size in (1, 10, 57):
         other = solve(answers, spec, domain, engine=Memory(block_answers=size))
         same(first, other)
-        same_truth(first, other)
+        same_labels(other.truth["label"].tolist(), first.truth["label"].tolist())
     order = np.random.default_rng(0).permutation(len(answers))
-    gold = {task: label for _, task, label in reversed(answers)}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        shuffled = allalike.discover([answers[i] for i in order], domain=domain, method=spec, gold=gold)
-    assert shuffled.truth.equals(first.truth)
+    shuffled = solve([answers[i] for i in order], spec, domain, gold=first_answers(answers))
     assert shuffled.workers.equals(first.workers)
+    for column in ("confidence", "error", "tied", "changed"):
+        np.testing.assert_array_equal(shuffled.truth[column], first.truth[column])
+    same_labels(shuffled.truth["label"].tolist(), first.truth["label"].tolist())
 
 
-def without_ties(answers: list[Row]) -> list[Row]:
+def without_ties(answers: list[Row], domain: str) -> list[Row]:
     """Leave out the tasks whose unweighted vote is tied: how a tie is broken depends on the names."""
-    truth = allalike.discover(answers, method="UA").truth
-    tied = set(truth.loc[truth["tied"], "task"])
+    truth = solve(answers, "UA", domain).truth
+    tied = set(truth["task"][truth["tied"]])
     return [answer for answer in answers if answer[1] not in tied]
 
 
 @every_case
 def test_names_of_workers_and_tasks_do_not_matter(spec: str, domain: str) -> None:
-    answers = without_ties(crowd(domain, seed=4, n=7, missing=0.3))
+    answers = without_ties(crowd(domain, seed=4, n=7, missing=0.3), domain)
     new = dict(zip(sorted({worker for worker, _, _ in answers}), "cfbagde", strict=True))
     renamed = [(new[worker], 1000 - int(task[1:]), label) for worker, task, label in answers]
     first, second = solve(answers, spec, domain), solve(renamed, spec, domain)
     by_name = second.workers.set_index("worker").loc[[new[name] for name in first.workers["worker"]]]
     np.testing.assert_allclose(first.workers["weight"], by_name["weight"], rtol=1e-7, atol=1e-12)
-    found, tied = second.truth["label"].to_numpy()[::-1], first.truth["tied"].to_numpy()
-    np.testing.assert_allclose(first.truth["label"].to_numpy()[~tied], found[~tied], rtol=1e-9)
+    found = zip(first.truth["label"], second.truth["label"][::-1], first.truth["tied"], strict=True)
+    for one, other, tied in found:
+        if not tied:
+            same_labels([one], [other])
 
 
 def matrix(seed: int, n: int = 6, m: int = 12) -> npt.NDArray[np.float64]:
@@ -131,7 +151,7 @@ def test_rotating_numbers_does_not_matter(spec: str) -> None:
 
 @pytest.mark.parametrize("spec", [spec for spec, domain in CASES if domain == "categorical"])
 def test_names_of_labels_do_not_matter_be_they_the_same_for_all_tasks_or_not(spec: str) -> None:
-    answers = without_ties(crowd("categorical", seed=10, missing=0.1))
+    answers = without_ties(crowd("categorical", seed=10, missing=0.1), "categorical")
     first = solve(answers, spec, "categorical")
     named = [(worker, task, ("rose", "iris", "lily")[label]) for worker, task, label in answers]
     same(first, solve(named, spec, "categorical"))
@@ -141,9 +161,10 @@ def test_names_of_labels_do_not_matter_be_they_the_same_for_all_tasks_or_not(spe
 
 @every_case
 def test_one_worker_is_believed_and_nothing_is_known_about_her(spec: str, domain: str, engine: Engine) -> None:
-    answers: list[Row] = [("ada", task, label) for task, label in enumerate([1, 2, 2])]
+    answers = crowd(domain, seed=18, n=1, m=4)
     result = solve(answers, spec, domain, engine=engine)
-    assert result.truth["label"].tolist() == [1, 2, 2]
+    assert not result.truth["changed"].any()
+    same_labels(result.truth["label"].tolist(), [label for _, _, label in answers])
     assert result.workers["weight"].tolist() == [1]
     assert np.isnan(result.workers["disparity"][0])
     if spec != "OA":
@@ -157,26 +178,26 @@ def test_two_workers_count_the_same(spec: str, domain: str, engine: Engine) -> N
     for seed in range(5):
         answers = crowd(domain, seed=seed, n=2)
         assert solve(answers, spec, domain, engine=engine).workers["weight"].tolist() == [0.5, 0.5]
-    complementary: list[Row] = [(worker, task, worker) for worker in (0, 1) for task in range(4)]
-    assert solve(complementary, spec, domain, engine=engine).workers["weight"].tolist() == [0.5, 0.5]
+    if domain in ("categorical", "real"):
+        complementary: list[Row] = [(worker, task, worker) for worker in (0, 1) for task in range(4)]
+        assert solve(complementary, spec, domain, engine=engine).workers["weight"].tolist() == [0.5, 0.5]
 
 
 @every_case
-@pytest.mark.parametrize("value", [3, 0.1 + 0.2])
-def test_identical_workers_count_the_same_and_have_no_fault(
-    spec: str, domain: str, value: float, engine: Engine
-) -> None:
-    answers: list[Row] = [(worker, task, value + task) for worker in range(4) for task in range(5)]
+def test_identical_workers_count_the_same_and_have_no_fault(spec: str, domain: str, engine: Engine) -> None:
+    one = crowd(domain, seed=19, n=1, m=5)
+    answers = [(worker, task, label) for worker in range(4) for _, task, label in one]
     result = solve(answers, spec, domain, engine=engine)
     assert result.workers["weight"].tolist() == [0.25] * 4
     assert result.workers["fault"].tolist() == [0] * 4
     assert not result.truth["changed"].any()
-    np.testing.assert_allclose(result.truth["label"], [value + task for task in range(5)])
+    same_labels(result.truth["label"].tolist(), [label for _, _, label in one])
 
 
 @every_case
 def test_a_worker_without_peers_is_like_the_mean_of_the_others(spec: str, domain: str, engine: Engine) -> None:
-    answers = [*crowd(domain, seed=11, n=5, m=10), ("lone", "t9999", 1)]
+    lone = crowd(domain, seed=11, n=1, m=1)[0][2]
+    answers = [*crowd(domain, seed=11, n=5, m=10), ("lone", "t9999", lone)]
     workers = solve(answers, spec, domain, engine=engine).workers.set_index("worker")
     others = workers.drop(index="lone")
     assert workers.loc["lone", "disparity"] == pytest.approx(others["disparity"].mean())
@@ -185,15 +206,15 @@ def test_a_worker_without_peers_is_like_the_mean_of_the_others(spec: str, domain
 
 @every_case
 def test_nobody_with_peers_means_equal_weights(spec: str, domain: str, engine: Engine) -> None:
-    answers: list[Row] = [(worker, worker, worker % 3) for worker in range(6)]
+    answers = [(number, number, label) for number, (_, _, label) in enumerate(crowd(domain, seed=20, n=1, m=6))]
     result = solve(answers, spec, domain, engine=engine)
     if spec != "OA":
         np.testing.assert_allclose(result.workers["weight"], np.full(6, 1 / 6))
-    assert result.truth["label"].tolist() == [0, 1, 2, 0, 1, 2]
+    same_labels(result.truth["label"].tolist(), [label for _, _, label in answers])
 
 
 @pytest.mark.parametrize("domain", DOMAIN_NAMES)
-@pytest.mark.parametrize("spec", ["P-TD", "P-TD-AK", "iP-TD"])
+@pytest.mark.parametrize("spec", ["P-TD", "iP-TD"])
 def test_copies_of_a_worker_gain_weight(spec: str, domain: str) -> None:
     """The known weakness of proximity: who comes with copies looks alike."""
     answers = crowd(domain, seed=12, n=6, m=40)

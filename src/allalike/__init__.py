@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from allalike.domains import DOMAINS, Categorical, Domain, Real
+from allalike.domains import DOMAINS, Categorical, Custom, Domain, Real
 from allalike.engines import ENGINES, Engine, Memory
 from allalike.errors import AllalikeError, ConvergenceWarning
 from allalike.methods import DTD, IPTD, METHODS, OA, PTD, PTDAK, UA, Method
@@ -32,6 +32,7 @@ __all__ = [
     "Answers",
     "Categorical",
     "ConvergenceWarning",
+    "Custom",
     "Domain",
     "Engine",
     "Memory",

@@ -102,9 +102,34 @@ class Answers:
         """How many answers there are."""
         return len(self.worker)
 
-    def with_gold(self, task: npt.NDArray[np.int64], label: Array) -> Answers:
-        """Return the answers with known truths, given as numbers of tasks in order and encoded labels."""
-        return replace(self, gold_task=task, gold_label=label)
+    def with_gold(self, domain: Domain, task: npt.NDArray[np.int64], label: Array) -> Answers:
+        """Return the answers with known truths, given as numbers of tasks in order and labels encoded by the domain."""
+        return replace(self, domain=domain, gold_task=task, gold_label=label)
+
+    def per_task(self) -> Answers:
+        """Return the answers as one problem per task, in which every worker has a fault and a weight of her own.
+
+        >>> import allalike
+        >>> rows = [("ada", 7, "x"), ("bob", 7, "x"), ("eve", 7, "y"), ("eve", 8, "x"), ("ada", 8, "x")]
+        >>> allalike.discover(allalike.read(rows).per_task(), method="P-TD").workers[["task", "worker", "weight"]]
+           task worker  weight
+        0     7    ada     0.5
+        1     7    bob     0.5
+        2     7    eve     0.0
+        3     8    ada     0.5
+        4     8    eve     0.5
+        """
+        return replace(
+            self,
+            workers=self.workers.take(self.worker),
+            worker=np.arange(self.n_answers, dtype=np.int32),
+            crowds=Crowds(np.diff(self.starts)),
+        )
+
+    @property
+    def is_per_task(self) -> bool:
+        """Whether every task is a problem of its own."""
+        return len(self.crowds.sizes) == len(self.tasks) > 1
 
     def blocks(self, block_answers: int) -> Iterator[Block]:
         """Cut the answers into blocks of whole tasks with about this many answers.

@@ -102,7 +102,7 @@ class Block:
 
     def spread(self, values: Array) -> Array:
         """Give each answer the number of its task."""
-        return np.repeat(values, self.same_size or self.sizes)
+        return np.repeat(values, self.same_size or self.sizes, axis=0)
 
     def with_prepared(self, **arrays: Array) -> Block:
         """Return the block with these arrays for later rounds."""

@@ -49,6 +49,7 @@ class Column:
         self.text = text
         self._source = data
         self._rows: npt.NDArray[np.int64] | None = None
+        self._parsed: tuple[Codes, list[Any]] | None = None
 
     @classmethod
     def of_objects(cls, name: str, objects: list[Any]) -> Column:
@@ -128,6 +129,34 @@ class Column:
         del self.data, self._source
         pa.default_memory_pool().release_unused()
         return factors
+
+    def parsed(self, parse: Callable[[Any], Any]) -> tuple[Codes, list[Any]]:
+        """Parse every different value once; return the place of each row's value, and the parsed values.
+
+        A value that the function refuses is an error that names its row.
+
+        >>> Column.of_objects("label", ["a b", "c", "a b"]).parsed(str.split)
+        (array([0, 1, 0], dtype=int32), [['a', 'b'], ['c']])
+        """
+        if self._parsed is None:
+            codes, values = self._distinct()
+            self._parsed = codes, [self._parse(parse, value, codes, code) for code, value in enumerate(values)]
+        return self._parsed
+
+    def _distinct(self) -> tuple[Codes, list[Any]]:
+        if "factors" not in self.__dict__ and isinstance(self.data, list):  # perhaps not hashable
+            return np.arange(len(self.data), dtype=np.int32), self.data
+        codes, values = self.factors
+        return codes, values.tolist()
+
+    def _parse(self, parse: Callable[[Any], Any], value: Any, codes: Codes, code: int) -> Any:
+        try:
+            return parse(value)
+        except ValueError as error:
+            row = self.row(int(np.argmax(codes == code)))
+            raise LabelError(
+                f"The {self.name} in row {row} does not fit: {error}. It is {_shortened(value)}."
+            ) from None
 
     @cached_property
     def numbers(self) -> npt.NDArray[np.float64]:
@@ -224,6 +253,11 @@ class Column:
     def _first_without_number(self) -> tuple[int, Any]:
         values = map(self.value, range(len(self)))
         return next((self.row(r), v) for r, v in enumerate(values) if not _reads_as_number(v))
+
+
+def _shortened(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:60]}... ({len(text):,} characters)"
 
 
 def _without_views(column: Any) -> Any:

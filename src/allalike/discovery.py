@@ -118,7 +118,7 @@ def _summary(answers: Answers, weighing: Weighing, found: dict[str, Array], sett
         "converged": weighing.converged,
         "changed": int(found["changed"].sum()),
         "tied": int(found["tied"].sum()),
-        "effective_workers": float(1 / np.square(weighing.weight).sum()),
+        "effective_workers": float(len(answers.crowds.sizes) / np.square(weighing.weight).sum()),
         **answers.notes,
     }
     if len(answers.gold_task):

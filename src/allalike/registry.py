@@ -10,7 +10,7 @@ from allalike.errors import OptionError, UnknownNameError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["check_choice", "check_options", "find", "make"]
+__all__ = ["check_choice", "check_options", "did_you_mean", "find", "make"]
 
 T = TypeVar("T")
 
@@ -27,11 +27,22 @@ def find(name: str, known: Mapping[str, T], kind: str) -> T:
     plain = {key.casefold(): key for key in known}
     if name.casefold() in plain:
         return known[plain[name.casefold()]]
+    raise UnknownNameError(
+        f"No {kind} is called {name!r}.{did_you_mean(name, known)} Known {kind}s: {', '.join(known)}."
+    )
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Ask whether a known name was meant, if one is close.
+
+    >>> did_you_mean("meen", ["mean", "median"])
+    " Did you mean 'mean'?"
+    """
     import difflib
 
+    plain = {key.casefold(): key for key in known}
     close = difflib.get_close_matches(name.casefold(), plain, n=1)
-    hint = f" Did you mean {plain[close[0]]!r}?" if close else ""
-    raise UnknownNameError(f"No {kind} is called {name!r}.{hint} Known {kind}s: {', '.join(known)}.")
+    return f" Did you mean {plain[close[0]]!r}?" if close else ""
 
 
 def make(spec: str, known: Mapping[str, type[T]], kind: str) -> T:

@@ -67,7 +67,7 @@ class Result:
 
     @cached_property
     def workers(self) -> pd.DataFrame:
-        """One row per worker: worker, answers, disparity, fault, weight."""
+        """One row per worker: worker, answers, disparity, fault, weight; one per task too where tasks are apart."""
         return _frame(self._worker_columns())
 
     def save(self, folder: str | os.PathLike[str], *, format: str = "csv") -> list[Path]:  # noqa: A002
@@ -95,14 +95,22 @@ class Result:
             raise NotADirectoryError(0, "it is a file, not a folder")
         beside = Path(tempfile.mkdtemp(prefix=".allalike-", dir=target.absolute().parent))
         try:
+            truth = self._truth_columns()
+            for name in ("label", "unweighted"):
+                labels = self.answers.domain.decode(self.found[name])
+                truth[name] = self.answers.domain.export(labels, self.answers.tasks, beside / f"{name}s")
             written = [
-                _write(self._truth_columns(), beside / "truth", file_format),
+                _write(truth, beside / "truth", file_format),
                 _write(self._worker_columns(), beside / "workers", file_format),
                 beside / "summary.json",
             ]
             text = json.dumps(self.summary, indent=2, ensure_ascii=False)
             written[-1].write_text(text + "\n", encoding="utf-8")
             target.mkdir(exist_ok=True)
+            for made in [path for path in beside.iterdir() if path.is_dir()]:
+                if (target / made.name).exists():
+                    (target / made.name).rename(beside / f"old {made.name}")
+                made.rename(target / made.name)
             return [path.replace(target / path.name) for path in written]
         finally:
             shutil.rmtree(beside, ignore_errors=True)
@@ -121,7 +129,9 @@ class Result:
         }
 
     def _worker_columns(self) -> dict[str, Values | Array]:
+        tasks = np.repeat(np.arange(len(self.answers.tasks)), np.diff(self.answers.starts))
         return {
+            **({"task": self.answers.tasks.take(tasks)} if self.answers.is_per_task else {}),
             "worker": self.answers.workers,
             "answers": np.bincount(self.answers.worker, minlength=len(self.answers.workers)),
             "disparity": self.weighing.disparity,

@@ -10,6 +10,8 @@ import numpy.typing as npt
 from allalike.hashing import hash_objects, hash_strings, mix
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
     import pyarrow as pa
 
@@ -75,8 +77,9 @@ class Values:
     ('bob', 2, ['bob', 'bob', 'ada'])
     """
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: Any, text: Callable[[Any], str] = str) -> None:
         self.data = data
+        self._text = text
 
     def __len__(self) -> int:
         return len(self.data)
@@ -92,14 +95,14 @@ class Values:
     def take(self, indices: npt.NDArray[Any]) -> Values:
         """Return the values at these places, as often as they are asked for."""
         if isinstance(self.data, list):
-            return Values([self.data[index] for index in indices])
+            return Values([self.data[index] for index in indices], self._text)
         return Values(self.data.take(arrow_of(indices)))
 
     def arrow(self) -> pa.Array:
         """Return the values as Arrow, to be written; Python objects that Arrow cannot hold as their text."""
         import pyarrow as pa
 
-        return pa.array([str(value) for value in self.data]) if isinstance(self.data, list) else self.data
+        return pa.array(list(map(self._text, self.data))) if isinstance(self.data, list) else self.data
 
     def series(self) -> pd.Series[Any]:
         """Return the values as a pandas series."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from allalike.answers import Answers
 from allalike.columns import Column
-from allalike.domains import Matrix
+from allalike.domains import Custom
 from allalike.engines import Memory
 from allalike.errors import InputError, UnsupportedError
 from allalike.methods import METHODS, Method
@@ -62,7 +62,7 @@ def weigh(
     label = Column.of_objects("label", list(range(n_workers)))
     if len(ids) != n_workers:
         raise InputError(f"There are {len(ids)} workers for a matrix of {n_workers} rows.")
-    domain = Matrix(distances=distances, farthest=farthest)
+    domain = Custom(distance=distances, farthest=farthest)
     answers = Answers.of_columns(ids, task, label, domain, repeats="error")
     chosen = make(method, METHODS, "method") if isinstance(method, str) else method
     if not chosen.serves(domain):

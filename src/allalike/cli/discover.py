@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from allalike.cli.console import bar_after_a_second, notes_for_warnings
 from allalike.cli.text import guesses, report_text
 from allalike.errors import OptionError
-
-if TYPE_CHECKING:
-    from allalike.answers import Answers
 
 __all__ = ["discover"]
 
@@ -28,13 +24,15 @@ __all__ = ["discover"]
     show_default=True,
 )
 @click.option("--domain", help="The kind of label, such as real or 'categorical(classes=4)'. Guessed if not given.")
-@click.option("--rule", help="How a task's labels become one.")
+@click.option("--distance", help="How far two labels are apart; 'allalike domains' lists what each kind has.")
+@click.option("--rule", help="How a task's labels become one; 'allalike rules' lists them.")
 @click.option(
     "--method",
     default="iP-TD",
     help="How workers are weighed, such as 'P-TD-AK(ridge=4)'.",
     show_default=True,
 )
+@click.option("--per-task", is_flag=True, help="Make every task a problem of its own, with its own weights.")
 @click.option("--columns", help="Which column is which: worker=...,task=...,label=... . Recognised if not given.")
 @click.option("--wide", help="The file is a matrix: one row per task ('tasks') or one row per worker ('workers').")
 @click.option(
@@ -54,7 +52,6 @@ __all__ = ["discover"]
 def discover(
     files: tuple[str, ...],
     columns: str | None,
-    rule: str | None,
     as_json: bool,
     quiet: bool,
     **options: Any,
@@ -67,15 +64,17 @@ def discover(
     from allalike.engines import ENGINES
     from allalike.methods import METHODS
     from allalike.progress import report
-    from allalike.readers import read
+    from allalike.readers import read_with
     from allalike.registry import check_choice, make
     from allalike.result import FORMATS
 
     file_format = check_choice(options["file_format"], FORMATS, "--format")
     method, engine = make(options["method"], METHODS, "method"), make(options["engine"], ENGINES, "engine")
+    choices = {name: options[name] for name in ("distance", "rule") if options[name] is not None}
     reading = {name: options[name] for name in ("wide", "repeats", "missing", "domain")}
     with notes_for_warnings(quiet=quiet), bar_after_a_second(quiet=quiet):
-        answers = _with_rule(read(list(files), columns=_roles(columns), **reading), rule)
+        answers = read_with(choices, list(files), columns=_roles(columns), **reading)
+        answers = answers.per_task() if options["per_task"] else answers
         known = {name: options[name] for name in ("gold", "seed", "ties")}
         result = run(answers, method=method, engine=engine, **known)
         report("saving")
@@ -102,7 +101,3 @@ def _roles(columns: str | None) -> dict[str, str]:
             raise OptionError(f"--columns is {columns!r}. Write it as worker=...,task=...,label=... .")
         pairs[role.strip()] = name.strip()
     return pairs
-
-
-def _with_rule(answers: Answers, rule: str | None) -> Answers:
-    return answers if rule is None else dataclasses.replace(answers, domain=answers.domain.with_rule(rule))

@@ -21,7 +21,10 @@ def methods() -> None:
 @click.command
 def domains() -> None:
     """List the kinds of label, one line each."""
-    lines = [(n, d.summary, f"rules: {', '.join(d.rules)}") for n, d in DOMAINS.items()]
+    lines = [
+        (name, domain.summary, f"distances: {', '.join(domain.distances)}", f"rules: {', '.join(domain.rules)}")
+        for name, domain in DOMAINS.items()
+    ]
     click.echo(rows(lines, indent=""))
 
 

@@ -2,9 +2,9 @@
 
 from allalike.domains.base import Domain
 from allalike.domains.categorical import Categorical
-from allalike.domains.matrix import Matrix
+from allalike.domains.custom import Custom
 from allalike.domains.real import Real
 
-__all__ = ["DOMAINS", "Categorical", "Domain", "Matrix", "Real"]
+__all__ = ["DOMAINS", "Categorical", "Custom", "Domain", "Real"]
 
-DOMAINS: dict[str, type[Domain]] = {domain.name: domain for domain in (Categorical, Real)}
+DOMAINS: dict[str, type[Domain]] = {domain.name: domain for domain in (Categorical, Real, Custom)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -11,10 +11,12 @@ import numpy as np
 
 from allalike.blocks import Array, Block, Floats, pair_chunks
 from allalike.errors import UnknownNameError
-from allalike.registry import find
+from allalike.registry import did_you_mean
 from allalike.rules import RULES, Decision
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from allalike.columns import Column
     from allalike.noise import Noise
     from allalike.ties import Ties
@@ -27,23 +29,30 @@ __all__ = ["Domain"]
 class Domain(ABC):
     """Be a kind of label.
 
-    A domain says how labels become arrays (`resolve`, `encode`, `decode`), how far they are apart (`distance`,
+    A domain says how labels become arrays (`resolve`, `encode`, `decode`), how far they are apart (`apart`,
     `peer_sums`), which rules aggregate them, and which noise it expects. Everything else follows here.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     rules: ClassVar[tuple[str, ...]]
+    distances: ClassVar[tuple[str, ...]]
     rule: str = ""
+    distance: Any = ""
 
     def __post_init__(self) -> None:
-        """Take the first rule unless another is asked for."""
-        if self.rule and self.rule not in self.rules:
-            find(self.rule, RULES, "rule")
+        """Take the first rule and the first distance unless others are asked for."""
+        self._choose("rule", self.rules)
+        self._choose("distance", self.distances)
+
+    def _choose(self, option: str, choices: tuple[str, ...]) -> None:
+        chosen = getattr(self, option) or choices[0]
+        if chosen not in choices:
+            hint = did_you_mean(chosen, choices)
             raise UnknownNameError(
-                f"The {self.name} domain has no rule {self.rule!r}. It has: {', '.join(self.rules)}."
+                f"The {self.name} domain has no {option} called {chosen!r}.{hint} It has: {', '.join(choices)}."
             )
-        object.__setattr__(self, "rule", self.rule or self.rules[0])
+        object.__setattr__(self, option, chosen)
 
     @property
     @abstractmethod
@@ -59,8 +68,8 @@ class Domain(ABC):
         """Turn labels into an array."""
 
     @abstractmethod
-    def encode_gold(self, labels: Column) -> Array:
-        """Turn known truths into an array; a truth that nobody answered is no error."""
+    def take_gold(self, labels: Column) -> tuple[Self, Array]:
+        """Turn known truths into an array, and return the domain that knows them; nobody need have answered them."""
 
     @abstractmethod
     def decode(self, codes: Array) -> Values:
@@ -74,12 +83,9 @@ class Domain(ABC):
     def peer_sums(self, block: Block, weights: Floats) -> dict[str, Floats]:
         """Add up, per worker, the weighted distance to her peers and their weight."""
 
-    def with_rule(self, rule: str) -> Self:
-        """Return the domain with another rule; the encoding stays."""
-        changed = copy.copy(self)
-        object.__setattr__(changed, "rule", rule)
-        changed.__post_init__()
-        return changed
+    def with_choices(self, **choices: Any) -> Self:
+        """Return the domain with another rule or distance, before it is resolved."""
+        return dataclasses.replace(self, **choices)
 
     def prepare(self, block: Block) -> Block:
         """Compute once what every round needs."""
@@ -89,9 +95,17 @@ class Domain(ABC):
         """Tell for which tasks of a block two encoded labels are not the same."""
         return np.asarray(left != right)
 
+    def apart_from(self, block: Block, truth: Array) -> Floats:
+        """Measure how far each answer is from its task's truth."""
+        return self.apart(block.label, block.spread(truth))
+
+    def export(self, labels: Values, tasks: Values, folder: Path) -> Values:
+        """Return labels as they go into a table; those that are files are written to the folder."""
+        return labels
+
     def describe(self) -> dict[str, Any]:
         """Say in a summary what this domain is."""
-        return {"name": self.name, "rule": self.rule}
+        return {"name": self.name, "distance": self.distance, "rule": self.rule}
 
     def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
         """Aggregate each task of a block, in the encoding of the block."""
@@ -110,16 +124,18 @@ class Domain(ABC):
     def loss_sums(self, block: Block, weights: Floats, *, ties: Ties) -> dict[str, Floats]:
         """Add up, per worker, the distance to the task's own weighted aggregate, and her answers."""
         found = self.decide(block, weights, np.zeros(block.n_workers), ties)
-        return _loss(block, self.apart(block.label, block.spread(found.label)), np.ones(len(block.label)))
+        return _loss(block, self.apart_from(block, found.label), np.ones(len(block.label)))
 
     def gold_sums(self, block: Block) -> dict[str, Floats]:
         """Add up, per worker, the distance to the truths that are known, and her answers to these tasks."""
+        if not len(block.gold_task):
+            return _loss(block, np.zeros(len(block.label)), np.zeros(len(block.label)))
+        place = np.zeros(block.n_tasks, np.int64)  # tasks without gold borrow the first truth, and count nothing
+        place[block.gold_task] = np.arange(len(block.gold_task))
         known = np.zeros(block.n_tasks)
         known[block.gold_task] = 1.0
-        truth = np.zeros(block.n_tasks, block.gold_label.dtype)
-        truth[block.gold_task] = block.gold_label
         counts = block.spread(known)
-        return _loss(block, counts * self.apart(block.label, block.spread(truth)), counts)
+        return _loss(block, counts * self.apart_from(block, block.gold_label[place]), counts)
 
     def pair_sums(self, block: Block) -> dict[str, Any]:
         """Add up, per pair of workers, the distance and the number of common tasks, as sparse matrices."""

@@ -42,6 +42,7 @@ class Categorical(Domain):
     name: ClassVar[str] = "categorical"
     summary: ClassVar[str] = "classes of any hashable type; Hamming distance"
     rules: ClassVar[tuple[str, ...]] = ("plurality",)
+    distances: ClassVar[tuple[str, ...]] = ("hamming",)
     classes: int | None = None
     labels: Values | None = field(default=None, init=False, repr=False, compare=False)
     label_hash: npt.NDArray[np.uint64] | None = field(default=None, init=False, repr=False, compare=False)
@@ -79,12 +80,12 @@ class Categorical(Domain):
         codes, values = labels.factors
         return codes.astype(_code_type(len(values)), copy=False)
 
-    def encode_gold(self, labels: Column) -> Array:
+    def take_gold(self, labels: Column) -> tuple[Self, Array]:
         """Number the truths like the labels; a truth that nobody answered gets the number after the last."""
         codes, values = labels.factors
         place = {value: code for code, value in enumerate(self.labels.tolist())} if self.labels else {}
         known = np.array([place.get(value, self.n_labels) for value in values.tolist()], np.int64)
-        return known[codes]
+        return self, known[codes]
 
     def decode(self, codes: Array) -> Values:
         """Return the labels of these numbers."""

@@ -41,6 +41,7 @@ class Real(Domain):
     name: ClassVar[str] = "real"
     summary: ClassVar[str] = "numbers; squared Euclidean distance"
     rules: ClassVar[tuple[str, ...]] = ("mean", "median")
+    distances: ClassVar[tuple[str, ...]] = ("squared",)
 
     @property
     def model(self) -> Gaussian:
@@ -62,9 +63,9 @@ class Real(Domain):
             )
         return numbers
 
-    def encode_gold(self, labels: Column) -> Array:
+    def take_gold(self, labels: Column) -> tuple[Self, Array]:
         """Read the truths as finite numbers."""
-        return labels.numbers
+        return self, labels.numbers
 
     def decode(self, codes: Array) -> Values:
         """Return the numbers."""

@@ -50,9 +50,9 @@ def read_gold(gold: Any, answers: Answers) -> Answers:
             f"None of the {len(known)} tasks with gold was answered. The first is {ids[0]!r}; the first task of the"
             f" answers is {answers.tasks[0]!r}."
         )
-    encoded = answers.domain.encode_gold(label)[known]
+    domain, encoded = answers.domain.take_gold(label)
     order = np.argsort(place[known])
-    answers = answers.with_gold(place[known][order], encoded[order])
+    answers = answers.with_gold(domain, place[known][order], encoded[known][order])
     counts = {"tasks": int(known.sum()), "without_answers": int((~known).sum())}
     answers.notes["gold"] = counts
     return answers

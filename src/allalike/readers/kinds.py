@@ -30,7 +30,7 @@ def guess_domain(labels: Column) -> Domain:
     >>> guess_domain(Column.of_objects("label", ["a long text", "another one"]))
     Traceback (most recent call last):
     allalike.errors.LabelError: It is unclear what kind of labels these are: 2 different ones in 2 answers, such as
-    'a long text'. Say it with domain= (--domain): categorical, real.
+    'a long text'. Say it with domain= (--domain): categorical, real, ...
     """
     kind = labels.kind
     if kind == "text" and labels.text and labels.is_numeric():

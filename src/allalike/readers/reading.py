@@ -18,7 +18,7 @@ from allalike.readers.tables import of_array, open_table
 from allalike.readers.wide import ROWS, stack
 from allalike.registry import check_choice, make
 
-__all__ = ["read"]
+__all__ = ["read", "read_with"]
 
 
 def read(
@@ -53,6 +53,20 @@ def read(
     >>> answers.notes["guessed"]["columns"]
     {'worker': 'annotator', 'task': 'item', 'label': 'vote'}
     """
+    return read_with({}, source, columns=columns, wide=wide, repeats=repeats, missing=missing, domain=domain)
+
+
+def read_with(
+    choices: Mapping[str, str],
+    source: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    wide: str | None = None,
+    repeats: str = "first",
+    missing: str = "error",
+    domain: str | Domain | None = None,
+) -> Answers:
+    """Read as `read` does, with another rule or distance of the domain, be that given or guessed."""
     check_choice(missing, ("error", "drop"), "missing")
     kind = make(domain, DOMAINS, "domain") if isinstance(domain, str) else domain
     report("reading")
@@ -64,6 +78,7 @@ def read(
         notes["guessed"]["domain"] = kind.name
     if dropped:
         notes["missing_dropped"] = dropped
+    kind = kind.with_choices(**choices)
     answers = Answers.of_columns(found["worker"], found["task"], found["label"], kind, repeats=repeats)
     answers.notes.update(notes)
     return answers

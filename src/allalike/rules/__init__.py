@@ -1,8 +1,9 @@
 """Rules: ways to turn the weighted labels of one task into one label."""
 
 from allalike.rules.base import Decision, Rule
+from allalike.rules.choice import best_worker, medoid
 from allalike.rules.mean import mean, median
-from allalike.rules.vote import best_worker, plurality
+from allalike.rules.vote import plurality
 
 __all__ = ["RULES", "Decision", "Rule"]
 
@@ -12,6 +13,7 @@ RULES = {
         Rule("plurality", plurality),
         Rule("mean", mean),
         Rule("median", median),
+        Rule("medoid", medoid),
         Rule("best worker", best_worker),
     )
 }

@@ -7,7 +7,7 @@ from allalike.blocks import Block, Floats, sum_by
 from allalike.rules.base import Decision, unknown
 from allalike.ties import TOLERANCE, Ties
 
-__all__ = ["best_worker", "plurality"]
+__all__ = ["plurality"]
 
 
 def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
@@ -36,22 +36,6 @@ def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
     return Decision(
         block.prepared["group_label"][winner], np.minimum(score[winner] / total, 1.0), unknown(block.n_tasks), tied
     )
-
-
-def best_worker(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Take the answer of the task's worker with the largest weight.
-
-    >>> block = Block.of([[0], [1], [2]]).with_prepared(label_hash=np.array([5, 6, 7], np.uint64))
-    >>> best_worker(block, np.array([0.2, 0.5, 0.3]), np.zeros(3), Ties()).label
-    array([1])
-    """
-    weight, total = block.answer_weights(weights)
-    task = block.spread(np.arange(block.n_tasks))
-    leads = weight >= np.maximum.reduceat(weight, block.starts)[task] * (1 - TOLERANCE)
-    chances = ties.priority(block.task_hash[task], block.prepared["label_hash"][block.label], block.label)
-    winner = np.lexsort((chances, ~leads, task))[block.starts]
-    confidence = weight[winner] / total
-    return Decision(block.label[winner], confidence, unknown(block.n_tasks), np.add.reduceat(leads, block.starts) > 1)
 
 
 def _draw(block: Block, leaders: npt.NDArray[np.int64], ties: Ties) -> npt.NDArray[np.int64]:

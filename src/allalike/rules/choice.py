@@ -1,0 +1,56 @@
+"""Choices: one of the answers that were given, for labels that cannot be averaged."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from allalike.blocks import Block, Floats, sum_by
+from allalike.rules.base import Decision, unknown
+from allalike.ties import TOLERANCE, Ties
+
+__all__ = ["best_worker", "medoid"]
+
+
+def medoid(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Take the answer that is closest to all answers, weighted; among equals that of the larger weight.
+
+    The block needs the distances of its pairs of answers (``left``, ``right``, ``apart``) and ``answer_hash``.
+
+    >>> block = Block.of([[0], [1], [5]])
+    >>> pairs = dict(left=np.array([0, 0, 1, 1, 2, 2]), right=np.array([1, 2, 0, 2, 0, 1]))
+    >>> apart = np.array([1.0, 5.0, 1.0, 4.0, 5.0, 4.0])
+    >>> block = block.with_prepared(**pairs, apart=apart, answer_hash=np.array([7, 8, 9], np.uint64))
+    >>> medoid(block, np.ones(3), np.zeros(3), Ties()).label
+    array([1])
+    """
+    weight, _ = block.answer_weights(weights)
+    left, right, apart = (block.prepared[name] for name in ("left", "right", "apart"))
+    cost = sum_by(left, weight[right] * np.nan_to_num(apart), len(weight))
+    least = np.minimum.reduceat(cost, block.starts)
+    close = cost <= block.spread(least) * (1 + TOLERANCE)
+    return _choose(block, weights, np.where(close, weight, -1.0), ties)
+
+
+def best_worker(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Take the answer of the task's worker with the largest weight.
+
+    >>> block = Block.of([[0], [1], [2]]).with_prepared(answer_hash=np.array([5, 6, 7], np.uint64))
+    >>> best_worker(block, np.array([0.2, 0.5, 0.3]), np.zeros(3), Ties()).label
+    array([1])
+    """
+    return _choose(block, weights, block.answer_weights(weights)[0], ties)
+
+
+def _choose(block: Block, weights: Floats, score: Floats, ties: Ties) -> Decision:
+    """Take each task's answer with the largest score; its confidence is the weight of those who gave the same."""
+    weight, total = block.answer_weights(weights)
+    task = block.spread(np.arange(block.n_tasks))
+    best = np.maximum.reduceat(score, block.starts)
+    leads = score >= best[task] - TOLERANCE * np.abs(best[task])
+    hashes = block.prepared["answer_hash"]
+    priority = ties.priority(block.task_hash[task], hashes, np.arange(len(task)))
+    winner = np.lexsort((priority, ~leads, task))[block.starts]
+    same = hashes == hashes[winner][task]
+    drawn = block.per_task((leads & ~same).astype(np.float64)) > 0
+    confidence = np.minimum(block.per_task(weight * same) / total, 1.0)
+    return Decision(block.label[winner], confidence, unknown(block.n_tasks), drawn)
