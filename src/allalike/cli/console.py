@@ -21,7 +21,7 @@ __all__ = ["bar_after_a_second", "notes_for_warnings", "rows"]
 _PATIENCE = 1.0  # seconds without a bar
 _STAGES = {
     "reading": "reading answers",
-    "preparing": "sorting answers into blocks",
+    "preparing": "comparing answers",
     "round": "weighing workers",
     "deciding": "deciding tasks",
     "saving": "writing the result",
@@ -59,7 +59,8 @@ class Bar:
         with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as progress:
             shown = progress.add_task("", count="", total=None)
             while not self._stop.wait(0.1):
-                count = f"{self.done} of at most {self.total}" if self.total else ""
+                limit = "at most " if self.stage == "round" else ""
+                count = f"{self.done:,} of {limit}{self.total:,}" if self.total else ""
                 progress.update(
                     shown,
                     description=_STAGES.get(self.stage, self.stage),

@@ -46,7 +46,6 @@ class Memory(Engine):
 
     def load(self, answers: Answers, ties: Ties) -> MemoryRun:
         """Cut the answers into blocks, and prepare these."""
-        report("preparing")
         fitting = min(max(_SMALLEST, _PER_WORKER * len(answers.workers)), _LARGEST)
         return MemoryRun(answers, ties, self.block_answers or fitting)
 
@@ -59,7 +58,12 @@ class MemoryRun(Run):
         self.domain = answers.domain
         self.crowds = answers.crowds
         self.ties = ties
-        self._blocks: list[Block] = [self.domain.prepare(block) for block in answers.blocks(block_answers)]
+        self._blocks: list[Block] = []
+        done = 0
+        for block in answers.blocks(block_answers):
+            report("preparing", done, answers.n_answers)
+            self._blocks.append(self.domain.prepare(block))
+            done += len(block.label)
 
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
         """Add up what the kernel returns for each block, in place."""
