@@ -45,6 +45,7 @@ def test_every_public_name_is_there() -> None:
 
 
 def test_registries_are_keyed_by_the_names_people_see() -> None:
-    for registry in (allalike.METHODS, allalike.DOMAINS, allalike.RULES, allalike.ENGINES):
-        for name, thing in registry.items():
-            assert thing.name == name
+    assert all(name == method.name for name, method in allalike.METHODS.items())
+    assert all(name == domain.name for name, domain in allalike.DOMAINS.items())
+    assert all(name == engine.name for name, engine in allalike.ENGINES.items())
+    assert all(rule.name == name for name, rules in allalike.RULES.items() for rule in rules.values())

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from allalike.domains import DOMAINS, Categorical, Custom, Domain, Real
+from allalike.domains import (
+    DOMAINS,
+    RULES,
+    Bitmap,
+    Categorical,
+    Custom,
+    Domain,
+    Interval,
+    Ranking,
+    Real,
+    Set,
+    Text,
+    Vector,
+)
 from allalike.engines import ENGINES, Engine, Memory
 from allalike.errors import AllalikeError, ConvergenceWarning
 from allalike.methods import DTD, IPTD, METHODS, OA, PTD, PTDAK, UA, Method
-from allalike.rules import RULES
 
 if TYPE_CHECKING:
     from allalike.answers import Answers
@@ -30,15 +42,21 @@ __all__ = [
     "UA",
     "AllalikeError",
     "Answers",
+    "Bitmap",
     "Categorical",
     "ConvergenceWarning",
     "Custom",
     "Domain",
     "Engine",
+    "Interval",
     "Memory",
     "Method",
+    "Ranking",
     "Real",
     "Result",
+    "Set",
+    "Text",
+    "Vector",
     "discover",
     "read",
     "weigh",

@@ -49,7 +49,7 @@ class Column:
         self.text = text
         self._source = data
         self._rows: npt.NDArray[np.int64] | None = None
-        self._parsed: tuple[Codes, list[Any]] | None = None
+        self._parsed: dict[Any, tuple[Codes, list[Any]]] = {}
 
     @classmethod
     def of_objects(cls, name: str, objects: list[Any]) -> Column:
@@ -138,10 +138,11 @@ class Column:
         >>> Column.of_objects("label", ["a b", "c", "a b"]).parsed(str.split)
         (array([0, 1, 0], dtype=int32), [['a', 'b'], ['c']])
         """
-        if self._parsed is None:
+        key = getattr(parse, "__qualname__", ""), repr(getattr(parse, "__self__", parse))  # a domain and its options
+        if key not in self._parsed:
             codes, values = self._distinct()
-            self._parsed = codes, [self._parse(parse, value, codes, code) for code, value in enumerate(values)]
-        return self._parsed
+            self._parsed = {key: (codes, [self._parse(parse, value, codes, code) for code, value in enumerate(values)])}
+        return self._parsed[key]
 
     def _distinct(self) -> tuple[Codes, list[Any]]:
         if "factors" not in self.__dict__ and isinstance(self.data, list):  # perhaps not hashable

@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 
 from allalike.cli.console import rows
-from allalike.domains import DOMAINS
+from allalike.domains import DOMAINS, RULES
 from allalike.methods import METHODS
-from allalike.rules import RULES
 
 __all__ = ["domains", "methods", "rules"]
 
@@ -22,7 +21,12 @@ def methods() -> None:
 def domains() -> None:
     """List the kinds of label, one line each."""
     lines = [
-        (name, domain.summary, f"distances: {', '.join(domain.distances)}", f"rules: {', '.join(domain.rules)}")
+        (
+            name,
+            domain.summary,
+            f"distances: {', '.join(domain.distances)}",
+            f"rules: {', '.join(rule.name for rule in domain.rules)}",
+        )
         for name, domain in DOMAINS.items()
     ]
     click.echo(rows(lines, indent=""))
@@ -31,6 +35,5 @@ def domains() -> None:
 @click.command
 def rules() -> None:
     """List the rules that turn the labels of a task into one, one line each."""
-    used = {rule: [name for name, domain in DOMAINS.items() if rule in domain.rules] for rule in RULES}
-    lines = [(name, ", ".join(used[name]), rule.summary) for name, rule in RULES.items() if used[name]]
+    lines = [(name, domain, rule.summary) for name, rules in RULES.items() for domain, rule in rules.items()]
     click.echo(rows(lines, indent=""))

@@ -28,6 +28,10 @@ def guesses(result: Result) -> list[str]:
         flag = ",".join(f"{role}={name}" for role, name in columns.items())
         listed = ", ".join(f"{name!r} is the {role}" for role, name in columns.items())
         lines.append(f"Recognised: {listed} (--columns {flag}).")
+    if "layout" in guessed:
+        lines.append(
+            f"Recognised: the masks lie as {guessed['layout']} (a manifest.csv with worker, task, path overrides)."
+        )
     if "domain" in guessed:
         lines.append(f"Recognised: the labels are {guessed['domain']} (--domain {guessed['domain']}).")
     if summary.get("missing_dropped"):

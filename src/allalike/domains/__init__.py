@@ -1,10 +1,38 @@
 """Domains: the kinds of label."""
 
 from allalike.domains.base import Domain
+from allalike.domains.bitmap import Bitmap
 from allalike.domains.categorical import Categorical
 from allalike.domains.custom import Custom
+from allalike.domains.interval import Interval
+from allalike.domains.ranking import Ranking
 from allalike.domains.real import Real
+from allalike.domains.sets import Set
+from allalike.domains.text import Text
+from allalike.domains.vector import Vector
+from allalike.rules import Rule
 
-__all__ = ["DOMAINS", "Categorical", "Custom", "Domain", "Real"]
+__all__ = [
+    "DOMAINS",
+    "RULES",
+    "Bitmap",
+    "Categorical",
+    "Custom",
+    "Domain",
+    "Interval",
+    "Ranking",
+    "Real",
+    "Set",
+    "Text",
+    "Vector",
+]
 
-DOMAINS: dict[str, type[Domain]] = {domain.name: domain for domain in (Categorical, Real, Custom)}
+DOMAINS: dict[str, type[Domain]] = {
+    domain.name: domain for domain in (Categorical, Real, Ranking, Text, Bitmap, Set, Interval, Vector, Custom)
+}
+
+# A rule has the same name in every domain that has it, and there may do the same in another way: keyed by both.
+RULES: dict[str, dict[str, Rule]] = {}
+for _domain in DOMAINS.values():
+    for _rule in _domain.rules:
+        RULES.setdefault(_rule.name, {})[_domain.name] = _rule

@@ -12,13 +12,14 @@ import numpy as np
 from allalike.blocks import Array, Block, Floats, pair_chunks
 from allalike.errors import UnknownNameError
 from allalike.registry import did_you_mean
-from allalike.rules import RULES, Decision
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from allalike.columns import Column
     from allalike.noise import Noise
+    from allalike.rules import Decision, Rule
     from allalike.ties import Ties
     from allalike.values import Values
 
@@ -35,14 +36,14 @@ class Domain(ABC):
 
     name: ClassVar[str]
     summary: ClassVar[str]
-    rules: ClassVar[tuple[str, ...]]
+    rules: ClassVar[tuple[Rule, ...]]
     distances: ClassVar[tuple[str, ...]]
     rule: str = ""
     distance: Any = ""
 
     def __post_init__(self) -> None:
         """Take the first rule and the first distance unless others are asked for."""
-        self._choose("rule", self.rules)
+        self._choose("rule", tuple(rule.name for rule in self.rules))
         self._choose("distance", self.distances)
 
     def _choose(self, option: str, choices: tuple[str, ...]) -> None:
@@ -109,7 +110,8 @@ class Domain(ABC):
 
     def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
         """Aggregate each task of a block, in the encoding of the block."""
-        return RULES[self.rule].decide(block, weights, faults, ties)
+        rule = next(rule for rule in self.rules if rule.name == self.rule)
+        return rule.decide(block, weights, faults, ties)
 
     def restore(self, block: Block, label: Array) -> Array:
         """Undo what `prepare` did to labels."""
@@ -139,15 +141,19 @@ class Domain(ABC):
 
     def pair_sums(self, block: Block) -> dict[str, Any]:
         """Add up, per pair of workers, the distance and the number of common tasks, as sparse matrices."""
+        pairs = ((left, right, self.apart(block.label[left], block.label[right])) for left, right in pair_chunks(block))
+        return self.pair_matrices(block, pairs)
+
+    def pair_matrices(self, block: Block, pairs: Iterable[tuple[Array, Array, Floats]]) -> dict[str, Any]:
+        """Add up the distances of pairs of answers; a pair whose distance is unknown (NaN) does not count."""
         from scipy import sparse
 
         sums: dict[str, Any] = {}
         shape = block.n_workers, block.n_workers
-        for left, right in pair_chunks(block):
-            apart = self.apart(block.label[left], block.label[right])
+        for left, right, apart in pairs:
             known = ~np.isnan(apart)
-            place, apart = (block.worker[left[known]], block.worker[right[known]]), apart[known]
-            for name, values in (("distance", apart), ("common", np.ones(len(apart)))):
+            place = block.worker[left[known]], block.worker[right[known]]
+            for name, values in (("distance", apart[known]), ("common", known[known].astype(np.float64))):
                 part = sparse.coo_array((values, place), shape=shape).tocsr()
                 sums[name] = sums[name] + part if name in sums else part
         return sums

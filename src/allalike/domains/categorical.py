@@ -13,6 +13,8 @@ from allalike.distances import hamming
 from allalike.domains.base import Domain
 from allalike.errors import LabelError, OptionError
 from allalike.noise import OneCoin
+from allalike.rules.base import Rule
+from allalike.rules.vote import plurality
 
 if TYPE_CHECKING:
     from allalike.columns import Column
@@ -41,7 +43,7 @@ class Categorical(Domain):
 
     name: ClassVar[str] = "categorical"
     summary: ClassVar[str] = "classes of any hashable type; Hamming distance"
-    rules: ClassVar[tuple[str, ...]] = ("plurality",)
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("plurality", plurality),)
     distances: ClassVar[tuple[str, ...]] = ("hamming",)
     classes: int | None = None
     labels: Values | None = field(default=None, init=False, repr=False, compare=False)

@@ -127,6 +127,11 @@ class Compared(Domain):
             answer_hash=self.label_hash[block.label],
         )
 
+    def pair_sums(self, block: Block) -> dict[str, Any]:
+        """Add up the distances of the pairs per pair of workers."""
+        left, right, apart = (block.prepared[name] for name in ("left", "right", "apart"))
+        return self.pair_matrices(block, [(left, right, apart)])
+
     def peer_sums(self, block: Block, weights: Floats) -> dict[str, Floats]:
         """Add up the distances of the pairs; a pair whose distance is unknown (NaN) does not count."""
         left, right, apart = (block.prepared[name] for name in ("left", "right", "apart"))

@@ -11,6 +11,8 @@ import numpy as np
 from allalike.domains.compared import Compared
 from allalike.errors import LabelError, OptionError
 from allalike.noise import General
+from allalike.rules.base import Rule
+from allalike.rules.choice import best_worker, medoid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,12 +50,12 @@ class Custom(Compared):
 
     name: ClassVar[str] = "custom"
     summary: ClassVar[str] = "anything; your function, or a matrix of distances"
-    rules: ClassVar[tuple[str, ...]] = ("medoid", "best worker")
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("medoid", medoid), Rule("best worker", best_worker))
     distances: ClassVar[tuple[str, ...]] = ("yours",)
     farthest: float | None = None
 
     def __post_init__(self) -> None:
-        self._choose("rule", self.rules)
+        self._choose("rule", tuple(rule.name for rule in self.rules))
         if not callable(self.distance):
             object.__setattr__(self, "distance", _matrix(self.distance))
 

@@ -11,6 +11,8 @@ from allalike.distances import euclidean
 from allalike.domains.base import Domain
 from allalike.errors import LabelError
 from allalike.noise import Gaussian
+from allalike.rules.base import Rule
+from allalike.rules.mean import mean, median
 from allalike.ties import TOLERANCE
 from allalike.values import Values, arrow_of
 
@@ -40,7 +42,7 @@ class Real(Domain):
 
     name: ClassVar[str] = "real"
     summary: ClassVar[str] = "numbers; squared Euclidean distance"
-    rules: ClassVar[tuple[str, ...]] = ("mean", "median")
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("mean", mean), Rule("median", median))
     distances: ClassVar[tuple[str, ...]] = ("squared",)
 
     @property

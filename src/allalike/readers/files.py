@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
+from allalike.readers.preflib import open_soc
 from allalike.readers.tables import Table, join, of_records
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ def _matches(path: Path) -> list[Path]:
 
 def _open(path: Path) -> Table:
     if path.is_dir():
-        raise InputError(f"{path} is a folder. Name the files in it, for example '{path}/*.csv'.")
+        from allalike.readers.masks import open_masks  # which reads manifests through this module
+
+        return open_masks(path)
     if not path.exists():
         raise InputError(f"There is no file {path}.")
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
@@ -170,4 +173,5 @@ ENDINGS: dict[str, Callable[[Path], Table]] = {
     ".json": _open_json,
     ".parquet": _open_parquet,
     ".pq": _open_parquet,
+    ".soc": open_soc,
 }

@@ -2,35 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from allalike.domains import DOMAINS, Categorical, Domain, Real
+import numpy as np
+
+from allalike.domains import DOMAINS, Bitmap, Categorical, Domain, Ranking, Real, Set, Text, Vector
 from allalike.errors import LabelError
+from allalike.masks import MaskFile
 
 if TYPE_CHECKING:
     from allalike.columns import Column
+    from allalike.grouping import Codes
 
 __all__ = ["guess_domain"]
 
 _FEW = 20  # as many different whole numbers are classes; more are numbers
 _SAMPLE = 1 << 16
+_WORDS = 3  # strings that do not repeat and have as many words are texts
 
 
-def guess_domain(labels: Column) -> Domain:
-    """Return the domain of these labels, or ask.
+def guess_domain(labels: Column, tasks: Codes) -> Domain:
+    """Return the domain of these labels, given the task of each, or ask.
 
     Truth values, whole numbers with at most 20 different values, and strings that repeat are classes; other numbers
-    are real.
+    are real; strings of several words that do not repeat are texts. Lists, and strings such as ``a>b>c``, are rankings
+    if the answers to a task all order the same items. Sets, masks and arrays are what they are.
 
+    >>> import numpy as np
     >>> from allalike.columns import Column
-    >>> guess_domain(Column.of_objects("label", [1, 2, 1])).name
-    'categorical'
-    >>> guess_domain(Column.of_objects("label", [1.5, 2.0])).name
-    'real'
-    >>> guess_domain(Column.of_objects("label", ["a long text", "another one"]))
+    >>> for labels in ([1, 2, 1], [1.5, 2.0], ["a>b", "b>a"], ["a long text", "another text here"], [{1}, {2}]):
+    ...     print(guess_domain(Column.of_objects("label", labels), np.zeros(len(labels), np.int32)).name)
+    categorical
+    real
+    ranking
+    text
+    set
+    >>> guess_domain(Column.of_objects("label", ["x17", "x18"]), np.zeros(2, np.int32))
     Traceback (most recent call last):
     allalike.errors.LabelError: It is unclear what kind of labels these are: 2 different ones in 2 answers, such as
-    'a long text'. Say it with domain= (--domain): categorical, real, ...
+    'x17'. Say it with domain= (--domain): categorical, real, ...
     """
     kind = labels.kind
     if kind == "text" and labels.text and labels.is_numeric():
@@ -39,11 +49,57 @@ def guess_domain(labels: Column) -> Domain:
         return Real()
     if kind in ("whole", "truth value"):
         return Categorical()
+    if kind == "object" and (clear := _by_type(labels.data)) is not None:
+        return clear
+    if _may_be_lists(labels):
+        return _guess_lists(labels, tasks)
     return _guess_words(labels)
 
 
 def _few(labels: Column) -> bool:
     return labels.n_distinct(_SAMPLE) <= _FEW and labels.n_distinct() <= _FEW
+
+
+def _by_type(values: Any) -> Domain | None:
+    """Recognise objects whose type says what they are."""
+    tests: dict[type[Domain], Any] = {
+        Set: lambda value: isinstance(value, set | frozenset),
+        Bitmap: _is_mask,
+        Vector: lambda value: isinstance(value, np.ndarray) and value.ndim == 1,
+    }
+    return next((domain() for domain, test in tests.items() if all(map(test, values))), None)
+
+
+def _is_mask(value: Any) -> bool:
+    picture = isinstance(value, np.ndarray) and value.ndim == 2
+    return picture or isinstance(value, MaskFile) or (isinstance(value, dict) and {"size", "counts"} <= set(value))
+
+
+def _may_be_lists(labels: Column) -> bool:
+    """Tell whether all labels are lists, or strings that look like lists or orders."""
+    if labels.kind == "object":
+        return all(isinstance(value, list | tuple) for value in labels.data)
+    if labels.kind != "text":
+        return False
+    return all(">" in value[1:-1] or value.lstrip().startswith("[") for value in map(str, labels.factors[1].tolist()))
+
+
+def _guess_lists(labels: Column, tasks: Codes) -> Domain:
+    try:
+        codes, orders = labels.parsed(Ranking().parse)
+    except LabelError:
+        orders = []
+    if orders:
+        items: dict[int, frozenset[Any]] = {}
+        same = [frozenset(orders[c]) == items.setdefault(t, frozenset(orders[c])) for c, t in zip(codes, tasks)]  # noqa: B905
+        if all(same):
+            return Ranking()
+    if labels.kind == "text" and labels.n_distinct() <= _FEW and labels.n_distinct() < len(labels):
+        return Categorical()
+    raise LabelError(
+        "The labels look like lists, but those of a task do not order the same items. Say what they are with domain="
+        " (--domain): ranking, set, interval, vector or bitmap."
+    )
 
 
 def _guess_words(labels: Column) -> Domain:
@@ -57,6 +113,9 @@ def _guess_words(labels: Column) -> Domain:
     values = labels.factors[1]
     if len(values) < answers and len(values) <= max(_FEW, answers / 2):
         return Categorical()
+    texts = values.tolist()
+    if all(isinstance(text, str) for text in texts) and np.mean([len(text.split()) for text in texts]) >= _WORDS:
+        return Text()
     raise LabelError(
         f"It is unclear what kind of labels these are: {len(values):,} different ones in {answers:,} answers, such as"
         f" {str(values[0])[:60]!r}. Say it with domain= (--domain): {', '.join(DOMAINS)}."

@@ -72,9 +72,12 @@ def read_with(
     report("reading")
     found, guessed = _columns(source, columns or {}, wide)
     found, dropped = _complete(found, missing)
+    layout = guessed.pop("layout", None)
     notes: dict[str, Any] = {"guessed": {"columns": guessed} if guessed else {}}
+    if layout:
+        notes["guessed"]["layout"] = layout
     if kind is None:
-        kind = guess_domain(found["label"])
+        kind = guess_domain(found["label"], found["task"].factors[0])
         notes["guessed"]["domain"] = kind.name
     if dropped:
         notes["missing_dropped"] = dropped
@@ -93,7 +96,7 @@ def _columns(source: Any, given: Mapping[str, str], wide: str | None) -> tuple[d
         return _of_rows(source), {}
     table = open_table(source)
     picked, guessed = pick_columns(table.names, given, table.where)
-    return table.columns(picked), guessed
+    return table.columns(picked), {**guessed, **({"layout": table.layout} if table.layout else {})}
 
 
 def _is_rows(source: Any) -> bool:

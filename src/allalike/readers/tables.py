@@ -29,12 +29,15 @@ class Table:
         What to call the table in a message.
     text
         Whether it comes from a text file, where all values are strings.
+    layout
+        How files of labels lie in a folder, where that was found out.
     """
 
     names: list[str]
     load: Callable[[Sequence[str]], dict[str, Any]]
     where: str = "The table"
     text: bool = False
+    layout: str = ""
 
     def columns(self, picked: Mapping[str, str]) -> dict[str, Column]:
         """Return the column of each role, given its name.

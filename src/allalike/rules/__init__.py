@@ -1,19 +1,5 @@
-"""Rules: ways to turn the weighted labels of one task into one label."""
+"""Rules: ways to turn the weighted labels of one task into one label; a domain names those that it has."""
 
 from allalike.rules.base import Decision, Rule
-from allalike.rules.choice import best_worker, medoid
-from allalike.rules.mean import mean, median
-from allalike.rules.vote import plurality
 
-__all__ = ["RULES", "Decision", "Rule"]
-
-RULES = {
-    rule.name: rule
-    for rule in (
-        Rule("plurality", plurality),
-        Rule("mean", mean),
-        Rule("median", median),
-        Rule("medoid", medoid),
-        Rule("best worker", best_worker),
-    )
-}
+__all__ = ["Decision", "Rule"]

@@ -1,0 +1,84 @@
+"""The distance 1 - GLEU between texts (Wu et al. 2016, "Google's neural machine translation system", section 4).
+
+All sequences of one to four tokens of a text are counted together. GLEU is the number of sequences that two texts
+share (the smaller of their counts, added up) over the number that the longer text has: the smaller of precision and
+recall. With one reference it is symmetric, and for texts that are not empty it is nltk's ``sentence_gleu``. Two
+empty texts are equal, and one empty text is as far as can be from all others.
+
+A short text has few sequences, so that one other word moves it far; a synonym counts as much as nonsense does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allalike.distances.tokens import Bags, Ints, Places, TokenCodes, number, shared
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from allalike.blocks import Floats
+
+__all__ = ["LONGEST", "distance", "pack", "sequences"]
+
+LONGEST = 4  # tokens in a sequence
+_LARGEST = 1 << 60
+
+
+def sequences(tokens: TokenCodes) -> Iterator[tuple[Ints, Ints, int]]:
+    """Yield, for each length, the codes of all sequences, text after text, how many a text has, and a bound on codes.
+
+    A sequence is a number whose digits are its tokens; where numbers would become too large, those that occur are
+    numbered anew.
+
+    >>> for codes, lengths, bound in sequences(number([["a", "b", "a"], ["b"]])):
+    ...     print(codes, lengths, bound)
+    [0 1 0 1] [3 1] 2
+    [1 2] [2 0] 4
+    [2] [1 0] 8
+    [] [0 0] 16
+    """
+    base = max(tokens.n_codes, 1)
+    codes, bound = tokens.codes, base
+    left = np.repeat(np.cumsum(tokens.lengths), tokens.lengths) - np.arange(len(codes))  # tokens to the text's end
+    for length in range(1, LONGEST + 1):
+        if length > 1:
+            if bound > _LARGEST // base:
+                distinct, codes = np.unique(codes, return_inverse=True)
+                bound = len(distinct)
+            codes = codes[:-1] * base + tokens.codes[length - 1 :]
+            bound *= base
+        yield codes[left[: len(codes)] >= length], np.maximum(tokens.lengths - length + 1, 0), bound
+
+
+def pack(texts: Iterable[list[str]]) -> Bags:
+    """Turn texts, given by their tokens, into counts of sequences of one to four tokens.
+
+    >>> pack([["a", "b", "a"], []]).totals
+    array([6, 0])
+    """
+    from scipy import sparse
+
+    tokens = number(texts)
+    parts, totals = [], np.zeros(len(tokens.lengths), np.int64)
+    for codes, lengths, bound in sequences(tokens):
+        ends = np.concatenate([[0], np.cumsum(lengths)])
+        part = sparse.csr_array((np.ones(len(codes), np.int32), codes, ends), shape=(len(lengths), bound))
+        part.sum_duplicates()
+        part.data = part.data.astype(np.min_scalar_type(part.data.max(initial=0)))
+        parts.append(part)
+        totals += lengths
+    return Bags(sparse.hstack(parts, format="csr"), totals)
+
+
+def distance(bags: Bags, i: Places, j: Places) -> Floats:
+    """Measure how far texts i[k] and j[k] are apart, for all k at once.
+
+    >>> texts = pack([text.split() for text in ("the cat sat", "the cat sat on the mat", "a dog", "", "")])
+    >>> distance(texts, np.array([0, 1, 1, 1, 3]), np.array([1, 1, 2, 3, 4])).round(3)
+    array([0.667, 0.   , 1.   , 1.   , 0.   ])
+    """
+    most = np.maximum(bags.totals[i], bags.totals[j])
+    return np.asarray(1 - np.where(most > 0, shared(bags, i, j), 1) / np.maximum(most, 1), np.float64)

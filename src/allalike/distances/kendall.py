@@ -1,0 +1,54 @@
+"""Kendall tau distance: the share of pairs of items that two rankings put in opposite order (Kendall 1938).
+
+A ranking of q items says, for each of its q(q-1)/2 pairs, which of the two comes first, and Kendall tau is the Hamming
+distance between two such lists. So the sums over peers are those of Hamming, pair after pair, and linear in the number
+of answers: the peers that disagree with a worker about a pair are all those on the other side.
+
+Rankings are given by positions: one row per item of the task, one column per ranking. With a single item there is no
+pair, and all rankings are the same.
+"""
+
+from itertools import combinations
+
+import numpy as np
+
+from allalike.blocks import Array, Block, Floats, sum_by
+
+__all__ = ["distance", "peer_distance"]
+
+
+def distance(left: Array, right: Array) -> Floats:
+    """Compare positions column by column.
+
+    >>> distance(np.array([[0, 0], [1, 1], [2, 2]]), np.array([[0, 2], [1, 1], [2, 0]]))
+    array([0., 1.])
+    >>> distance(np.array([[0], [1], [2]]), np.array([[1], [0], [2]])).round(3)
+    array([0.333])
+    """
+    n_items, n_rankings = left.shape
+    discordant = np.zeros(n_rankings, np.int32)
+    for a, b in combinations(range(n_items), 2):
+        discordant += (left[a] < left[b]) != (right[a] < right[b])
+    return discordant / _pairs(n_items)
+
+
+def peer_distance(block: Block, weight: Floats) -> Floats:
+    """Add up, for each answer, the weighted distances to all answers to its task, given the weight of each.
+
+    The block needs the ``position`` of each item in each answer.
+
+    >>> block = Block.of([[0], [0], [0]]).with_prepared(position=np.array([[0, 0, 1], [1, 1, 0]]))
+    >>> peer_distance(block, np.array([1.0, 2.0, 4.0]))
+    array([4., 4., 3.])
+    """
+    position = block.prepared["position"]
+    first_side = block.spread(2 * np.arange(block.n_tasks))
+    apart = np.zeros(len(weight))
+    for a, b in combinations(range(len(position)), 2):
+        side = first_side + (position[a] < position[b])
+        apart += sum_by(side, weight, 2 * block.n_tasks).take(side ^ 1)
+    return apart / _pairs(len(position))
+
+
+def _pairs(n_items: int) -> int:
+    return max(n_items * (n_items - 1) // 2, 1)

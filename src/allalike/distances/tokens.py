@@ -1,0 +1,155 @@
+"""Texts as bags of tokens, and the Jaccard distance of their sets: 1 - |A and B| / |A or B|; two empty texts are equal.
+
+Texts are kept as one sparse matrix of counts with a row per text and a column per token (or per n-gram, see
+`allalike.distances.gleu`). What two texts share is the sum of the smaller of their counts, and scipy takes these
+minima for many pairs of rows at once by merging sorted rows; pairs are taken a few at a time, so that memory stays
+bounded whatever their number.
+
+The distance knows no order and no repetition: "dog bites man" and "man bites dog" are the same to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import chain, count, pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from allalike.blocks import Floats
+
+__all__ = [
+    "Bags",
+    "Ints",
+    "Places",
+    "TokenCodes",
+    "distance",
+    "number",
+    "pack",
+    "shared",
+    "split_spaces",
+    "split_words",
+]
+
+Ints = npt.NDArray[np.int64]
+Places = npt.NDArray[np.intp]
+
+_ENTRIES_AT_ONCE = 1 << 20
+_WORD_OR_MARK = re.compile(r"\w+|[^\w\s]")
+
+
+def split_spaces(text: str) -> list[str]:
+    """Split a text at every single space; two spaces in a row have an empty token between them.
+
+    >>> split_spaces("the cat's mat."), split_spaces("a  b"), split_spaces("")
+    (['the', "cat's", 'mat.'], ['a', '', 'b'], [])
+    """
+    return text.split(" ") if text else []
+
+
+def split_words(text: str) -> list[str]:
+    """Split a text into words and punctuation marks; white space only separates.
+
+    >>> split_words("the cat's  mat."), split_words("")
+    (['the', 'cat', "'", 's', 'mat', '.'], [])
+    """
+    return _WORD_OR_MARK.findall(text)
+
+
+@dataclass(frozen=True)
+class TokenCodes:
+    """Hold the tokens of many texts, text after text, as numbers below ``n_codes``, and how many each text has.
+
+    >>> TokenCodes(codes=np.array([0, 1, 0]), lengths=np.array([2, 1]), n_codes=2).lengths
+    array([2, 1])
+    """
+
+    codes: Ints
+    lengths: Ints
+    n_codes: int
+
+
+@dataclass(frozen=True)
+class Bags:
+    """Hold texts as rows of a sparse matrix of counts, and what the counts of each text add up to.
+
+    >>> texts = pack([["a", "b"], []])
+    >>> texts.counts.shape, texts.totals
+    ((2, 2), array([2, 0]))
+    """
+
+    counts: Any
+    totals: Ints
+
+
+def number(texts: Iterable[list[str]]) -> TokenCodes:
+    """Number the tokens of many texts in the order in which they first occur.
+
+    >>> found = number([["a", "b", "a"], [], ["b", "c"]])
+    >>> found.codes, found.lengths, found.n_codes
+    (array([0, 1, 0, 1, 2]), array([3, 0, 2]), 3)
+    """
+    code: defaultdict[str, int] = defaultdict(count().__next__)
+    lengths: list[int] = []
+
+    def measured() -> Iterator[list[str]]:
+        for tokens in texts:
+            lengths.append(len(tokens))
+            yield tokens
+
+    codes = np.fromiter(map(code.__getitem__, chain.from_iterable(measured())), np.int64)
+    return TokenCodes(codes, np.array(lengths, np.int64), len(code))
+
+
+def pack(texts: Iterable[list[str]]) -> Bags:
+    """Turn texts, given by their tokens, into sets of tokens.
+
+    >>> pack([["a", "b", "a"], ["b"]]).counts.toarray()
+    array([[1, 1],
+           [0, 1]], dtype=int8)
+    """
+    from scipy import sparse
+
+    tokens = number(texts)
+    ends = np.concatenate([[0], np.cumsum(tokens.lengths)])
+    shape = len(tokens.lengths), max(tokens.n_codes, 1)
+    counts = sparse.csr_array((np.ones(len(tokens.codes), np.int32), tokens.codes, ends), shape=shape)
+    counts.sum_duplicates()
+    sets = sparse.csr_array((np.ones(counts.nnz, np.int8), counts.indices, counts.indptr), shape=shape)
+    return Bags(sets, np.diff(counts.indptr).astype(np.int64))
+
+
+def shared(bags: Bags, i: Places, j: Places) -> Ints:
+    """Add up the smaller of the counts of texts i[k] and j[k], for all k.
+
+    >>> texts = pack([["a", "b"], ["b", "c"], ["d"]])
+    >>> shared(texts, np.array([0, 0, 1]), np.array([1, 2, 1]))
+    array([1, 0, 2])
+    """
+    entries = np.diff(bags.counts.indptr) + 1  # empty texts take some room too
+    done = np.cumsum(entries[i] + entries[j])
+    marks = np.arange(_ENTRIES_AT_ONCE, done[-1] if len(done) else 0, _ENTRIES_AT_ONCE)
+    bounds = np.unique(np.concatenate([[0], np.searchsorted(done, marks), [len(i)]]))
+    found = np.empty(len(i), np.int64)
+    for begin, end in pairwise(bounds):
+        pairs = slice(begin, end)
+        found[pairs] = bags.counts[i[pairs]].minimum(bags.counts[j[pairs]]).sum(axis=1)
+    return found
+
+
+def distance(bags: Bags, i: Places, j: Places) -> Floats:
+    """Measure how far texts i[k] and j[k] are apart, for all k at once.
+
+    >>> texts = pack([["dog", "bites", "man"], ["man", "bites", "dog"], ["man", "sleeps"], [], []])
+    >>> distance(texts, np.array([0, 0, 0, 3]), np.array([1, 2, 3, 4]))
+    array([0.  , 0.75, 1.  , 0.  ])
+    """
+    common = shared(bags, i, j)
+    union = bags.totals[i] + bags.totals[j] - common
+    return np.asarray(1 - np.where(union > 0, common, 1) / np.maximum(union, 1), np.float64)

@@ -1,0 +1,242 @@
+"""Masks: labels that say which pixels of a picture belong to an object.
+
+Masks are compared by the pixels they have in common (`allalike.distances.overlap`), so background around the object
+counts nothing. They are kept packed and cut to the object (`allalike.masks`), and unpacked only when shown.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike.blocks import Block, Floats, pair_chunks
+from allalike.distances import overlap
+from allalike.domains.compared import Compared
+from allalike.errors import LabelError, OptionError
+from allalike.hashing import mix
+from allalike.masks import Mask, MaskFile, check_size, fill_outline, of_run_lengths, read_picture, write_pictures
+from allalike.noise import General
+from allalike.rules.base import Rule
+from allalike.rules.choice import best_worker, medoid
+from allalike.rules.majority import pixel_majority
+from allalike.values import Values
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from allalike.blocks import Array
+    from allalike.masks import Pixels
+
+__all__ = ["Bitmap", "Masks"]
+
+_DISTANCES = {"jaccard": overlap.jaccard, "dice": overlap.dice}
+_KINDS = "a table of pixels, run lengths as in COCO, or an image file"
+
+
+class Masks(NamedTuple):
+    """Hold masks as an array of objects, and beside them their areas, heights and widths, and first pixels.
+
+    >>> Bitmap().pack([Mask.of(np.eye(3, dtype=np.bool_))]).area
+    array([3])
+    """
+
+    mask: npt.NDArray[np.object_]
+    area: npt.NDArray[np.int64]
+    size: npt.NDArray[np.int64]
+    corner: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bitmap(Compared):
+    """Compare masks by the pixels they have in common.
+
+    A label is a 2-D array or nested lists of numbers, run lengths as in COCO (``{"size": [height, width], "counts":
+    ...}``, also as JSON), or an image file. Masks of one task have one size; other tasks may have others.
+
+    Parameters
+    ----------
+    distance
+        ``jaccard`` or ``dice``.
+    rule
+        How a task's masks become one: ``majority``, ``medoid`` or ``best worker``.
+    fill
+        Whether masks are outlines, to be filled.
+    on
+        The pixel value of the object, such as 0 where it is black on white. Without it, every pixel that is not 0
+        belongs to the object. Run lengths say themselves what is on.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, [[0, 1, 1]]), ("bob", 1, [[0, 1, 1]]), ("eve", 1, [[1, 1, 0]])]
+    >>> allalike.discover(rows, domain=Bitmap(rule="medoid")).truth["label"][0]
+    array([[False,  True,  True]])
+    """
+
+    name: ClassVar[str] = "bitmap"
+    summary: ClassVar[str] = "masks of pixels, from arrays, images or run lengths; Jaccard or Dice distance"
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("majority", pixel_majority),
+        Rule("medoid", medoid),
+        Rule("best worker", best_worker),
+    )
+    distances: ClassVar[tuple[str, ...]] = ("jaccard", "dice")
+    fill: bool = False
+    on: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.fill, bool):
+            raise OptionError(f"fill is {self.fill!r}. It must be True or False.")
+        if self.on is not None and not isinstance(self.on, int | float):
+            raise OptionError(f"on is {self.on!r}. It must be a pixel value, such as 0 or 255.")
+
+    @property
+    def model(self) -> General:
+        """Expect nothing in particular, but that masks without a common pixel are 1 apart."""
+        return General(farthest=1.0)
+
+    def parse(self, value: Any) -> Mask:
+        """Read a mask, fill it if it is an outline, and pack it."""
+        if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+            value = _json(value)
+        if isinstance(value, MaskFile):
+            pixels = self._is_on(read_picture(value.path, colours=self.on is None))
+        elif isinstance(value, dict):
+            pixels = of_run_lengths(value)
+        else:
+            pixels = self._is_on(_table(value))
+        if self.fill:
+            pixels = _filled(pixels)
+        return Mask.of(pixels, str(value.path) if isinstance(value, MaskFile) else "")
+
+    def _is_on(self, values: Array) -> Pixels:
+        """Tell which pixels belong to the object; one with several colours is 0, or ``on``, if all of them are."""
+        on: Pixels
+        if values.ndim == 3:
+            colours = [self._is_on(values[:, :, colour]) for colour in range(values.shape[2])]
+            on = (np.logical_or if self.on is None else np.logical_and).reduce(colours)
+        elif values.dtype == np.bool_:
+            on = values == (self.on is None or self.on != 0)
+        else:
+            on = values != 0 if self.on is None else values == self.on
+        return on
+
+    def pack(self, parsed: list[Any]) -> Masks:
+        """Keep the masks, and measure them."""
+        masks = np.empty(len(parsed), object)
+        masks[:] = parsed
+        return Masks(
+            masks,
+            np.array([mask.area for mask in parsed], np.int64),
+            np.array([(mask.height, mask.width) for mask in parsed], np.int64).reshape(-1, 2),
+            np.array([(mask.top, mask.left) for mask in parsed], np.int64).reshape(-1, 2),
+        )
+
+    def compare(self, left: Masks, i: npt.NDArray[np.intp], right: Masks, j: npt.NDArray[np.intp]) -> Floats:
+        """Count what masks have in common, pair by pair."""
+        pairs = zip(left.mask[i], right.mask[j], strict=True)
+        common = np.array([overlap.common_area(a, b) for a, b in pairs], np.int64)
+        return _DISTANCES[self.distance](left.area[i], right.area[j], common)
+
+    def prepare(self, block: Block) -> Block:
+        """Compare the masks of each task with each other, all at once."""
+        self._check_sizes(block)
+        label = block.label.astype(np.intp)
+        left, right = (np.concatenate(part) for part in zip(*pair_chunks(block), strict=True))
+        common = [np.empty(0, np.int64)]
+        for start, size in zip(block.starts, block.sizes, strict=True):
+            counts = overlap.common_areas(list(self.store.mask[label[start : start + size]]))
+            common.append(counts[~np.eye(size, dtype=np.bool_)])  # row by row, as the pairs are listed
+        area = self.store.area[label]
+        return block.with_prepared(
+            left=left,
+            right=right,
+            apart=_DISTANCES[self.distance](area[left], area[right], np.concatenate(common)),
+            answer_hash=self._answer_hash(block),
+            masks=self.store.mask[label],
+        )
+
+    def _answer_hash(self, block: Block) -> npt.NDArray[np.uint64]:
+        """Hash masks by their shape and by their place in the box around all of the task, wherever that lies."""
+        assert self.label_hash is not None
+        label = block.label.astype(np.intp)
+        blank = (self.store.area[label] == 0)[:, None]
+        corner = np.where(blank, np.iinfo(np.int64).max, self.store.corner[label])
+        first = np.minimum.reduceat(corner, block.starts, axis=0)
+        row, column = np.where(blank, 0, corner - block.spread(first)).astype(np.uint64).T
+        return mix(self.label_hash[label] ^ mix((row << np.uint64(32)) + column))
+
+    def _check_sizes(self, block: Block) -> None:
+        """Refuse a task whose masks, or whose known truth, differ in size."""
+        first = block.label[block.starts]
+        pairs = ((block.label, block.spread(first)), (block.gold_label, first[block.gold_task]))
+        for labels, others in pairs:
+            here, there = labels.astype(np.intp), others.astype(np.intp)
+            odd = np.flatnonzero((self.store.size[here] != self.store.size[there]).any(axis=1))
+            if len(odd):
+                one, other = self.store.mask[there[odd[0]]], self.store.mask[here[odd[0]]]
+                raise LabelError(
+                    f"Two masks of a task differ in size: {_sized(one)}, {_sized(other)} (height x width). The masks"
+                    " of a task must have the same size."
+                )
+
+    def key(self, parsed: Any) -> object:
+        """Return a hash of the object, wherever it lies in the picture."""
+        return parsed.shape_hash
+
+    def present(self, parsed: Any) -> Pixels:
+        """Unpack a mask."""
+        pixels: Pixels = parsed.pixels()
+        return pixels
+
+    def text(self, label: Any) -> str:
+        """Say how large a mask is."""
+        height, width = label.shape
+        return f"{height} x {width} pixels, {int(label.sum())} on"
+
+    def export(self, labels: Values, tasks: Values, folder: Path) -> Values:
+        """Write the masks as PNG files, and return their paths from the folder's parent."""
+        return Values(write_pictures(labels.tolist(), tasks.tolist(), folder, on=self.on))
+
+    def describe(self) -> dict[str, Any]:
+        """Say how masks were read."""
+        return {**super().describe(), "fill": self.fill, "on": "not 0" if self.on is None else self.on}
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _table(value: Any) -> Array:
+    """Read a 2-D table of finite numbers."""
+    if not isinstance(value, np.ndarray | list | tuple):
+        raise ValueError(f"a mask is {_KINDS}")  # noqa: TRY004
+    try:
+        table = np.asarray(value)
+    except ValueError:
+        raise ValueError("the rows of the mask are not equally long") from None
+    if table.ndim != 2 or table.dtype.kind not in "biuf":
+        raise ValueError(f"a mask is {_KINDS}; a table has rows and columns of numbers")
+    check_size(*table.shape)
+    if table.dtype.kind == "f" and not np.isfinite(table).all():
+        raise ValueError("the mask has a pixel that is not a finite number")
+    return table
+
+
+def _filled(pixels: Pixels) -> Pixels:
+    filled = fill_outline(pixels)
+    if pixels.any() and np.array_equal(filled, pixels):
+        warnings.warn("Filling added nothing to a mask. Is it an outline, and closed?", stacklevel=2)
+    return filled
+
+
+def _sized(mask: Mask) -> str:
+    size = f"{mask.height} x {mask.width}"
+    return f"{mask.source} has {size} pixels" if mask.source else f"{size} pixels"

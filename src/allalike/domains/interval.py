@@ -1,0 +1,147 @@
+"""Intervals: spans of a text, segments of a recording, and whatever has a start and an end."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from allalike.distances import lengths
+from allalike.distances.jaccard import ranges
+from allalike.domains.compared import Compared
+from allalike.domains.sets import json_list
+from allalike.noise import General
+from allalike.rules.base import Rule
+from allalike.rules.choice import best_worker, medoid
+from allalike.rules.points import boundaries, point_majority
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from allalike.blocks import Block, Floats
+
+__all__ = ["Interval"]
+
+_LARGEST = 1e150
+_LARGEST_WHOLE = 1 << 53  # up to here, whole numbers are exact
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interval(Compared):
+    """Compare unions of intervals by Jaccard distance: the share of what they cover that only one of them covers.
+
+    A label is a list of pairs ``[[start, end], ...]``, or a text that is such a list in JSON. An interval holds the
+    points from its start up to its end, without the end; those that overlap or touch become one, and one that ends
+    where it starts holds nothing. ``[]`` covers nothing. Bounds that are whole numbers everywhere stay whole.
+
+    Parameters
+    ----------
+    rule
+        How a task's labels become one: ``majority``, ``medoid`` or ``best worker``.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, [[0, 4]]), ("bob", 1, [[2, 6]]), ("eve", 1, [[2, 4], [8, 9]])]
+    >>> allalike.discover(rows, domain=Interval(), method="UA").truth["label"].tolist()
+    [[[2, 4]]]
+    """
+
+    name: ClassVar[str] = "interval"
+    summary: ClassVar[str] = "unions of intervals [[start, end], ...]; Jaccard distance of lengths"
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("majority", point_majority),
+        Rule("medoid", medoid),
+        Rule("best worker", best_worker),
+    )
+    distances: ClassVar[tuple[str, ...]] = ("jaccard",)
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether all bounds that were given are whole numbers."""
+        return all(isinstance(bound, int) for label in self.parsed for pair in label for bound in pair)
+
+    @property
+    def model(self) -> General:
+        """Expect that worthless labels share no point with the others."""
+        return General(farthest=1.0)
+
+    def parse(self, value: Any) -> tuple[tuple[Any, Any], ...]:
+        """Read a union of intervals, as pairs that are in order and apart."""
+        if isinstance(value, str):
+            value = json_list(value)
+        elif isinstance(value, np.ndarray):
+            value = value.tolist()
+        if not isinstance(value, list | tuple):
+            raise ValueError("it must be a list of intervals, as [[0, 5], [7, 9]]")  # noqa: TRY004
+        return _merged(sorted(_pair(pair) for pair in value))
+
+    def pack(self, parsed: list[Any]) -> lengths.Unions:
+        """Put all intervals in one array."""
+        return lengths.pack(parsed)
+
+    def compare(
+        self, left: lengths.Unions, i: npt.NDArray[np.intp], right: lengths.Unions, j: npt.NDArray[np.intp]
+    ) -> Floats:
+        """Add up shared lengths, for all pairs at once."""
+        return lengths.distance(left, i, right, j)
+
+    def key(self, parsed: Any) -> object:
+        """Take 1 and 1.0 for the same bound."""
+        return tuple((float(begin), float(end)) for begin, end in parsed)
+
+    def prepare(self, block: Block) -> Block:
+        """Compare the answers to each task, and put their boundaries in order."""
+        block = super().prepare(block)
+        if self.rule != "majority":
+            return block
+        unions: lengths.Unions = self.store
+        answer, place = ranges(unions.first[block.label], unions.first[block.label + 1])
+        return block.with_prepared(**boundaries(block, answer, unions.begin[place], unions.end[place]))
+
+    def present(self, parsed: Any) -> list[list[Any]]:
+        """Return the intervals as pairs, of whole numbers if all bounds that were given are whole."""
+        number = int if self.is_whole else float
+        return [[number(begin), number(end)] for begin, end in parsed]
+
+    def text(self, label: Any) -> str:
+        """Write a union of intervals in JSON."""
+        return json.dumps(label)
+
+
+def _pair(value: Any) -> tuple[Any, Any]:
+    """Read one interval."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise ValueError(f"an interval must be a pair [start, end], and {value!r} is none")
+    begin, end = map(_bound, value)
+    if end < begin:
+        raise ValueError(f"the interval [{begin}, {end}] ends before it starts")
+    return begin, end
+
+
+def _bound(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"the bound {value!r} is not a number")  # noqa: TRY004
+    if isinstance(value, int):
+        if abs(value) > _LARGEST_WHOLE:
+            raise ValueError("a bound is beyond 2**53, where whole numbers are not exact; count from a later start")
+    elif not math.isfinite(value) or abs(value) > _LARGEST:
+        raise ValueError(f"the bound {value} is not finite, or too large")
+    return value + 0  # which makes -0.0 the 0.0 that it is
+
+
+def _merged(pairs: list[tuple[Any, Any]]) -> tuple[tuple[Any, Any], ...]:
+    """Join intervals that overlap or touch, and drop those without a point."""
+    merged: list[tuple[Any, Any]] = []
+    for begin, end in pairs:
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        elif end > begin:
+            merged.append((begin, end))
+    return tuple(merged)

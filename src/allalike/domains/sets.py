@@ -1,0 +1,163 @@
+"""Sets: labels that name some of many things, in no order."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from allalike.distances import jaccard
+from allalike.domains.compared import Compared
+from allalike.errors import LabelError, OptionError
+from allalike.noise import General
+from allalike.rules.base import Rule
+from allalike.rules.choice import best_worker, medoid
+from allalike.rules.elements import element_groups, element_majority
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from allalike.blocks import Block, Floats
+
+__all__ = ["Set", "json_list"]
+
+_KINDS = {str: "a text", int: "a whole number", tuple: "a tuple"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Set(Compared):
+    """Compare sets by Jaccard distance: the share of all their elements that is in one of them only.
+
+    A label is a list, tuple or set, or a text: a JSON list, or elements with a separator between them. Elements are
+    texts, whole numbers or tuples of these, all of one type. A list that names an element twice names it; ``[]`` is
+    the empty set. A set comes back as a list in order, and as JSON in files.
+
+    Parameters
+    ----------
+    separator
+        What stands between the elements of a text, such as ``";"``; space around elements is no part of them.
+        Without it, a text must be a JSON list.
+    rule
+        How a task's sets become one: ``majority``, ``medoid`` or ``best worker``.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "cat;dog"), ("bob", 1, "dog;cow"), ("eve", 1, "dog")]
+    >>> allalike.discover(rows, domain=Set(separator=";"), method="UA").truth["label"].tolist()
+    [['dog']]
+    """
+
+    name: ClassVar[str] = "set"
+    summary: ClassVar[str] = "sets: JSON lists, or texts with a separator; Jaccard distance"
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("majority", element_majority),
+        Rule("medoid", medoid),
+        Rule("best worker", best_worker),
+    )
+    distances: ClassVar[tuple[str, ...]] = ("jaccard",)
+    separator: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.separator is not None and (not isinstance(self.separator, str) or not self.separator):
+            raise OptionError(f"separator is {self.separator!r}. It must be a text that stands between elements.")
+
+    @property
+    def model(self) -> General:
+        """Expect that worthless sets share nothing with the others."""
+        return General(farthest=1.0)
+
+    def parse(self, value: Any) -> tuple[Any, ...]:
+        """Read a set, as a tuple in order."""
+        if isinstance(value, str):
+            value = self._split(value)
+        elif isinstance(value, np.ndarray):
+            value = value.tolist()
+        if not isinstance(value, list | tuple | set | frozenset):
+            raise ValueError("a set must be a list, or a text that is one")  # noqa: TRY004
+        elements = {_element(element) for element in value}
+        kinds = {type(element) for element in elements}
+        if len(kinds) > 1:
+            raise ValueError("its elements are of different types")
+        try:
+            return tuple(sorted(elements))
+        except TypeError:
+            raise ValueError("its elements have no order, for they hold different types") from None
+
+    def _split(self, text: str) -> list[Any]:
+        if self.separator is not None:
+            pieces = [] if text.strip() == "[]" else text.split(self.separator)
+            return [piece.strip() for piece in pieces if piece.strip()]
+        if not text.lstrip().startswith("["):
+            raise ValueError('it is no JSON list; if it is a text like "a;b", say so with separator=";"')
+        return json_list(text)
+
+    def pack(self, parsed: list[Any]) -> jaccard.Sets:
+        """Number the elements, and put all sets in one array."""
+        kinds = {type(label[0]): label[0] for label in parsed if label}
+        if len(kinds) > 1:
+            one, other = list(kinds.values())[:2]
+            raise LabelError(
+                f"The elements of the sets are of different types: {one!r} is {_KINDS[type(one)]}, {other!r} is"
+                f" {_KINDS[type(other)]}. Give all of them the same type."
+            )
+        try:
+            return jaccard.pack(parsed)
+        except TypeError:
+            raise LabelError("The elements of the sets have no order, for their tuples hold different types.") from None
+
+    def compare(
+        self, left: jaccard.Sets, i: npt.NDArray[np.intp], right: jaccard.Sets, j: npt.NDArray[np.intp]
+    ) -> Floats:
+        """Count shared elements, for all pairs at once."""
+        return jaccard.distance(left, i, right, j)
+
+    def prepare(self, block: Block) -> Block:
+        """Compare the answers to each task, and count who names what."""
+        block = super().prepare(block)
+        if self.rule != "majority":
+            return block
+        sets: jaccard.Sets = self.store
+        answer, place = jaccard.ranges(sets.first[block.label], sets.first[block.label + 1])
+        return block.with_prepared(**element_groups(block, answer, sets.codes[place], sets.elements))
+
+    def present(self, parsed: Any) -> list[Any]:
+        """Return the elements in order."""
+        return list(parsed)
+
+    def text(self, label: Any) -> str:
+        """Write a set as a JSON list."""
+        return json.dumps(label, ensure_ascii=False)
+
+
+def json_list(text: str) -> list[Any]:
+    """Read a JSON list, or raise ValueError with the reason.
+
+    >>> json_list('["a", 1]')
+    ['a', 1]
+    >>> json_list('["a"')
+    Traceback (most recent call last):
+    ValueError: it is no JSON list (Expecting ',' delimiter at character 5)
+    """
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"it is no JSON list ({error.msg} at character {error.pos + 1})") from None
+    except RecursionError:
+        raise ValueError("its lists are nested too deeply") from None
+    if not isinstance(value, list):
+        raise ValueError("it is no JSON list")  # noqa: TRY004
+    return value
+
+
+def _element(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, list | tuple):
+        return tuple(map(_element, value))
+    if isinstance(value, str):
+        value.encode()  # half a character, as "\ud800", can be compared but not written
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ValueError(f"its element {value!r} is neither text nor a whole number")  # noqa: TRY004
+    return value

@@ -1,0 +1,116 @@
+"""Texts: translations, transcripts, summaries; the answer nearest to the others is taken as it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from allalike.distances import edit, gleu, tokens
+from allalike.domains.compared import Compared
+from allalike.errors import OptionError
+from allalike.noise import General
+from allalike.registry import check_choice
+from allalike.rules.base import Rule
+from allalike.rules.choice import best_worker, medoid
+
+if TYPE_CHECKING:
+    from allalike.blocks import Floats
+    from allalike.distances.tokens import Bags, Places
+
+__all__ = ["Text"]
+
+_SPLIT = {"spaces": tokens.split_spaces, "words": tokens.split_words}
+_BAGS = {"gleu": gleu, "tokens": tokens}
+_LONGEST = {"gleu": 1_000_000, "edit": 100_000, "tokens": 1_000_000}  # characters that are compared within a second
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """Hold texts in the form in which they are compared, and as they came."""
+
+    given: list[str]
+    packed: Bags | list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text(Compared):
+    """Compare texts by GLEU, by edits, or by the tokens that they share.
+
+    Parameters
+    ----------
+    distance
+        ``gleu`` (1 - GLEU), ``edit`` (Levenshtein over the length of the longer text) or ``tokens`` (Jaccard
+        distance of the sets of tokens).
+    rule
+        How a task's texts become one: ``medoid`` or ``best worker``.
+    lower
+        Whether to compare without regard to case.
+    tokens
+        What a token is under ``gleu`` and ``tokens``: ``spaces`` splits at every single space, ``words`` into words
+        and punctuation marks.
+
+    A text may have a million characters, and a hundred thousand where edits are counted.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "the cat sat on a mat"), ("bob", 1, "The cat sat there"),
+    ...         ("cyd", 1, "A cat sat on the mat"), ("eve", 1, "no idea")]
+    >>> allalike.discover(rows, domain=Text(lower=True)).truth["label"].tolist()
+    ['the cat sat on a mat']
+    """
+
+    name: ClassVar[str] = "text"
+    summary: ClassVar[str] = "texts such as translations; 1 - GLEU, edit distance, or shared tokens"
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("medoid", medoid), Rule("best worker", best_worker))
+    distances: ClassVar[tuple[str, ...]] = ("gleu", "edit", "tokens")
+    lower: bool = False
+    tokens: str = "spaces"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(self.tokens, _SPLIT, "tokens")
+        if not isinstance(self.lower, bool):
+            raise OptionError(f"lower is {self.lower!r}. It must be True or False.")
+
+    @property
+    def model(self) -> General:
+        """Expect that texts with nothing in common are 1 apart."""
+        return General(farthest=1.0)
+
+    def parse(self, value: Any) -> str:
+        """Take a string that is not too long."""
+        if type(value) is int:  # a text file whose texts all are numbers
+            value = str(value)
+        if not isinstance(value, str):
+            raise ValueError("it is not a string")  # noqa: TRY004 (what `parsed` expects)
+        longest = _LONGEST[self.distance]
+        if len(value) > longest:
+            raise ValueError(
+                f"it has {len(value):,} characters; under distance {self.distance!r} a text may have {longest:,}"
+                f" ({longest / 1e6:g} MB)"
+            )
+        return value
+
+    def key(self, parsed: str) -> str:
+        """Identify a text by itself, without regard to case if case does not count."""
+        return parsed.lower() if self.lower else parsed
+
+    def pack(self, parsed: list[str]) -> _Texts:
+        """Count the tokens or sequences of tokens of each text; edits need the texts themselves."""
+        texts = [text.lower() for text in parsed] if self.lower else parsed
+        if self.distance == "edit":
+            return _Texts(parsed, texts)
+        return _Texts(parsed, _BAGS[self.distance].pack(map(_SPLIT[self.tokens], texts)))
+
+    def compare(self, left: _Texts, i: Places, right: _Texts, j: Places) -> Floats:
+        """Compare texts of one store; those of two are put into one first, so that tokens have the same numbers."""
+        if left is not right:
+            j = j + len(left.given)
+            left = self.pack([*left.given, *right.given])
+        if isinstance(left.packed, list):
+            return edit.distance(left.packed, i, j)
+        found: Floats = _BAGS[self.distance].distance(left.packed, i, j)
+        return found
+
+    def describe(self) -> dict[str, Any]:
+        """Say how texts were compared."""
+        return {**super().describe(), "lower": self.lower, "tokens": self.tokens}

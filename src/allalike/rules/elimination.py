@@ -1,0 +1,107 @@
+"""Voting rules that go step by step: STV strikes out items, ranked pairs locks majorities in.
+
+Both break a tie at the step where it arises, by the priorities of the items in it, and go on from there.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike.rules.ballots import Ballots, Found, decide
+from allalike.ties import TOLERANCE, Ties
+
+if TYPE_CHECKING:
+    from allalike.blocks import Block, Floats
+    from allalike.rules.base import Decision
+
+__all__ = ["ranked_pairs", "stv"]
+
+
+def stv(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Strike out, again and again, the item that the least weight puts first; the last to be struck out is the best.
+
+    Among items with equally little weight, one is drawn (single transferable vote; Hare 1859).
+
+    >>> import allalike
+    >>> from allalike.domains.ranking import Ranking
+    >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>c>b"), ("eve", 1, "b>c>a"), ("joe", 1, "c>b>a"), ("kim", 1, "c>b>a")]
+    >>> allalike.discover(rows, domain=Ranking(rule="stv"), method="UA").truth["label"].tolist()
+    [['c', 'a', 'b']]
+    """
+    return decide(block, weights, ties, _strike_out)
+
+
+def _strike_out(votes: Ballots) -> Found:
+    everyone = np.arange(votes.n_tasks)
+    priority = votes.priority(everyone)
+    order = np.zeros((votes.n_tasks, votes.n_items), np.intp)
+    out = np.zeros(order.shape, np.bool_)
+    drawn = np.zeros(votes.n_tasks, np.bool_)
+    for place in range(votes.n_items - 1, -1, -1):
+        gone = votes.part.spread(out).T
+        first = np.where(gone, votes.n_items, votes.position).argmin(axis=0)
+        score = np.where(out, np.inf, votes.weight_at(first))
+        least = score <= score.min(axis=1, keepdims=True) + TOLERANCE
+        drawn |= least.sum(axis=1) > 1
+        loser = np.lexsort((priority, least), axis=-1)[:, -1]
+        order[:, place] = loser
+        out[everyone, loser] = True
+    return order, drawn
+
+
+def ranked_pairs(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Go through the majorities, the largest first, and keep each that contradicts none kept before (Tideman 1987).
+
+    Majorities of the same size are taken in a drawn order, and two items that share the weight evenly go in a drawn
+    order if nothing else orders them.
+
+    >>> import allalike
+    >>> from allalike.domains.ranking import Ranking
+    >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>b>c"), ("eve", 1, "b>c>a")]
+    >>> allalike.discover(rows, domain=Ranking(rule="ranked pairs"), method="UA").truth["label"].tolist()
+    [['a', 'b', 'c']]
+    """
+    return decide(block, weights, ties, _lock_in)
+
+
+def _lock_in(votes: Ballots) -> Found:
+    everyone = np.arange(votes.n_tasks)
+    above = np.tile(np.eye(votes.n_items, dtype=np.bool_), (votes.n_tasks, 1, 1))
+    settled = above  # what was above what when the majorities of this size began
+    drawn = np.zeros(votes.n_tasks, np.bool_)
+    winners, losers, margins = _majorities(votes)
+    for k, (winner, loser, margin) in enumerate(zip(winners.T, losers.T, margins.T, strict=True)):
+        if k > 0:
+            smaller = margins[:, k - 1] - margin > TOLERANCE
+            settled = np.where(smaller[:, None, None], above, settled)
+        contradicted = above[everyone, loser, winner]
+        implied = above[everyone, winner, loser]
+        drawn |= contradicted & ~settled[everyone, loser, winner]
+        drawn |= (margin <= TOLERANCE) & ~contradicted & ~implied
+        to_winner, from_loser = above[everyone, :, winner], above[everyone, loser, :]
+        kept = to_winner[:, :, None] & from_loser[:, None, :] & ~contradicted[:, None, None]
+        above = above | kept
+    return np.argsort(-above.sum(axis=2), axis=1, kind="stable"), drawn
+
+
+def _majorities(votes: Ballots) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Floats]:
+    """Return winner, loser and margin of each pair of items, per task, the largest margin first."""
+    pairs = np.array(list(combinations(range(votes.n_items), 2)), np.intp).reshape(-1, 2)
+    priority = votes.priority(np.arange(votes.n_tasks))
+    margin = votes.margin[:, pairs[:, 0], pairs[:, 1]]
+    earlier = priority[:, pairs[:, 0]] < priority[:, pairs[:, 1]]
+    forth = np.where(margin == 0, earlier, margin > 0)
+    winner, loser = (np.where(forth, pairs[:, i], pairs[:, j]) for i, j in ((0, 1), (1, 0)))
+    size = np.abs(margin)
+    largest_first = np.argsort(-size, axis=1, kind="stable")
+    step = -np.diff(np.take_along_axis(size, largest_first, axis=1), axis=1) > TOLERANCE
+    level = np.zeros(size.shape, np.int64)
+    np.put_along_axis(level, largest_first[:, 1:], step.cumsum(axis=1), axis=1)
+    keys = (np.take_along_axis(priority, loser, axis=1), np.take_along_axis(priority, winner, axis=1), level)
+    order = np.lexsort(keys, axis=-1)
+    found = [np.take_along_axis(values, order, axis=1) for values in (winner, loser, size)]
+    return found[0], found[1], found[2]

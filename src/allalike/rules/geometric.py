@@ -1,0 +1,167 @@
+"""Means of vectors: the weighted mean and the geometric median.
+
+The geometric median minimises the weighted sum of distances sum_j w_j |x_j - z|, not of their squares, so that less
+than half of the weight cannot carry it away. Weiszfeld (1937) finds it by repeated weighted means
+
+    z' = sum_j (w_j / d_j) x_j / sum_j (w_j / d_j),   d_j = |x_j - z|,
+
+which is undefined where z meets an answer. The standard treatment (Vardi and Zhang 2000): let c be an answer, eta the
+weight of all answers equal to it and R = sum_{x_j != c} w_j (x_j - c) / |x_j - c| the pull of the others. If
+|R| <= eta, c is the median. Otherwise the others' step is taken, shortened by the factor 1 - eta / |R|.
+
+Steps get slow near answers, and where all answers almost lie on a line. So every round also tries the answer closest to
+z, and the point to which two steps point if each further one shrinks as the second did (Aitken's extrapolation).
+
+The median is unique unless the answers lie on one line; there, half of the weight may be on either side of a stretch,
+of which any point will do.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from allalike.blocks import Array, Block, Floats
+from allalike.rules.base import Decision, unknown
+from allalike.ties import Ties
+
+__all__ = ["geometric_median", "sum_vectors", "vector_mean"]
+
+_ROUNDS = 1000  # most tasks need ten
+_ROUNDING = 1e-12
+_AT_ONCE = 1 << 19  # coordinates that are looked at together, so that they stay in the cache
+_SETTLED = 1e-13  # a step that is shorter than this, relative to how far the answers are scattered
+
+
+def sum_vectors(block: Block, vectors: Floats) -> Floats:
+    """Add up one vector per answer over the answers to each task.
+
+    >>> sum_vectors(Block.of([[0, 1], [2, 3]]), np.array([[1.0, 0.0], [2.0, 1.0], [0.0, 3.0], [0.0, 4.0]]))
+    array([[3., 1.],
+           [0., 7.]])
+    """
+    if block.same_size:
+        sums: Floats = np.einsum("ijk->ik", vectors.reshape(block.n_tasks, block.same_size, -1))
+    else:
+        sums = np.add.reduceat(vectors, block.starts, axis=0)
+    return sums
+
+
+def vector_mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Take the weighted mean of vectors.
+
+    Its standard error follows from the faults, read as variances of independent errors, summed over coordinates:
+    sqrt(sum_i w_i^2 f_i) / sum_i w_i is how far from the truth the mean is expected to be.
+
+    >>> from dataclasses import replace
+    >>> block = replace(Block.of([[0], [1]]), label=np.array([[1.0, 0.0], [4.0, 3.0]]))
+    >>> found = vector_mean(block, np.array([2.0, 1.0]), np.array([1.0, 5.0]), Ties())
+    >>> found.label, found.error
+    (array([[2., 1.]]), array([1.]))
+    """
+    weight, total = block.answer_weights(weights)
+    variance = np.maximum(faults, 0.0)[block.worker]
+    error = np.sqrt(block.per_task(np.square(weight) * variance)) / total
+    label = sum_vectors(block, weight[:, None] * block.label) / total[:, None]
+    return Decision(label, unknown(block.n_tasks), error, np.zeros(block.n_tasks, np.bool_))
+
+
+def geometric_median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Take the vector with the least weighted sum of distances to the answers.
+
+    >>> from dataclasses import replace
+    >>> block = replace(Block.of([[0], [1], [2], [3]]), label=np.array([[0.0, 0], [4, 0], [0, 4], [4, 4]]))
+    >>> geometric_median(block, np.ones(4), np.zeros(4), Ties()).label
+    array([[2., 2.]])
+    >>> geometric_median(block, np.array([3.0, 1, 1, 1]), np.zeros(4), Ties()).label
+    array([[0., 0.]])
+    """
+    weight, total = block.answer_weights(weights)
+    weight = weight / block.spread(total)
+    ends = np.append(block.starts, len(weight))
+    label = sum_vectors(block, weight[:, None] * block.label)
+    for tasks in np.array_split(np.arange(block.n_tasks), 1 + min(block.label.size // _AT_ONCE, block.n_tasks - 1)):
+        here = slice(ends[tasks[0]], ends[tasks[-1] + 1])
+        label[tasks] = _medians(block.label[here], weight[here], block.sizes[tasks], label[tasks])
+    nothing = unknown(block.n_tasks)
+    return Decision(label, nothing, nothing, np.zeros(block.n_tasks, np.bool_))
+
+
+def _medians(points: Floats, weight: Floats, sizes: Array, label: Floats) -> Floats:
+    """Return the medians of some tasks, beginning with these labels; a task that has settled is left alone."""
+    task = np.repeat(np.arange(len(sizes)), sizes)
+    scatter = np.maximum.reduceat(_length(points - label[task]), np.cumsum(sizes) - sizes)
+    going = scatter > 0
+    for _ in range(_ROUNDS):
+        if not going.any():
+            break
+        here, left = going[task], sizes[going]
+        field = _Field(points[here], weight[here], np.repeat(np.arange(len(left)), left), np.cumsum(left) - left)
+        label[going], settled = _round(field, label[going], _SETTLED * scatter[going])
+        going[going] = ~settled
+    return label
+
+
+class _Forces(NamedTuple):
+    """Hold what acts on a label of each task: R and eta, the sum of w/d, what the median minimises, and the unrest.
+
+    Unrest is |R| - eta where that is positive: by how much the others' pull exceeds what holds the label in its place.
+    """
+
+    pull: Floats
+    own: Floats
+    slope: Floats
+    cost: Floats
+    unrest: Floats
+
+
+class _Field(NamedTuple):
+    """Hold the answers of some tasks with their weights: what pulls at a label."""
+
+    points: Floats
+    weight: Floats
+    task: Array
+    starts: Array
+
+    def forces(self, label: Floats) -> _Forces:
+        """Return what acts on a label of each task."""
+        away = self.points - label[self.task]
+        length = _length(away)
+        here = length == 0
+        inverse = np.where(here, 0.0, self.weight) / np.where(here, 1.0, length)
+        away *= inverse[:, None]
+        pull = np.add.reduceat(away, self.starts, axis=0)
+        each = np.stack([np.where(here, self.weight, 0.0), inverse, self.weight * length])
+        own, slope, cost = np.add.reduceat(each, self.starts, axis=1)
+        return _Forces(pull, own, slope, cost, np.maximum(_length(pull) - own * (1 + _ROUNDING), 0.0))
+
+    def nearest(self, label: Floats) -> Floats:
+        """Return the answer that is closest to a label of each task."""
+        length = _length(self.points - label[self.task])
+        return np.asarray(self.points[np.lexsort((length, self.task))[self.starts]])
+
+
+def _round(field: _Field, label: Floats, shortest: Floats) -> tuple[Floats, Array]:
+    """Return the tasks' next labels, and which of them will not move any more."""
+    first = _step(field.forces(label))
+    second = _step(field.forces(label + first))
+    label = label + first + second
+    square = np.square(_length(first))
+    ratio = np.einsum("ij,ij->i", first, second) / np.where(square > 0, square, 1.0)
+    ahead = label + second * (ratio / np.maximum(1 - ratio, _ROUNDING))[:, None]
+    old, new = field.forces(label), field.forces(ahead)
+    better = (new.unrest < old.unrest) & (new.cost <= old.cost * (1 + 1e-14))
+    label = np.where(better[:, None], ahead, label)
+    answer = field.nearest(label)
+    found = field.forces(answer).unrest <= 0
+    return np.where(found[:, None], answer, label), found | (_length(second) <= shortest)
+
+
+def _step(forces: _Forces) -> Floats:
+    """Return the step of Weiszfeld, as Vardi and Zhang shorten it at an answer."""
+    force = _length(forces.pull)
+    kept = np.maximum(0.0, 1 - forces.own / np.where(force > 0, force, 1.0))
+    return np.asarray(forces.pull * (kept / np.where(forces.slope > 0, forces.slope, 1.0))[:, None])
+
+
+def _length(vectors: Floats) -> Floats:
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", vectors, vectors)))

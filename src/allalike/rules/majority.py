@@ -1,0 +1,74 @@
+"""Majority of masks: a pixel belongs to the object if more than half of the weight says so.
+
+Pixels are decided one by one, so the mask that is found need not be one that anybody drew, nor in one piece. Where
+all masks agree there is nothing to add up; only the bytes in which they differ are unpacked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allalike.masks import Mask, lay_over
+from allalike.rules.base import Decision, unknown
+from allalike.ties import TOLERANCE, Ties
+
+if TYPE_CHECKING:
+    from allalike.blocks import Block, Floats
+    from allalike.masks import Bits
+
+__all__ = ["pixel_majority"]
+
+_BYTES_AT_ONCE = 1 << 13
+
+
+def pixel_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Turn on the pixels that are on in more than half of the task's weight; exactly half is off.
+
+    Confidence is the share of the weight that agrees with what was found, averaged over all pixels that are on in
+    a mask with any weight; it is 1 if there are none. The block needs its ``masks``, one per answer.
+
+    >>> from allalike.blocks import Block
+    >>> masks = np.array([Mask.of(np.array([row], np.bool_)) for row in ([1, 1, 0], [1, 0, 0], [1, 1, 1])])
+    >>> block = Block.of([[0], [1], [2]]).with_prepared(masks=masks)
+    >>> found = pixel_majority(block, np.array([0.5, 0.3, 0.2]), np.zeros(3), Ties())
+    >>> found.label[0].pixels().astype(int), found.confidence.round(3)
+    (array([[1, 1, 0]]), array([0.833]))
+    """
+    weight, _ = block.answer_weights(weights)
+    masks = block.prepared["masks"]
+    label, confidence = np.empty(block.n_tasks, object), np.empty(block.n_tasks)
+    for task, (start, size) in enumerate(zip(block.starts, block.sizes, strict=True)):
+        answers = slice(start, start + size)
+        label[task], confidence[task] = _majority(list(masks[answers]), weight[answers])
+    return Decision(label, confidence, unknown(block.n_tasks), np.zeros(block.n_tasks, np.bool_))
+
+
+def _majority(masks: list[Mask], weight: Floats) -> tuple[Mask, float]:
+    """Decide the pixels of one task; return the mask, and how much of the weight agrees with it."""
+    heard = np.flatnonzero(weight > 0)
+    stack, (top, bottom, begin, end) = lay_over([masks[i] for i in heard])
+    layers, share = stack.reshape(len(heard), -1), weight[heard] / weight[heard].sum()
+    every, some = np.bitwise_and.reduce(layers, axis=0), np.bitwise_or.reduce(layers, axis=0)
+    found, agreement = every.copy(), float(np.bitwise_count(every).sum())
+    disputed = np.flatnonzero(every != some)
+    for start in range(0, len(disputed), _BYTES_AT_ONCE):
+        place = disputed[start : start + _BYTES_AT_ONCE]
+        on = np.zeros(8 * len(place))
+        for layer, part in zip(layers, share, strict=True):
+            on += part * np.unpackbits(layer[place])
+        major = on > 0.5 * (1 + TOLERANCE)
+        found[place] = np.packbits(major)
+        counts = np.unpackbits(every[place] ^ some[place]).view(np.bool_)
+        agreement += float(np.where(major, on, 1 - on)[counts].sum())
+    area = int(np.bitwise_count(some).sum())
+    confidence = min(agreement / area, 1.0) if area else 1.0
+    return _place(masks[0], found.reshape(bottom - top, end - begin), top, begin), confidence
+
+
+def _place(like: Mask, bits: Bits, top: int, begin: int) -> Mask:
+    """Make a mask of bytes that lie somewhere in a picture of the same size as another's."""
+    box = Mask.of(np.unpackbits(bits, axis=1).view(np.bool_))
+    left = 8 * begin + box.left if box.bits.size else 0
+    return Mask(like.height, like.width, top + box.top if box.bits.size else 0, left, box.bits)

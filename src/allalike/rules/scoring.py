@@ -1,0 +1,149 @@
+"""Voting rules that give each item a score and sort by it.
+
+Shares of weight are written w(...), and P(a, b) is the share that puts item a before item b. With weights, each rule is
+its textbook self with w_i voters instead of one. Scores that are equal up to rounding are drawn, item by item.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allalike.rules.ballots import Ballots, Found, decide
+from allalike.ties import TOLERANCE, Ties
+
+if TYPE_CHECKING:
+    from allalike.blocks import Block, Floats
+    from allalike.rules.base import Decision
+
+__all__ = ["borda", "bucklin", "copeland", "maximin", "plurality", "schulze", "veto"]
+
+
+def borda(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Sort the items by their mean position (Borda 1781).
+
+    The score of an item is sum_i w_i (q - 1 - pos_i(a)), or just as well sum_b P(a, b).
+
+    >>> import allalike
+    >>> from allalike.domains.ranking import Ranking
+    >>> rows = [("ada", 1, "a>b>c>d"), ("bob", 1, "a>b>c>d"), ("eve", 1, "b>c>d>a")]
+    >>> allalike.discover(rows, domain=Ranking(rule="borda"), method="UA").truth["label"].tolist()
+    [['b', 'a', 'c', 'd']]
+    """
+
+    def find(votes: Ballots) -> Found:
+        return votes.by_score(-np.stack([votes.weight_of(places) for places in votes.position], axis=1))
+
+    return decide(block, weights, ties, find)
+
+
+def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Sort the items by the weight that puts them first.
+
+    Items that nobody puts first are equal, and their order is drawn.
+
+    >>> import allalike
+    >>> from allalike.domains.ranking import Ranking
+    >>> rows = [("ada", 1, "a>b"), ("bob", 1, "a>b"), ("eve", 1, "b>a")]
+    >>> allalike.discover(rows, domain=Ranking(rule="plurality"), method="UA").truth["label"].tolist()
+    [['a', 'b']]
+    """
+
+    def find(votes: Ballots) -> Found:
+        return votes.by_score(np.stack([votes.weight_of(places == 0) for places in votes.position], axis=1))
+
+    return decide(block, weights, ties, find)
+
+
+def veto(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Sort the items by the weight that puts them last, the least first.
+
+    Items that nobody puts last are equal, and their order is drawn.
+
+    >>> import allalike
+    >>> from allalike.domains.ranking import Ranking
+    >>> rows = [("ada", 1, "b>a"), ("bob", 1, "a>b"), ("eve", 1, "a>b")]
+    >>> allalike.discover(rows, domain=Ranking(rule="veto"), method="UA").truth["label"].tolist()
+    [['a', 'b']]
+    """
+
+    def find(votes: Ballots) -> Found:
+        last = votes.n_items - 1
+        return votes.by_score(-np.stack([votes.weight_of(places == last) for places in votes.position], axis=1))
+
+    return decide(block, weights, ties, find)
+
+
+def copeland(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Sort the items by the number of others that they beat by majority; a draw counts half (Copeland 1951).
+
+    >>> import allalike
+    >>> from allalike.domains.ranking import Ranking
+    >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>b>c"), ("eve", 1, "b>c>a")]
+    >>> allalike.discover(rows, domain=Ranking(rule="copeland"), method="UA").truth["label"].tolist()
+    [['a', 'b', 'c']]
+    """
+    return decide(block, weights, ties, lambda votes: votes.by_score(np.sign(votes.margin).sum(axis=2)))
+
+
+def maximin(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Sort the items by min_b P(a, b), the weight behind them in their worst comparison (Simpson 1969, Kramer 1977).
+
+    >>> import allalike
+    >>> from allalike.domains.ranking import Ranking
+    >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "b>a>c"), ("eve", 1, "a>c>b")]
+    >>> allalike.discover(rows, domain=Ranking(rule="maximin"), method="UA").truth["label"].tolist()
+    [['a', 'b', 'c']]
+    """
+
+    def find(votes: Ballots) -> Found:
+        myself = np.eye(votes.n_items, dtype=np.bool_)
+        return votes.by_score(np.where(myself, 1.0, votes.before).min(axis=2))
+
+    return decide(block, weights, ties, find)
+
+
+def schulze(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Sort the items by the number of others that they beat along chains of majorities (Schulze 2011).
+
+    A chain is as strong as its weakest majority, and a beats b if its strongest chain to b is stronger than the one
+    back. To beat is transitive, so the number of beaten items respects it.
+
+    >>> import allalike
+    >>> from allalike.domains.ranking import Ranking
+    >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>b>c"), ("eve", 1, "b>c>a")]
+    >>> allalike.discover(rows, domain=Ranking(rule="schulze"), method="UA").truth["label"].tolist()
+    [['a', 'b', 'c']]
+    """
+
+    def find(votes: Ballots) -> Found:
+        strength = np.maximum(votes.margin, 0.0)
+        for middle in range(votes.n_items):
+            through = np.minimum(strength[:, :, middle, None], strength[:, None, middle, :])
+            np.maximum(strength, through, out=strength)
+        beats = strength - strength.transpose(0, 2, 1) > TOLERANCE
+        return votes.by_score(beats.sum(axis=2).astype(np.float64))
+
+    return decide(block, weights, ties, find)
+
+
+def bucklin(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Sort the items by how many places from the top it takes until more than half of the weight has named them.
+
+    Among items with the same number of places, more weight is better.
+
+    >>> import allalike
+    >>> from allalike.domains.ranking import Ranking
+    >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "b>a>c"), ("eve", 1, "c>b>a")]
+    >>> allalike.discover(rows, domain=Ranking(rule="bucklin"), method="UA").truth["label"].tolist()
+    [['b', 'a', 'c']]
+    """
+
+    def find(votes: Ballots) -> Found:
+        named = np.stack([votes.weight_at(places).cumsum(axis=1) for places in votes.position], axis=1)
+        depth = np.argmax(named > 0.5 + TOLERANCE, axis=2)
+        weight = np.take_along_axis(named, depth[:, :, None], axis=2)[:, :, 0]
+        return votes.by_score(weight - depth)  # the weight lies between 1/2 and 1
+
+    return decide(block, weights, ties, find)

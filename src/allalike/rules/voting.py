@@ -1,0 +1,62 @@
+"""Voting: all rules that turn the weighted rankings of a task into one ranking, by name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allalike.blocks import Block, Floats, group_labels
+from allalike.rules.choice import best_worker
+from allalike.rules.elimination import ranked_pairs, stv
+from allalike.rules.kemeny import kemeny, slater
+from allalike.rules.minimax import minimax
+from allalike.rules.scoring import borda, bucklin, copeland, maximin, plurality, schulze, veto
+from allalike.rules.vote import plurality as most_given
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from allalike.rules.base import Decision
+    from allalike.ties import Ties
+
+__all__ = ["VOTING", "modal"]
+
+
+def modal(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Take the ranking that was given with the largest total weight (Caragiannis, Procaccia and Shah 2014).
+
+    It needs many answers: with few, all rankings differ.
+
+    >>> import allalike
+    >>> from allalike.domains.ranking import Ranking
+    >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "c>b>a"), ("eve", 1, "c>b>a")]
+    >>> allalike.discover(rows, domain=Ranking(rule="modal"), method="UA").truth["label"].tolist()
+    [['c', 'b', 'a']]
+    """
+    hashes, first, code = np.unique(block.prepared["answer_hash"], return_index=True, return_inverse=True)
+    order = np.lexsort(block.label[first].T[::-1])
+    distinct, hashes = block.label[first[order]], hashes[order]
+    coded = replace(block, label=np.argsort(order)[code])
+    groups = group_labels(coded, len(distinct))
+    found = most_given(coded.with_prepared(**groups, label_hash=hashes), weights, faults, ties)
+    return replace(found, label=distinct[found.label])
+
+
+VOTING: dict[str, Callable[[Block, Floats, Floats, Ties], Decision]] = {
+    "borda": borda,
+    "plurality": plurality,
+    "veto": veto,
+    "copeland": copeland,
+    "kemeny": kemeny,
+    "slater": slater,
+    "modal": modal,
+    "minimax": minimax,
+    "best worker": best_worker,
+    "maximin": maximin,
+    "schulze": schulze,
+    "ranked pairs": ranked_pairs,
+    "bucklin": bucklin,
+    "stv": stv,
+}
