@@ -1,8 +1,7 @@
-"""Rankings: reading, distances, kernels, errors, and real data."""
+"""Rankings: labels, distances, kernels and errors."""
 
 from __future__ import annotations
 
-import gzip
 import json
 from itertools import combinations
 from pathlib import Path
@@ -20,8 +19,7 @@ from allalike.columns import Column
 from allalike.distances import footrule, kendall
 from allalike.domains.ranking import Ranking
 from allalike.engines import Engine, Memory
-from allalike.errors import GoldError, InputError, LabelError, TooLargeError, UnknownNameError, UnsupportedError
-from allalike.readers.preflib import open_soc
+from allalike.errors import GoldError, LabelError, UnknownNameError, UnsupportedError
 from allalike.result import Result
 from allalike.rules.voting import VOTING
 from allalike.ties import Ties
@@ -310,121 +308,3 @@ def test_an_unknown_rule_is_named() -> None:
         Ranking(rule="bordaa")
     with pytest.raises(UnknownNameError):
         Ranking(distance="hamming")
-
-
-HEADER = "# DATA TYPE: soc\n# ALTERNATIVE NAME 1: tea\n# ALTERNATIVE NAME 2: milk\n# ALTERNATIVE NAME 3: ale\n"
-
-
-def load_soc(path: Path, text: str) -> dict[str, list[Any]]:
-    path.write_text(text)
-    table = open_soc(path)
-    return {name: values.to_pylist() for name, values in table.load(table.names).items()}
-
-
-def test_a_preflib_file_has_a_worker_for_each_voter(tmp_path: Path) -> None:
-    table = load_soc(tmp_path / "drinks.soc", HEADER + "2: 2,1,3\n10: 1, 2, 3\n")
-    assert table["worker"][:2] == ["drinks:01", "drinks:02"]
-    assert table["task"] == ["drinks"] * 12
-    assert table["label"] == ["milk>tea>ale"] * 2 + ["tea>milk>ale"] * 10
-
-
-def test_a_preflib_file_may_be_packed(tmp_path: Path) -> None:
-    with gzip.open(tmp_path / "drinks.soc.gz", "wt") as file:
-        file.write(HEADER + "1: 2,1,3\n")
-    assert open_soc(tmp_path / "drinks.soc.gz").load(["task"])["task"].to_pylist() == ["drinks"]
-
-
-def test_names_of_alternatives_are_kept_apart(tmp_path: Path) -> None:
-    path = tmp_path / "v.soc"
-    assert load_soc(path, "# ALTERNATIVE NAME 1: x\n# ALTERNATIVE NAME 2: x\n1: 2,1\n")["label"] == ["2>1"]
-    assert load_soc(path, "1: 2,1\n")["label"] == ["2>1"]
-    strange = load_soc(path, "# ALTERNATIVE NAME 1: a>b\n# ALTERNATIVE NAME 2: c, d\n1: 2,1\n")["label"]
-    assert Ranking().parse(strange[0]) == ("c, d", "a>b")
-
-
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        ("1: 1,{2,3}\n", "Line 5 of .* has ties: .* Tied rankings are not supported yet"),
-        ("1: 1,2\n", "differ in 3. Partial rankings are not supported yet"),
-        ("1: 1,2,3,4\n", "differ in 4"),
-        ("1: 1,2,2\n", "ranks alternative 2 twice"),
-        ("1,2,3\n", "is not of the form 'voters: 1,2,3'"),
-        ("1: a,b,c\n", "is not of the form 'voters: 1,2,3'"),
-        ("", "holds no orders"),
-        ("# NUMBER VOTERS: 7\n2: 1,2,3\n", "says that it has 7 voters, but its lines have 2"),
-        ("# DATA TYPE: toc\n2: 1,2,3\n", "holds 'toc' data"),
-    ],
-)
-def test_a_bad_preflib_file_gets_a_clear_error(lines: str, message: str, tmp_path: Path) -> None:
-    (tmp_path / "v.soc").write_text(HEADER + lines)
-    with pytest.raises(InputError, match=message):
-        open_soc(tmp_path / "v.soc")
-
-
-def test_a_preflib_file_of_bytes_or_of_too_many_voters_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "v.soc").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="cannot be read as PrefLib's text"):
-        open_soc(tmp_path / "v.soc")
-    (tmp_path / "v.soc").write_text("999999999999: 1,2\n")
-    with pytest.raises(TooLargeError, match="999,999,999,999 voters"):
-        open_soc(tmp_path / "v.soc")
-
-
-def preflib(data: Path, name: str) -> Answers:
-    table = open_soc(next((data / "dots_puzz_preflib" / "datasets").rglob(f"{name}.soc")))
-    columns = table.columns({role: role for role in table.names})
-    return Answers.of_columns(columns["worker"], columns["task"], columns["label"], Ranking(), repeats="error")
-
-
-def levels(data: Path) -> dict[str, dict[str, float]]:
-    source = json.loads((data / "dots_puzz_preflib" / "SOURCE.json").read_text())
-    return {
-        name.split(".soc ")[0]: {**known, "names": name.split(".soc ")[1]}
-        for name, known in source["verification"].items()
-    }
-
-
-def test_dots_and_puzzles_have_their_known_statistics(data: Path) -> None:
-    for name, known in levels(data).items():
-        answers = preflib(data, name)
-        truth = str(known["names"]).split("/")
-        result = allalike.discover(answers, method="UA", gold={name: truth})
-        gold = result.answers.gold_label
-        apart = 6 * result.answers.domain.apart(answers.label, np.repeat(gold, answers.n_answers, axis=0))
-        assert answers.n_answers == known["n_votes"]
-        assert apart.mean() == pytest.approx(known["mean_worker_KT_vs_truth"], abs=6e-5)
-        assert (apart == 0).mean() == pytest.approx(known["frac_votes_exactly_true"], abs=6e-5)
-        assert result.summary["gold"]["error"] == known["borda_all_KT"] == 0
-
-
-def test_ten_voters_err_as_much_as_is_known_where_ties_favour_the_truth(data: Path) -> None:
-    rng = np.random.default_rng(0)
-    for name in ("00024-00000001", "00025-00000002"):
-        known = levels(data)[name]
-        answers = preflib(data, name)
-        labels = answers.domain.decode(answers.label).tolist()
-        chosen = [rng.choice(len(labels), 10, replace=False) for _ in range(2000)]
-        rows = [(worker, task, labels[k]) for task, voters in enumerate(chosen) for worker, k in enumerate(voters)]
-        gold = dict.fromkeys(range(2000), str(known["names"]).split("/"))
-        results = [discover(rows, method="UA", ties=ties, gold=gold) for ties in ("first", "random")]
-        first, drawn = (result.summary["gold"]["error"] for result in results)
-        assert 6 * first == pytest.approx(known["borda_of_10_random_voters_mean_KT"], abs=0.08)
-        assert drawn > first  # the truth is the natural order of the items
-
-
-def test_the_building_rankings_have_their_known_statistics(data: Path) -> None:
-    folder = data / "meir_aaai23" / "data" / "non_synthetic" / "Rankings" / "buildings"
-    known = json.loads((data / "meir_aaai23" / "SOURCE.json").read_text())["verification"]["buildings"]
-    table = np.loadtxt(folder / "buildings_height.csv", delimiter=",")
-    truth = np.loadtxt(folder / "buildings_height_gt.csv", delimiter=",")
-    rows = [(worker, "buildings", order) for worker, order in enumerate(table)]
-    result = discover(rows, gold={"buildings": truth})
-    answers = result.answers
-    apart = 300 * answers.domain.apart(answers.label, np.repeat(answers.gold_label, len(rows), axis=0))
-    assert (answers.n_answers, result.summary["domain"]["longest"]) == (known["n"], known["n_items"])
-    assert apart.mean() == pytest.approx(known["mean_KT"], abs=5e-4)
-    assert 300 * result.summary["gold"]["unweighted_error"] == pytest.approx(known["borda_KT"])
-    kemeny = discover(rows, "kemeny")
-    assert kemeny.summary["domain"]["exact"] is False
-    assert kemeny.truth["confidence"][0] >= discover(rows).truth["confidence"][0]

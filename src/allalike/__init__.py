@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from allalike.domains import (
-    DOMAINS,
-    RULES,
-    Bitmap,
-    Categorical,
-    Custom,
-    Domain,
-    Interval,
-    Ranking,
-    Real,
-    Set,
-    Text,
-    Vector,
-)
-from allalike.engines import ENGINES, Engine, Memory
-from allalike.errors import AllalikeError, ConvergenceWarning
-from allalike.methods import DTD, IPTD, METHODS, OA, PTD, PTDAK, UA, Method
-
 if TYPE_CHECKING:
     from allalike.answers import Answers
     from allalike.discovery import discover
+    from allalike.domains import (
+        DOMAINS,
+        RULES,
+        Bitmap,
+        Categorical,
+        Custom,
+        Domain,
+        Interval,
+        Ranking,
+        Real,
+        Set,
+        Text,
+        Vector,
+    )
+    from allalike.engines import ENGINES, Engine, Memory
+    from allalike.errors import AllalikeError, ConvergenceWarning
+    from allalike.methods import DTD, IPTD, METHODS, OA, PTD, PTDAK, UA, Method
     from allalike.readers import read
     from allalike.result import Result
     from allalike.weighing import weigh
@@ -64,19 +63,61 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-_LATER = {
-    "Answers": "allalike.answers",
-    "Result": "allalike.result",
-    "discover": "allalike.discovery",
-    "read": "allalike.readers",
-    "weigh": "allalike.weighing",
+# Names are imported when they are used, so that `import allalike` is quick and whoever reads needs no methods.
+_HOMES = {
+    "answers": ("Answers",),
+    "discovery": ("discover",),
+    "domains": (
+        "DOMAINS",
+        "RULES",
+        "Bitmap",
+        "Categorical",
+        "Custom",
+        "Domain",
+        "Interval",
+        "Ranking",
+        "Real",
+        "Set",
+        "Text",
+        "Vector",
+    ),
+    "engines": (
+        "ENGINES",
+        "Engine",
+        "Memory",
+    ),
+    "errors": (
+        "AllalikeError",
+        "ConvergenceWarning",
+    ),
+    "methods": (
+        "DTD",
+        "IPTD",
+        "METHODS",
+        "OA",
+        "PTD",
+        "PTDAK",
+        "UA",
+        "Method",
+    ),
+    "readers": ("read",),
+    "result": ("Result",),
+    "weighing": ("weigh",),
 }
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs more than numpy when it is used."""
-    if name not in _LATER:
+    """Import a public name from its home."""
+    if name not in _HOME_OF:
         raise AttributeError(f"module 'allalike' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_LATER[name]), name)
+    value = getattr(import_module(f"allalike.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return [*__all__, "__version__"]

@@ -35,5 +35,8 @@ def domains() -> None:
 @click.command
 def rules() -> None:
     """List the rules that turn the labels of a task into one, one line each."""
-    lines = [(name, domain, rule.summary) for name, rules in RULES.items() for domain, rule in rules.items()]
-    click.echo(rows(lines, indent=""))
+    lines: dict[tuple[str, str], list[str]] = {}
+    for name, domains in RULES.items():
+        for domain, rule in domains.items():
+            lines.setdefault((name, rule.summary), []).append(domain)
+    click.echo(rows([(name, ", ".join(domains), summary) for (name, summary), domains in lines.items()], indent=""))
