@@ -78,8 +78,30 @@ def test_a_matrix_that_is_no_distance_is_refused() -> None:
     for matrix in ([[0, 1], [2, 0]], [[0, -1], [-1, 0]], [[0, 1]], "near", None, [[0, np.inf], [np.inf, 0]]):
         with pytest.raises(OptionError):
             Custom(distance=matrix)
-    with pytest.raises(LabelError, match="row 2 does not fit: the matrix of distances has rows 0 to 1"):
+    with pytest.raises(
+        LabelError, match="label 2 of task 1 is no row of its matrix of distances, which has rows 0 to 1"
+    ):
         allalike.discover([("a", 1, 0), ("b", 1, 2)], domain=Custom(distance=np.zeros((2, 2))))
+    with pytest.raises(LabelError, match="row 2 does not fit: a label is the number of a row"):
+        allalike.discover([("a", 1, 0), ("b", 1, -1)], domain=Custom(distance=np.zeros((2, 2))))
+
+
+def test_every_task_may_have_a_matrix_of_its_own() -> None:
+    answers = crowd("custom", seed=4, n=6, m=7, missing=0.2)
+    words = {task: sorted({label for _, t, label in answers if t == task}) for task in {t for _, t, _ in answers}}
+    matrices = {task: [[distance(a, b) for b in own] for a in own] for task, own in words.items()}
+    numbered = [(worker, task, words[task].index(label)) for worker, task, label in answers]
+    gold = {task: own[0] for task, own in words.items()}
+    by_function = allalike.discover(answers, domain=Custom(distance=distance), gold=gold)
+    by_matrix = allalike.discover(numbered, domain=Custom(distance=matrices), gold=dict.fromkeys(gold, 0))
+    np.testing.assert_allclose(by_function.workers["weight"], by_matrix.workers["weight"])
+    found = zip(by_matrix.truth["task"], by_matrix.truth["label"], strict=True)
+    if not by_function.truth["tied"].any():
+        assert by_function.truth["label"].tolist() == [words[task][place] for task, place in found]
+    assert by_function.summary["gold"]["error"] == pytest.approx(by_matrix.summary["gold"]["error"])
+    del matrices["t0003"]
+    with pytest.raises(LabelError, match="no matrix of distances for task 't0003'"):
+        allalike.discover(numbered, domain=Custom(distance=matrices))
 
 
 def test_labels_need_not_be_hashable() -> None:

@@ -302,3 +302,40 @@ def test_compressed_text_is_read(tmp_path: Path) -> None:
     with gzip.open(tmp_path / "a.tsv.gz", "wt") as file:
         file.write("worker\ttask\tlabel\na\t1\tx\nb\t1\tx\n")
     assert allalike.read(tmp_path / "a.tsv.gz").n_answers == 2
+
+
+@pytest.mark.parametrize(
+    ("labels", "domain"),
+    [
+        (["a>b>c", "b>a>c"] * 2, "ranking"),
+        (['["x", "y"]', '["y", "x"]'] * 2, "ranking"),
+        (["[2, 1]", "[1, 2]"] * 2, "ranking"),
+        ([">50K", "<=50K"] * 2, "categorical"),
+        (["the cat sat", "a cat sat there", "the cat sits", "one cat sat"], "text"),
+    ],
+)
+def test_kinds_of_text_are_recognised(labels: list[str], domain: str, tmp_path: Path) -> None:
+    table = pd.DataFrame({"worker": ["a", "b", "c", "d"], "task": "t", "label": labels})
+    table.to_csv(tmp_path / "a.csv", index=False)
+    assert allalike.read(tmp_path / "a.csv").domain.name == domain
+    assert allalike.read(table).domain.name == domain
+
+
+def test_objects_are_recognised_by_their_type() -> None:
+    for label, domain in (
+        ({"x", "y"}, "set"),
+        (np.eye(3), "bitmap"),
+        ({"size": [2, 2], "counts": [1, 3]}, "bitmap"),
+        (np.ones(3), "vector"),
+        (["x", "y"], "ranking"),
+    ):
+        assert allalike.read([("a", 1, label), ("b", 1, label)]).domain.name == domain
+
+
+@pytest.mark.parametrize(
+    "labels", [['["x"]', '["y"]'], ["[[1, 2]]", "[[1, 3]]"], ["[0.5, 1.5]", "[0.5, 2.5]"], ["a>b", "a>c"]]
+)
+def test_lists_that_may_be_several_things_are_asked_for(labels: list[str], tmp_path: Path) -> None:
+    pd.DataFrame({"worker": ["a", "b"], "task": "t", "label": labels}).to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(allalike.AllalikeError, match="do not order the same items"):
+        allalike.read(tmp_path / "a.csv")

@@ -91,7 +91,7 @@ class Answers:
             domain=domain,
             starts=np.concatenate([[0], np.cumsum(np.bincount(task_code, minlength=len(tasks)))]),
             worker=worker_code,
-            label=labels[rows],
+            label=domain.settle(labels[rows], task_code, tasks),
             crowds=Crowds.single(len(workers)),
             gold_label=labels[:0],
             notes={"repeats_set_aside": n_repeats} if n_repeats else {},

@@ -96,7 +96,7 @@ class Column:
     def __len__(self) -> int:
         return len(self.factors[0]) if "factors" in self.__dict__ else len(self.data)
 
-    @property
+    @cached_property
     def kind(self) -> str:
         """What the values are by type: text, whole, number, truth value or object."""
         import pyarrow as pa

@@ -96,9 +96,9 @@ class Result:
         beside = Path(tempfile.mkdtemp(prefix=".allalike-", dir=target.absolute().parent))
         try:
             truth = self._truth_columns()
-            for name in ("label", "unweighted"):
+            for name, folder in (("label", "labels"), ("unweighted", "unweighted")):
                 labels = self.answers.domain.decode(self.found[name])
-                truth[name] = self.answers.domain.export(labels, self.answers.tasks, beside / f"{name}s")
+                truth[name] = self.answers.domain.export(labels, self.answers.tasks, beside / folder)
             written = [
                 _write(truth, beside / "truth", file_format),
                 _write(self._worker_columns(), beside / "workers", file_format),

@@ -40,7 +40,8 @@ def weighted_mean(block: Block, weight: Floats, total: Floats) -> Floats:
     >>> weighted_mean(block, np.array([2.0, 1.0]), np.array([3.0]))
     array([2.])
     """
-    return block.per_task(weight * block.label) / np.where(total > 0, total, 1.0)
+    mean: Floats = block.per_task(weight * block.label) / np.where(total > 0, total, 1.0)
+    return mean
 
 
 def peer_sums(block: Block, weights: Floats) -> dict[str, Floats]:

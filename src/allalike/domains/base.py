@@ -68,6 +68,10 @@ class Domain(ABC):
     def encode(self, labels: Column) -> Array:
         """Turn labels into an array."""
 
+    def settle(self, labels: Array, task: Array, tasks: Values) -> Array:
+        """Return encoded labels that may depend on their tasks, given as numbers among the ids of all tasks."""
+        return labels
+
     @abstractmethod
     def take_gold(self, labels: Column) -> tuple[Self, Array]:
         """Turn known truths into an array, and return the domain that knows them; nobody need have answered them."""

@@ -52,7 +52,8 @@ def read_gold(gold: Any, answers: Answers) -> Answers:
         )
     domain, encoded = answers.domain.take_gold(label)
     order = np.argsort(place[known])
-    answers = answers.with_gold(domain, place[known][order], encoded[known][order])
+    place, encoded = place[known][order], encoded[known][order]
+    answers = answers.with_gold(domain, place, domain.settle(encoded, place, answers.tasks))
     counts = {"tasks": int(known.sum()), "without_answers": int((~known).sum())}
     answers.notes["gold"] = counts
     return answers
