@@ -17,6 +17,8 @@ check: .venv/dev
 
 bench: .venv/dev
 	$(BIN)/python benchmarks/core.py
+	$(BIN)/python benchmarks/texts.py
+	$(BIN)/python benchmarks/masks.py
 
 bench-large: .venv/dev
 	$(BIN)/python benchmarks/core.py --answers 10000000
