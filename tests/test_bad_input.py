@@ -17,6 +17,7 @@ from allalike import AllalikeError, Categorical
 from allalike.cli import main
 from allalike.engines import Memory
 from allalike.methods import DTD, IPTD, OA, PTD, PTDAK
+from allalike.readers import files
 
 GOOD = "worker,task,label\na,1,x\nb,1,x\nc,1,y\n"
 
@@ -39,6 +40,7 @@ FILES: dict[str, tuple[str | bytes, str]] = {
     "free_text.csv": ("worker,task,label\na,1,one\nb,1,another\n", "unclear what kind of labels"),
     "ragged.csv": ("worker,task,label\na,1\n", "cannot be read"),
     "binary.csv": (bytes(range(256)) * 4, "cannot be read"),
+    "long_text.csv": ("worker,task,label\na,1," + "x y z " * 900_000 + "\nb,1,x y z\n", "it has 5,400,000 characters"),
     "not.parquet": (GOOD, "cannot be read as Parquet"),
     "not.jsonl": (GOOD, "cannot be read as JSON lines"),
     "not.json": ("[1, 2", "cannot be read as JSON"),
@@ -237,6 +239,13 @@ def test_an_unreadable_file_is_a_clear_error(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr("builtins.open", refuse)  # root may read everything
     with pytest.raises(AllalikeError, match="answers.csv cannot be read: Permission denied"):
         allalike.read(path)
+
+
+def test_a_field_of_many_blocks_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_LONGEST_FIELD", 1 << 10)
+    (tmp_path / "a.csv").write_text(GOOD + "d,1," + "x" * 10_000 + "\n")
+    with pytest.raises(AllalikeError, match="a field is longer than 0 MB, or a quote is never closed"):
+        allalike.read(tmp_path / "a.csv")
 
 
 @settings(max_examples=200, deadline=None)

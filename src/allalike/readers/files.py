@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ENDINGS", "is_path", "open_files"]
 
+_LONGEST_FIELD = 1 << 24  # bytes of a field that still can be read
 _COMPACT = 3  # bytes a value; below that a Parquet column is stored as a dictionary, and best read as one
 
 
@@ -69,6 +70,8 @@ def _guarded(path: Path, what: str, read: Callable[[], Any]) -> Any:
         return read()
     except (pa.ArrowException, UnicodeDecodeError, json.JSONDecodeError, EOFError) as error:
         reason = str(error).splitlines()[0].strip().rstrip(".")
+        if "straddl" in reason:
+            reason = f"a field is longer than {_LONGEST_FIELD >> 20} MB, or a quote is never closed"
         raise InputError(f"{path} cannot be read as {what}: {reason}.") from error
 
 
@@ -83,7 +86,8 @@ def _open_csv(path: Path, delimiter: str) -> Table:
             strings_can_be_null=False,
         )
         parse = pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-        return pacsv.read_csv(path, parse_options=parse, convert_options=convert)
+        block = pacsv.ReadOptions(block_size=_LONGEST_FIELD)
+        return pacsv.read_csv(path, read_options=block, parse_options=parse, convert_options=convert)
 
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty.")
@@ -117,7 +121,8 @@ def _open_jsonl(path: Path) -> Table:
 
     def read(strings: Sequence[str] = ()) -> Any:
         schema = pa.schema([(name, pa.string()) for name in strings])
-        return pajson.read_json(path, parse_options=pajson.ParseOptions(explicit_schema=schema))
+        block = pajson.ReadOptions(block_size=_LONGEST_FIELD)
+        return pajson.read_json(path, block, pajson.ParseOptions(explicit_schema=schema))
 
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty.")
