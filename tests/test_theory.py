@@ -27,7 +27,8 @@ def biased(
     """Draw reports of workers of these types, around a truth that is not zero."""
     m = bias.shape[1]
     noise = rng.normal(size=(repetitions, types.shape[1], m)) * np.sqrt(variance)[types][..., None]
-    return rng.normal(0, 3, (repetitions, 1, m)) + bias[types] + noise
+    reports: Floats = rng.normal(0, 3, (repetitions, 1, m)) + bias[types] + noise
+    return reports
 
 
 @pytest.mark.parametrize("first", [0, 1, 2])

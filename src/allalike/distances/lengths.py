@@ -79,7 +79,8 @@ def _distance(left: Unions, i: npt.NDArray[np.intp], right: Unions, j: npt.NDArr
     both = _shared(left, i, right, j)
     total = _lengths(left)[i] + _lengths(right)[j]
     either = total - both
-    return np.maximum(either - both, 0.0) / np.where(either > 0, either, 1.0)
+    apart: Floats = np.maximum(either - both, 0.0) / np.where(either > 0, either, 1.0)
+    return apart
 
 
 def _lengths(unions: Unions) -> Floats:

@@ -13,7 +13,7 @@ import numpy as np
 from allalike.distances import lengths
 from allalike.distances.jaccard import ranges
 from allalike.domains.compared import Compared
-from allalike.domains.sets import json_list
+from allalike.domains.lists import json_list
 from allalike.noise import General
 from allalike.rules.base import Rule
 from allalike.rules.choice import best_worker, medoid

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from allalike.distances import footrule, kendall
 from allalike.domains.base import Domain
+from allalike.domains.lists import json_list
 from allalike.errors import GoldError, LabelError
 from allalike.hashing import hash_objects
 from allalike.noise import General, Noise, OneCoin
@@ -260,19 +261,12 @@ def _from_truth(block: Block, truth: Array, distance: str) -> Floats:
 def _listed(value: Any) -> list[Any]:
     """Take a label apart into its items."""
     if isinstance(value, str):
-        return _read_json(value) if value.lstrip().startswith("[") else _split(value)
+        return json_list(value) if value.lstrip().startswith("[") else _split(value)
     if isinstance(value, list | tuple):
         return list(value)
     if isinstance(value, np.ndarray) and value.ndim:
         return list(value.tolist())
     raise ValueError("a ranking is a list of items, or text such as 'a>b>c'")
-
-
-def _read_json(text: str) -> list[Any]:
-    try:
-        return list(json.loads(text))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"it is no JSON list ({str(error).splitlines()[0]})") from None
 
 
 def _split(text: str) -> list[str]:

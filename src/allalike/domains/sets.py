@@ -10,6 +10,7 @@ import numpy as np
 
 from allalike.distances import jaccard
 from allalike.domains.compared import Compared
+from allalike.domains.lists import json_list
 from allalike.errors import LabelError, OptionError
 from allalike.noise import General
 from allalike.rules.base import Rule
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from allalike.blocks import Block, Floats
 
-__all__ = ["Set", "json_list"]
+__all__ = ["Set"]
 
 _KINDS = {str: "a text", int: "a whole number", tuple: "a tuple"}
 
@@ -129,26 +130,6 @@ class Set(Compared):
     def text(self, label: Any) -> str:
         """Write a set as a JSON list."""
         return json.dumps(label, ensure_ascii=False)
-
-
-def json_list(text: str) -> list[Any]:
-    """Read a JSON list, or raise ValueError with the reason.
-
-    >>> json_list('["a", 1]')
-    ['a', 1]
-    >>> json_list('["a"')
-    Traceback (most recent call last):
-    ValueError: it is no JSON list (Expecting ',' delimiter at character 5)
-    """
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"it is no JSON list ({error.msg} at character {error.pos + 1})") from None
-    except RecursionError:
-        raise ValueError("its lists are nested too deeply") from None
-    if not isinstance(value, list):
-        raise ValueError("it is no JSON list")  # noqa: TRY004
-    return value
 
 
 def _element(value: Any) -> Any:

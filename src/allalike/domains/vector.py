@@ -11,7 +11,7 @@ import numpy as np
 from allalike.blocks import Array, Block, Floats, pair_chunks, sum_by
 from allalike.distances import cosine
 from allalike.domains.base import Domain
-from allalike.domains.sets import json_list
+from allalike.domains.lists import json_list
 from allalike.errors import LabelError
 from allalike.hashing import mix
 from allalike.noise import Gaussian, General, Noise
