@@ -307,7 +307,7 @@ def test_results_are_saved_as_images(tmp_path: Path) -> None:
     columns = {name: table.load([name])[name].to_pylist() for name in ("task", "label", "unweighted")}
     for task, path, unweighted in zip(*columns.values(), strict=True):
         assert path.startswith("labels/")
-        assert unweighted.startswith("unweighteds/")
+        assert unweighted.startswith("unweighted/")
         assert np.array_equal(np.array(Image.open(tmp_path / "out" / path)) == 0, masks[task])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
 
