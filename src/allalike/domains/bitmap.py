@@ -19,8 +19,9 @@ from allalike.distances import overlap
 from allalike.domains.compared import Compared
 from allalike.errors import LabelError, OptionError
 from allalike.hashing import mix
-from allalike.masks import Mask, MaskFile, check_size, fill_outline, of_run_lengths, read_picture, write_pictures
+from allalike.masks import Mask, check_size, fill_outline, of_run_lengths
 from allalike.noise import General
+from allalike.pictures import MaskFile, read_picture, write_pictures
 from allalike.rules.base import Rule
 from allalike.rules.choice import best_worker, medoid
 from allalike.rules.majority import pixel_majority

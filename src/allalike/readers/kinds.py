@@ -8,7 +8,7 @@ import numpy as np
 
 from allalike.domains import DOMAINS, Bitmap, Categorical, Domain, Ranking, Real, Set, Text, Vector
 from allalike.errors import LabelError
-from allalike.masks import MaskFile
+from allalike.pictures import MaskFile
 
 if TYPE_CHECKING:
     from allalike.columns import Column

@@ -19,7 +19,8 @@ import numpy as np
 
 from allalike.distances.overlap import common_area, jaccard
 from allalike.errors import ColumnError, InputError
-from allalike.masks import Mask, MaskFile, picture_size, pillow, read_picture
+from allalike.masks import Mask
+from allalike.pictures import MaskFile, picture_size, pillow, read_picture
 from allalike.readers.files import open_files
 from allalike.readers.tables import Table
 
@@ -54,7 +55,7 @@ def open_masks(folder: str | os.PathLike[str]) -> Table:
     """Open a folder of masks as a table of workers, tasks and labels; the images are read later.
 
     >>> import tempfile
-    >>> from allalike.masks import write_pictures
+    >>> from allalike.pictures import write_pictures
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for task in ("task1", "task2"):
     ...         _ = write_pictures([np.ones((2, 2), np.bool_)] * 2, ["ada", "bob"], Path(folder, task))
@@ -73,7 +74,7 @@ def layout(folder: str | os.PathLike[str]) -> str:
     """Tell how masks lie in a folder: ``task/worker``, ``worker/task``, or as ``manifest.csv`` says.
 
     >>> import tempfile
-    >>> from allalike.masks import write_pictures
+    >>> from allalike.pictures import write_pictures
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for worker in ("ada", "bob"):
     ...         _ = write_pictures([np.ones((2, 2), np.bool_)], ["lung"], Path(folder, worker))
