@@ -44,9 +44,9 @@ def element_groups(block: Block, answer: Array, code: Array, elements: Sequence[
 def element_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Take the elements that more than half of the weight names.
 
-    An element with exactly half of the weight, up to a relative 1e-9, is out, and the task counts as tied. Confidence
-    is the share of the weight that agrees with the decision on an element, averaged over the elements that anyone
-    named; where nobody named any, it is 1. The block needs its groups of elements (`element_groups`).
+    An element with exactly half of the weight, up to a relative 1e-9, is out; nothing is drawn. Confidence is the
+    share of the weight that agrees with the decision on an element, averaged over the elements that anyone named;
+    where nobody named any, it is 1. The block needs its groups of elements (`element_groups`).
 
     >>> block = Block.of([[0], [1], [2]])  # {a, b}, {a}, {c}
     >>> groups = element_groups(block, np.array([0, 0, 1, 2]), np.array([0, 1, 0, 2]), ["a", "b", "c"])
@@ -59,12 +59,11 @@ def element_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) 
     named = weight[block.prepared["element_answer"]]
     share = sum_by(block.prepared["element_group"], named, len(group_task)) / total[group_task]
     inside = share > (1 + TOLERANCE) / 2
-    even = ~inside & (share >= (1 - TOLERANCE) / 2)
     agreement = np.minimum(np.maximum(share, 1 - share), 1.0)
     count = np.bincount(group_task, minlength=block.n_tasks)
     confidence = np.where(count, sum_by(group_task, agreement, block.n_tasks) / np.maximum(count, 1), 1.0)
-    tied = np.bincount(group_task[even], minlength=block.n_tasks) > 0
-    return Decision(_sets(block, inside), np.minimum(confidence, 1.0), unknown(block.n_tasks), tied)
+    drawn = np.zeros(block.n_tasks, np.bool_)
+    return Decision(_sets(block, inside), np.minimum(confidence, 1.0), unknown(block.n_tasks), drawn)
 
 
 def _sets(block: Block, inside: Array) -> Array:

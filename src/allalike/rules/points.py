@@ -50,28 +50,26 @@ def boundaries(block: Block, answer: Array, begin: Floats, end: Floats) -> dict[
 def point_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Take the points that more than half of the weight covers.
 
-    Points with exactly half of the weight, up to a relative 1e-9, are out, and the task counts as tied. Confidence is
-    the share of the weight that agrees with the decision on a point, averaged over the points that anyone covered;
-    where nobody covered any, it is 1. The block needs its `boundaries`.
+    Points with exactly half of the weight, up to a relative 1e-9, are out; nothing is drawn. Confidence is the share
+    of the weight that agrees with the decision on a point, averaged over the points that anyone covered; where nobody
+    covered any, it is 1. The block needs its `boundaries`.
 
     >>> block = Block.of([[0], [1], [2]])  # 0 to 4, 2 to 6, 2 to 4
     >>> turns = boundaries(block, np.arange(3), np.array([0.0, 2.0, 2.0]), np.array([4.0, 6.0, 4.0]))
     >>> found = point_majority(block.with_prepared(**turns), np.array([0.2, 0.5, 0.3]), np.zeros(3), Ties())
-    >>> found.label, found.confidence.round(4), found.tied
-    (array([((2.0, 4.0),)], dtype=object), array([0.7667]), array([ True]))
+    >>> found.label, found.confidence.round(4)
+    (array([((2.0, 4.0),)], dtype=object), array([0.7667]))
     """
     task, length = block.prepared["boundary_task"], block.prepared["boundary_length"]
     weight, total = block.answer_weights(weights)
     share = (weight / block.spread(total))[block.prepared["turn_answer"]] * block.prepared["turn"]
     covered = _running(sum_by(block.prepared["turn_boundary"], share, len(task)), task)
     inside = (covered > (1 + TOLERANCE) / 2) & (length > 0)
-    even = ~inside & (covered >= (1 - TOLERANCE) / 2) & (length > 0)
     agreement = np.clip(np.maximum(covered, 1 - covered), 0.0, 1.0)
     whole = sum_by(task, length, block.n_tasks)
     mean = sum_by(task, agreement * length, block.n_tasks) / np.where(whole > 0, whole, 1.0)
-    tied = np.bincount(task[even], minlength=block.n_tasks) > 0
     confidence = np.where(whole > 0, np.minimum(mean, 1.0), 1.0)
-    return Decision(_unions(block, inside), confidence, unknown(block.n_tasks), tied)
+    return Decision(_unions(block, inside), confidence, unknown(block.n_tasks), np.zeros(block.n_tasks, np.bool_))
 
 
 def _running(jump: Floats, task: Array) -> Floats:
