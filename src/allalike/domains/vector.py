@@ -181,13 +181,8 @@ class Vector(Domain):
         }
 
     def pair_sums(self, block: Block) -> dict[str, Any]:
-        """Add up, per pair of workers, the distance and the number of common tasks, as sparse matrices."""
-        from scipy import sparse
-
-        left, right, apart = self._pairs(block)
-        place, shape = (block.worker[left], block.worker[right]), (block.n_workers, block.n_workers)
-        values = {"distance": apart, "common": np.ones(len(apart))}
-        return {name: sparse.coo_array((value, place), shape=shape).tocsr() for name, value in values.items()}
+        """Add up the distances of the pairs per pair of workers."""
+        return self.pair_matrices(block, [self._pairs(block)])
 
     def _pairs(self, block: Block) -> tuple[Array, Array, Floats]:
         """Compare the answers to each task with each other: both answers of each ordered pair, and their distance."""
