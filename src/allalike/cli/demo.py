@@ -18,7 +18,7 @@ _WORKERS, _TASKS = 12, 400
 @click.option("-o", "--output", default="allalike-demo", help="The folder for the result.", show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Which crowd to generate.", show_default=True)
 def demo(output: str, seed: int) -> None:
-    """Generate a crowd with good and bad workers, find out who is good, and how much that helps."""
+    """Find the good workers in a generated crowd."""
     import numpy as np
 
     from allalike.discovery import discover

@@ -56,9 +56,10 @@ def discover(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Find the truth behind the answers in FILES, and how good each worker is.
+    """Find the truth in FILES, and how good each worker is.
 
-    FILES are CSV, TSV, JSON lines or Parquet files, or patterns such as 'answers/*.csv'.
+    FILES are CSV, TSV, JSON, JSON lines, Parquet or PrefLib .soc files, patterns such as 'answers/*.csv', or a folder
+    of masks.
     """
     from allalike.discovery import discover as run
     from allalike.engines import ENGINES

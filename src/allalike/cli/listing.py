@@ -34,7 +34,7 @@ def domains() -> None:
 
 @click.command
 def rules() -> None:
-    """List the rules that turn the labels of a task into one, one line each."""
+    """List the rules that find a task's label, one line each."""
     lines: dict[tuple[str, str], list[str]] = {}
     for name, domains in RULES.items():
         for domain, rule in domains.items():
