@@ -153,7 +153,7 @@ def _entries(root: Path, folder: Path) -> list[Path]:
 
 def _within(root: Path, path: Path) -> Path:
     try:
-        inside = path.resolve().is_relative_to(root.resolve())
+        inside = path.resolve(strict=path.is_symlink()).is_relative_to(root.resolve())
     except (OSError, RuntimeError, ValueError) as error:  # a link to itself, a name that is no name
         raise InputError(f"{path} cannot be followed: {error}.") from error
     if not inside:
