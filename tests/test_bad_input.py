@@ -91,6 +91,12 @@ CALLS: dict[str, tuple[list[str], str]] = {
     "options": (["good.csv", "--method", "iP-TD(3)"], "cannot be read"),
     "brackets": (["good.csv", "--method", "iP-TD(("], "is not the name of a method"),
     "value": (["good.csv", "--method", "P-TD(weighting='min')"], "Choose one of: max, inverse, chance, printed"),
+    "type of an option": (
+        ["good.csv", "--method", "iP-TD(max_iter='a')"],
+        "max_iter is 'a'. It must be a whole",
+    ),
+    "a ridge of words": (["numbers.csv", "--method", "P-TD-AK(ridge='a')"], "ridge is 'a'. It must be a finite number"),
+    "a weighting of numbers": (["good.csv", "--method", "P-TD(weighting=3)"], "weighting is 3. Choose one of"),
     "columns": (["good.csv", "--columns", "worker"], "Write it as worker=...,task=...,label=..."),
     "column": (["good.csv", "--columns", "worker=who"], "has no column 'who'. It has: 'worker', 'task', 'label'"),
     "role": (["good.csv", "--columns", "who=worker"], "The roles are: worker, task, label"),
@@ -123,6 +129,7 @@ def test_a_bad_call_is_a_clear_error(
     contents = {
         "good.csv": GOOD,
         "again.csv": GOOD,
+        "numbers.csv": "worker,task,label\na,1,1.5\nb,1,2.5\nc,1,2.0\n",
         "other.csv": "task,label\n9,x\n",
         "two.csv": "task,label\n1,x\n1,y\n",
         "tasks.csv": "task\n1\n",

@@ -96,8 +96,8 @@ def test_every_task_may_have_a_matrix_of_its_own() -> None:
     by_matrix = allalike.discover(numbered, domain=Custom(distance=matrices), gold=dict.fromkeys(gold, 0))
     np.testing.assert_allclose(by_function.workers["weight"], by_matrix.workers["weight"])
     found = zip(by_matrix.truth["task"], by_matrix.truth["label"], strict=True)
-    if not by_function.truth["tied"].any():
-        assert by_function.truth["label"].tolist() == [words[task][place] for task, place in found]
+    assert not by_function.truth["tied"].any()
+    assert by_function.truth["label"].tolist() == [words[task][place] for task, place in found]
     assert by_function.summary["gold"]["error"] == pytest.approx(by_matrix.summary["gold"]["error"])
     del matrices["t0003"]
     with pytest.raises(LabelError, match="no matrix of distances for task 't0003'"):

@@ -75,6 +75,21 @@ def test_every_source_gives_the_same_answers(tmp_path: Path) -> None:
         np.testing.assert_array_equal(result.workers["weight"], expected.workers["weight"])
 
 
+def test_files_that_differ_in_how_they_keep_a_column_are_joined(tmp_path: Path) -> None:
+    few = pa.table({"worker": ["w"] * 50_000, "task": np.arange(50_000), "label": ["x"] * 50_000})
+    many = pa.table({"worker": [f"w{i}" for i in range(50_000)], "task": np.arange(50_000), "label": ["x"] * 50_000})
+    pq.write_table(few, tmp_path / "1.parquet")
+    pq.write_table(many, tmp_path / "2.parquet", use_dictionary=False)
+    assert allalike.read(str(tmp_path / "*.parquet")).n_answers == 100_000
+
+
+def test_preflib_files_are_joined(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.soc").write_text("# ALTERNATIVE NAME 1: tea\n# ALTERNATIVE NAME 2: ale\n2: 2,1\n1: 1,2\n")
+    answers = allalike.read(str(tmp_path / "*.soc"))
+    assert (answers.domain.name, answers.n_answers, answers.tasks.tolist()) == ("ranking", 6, ["one", "two"])
+
+
 def test_several_files_and_patterns_are_read_as_one(tmp_path: Path) -> None:
     FRAME[:3].to_csv(tmp_path / "part1.csv", index=False)
     FRAME[3:].to_csv(tmp_path / "part2.csv", index=False)
@@ -260,6 +275,8 @@ def test_missing_values_of_pandas_are_missing_labels() -> None:
 def test_semicolons_byte_order_marks_and_windows_lines(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes("\ufeffworker;task;label\r\na;1;x\r\nb;1;x\r\n".encode())
     assert allalike.read(tmp_path / "a.csv").workers.tolist() == ["a", "b"]
+    (tmp_path / "tabs.csv").write_text("worker\ttask\tlabel\na\t1\tx\nb\t1\tx\n")
+    assert allalike.read(tmp_path / "tabs.csv").n_answers == 2
     (tmp_path / "a.jsonl").write_text('{"worker": "a", "task": "2020-01-01", "label": "x"}\n' * 2)
     assert allalike.read(tmp_path / "a.jsonl").tasks.tolist() == ["2020-01-01"]
 

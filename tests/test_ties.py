@@ -53,7 +53,6 @@ def test_first_takes_the_first_label() -> None:
 
 @pytest.mark.parametrize(("difference", "tied"), [(1e-12, True), (1e-6, False)])
 def test_scores_within_a_billionth_are_equal(difference: float, tied: bool) -> None:
-    faults = {0: 1.0, 1: 1.0, 2: 2.0}
     rows = [(0, "t", "a"), (1, "t", "b"), (2, "u", "a"), (0, "u", "a"), (1, "u", "a")]
     model = allalike.Categorical(classes=2).model
     weight = model.weight(np.array([0.2, 0.2 + difference]), None)  # type: ignore[arg-type]

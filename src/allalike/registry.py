@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from allalike.errors import OptionError, UnknownNameError
@@ -10,7 +11,7 @@ from allalike.errors import OptionError, UnknownNameError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["check_choice", "check_options", "did_you_mean", "find", "make"]
+__all__ = ["check_choice", "check_number", "check_options", "did_you_mean", "find", "make"]
 
 T = TypeVar("T")
 
@@ -71,6 +72,19 @@ def check_options(cls: type[Any], options: Mapping[str, Any], kind: str) -> dict
     return dict(options)
 
 
+def check_number(value: Any, option: str, *, least: float, whole: bool = False) -> None:
+    """Refuse what is no finite number, or too small.
+
+    >>> check_number("a", "rounds", least=1, whole=True)
+    Traceback (most recent call last):
+    allalike.errors.OptionError: rounds is 'a'. It must be a whole number, at least 1.
+    """
+    is_number = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
+    if not is_number or not least <= value < float("inf"):
+        kind = "whole" if whole else "finite"
+        raise OptionError(f"{option} is {value!r}. It must be a {kind} number, at least {least}.")
+
+
 def check_choice(value: str, choices: Iterable[str], option: str) -> str:
     """Return the value if it is one of the choices.
 
@@ -79,7 +93,7 @@ def check_choice(value: str, choices: Iterable[str], option: str) -> str:
     allalike.errors.OptionError: repeats is 'frist'. Choose one of: first, last.
     """
     choices = list(choices)
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise OptionError(f"{option} is {value!r}. Choose one of: {', '.join(choices)}.")
     return value
 

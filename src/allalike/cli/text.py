@@ -38,7 +38,7 @@ def guesses(result: Result) -> list[str]:
         lines.append(f"Dropped {summary['missing_dropped']:,} rows without a label (--missing drop).")
     if summary.get("repeats_set_aside"):
         lines.append(
-            f"Set aside {summary['repeats_set_aside']:,} repeated answers of a worker to a task (--repeats first)."
+            f"Set aside {summary['repeats_set_aside']:,} repeated answers of a worker to a task (--repeats says which)."
         )
     if summary["workers"] == 1:
         lines.append("There is one worker only: her answers are the truth, and nothing is known about her fault.")

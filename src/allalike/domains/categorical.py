@@ -11,8 +11,9 @@ import numpy.typing as npt
 from allalike.blocks import Array, Block, Floats, group_labels
 from allalike.distances import hamming
 from allalike.domains.base import Domain
-from allalike.errors import LabelError, OptionError
+from allalike.errors import LabelError
 from allalike.noise import OneCoin
+from allalike.registry import check_number
 from allalike.rules.base import Rule
 from allalike.rules.vote import plurality
 
@@ -51,8 +52,8 @@ class Categorical(Domain):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.classes is not None and (not isinstance(self.classes, int) or self.classes < 1):
-            raise OptionError(f"classes is {self.classes!r}. It must be a whole number, at least 1.")
+        if self.classes is not None:
+            check_number(self.classes, "classes", least=1, whole=True)
 
     @property
     def n_labels(self) -> int:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from allalike.engines.base import Engine, Run
-from allalike.errors import OptionError
 from allalike.progress import report
+from allalike.registry import check_number
 
 if TYPE_CHECKING:
     from allalike.answers import Answers
@@ -41,8 +41,8 @@ class Memory(Engine):
     block_answers: int | None = None
 
     def __post_init__(self) -> None:
-        if self.block_answers is not None and self.block_answers < 1:
-            raise OptionError(f"block_answers is {self.block_answers}. It must be at least 1.")
+        if self.block_answers is not None:
+            check_number(self.block_answers, "block_answers", least=1, whole=True)
 
     def load(self, answers: Answers, ties: Ties) -> MemoryRun:
         """Cut the answers into blocks, and prepare these."""

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from allalike.errors import OptionError
 from allalike.methods.base import Method, Weighing
 from allalike.methods.peers import Peers
 from allalike.methods.weights import check_weighting, weigh_faults
+from allalike.registry import check_number
 
 if TYPE_CHECKING:
     from allalike.blocks import Floats
@@ -64,8 +64,7 @@ class DTD(Method):
 
     def __post_init__(self) -> None:
         check_weighting(self.weighting)
-        if self.rounds < 1:
-            raise OptionError(f"rounds is {self.rounds}. It must be at least 1.")
+        check_number(self.rounds, "rounds", least=1, whole=True)
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh by the distance to the aggregate."""

@@ -20,6 +20,7 @@ from allalike.errors import OptionError
 from allalike.methods.base import Method, Weighing
 from allalike.methods.peers import Peers
 from allalike.methods.weights import below_worst, check_weighting, finalise, weigh_faults
+from allalike.registry import check_number
 
 if TYPE_CHECKING:
     from allalike.blocks import Floats
@@ -143,10 +144,8 @@ class IPTD(Method):
 
     def __post_init__(self) -> None:
         check_weighting(self.weighting)
-        if self.max_iter < 1:
-            raise OptionError(f"max_iter is {self.max_iter}. It must be at least 1.")
-        if not self.tol >= 0:
-            raise OptionError(f"tol is {self.tol}. It must be at least 0.")
+        check_number(self.max_iter, "max_iter", least=1, whole=True)
+        check_number(self.tol, "tol", least=0)
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh by weighted disparity, round by round."""

@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from allalike.errors import OptionError
 from allalike.noise.base import Noise
-from allalike.registry import check_choice
+from allalike.registry import check_choice, check_number
 
 if TYPE_CHECKING:
     from allalike.blocks import Floats
@@ -61,10 +60,8 @@ class Gaussian(Noise):
     floor: float = 0.02
 
     def __post_init__(self) -> None:
-        if not self.ridge >= 0 or np.isinf(self.ridge):
-            raise OptionError(f"ridge is {self.ridge}. It must be a finite number, at least 0.")
-        if not self.floor > 0 or np.isinf(self.floor):
-            raise OptionError(f"floor is {self.floor}. It must be a finite number above 0.")
+        check_number(self.ridge, "ridge", least=0)
+        check_number(self.floor, "floor", least=1e-12)
         check_choice(self.nonpositive, ("floor", "clip", "zero"), "nonpositive")
 
     def fault(self, disparity: Floats, half_mean: Floats, crowds: Crowds) -> Floats:

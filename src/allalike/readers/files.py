@@ -92,8 +92,9 @@ def _open_csv(path: Path, delimiter: str) -> Table:
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty.")
     names = _guarded(path, "text with columns", lambda: _header(path, delimiter))
-    if len(names) == 1 and delimiter == "," and ";" in names[0]:
-        return _open_csv(path, ";")
+    other = next((mark for mark in ";\t" if len(names) == 1 and delimiter == "," and mark in names[0]), None)
+    if other:
+        return _open_csv(path, other)
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise InputError(f"{path} has two columns called {twice[0]!r}. Rename one of them.")

@@ -130,12 +130,13 @@ def _guess(role: str, names: Sequence[str], where: str) -> str:
 def _means(name: str, role: str) -> bool:
     """Tell whether a name is a synonym of a role, whatever its case, punctuation and decoration.
 
-    >>> _means("!amt_worker_ids", "worker"), _means("!amt_annotation_ids", "label")
-    (True, False)
+    >>> _means("!amt_worker_ids", "worker"), _means("!amt_annotation_ids", "label"), _means("workeranswer", "label")
+    (True, False, True)
     """
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
     plain = re.sub(r"[^a-z0-9]", "", words.casefold()).removeprefix("amt")
     if role == "label":
+        plain = re.sub("^(worker|user|annotator|crowd)", "", plain)
         return plain in {word + ending for word in SYNONYMS[role] for ending in ("", "s", "value", "text")}
     return plain in {word + ending for word in SYNONYMS[role] for ending in _DECORATIONS}
 

@@ -146,7 +146,10 @@ def _concatenate(name: str, parts: list[Any]) -> Any:
     parts = [part() if callable(part) else part for part in parts]
     if all(isinstance(part, list) for part in parts):
         return [value for part in parts for value in part]
-    columns = [pa.chunked_array([pa.array(part)]) if isinstance(part, list) else part for part in parts]
+    arrays = [pa.array(part) if isinstance(part, list) else part for part in parts]
+    columns = [part if isinstance(part, pa.ChunkedArray) else pa.chunked_array([part]) for part in arrays]
+    if len({column.type for column in columns}) > 1:  # files may differ in which columns they keep as dictionaries
+        columns = [c.cast(c.type.value_type) if pa.types.is_dictionary(c.type) else c for c in columns]
     kinds = {column.type for column in columns}
     if len(kinds) > 1:
         listed = ", ".join(sorted(map(str, kinds)))
