@@ -42,6 +42,12 @@ def test_strings_of_any_kind_are_grouped_and_ordered_by_hashing(values: list[str
 
 
 @pytest.mark.usefixtures("hash_everything")
+@pytest.mark.parametrize("values", [["", "/"], ["/a/b", "/a/c", "b"], ["a/x", "a/xy", "a"], ["same", "same"]])
+def test_ids_that_look_like_paths_are_strings(values: list[str]) -> None:
+    check(values, pa.chunked_array([values]))
+
+
+@pytest.mark.usefixtures("hash_everything")
 @given(values=st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3), min_size=1, max_size=40))
 def test_whole_numbers_are_grouped_and_ordered_by_hashing(values: list[int]) -> None:
     check(values, pa.chunked_array([pa.array(values, pa.int64())]))

@@ -8,7 +8,6 @@ values the chance that two are taken for one is below 1e-14.
 
 from __future__ import annotations
 
-from os.path import commonpath
 from typing import Any
 
 import numpy as np
@@ -180,7 +179,8 @@ def _order(array: Any) -> npt.NDArray[Any]:
         lengths = np.diff(ends)
         ends_of_order = pc.min_max(array)
         low, high = (_as_bytes(ends_of_order[name].as_py()) for name in ("min", "max"))
-        shared = len(commonpath([low, high]))
+        differing = (place for place, (a, b) in enumerate(zip(low, high, strict=False)) if a != b)
+        shared = next(differing, min(len(low), len(high)))
         if lengths.max() - shared <= _SHORT:
             words = [word.byteswap() for word in string_words(data, ends, shared)]
             keys = [*([lengths] if lengths.min() < lengths.max() else []), *reversed(words)]
