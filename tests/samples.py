@@ -46,6 +46,8 @@ def crowd(domain: str, *, seed: int, n: int = 8, m: int = 30, missing: float = 0
 
 def kind(domain: str) -> Domain:
     """Return a domain for the labels of such a crowd."""
+    if domain == "binary":
+        return Categorical(classes=2)
     return Custom(distance=crowd_custom.distance) if domain == "custom" else DOMAINS[domain]()
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import allalike
-from allalike import DTD, IPTD, OA, PTD, PTDAK, UA, Categorical, Method, Result
+from allalike import CATD, CRH, DS, DS1, DTD, GTM, IPTD, OA, PTD, PTDAK, UA, Categorical, Method, Result
 from allalike.engines import Engine
 from samples import BINARY, RUNNING_EXAMPLE, RUNNING_TRUTH, THREE_CLASSES, rows
 
@@ -80,6 +80,20 @@ def test_iterating_on_the_running_example(engine: Engine) -> None:
     check(running(IPTD(), engine), error=35.52)
 
 
+def test_crh_catd_and_gtm_on_the_running_example(engine: Engine) -> None:
+    with pytest.warns(allalike.ConvergenceWarning):
+        result = running(CRH(), engine)
+    weight = [0.40559, 0.16277, 0.08107, 0.19756, 0.15302]
+    check(result, answer=[79.537, 4.836, 46.611, -10.468], weight=weight)
+    with pytest.warns(allalike.ConvergenceWarning):
+        check(running(CRH(max_iter=1), engine), answer=[80.810, 3.533, 45.803, -9.565])
+    check(running(CATD(), engine), answer=[81, 6, 41, -14], weight=[1, 0, 0, 0, 0])
+    with pytest.warns(allalike.ConvergenceWarning):
+        check(running(CATD(n_iter=1), engine), answer=[80.829, 4.622, 43.554, -11.391])
+    check(running(GTM(), engine), answer=[81.637, 3.259, 45.439, -9.296])
+    check(running(GTM(beta=10), engine), answer=[81.596, 3.015, 45.994, -9.265])
+
+
 def binary(method: Method, engine: Engine) -> Result:
     return allalike.discover(rows(BINARY), domain=Categorical(classes=2), method=method, engine=engine)
 
@@ -92,6 +106,13 @@ def test_the_binary_example(engine: Engine) -> None:
     np.testing.assert_allclose(result.workers["fault"], [0.20238, 0.26190, 0.44048, 0.61905, 0.73810], atol=6e-6)
     check(result, weight=[0.51816, 0.39145, 0.09038, 0, 0])
     assert "".join(map(str, binary(UA(), engine).truth["label"])) == "10110100"
+
+
+def test_rivals_on_the_binary_example(engine: Engine) -> None:
+    result = binary(DS1(), engine)
+    np.testing.assert_allclose(1 - result.workers["fault"], [0.999, 0.87507, 0.74985, 0.62478, 0.37517], atol=6e-6)
+    for method in (DS1(), DS(), CRH()):
+        assert "".join(map(str, binary(method, engine).truth["label"])) == "10110100"
 
 
 def test_iterating_on_the_binary_example_stops_after_seven_rounds(engine: Engine) -> None:

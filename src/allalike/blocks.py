@@ -89,9 +89,9 @@ class Block:
         return size if len(self.label) == size * self.n_tasks and np.all(self.sizes == size) else 0
 
     def per_task(self, values: Floats) -> Floats:
-        """Add up one number per answer over the answers to each task."""
+        """Add up one number, or one row of numbers, per answer over the answers to each task."""
         if self.same_size:
-            sums: Floats = np.einsum("ij->i", values.reshape(-1, self.same_size))
+            sums: Floats = np.einsum("ij...->i...", values.reshape(-1, self.same_size, *values.shape[1:]))
         else:
             sums = np.add.reduceat(values, self.starts)
         return sums

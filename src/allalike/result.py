@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.errors import OutputError
+from allalike.errors import OutputError, UnsupportedError
 from allalike.registry import check_choice
 from allalike.values import Values, arrow_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import pandas as pd
     import pyarrow as pa
@@ -46,6 +46,8 @@ class Result:
         Per task: label, confidence, error, tied; the label found without weights, and whether it is another one.
     summary
         Counts, settings, versions, what was guessed, and the errors against gold where there is any.
+    posteriors
+        What finds the probability of each class, per task, for methods that know it.
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y")])
@@ -59,6 +61,7 @@ class Result:
     weighing: Weighing
     found: Mapping[str, Array]
     summary: dict[str, Any]
+    posteriors: Callable[[], Array] | None = None
 
     @cached_property
     def truth(self) -> pd.DataFrame:
@@ -69,6 +72,27 @@ class Result:
     def workers(self) -> pd.DataFrame:
         """One row per worker: worker, answers, disparity, fault, weight; one per task too where tasks are apart."""
         return _frame(self._worker_columns())
+
+    @cached_property
+    def probabilities(self) -> pd.DataFrame:
+        """One row per task: how probable each class is, for methods that know it (DS, DS-1).
+
+        >>> import allalike
+        >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y")]
+        >>> allalike.discover(rows, method="DS-1").probabilities.round(1)
+           task    x    y
+        0     1  1.0  0.0
+        1     2  0.0  1.0
+        """
+        if self.posteriors is None:
+            method = self.summary["method"]["name"]
+            raise UnsupportedError(f"{method} does not say how probable each class is. DS and DS-1 do.")
+        table = self.posteriors()
+        labels = self.answers.domain.decode(np.arange(table.shape[1])).tolist()
+        frame = _frame({"task": self.answers.tasks})
+        for place, label in enumerate(labels):
+            frame[label] = table[:, place]
+        return frame
 
     def save(self, folder: str | os.PathLike[str], *, format: str = "csv") -> list[Path]:  # noqa: A002
         """Write truth, workers and summary into a folder, and return the paths.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from abc import ABC, abstractmethod
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -31,13 +31,15 @@ class Domain(ABC):
     """Be a kind of label.
 
     A domain says how labels become arrays (`resolve`, `encode`, `decode`), how far they are apart (`apart`,
-    `peer_sums`), which rules aggregate them, and which noise it expects. Everything else follows here.
+    `peer_sums`), which rules aggregate them, and which noise it expects. Everything else follows here. `numeric` says
+    that a label is one number.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     rules: ClassVar[tuple[Rule, ...]]
     distances: ClassVar[tuple[str, ...]]
+    numeric: ClassVar[bool] = False
     rule: str = ""
     distance: Any = ""
 
@@ -59,6 +61,16 @@ class Domain(ABC):
     @abstractmethod
     def model(self) -> Noise:
         """The noise that this domain expects."""
+
+    @property
+    def n_classes(self) -> int | None:
+        """How many classes there are, where labels are classes and nothing else."""
+        return None
+
+    @property
+    def n_labels(self) -> int:
+        """How many different labels occur, where they are numbered."""
+        return 0
 
     @abstractmethod
     def resolve(self, labels: Column) -> Self:
@@ -89,8 +101,12 @@ class Domain(ABC):
         """Add up, per worker, the weighted distance to her peers and their weight."""
 
     def with_choices(self, **choices: Any) -> Self:
-        """Return the domain with another rule or distance, before it is resolved."""
-        return dataclasses.replace(self, **choices)
+        """Return the domain with another rule, or before it is resolved with another distance."""
+        chosen = copy(self)
+        for name, value in choices.items():
+            object.__setattr__(chosen, name, value)
+        chosen.__post_init__()
+        return chosen
 
     def prepare(self, block: Block) -> Block:
         """Compute once what every round needs."""

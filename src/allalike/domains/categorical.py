@@ -61,9 +61,14 @@ class Categorical(Domain):
         return len(self.labels) if self.labels is not None else 0
 
     @property
+    def n_classes(self) -> int:
+        """How many classes there are: as many as were given, or else as occur."""
+        return self.classes or self.n_labels
+
+    @property
     def model(self) -> OneCoin:
         """Expect that every worker errs with a probability of her own."""
-        return OneCoin(classes=self.classes or self.n_labels)
+        return OneCoin(classes=self.n_classes)
 
     def resolve(self, labels: Column) -> Self:
         """Fix the labels that occur, in their order."""
@@ -111,7 +116,7 @@ class Categorical(Domain):
     def describe(self) -> dict[str, Any]:
         """Say how many classes there are, and whence that is known."""
         source = "data" if self.classes is None else "given"
-        return {**super().describe(), "classes": self.classes or self.n_labels, "classes_from": source}
+        return {**super().describe(), "classes": self.n_classes, "classes_from": source}
 
 
 def _code_type(n_labels: int) -> Any:

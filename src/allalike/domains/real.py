@@ -44,6 +44,7 @@ class Real(Domain):
     summary: ClassVar[str] = "numbers; squared Euclidean distance"
     rules: ClassVar[tuple[Rule, ...]] = (Rule("mean", mean), Rule("median", median))
     distances: ClassVar[tuple[str, ...]] = ("squared",)
+    numeric: ClassVar[bool] = True
 
     @property
     def model(self) -> Gaussian:

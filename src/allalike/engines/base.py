@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from allalike.progress import report
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from allalike.answers import Answers
-    from allalike.blocks import Array, Floats, Kernel
+    from allalike.blocks import Array, Block, Floats, Kernel
     from allalike.crowds import Crowds
     from allalike.domains import Domain
     from allalike.ties import Ties
@@ -52,6 +52,10 @@ class Run(ABC):
     @abstractmethod
     def collect(self, kernel: Kernel, *params: Floats) -> dict[str, Array]:
         """Join the named arrays of ``kernel(block, *params)``, which have one row per task, in the order of tasks."""
+
+    @abstractmethod
+    def map(self, change: Callable[[Block], Block]) -> Run:
+        """Return a run over changed blocks, for a method that needs something of its own in every round."""
 
     def rounds(self, limit: int) -> Iterator[int]:
         """Count the rounds of a method, and report them."""

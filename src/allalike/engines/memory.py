@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,6 +13,8 @@ from allalike.progress import report
 from allalike.registry import check_number
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from allalike.answers import Answers
     from allalike.blocks import Array, Block, Floats, Kernel
     from allalike.ties import Ties
@@ -53,12 +56,14 @@ class Memory(Engine):
 class MemoryRun(Run):
     """Hold prepared blocks; sums are added in the order of blocks."""
 
+    _blocks: list[Block]
+
     def __init__(self, answers: Answers, ties: Ties, block_answers: int) -> None:
         self.workers = answers.workers
         self.domain = answers.domain
         self.crowds = answers.crowds
         self.ties = ties
-        self._blocks: list[Block] = []
+        self._blocks = []
         done = 0
         for block in answers.blocks(block_answers):
             report("preparing", done, answers.n_answers)
@@ -94,3 +99,9 @@ class MemoryRun(Run):
         """Join what the kernel returns for each block."""
         parts = [kernel(block, *(param[block.workers] for param in params)) for block in self._blocks]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def map(self, change: Callable[[Block], Block]) -> MemoryRun:
+        """Change all blocks now."""
+        changed = copy(self)
+        changed._blocks = [change(block) for block in self._blocks]
+        return changed

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from allalike.errors import ConvergenceWarning
 
 if TYPE_CHECKING:
-    from allalike.blocks import Array, Block, Floats
+    from allalike.blocks import Array, Floats
     from allalike.domains import Domain
     from allalike.engines import Run
 
 __all__ = ["Decide", "Method", "Weighing"]
 
-Decide = Callable[["Block", "Floats", "Floats"], "dict[str, Array]"]
+Decide = Callable[..., "dict[str, Array]"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,12 @@ class Weighing:
     iterations, converged
         How many rounds it took, and whether it would have gone on.
     decide
-        The kernel that finds the truths of a block from weights and faults; without it, the domain's rule.
+        The kernel that finds the truths of a block from weights, faults and the parameters; without it, the domain's
+        rule.
+    parameters
+        What `decide` needs beside weights and faults, with one row per worker.
+    probabilities
+        The kernel that returns how probable each class is, per task, from the same arrays, where the method knows.
     """
 
     disparity: Floats
@@ -45,14 +50,17 @@ class Weighing:
     iterations: int = 1
     converged: bool = True
     decide: Decide | None = None
+    parameters: tuple[Floats, ...] = ()
+    probabilities: Decide | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Method(ABC):
-    """Be a way to turn answers into weights."""
+    """Be a way to turn answers into weights. `needs` says in words which labels it serves."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
+    needs: ClassVar[str] = "labels that have a distance"
 
     def serves(self, domain: Domain) -> bool:
         """Tell whether the method can deal with such labels."""

@@ -14,30 +14,15 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike.methods.base import Method, Weighing
+from allalike.methods.losses import smoothed
 from allalike.methods.peers import Peers
 from allalike.methods.weights import check_weighting, weigh_faults
 from allalike.registry import check_number
 
 if TYPE_CHECKING:
-    from allalike.blocks import Floats
-    from allalike.crowds import Crowds
     from allalike.engines import Run
 
-__all__ = ["DTD", "smoothed"]
-
-
-def smoothed(loss: Floats, answers: Floats, crowds: Crowds) -> Floats:
-    """Return mean losses per answer in which an exact zero is smoothed by half an answer of the crowd's mean loss.
-
-    A worker who was never off has not shown that she never will be.
-
-    >>> import numpy as np
-    >>> from allalike.crowds import Crowds
-    >>> smoothed(np.array([0.0, 3.0]), np.array([1.0, 2.0]), Crowds.single(2))
-    array([0.66666667, 3.        ])
-    """
-    mean = crowds.total(loss * answers) / crowds.total(answers)
-    return np.where(loss <= 1e-12 * mean, mean / 2 / (answers + 0.5), loss)
+__all__ = ["DTD"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,14 +53,12 @@ class DTD(Method):
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh by the distance to the aggregate."""
-        crowds, model = run.crowds, run.domain.model
+        crowds, model, peers = run.crowds, run.domain.model, Peers(run)
         inverse = (self.weighting or model.weighting) == "inverse"
         weight = np.ones(crowds.n_workers)
         for _ in run.rounds(self.rounds):
             sums = run.sum(partial(run.domain.loss_sums, ties=run.ties), weight)
-            fault = np.where(crowds.size > 1, sums["distance"] / sums["answers"], np.nan)
-            # Two workers are equally far from what lies between them; a draw between their labels says nothing.
-            fault = np.where(crowds.size == 2, crowds.mean(fault), fault)
+            fault = peers.comparable(sums["distance"] / sums["answers"])
             usable = smoothed(fault, sums["answers"], crowds) if inverse else fault
             weight = weigh_faults(usable, self.weighting, crowds, model)
-        return Weighing(disparity=Peers(run).unweighted.mean, fault=fault, weight=weight, iterations=self.rounds)
+        return Weighing(disparity=peers.unweighted.mean, fault=fault, weight=weight, iterations=self.rounds)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.errors import TooLargeError
+from allalike.methods.pairs import check_pairs
 
 if TYPE_CHECKING:
     from allalike.blocks import Floats
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from allalike.engines import Run
 
 __all__ = ["Disparity", "Peers"]
-
-_MOST_WORKERS = 20_000  # whose pairs still fit in memory
 
 
 @dataclass(frozen=True)
@@ -62,8 +60,19 @@ class Peers:
 
     def weighted(self, weights: Floats) -> Floats:
         """Return average distances; a worker whose peers have no weight keeps her unweighted one."""
+        if np.array_equal(self.run.crowds.peak(weights), self.run.crowds.low(weights)):
+            return self.unweighted.mean
         sums = self._sums(weights)
         return np.where(sums.weight > 0, sums.mean, self.unweighted.mean)
+
+    def comparable(self, fault: Floats) -> Floats:
+        """Return faults where agreement shows them: a worker without peers is like the mean of the others.
+
+        Two workers are alike, because a difference between them does not say whose it is.
+        """
+        crowds = self.run.crowds
+        known = np.where(self.unweighted.weight > 0, fault, np.nan)
+        return np.where(np.isnan(known) | (crowds.size == 2), crowds.mean(known), known)
 
     def summed(self, weights: Floats) -> Floats:
         """Return weighted sums of distances, as Algorithm 2 of the paper prints it."""
@@ -81,11 +90,7 @@ class Peers:
 
 def _mean_distances(run: Run) -> tuple[Any, Any]:
     """Return the mean distance of each pair of workers over their common tasks, and which pairs have any."""
-    if run.crowds.n_workers > _MOST_WORKERS:
-        raise TooLargeError(
-            f"Distances per pair of {run.crowds.n_workers:,} workers do not fit in memory; {_MOST_WORKERS:,} is the"
-            " limit. Leave per_pair out: pooled distances need no pairs."
-        )
+    check_pairs(run.crowds, instead="Leave per_pair out: pooled distances need no pairs.")
     sums = run.pairs(run.domain.pair_sums)
     met = sums["common"].copy()
     met.data = (met.data > 0).astype(np.float64)

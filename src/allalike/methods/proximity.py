@@ -19,8 +19,8 @@ import numpy as np
 from allalike.errors import OptionError
 from allalike.methods.base import Method, Weighing
 from allalike.methods.peers import Peers
+from allalike.methods.rounds import check_rounds, repeat
 from allalike.methods.weights import below_worst, check_weighting, finalise, weigh_faults
-from allalike.registry import check_number
 
 if TYPE_CHECKING:
     from allalike.blocks import Floats
@@ -80,6 +80,7 @@ class PTDAK(Method):
 
     name: ClassVar[str] = "P-TD-AK"
     summary: ClassVar[str] = "proximity: the fault is solved for, the weight is the best one for it"
+    needs: ClassVar[str] = "classes or numbers, whose noise is known"
     ridge: float | None = None
     nonpositive: str | None = None
     mu: str | None = None
@@ -144,32 +145,24 @@ class IPTD(Method):
 
     def __post_init__(self) -> None:
         check_weighting(self.weighting)
-        check_number(self.max_iter, "max_iter", least=1, whole=True)
-        check_number(self.tol, "tol", least=0)
+        check_rounds(self.max_iter, self.tol)
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh by weighted disparity, round by round."""
         crowds, model = run.crowds, run.domain.model
         peers = Peers(run, per_pair=self.per_pair)
-        averaged = self.average and self.weighting != "printed"
-        omega = finalise(np.ones(crowds.n_workers), crowds)
-        fault, settled, iterations = peers.unweighted.mean, np.zeros(crowds.n_workers, np.bool_), 0
-        for iterations in run.rounds(self.max_iter):
-            if iterations > 1 or not averaged:
-                new = peers.weighted(omega) if averaged else peers.summed(omega)
-                fault = np.where(settled, fault, new)
-            old, omega = omega, finalise(below_worst(fault, crowds, model), crowds)
-            settled = settled | (self._change(old, omega, run) < self.tol)
-            if settled.all():
-                break
+        measure = peers.weighted if self.average and self.weighting != "printed" else peers.summed
+
+        def step(omega: Floats) -> tuple[Floats, Floats]:
+            fault = measure(omega)
+            return finalise(below_worst(fault, crowds, model), crowds), fault
+
+        start = finalise(np.ones(crowds.n_workers), crowds)
+        rounds = repeat(run, step, start, max_iter=self.max_iter, tol=self.tol)
         return Weighing(
             disparity=peers.unweighted.mean,
-            fault=fault,
-            weight=weigh_faults(fault, self.weighting, crowds, model),
-            iterations=iterations,
-            converged=bool(settled.all()),
+            fault=rounds.fault,
+            weight=weigh_faults(rounds.fault, self.weighting, crowds, model),
+            iterations=rounds.iterations,
+            converged=rounds.converged,
         )
-
-    def _change(self, old: Floats, new: Floats, run: Run) -> Floats:
-        """Return the norm of the change, relative to that of the weights."""
-        return np.sqrt(run.crowds.total(np.square(new - old)) / run.crowds.total(np.square(new)))

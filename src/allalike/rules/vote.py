@@ -3,11 +3,11 @@
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks import Block, Floats, sum_by
+from allalike.blocks import Array, Block, Floats, sum_by
 from allalike.rules.base import Decision, unknown
 from allalike.ties import TOLERANCE, Ties
 
-__all__ = ["plurality"]
+__all__ = ["leading", "pick", "plurality"]
 
 
 def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
@@ -23,25 +23,34 @@ def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
     >>> found.label, found.confidence, found.tied
     (array([0, 0], dtype=int32), array([0.7, 0.5]), array([False,  True]))
     """
-    group, group_task = block.prepared["group"], block.prepared["group_task"]
     weight, total = block.answer_weights(weights)
-    score = sum_by(group, weight, len(group_task))
+    score = sum_by(block.prepared["group"], weight, len(block.prepared["group_task"]))
+    winner, tied = leading(block, score, ties)
+    label = block.prepared["group_label"][winner]
+    return Decision(label, np.minimum(score[winner] / total, 1.0), unknown(block.n_tasks), tied)
+
+
+def leading(block: Block, score: Floats, ties: Ties) -> tuple[npt.NDArray[np.int64], Array]:
+    """Return, per task, its group of labels with the largest score, and whether it was drawn among equals."""
+    group_task = block.prepared["group_task"]
     best = np.maximum.reduceat(score, block.prepared["first_group"])
-    leaders = np.flatnonzero(score >= best[group_task] * (1 - TOLERANCE))
-    n_leaders = np.bincount(group_task[leaders], minlength=block.n_tasks)
-    tied = n_leaders > 1
-    winner = leaders[np.cumsum(n_leaders) - n_leaders]
+    leaders = np.flatnonzero(score >= (best - TOLERANCE * np.abs(best))[group_task])
+    chosen, tied = pick(block, group_task[leaders], block.prepared["group_label"][leaders], ties)
+    return leaders[chosen], tied
+
+
+def pick(block: Block, task: Array, label: Array, ties: Ties) -> tuple[npt.NDArray[np.int64], Array]:
+    """Return, per task, the place of the candidate that `Ties` draws, and whether there was more than one.
+
+    The candidates are pairs of task and label, in the order of tasks; every task has one at least.
+    """
+    count = np.bincount(task, minlength=block.n_tasks)
+    tied = count > 1
+    chosen = np.cumsum(count) - count
     if tied.any():
-        winner[tied] = _draw(block, leaders[tied[group_task[leaders]]], ties)
-    return Decision(
-        block.prepared["group_label"][winner], np.minimum(score[winner] / total, 1.0), unknown(block.n_tasks), tied
-    )
-
-
-def _draw(block: Block, leaders: npt.NDArray[np.int64], ties: Ties) -> npt.NDArray[np.int64]:
-    """Return, for each tied task in turn, the leading group with the smallest priority."""
-    task, label = block.prepared["group_task"][leaders], block.prepared["group_label"][leaders]
-    order = np.lexsort((ties.priority(block.task_hash[task], block.prepared["label_hash"][label], label), task))
-    leaders, task = leaders[order], task[order]
-    first: npt.NDArray[np.int64] = leaders[np.concatenate([[True], task[1:] != task[:-1]])]
-    return first
+        among = np.flatnonzero(tied[task])
+        rank = ties.priority(block.task_hash[task[among]], block.prepared["label_hash"][label[among]], label[among])
+        order = among[np.lexsort((rank, task[among]))]
+        ahead = np.concatenate([[True], task[order][1:] != task[order][:-1]])
+        chosen[tied] = order[ahead]
+    return chosen, tied

@@ -1,0 +1,95 @@
+"""CATD: weigh by the inverse of an upper confidence limit of the variance.
+
+Li, Li, Gao, Su, Zhao, Demirbas, Fan, Han: A Confidence-Aware Approach for Truth Discovery on Long-Tail Data. VLDB 2015.
+A worker with few answers may be close to them by luck. If her N_i errors against the answers are Gaussian, her variance
+is below
+
+    f_i = sum_j (s_ij - z_j)^2 / chi2(alpha/2, N_i)
+
+with confidence 1 - alpha/2, and the weight is 1/f_i, in turn with new weighted means or votes.
+
+Repeating it is dangerous: who is close to the answers pulls them closer still, and with few tasks the weights end on
+one worker. Fewer rounds are then better; with one round and complete answers it is P-TD-AK with ridge 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from allalike.errors import OptionError
+from allalike.methods.base import Method, Weighing
+from allalike.methods.losses import Losses, check_zero
+from allalike.methods.rounds import repeat
+from allalike.methods.weights import finalise
+from allalike.registry import check_number
+
+if TYPE_CHECKING:
+    from allalike.blocks import Floats
+    from allalike.domains import Domain
+    from allalike.engines import Run
+
+__all__ = ["CATD"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CATD(Method):
+    """Alternate between answers and weights that are cautious where a worker answered little.
+
+    Parameters
+    ----------
+    n_iter
+        How many rounds.
+    alpha
+        The share of cases in which a confidence interval may miss.
+    zero
+        What becomes of a loss of zero, as in `allalike.CRH`.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
+    >>> allalike.discover(rows, domain="real", method=CATD()).workers["weight"].round(2).tolist()
+    [0.0, 1.0, 0.0]
+    """
+
+    name: ClassVar[str] = "CATD"
+    summary: ClassVar[str] = "the weight is the inverse of an upper confidence limit of the variance"
+    needs: ClassVar[str] = "classes or numbers"
+    n_iter: int = 15
+    alpha: float = 0.05
+    zero: str = "smooth"
+
+    def __post_init__(self) -> None:
+        check_number(self.n_iter, "n_iter", least=1, whole=True)
+        check_number(self.alpha, "alpha", least=0)
+        check_zero(self.zero)
+        if not 0 < self.alpha < 1:
+            raise OptionError(f"alpha is {self.alpha!r}. It must lie between 0 and 1.")
+
+    def serves(self, domain: Domain) -> bool:
+        """Ask for classes or numbers."""
+        return domain.numeric or domain.n_classes is not None
+
+    def weigh(self, run: Run) -> Weighing:
+        """Weigh by confidence limits, round by round."""
+        from scipy.special import gammaincinv
+
+        crowds = run.crowds
+        losses = Losses(run, zero=self.zero)
+
+        def step(weights: Floats) -> tuple[Floats, Floats]:
+            loss, answers = losses(weights)
+            limit = loss * answers / (2 * gammaincinv(answers / 2, self.alpha / 2))  # 2 P^-1(N/2, q): a chi2 quantile
+            with np.errstate(divide="ignore"):
+                return finalise(1.0 / limit, crowds), limit
+
+        start = finalise(np.ones(crowds.n_workers), crowds)
+        rounds = repeat(run, step, start, max_iter=self.n_iter, tol=5e-5)
+        return Weighing(
+            disparity=losses.peers.unweighted.mean,
+            fault=rounds.fault,
+            weight=rounds.state,
+            iterations=rounds.iterations,
+            converged=rounds.converged,
+        )

@@ -1,0 +1,144 @@
+"""CRH: weigh by the logarithm of the loss against the answers that the weights lead to.
+
+Li, Li, Gao, Zhao, Fan, Han: Resolving Conflicts in Heterogeneous Data by Truth Discovery and Source Reliability
+Estimation. SIGMOD 2014. The weights minimise the weighted loss under the constraint sum_i exp(-w_i) = 1; so, with the
+mean loss L_i against the weighted mean or vote,
+
+    w_i = -log(L_i / sum_i L_i),
+
+in turn with new answers. The logarithm keeps the weights within a small range: CRH rarely goes wrong, and seldom makes
+much of a very good worker.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from allalike.errors import OptionError
+from allalike.methods.base import Method, Weighing
+from allalike.methods.losses import Losses, check_zero
+from allalike.methods.rounds import check_rounds, repeat
+from allalike.methods.weights import finalise
+from allalike.registry import check_choice
+
+if TYPE_CHECKING:
+    from allalike.blocks import Block, Floats
+    from allalike.crowds import Crowds
+    from allalike.domains import Domain
+    from allalike.engines import Run
+    from allalike.ties import Ties
+
+__all__ = ["CRH"]
+
+_PERFECT, _DOMINANT = 5e-5, 1e6  # a loss below counts as none, and outweighs everyone (zero="clip", classes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CRH(Method):
+    """Alternate between answers and weights that are the logarithms of inverse losses.
+
+    Parameters
+    ----------
+    normaliser
+        What losses are divided by before the logarithm: their ``sum``, or the ``max``, where the worst gets no weight.
+    loss
+        For numbers: ``squared`` with the weighted mean, or ``absolute`` with the weighted median.
+    standardise
+        For numbers: whether a task's losses are divided by the standard deviation of its answers.
+    start
+        For numbers: whether the first answers are the ``mean`` or the ``median``.
+    zero
+        What becomes of a loss of zero. ``smooth``: half an answer of mean loss is added (classes), or the loss is
+        lifted to 1e-8 of the mean (numbers). ``clip``: as in the code behind the paper's tables, where a worker without
+        any loss outweighs all others.
+    max_iter, tol
+        When the rounds end.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
+    >>> allalike.discover(rows, domain="real", method=CRH()).workers["weight"].round(2).tolist()
+    [0.5, 0.5, 0.0]
+    """
+
+    name: ClassVar[str] = "CRH"
+    summary: ClassVar[str] = "the weight is the logarithm of the inverse loss against the weighted answers"
+    needs: ClassVar[str] = "classes or numbers"
+    normaliser: str = "sum"
+    loss: str = "squared"
+    standardise: bool = False
+    start: str = "mean"
+    zero: str = "smooth"
+    max_iter: int = 15
+    tol: float = 5e-5
+
+    def __post_init__(self) -> None:
+        check_choice(self.normaliser, ("sum", "max"), "normaliser")
+        check_choice(self.loss, ("squared", "absolute"), "loss")
+        check_choice(self.start, ("mean", "median"), "start")
+        check_zero(self.zero)
+        check_rounds(self.max_iter, self.tol)
+
+    def serves(self, domain: Domain) -> bool:
+        """Ask for classes or numbers."""
+        return domain.numeric or domain.n_classes is not None
+
+    def weigh(self, run: Run) -> Weighing:
+        """Weigh by losses, round by round."""
+        domain, crowds = self._domain(run.domain), run.crowds
+        losses = Losses(run, zero=self.zero, kernel=self._kernel(domain, run.ties))
+
+        def step(weights: Floats) -> tuple[Floats, Floats]:
+            loss, _ = losses(weights)
+            return finalise(self._weight(loss, run.domain, crowds), crowds), loss
+
+        start = finalise(np.ones(crowds.n_workers), crowds)
+        if self.start == "median":
+            first = self._kernel(domain.with_choices(rule="median"), run.ties)
+            loss, _ = Losses(run, zero=self.zero, kernel=first)(start)
+            start = finalise(self._weight(loss, run.domain, crowds), crowds)
+        rounds = repeat(run, step, start, max_iter=self.max_iter, tol=self.tol)
+        return Weighing(
+            disparity=losses.peers.unweighted.mean,
+            fault=rounds.fault,
+            weight=rounds.state,
+            iterations=rounds.iterations,
+            converged=rounds.converged,
+            decide=partial(domain.aggregate, ties=run.ties),
+        )
+
+    def _domain(self, domain: Domain) -> Domain:
+        """Return the domain with the rule that belongs to the loss."""
+        if not domain.numeric and (self.loss != "squared" or self.standardise or self.start != "mean"):
+            raise OptionError(f"loss, standardise and start of CRH are for numbers; these are {domain.name} labels.")
+        return domain.with_choices(rule="median") if self.loss == "absolute" else domain
+
+    def _kernel(self, domain: Domain, ties: Ties) -> partial[dict[str, Floats]]:
+        if self.loss == "squared" and not self.standardise:
+            return partial(domain.loss_sums, ties=ties)
+        absolute, standardise = self.loss == "absolute", self.standardise
+        return partial(_number_losses, domain=domain, ties=ties, absolute=absolute, standardise=standardise)
+
+    def _weight(self, loss: Floats, domain: Domain, crowds: Crowds) -> Floats:
+        whole = crowds.total(loss) if self.normaliser == "sum" else crowds.peak(loss)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            weight = np.log(whole / loss)
+        if self.zero == "clip" and not domain.numeric:
+            weight = np.where(loss < _PERFECT, _DOMINANT, weight)
+        return weight
+
+
+def _number_losses(
+    block: Block, weights: Floats, *, domain: Domain, ties: Ties, absolute: bool, standardise: bool
+) -> dict[str, Floats]:
+    """Add up, per worker, the losses of numbers that are centred per task."""
+    truth = domain.decide(block, weights, np.zeros(block.n_workers), ties).label
+    loss = np.abs(block.label - block.spread(truth))
+    loss = loss if absolute else np.square(loss)
+    if standardise:
+        deviation = np.sqrt(block.per_task(np.square(block.label)) / block.sizes)
+        loss = loss / block.spread(np.where(deviation > 0, deviation, 1.0))
+    return {"distance": block.per_worker(loss), "answers": block.per_worker(np.ones(len(loss)))}

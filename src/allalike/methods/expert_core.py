@@ -1,0 +1,236 @@
+"""EXP and TOP2: those who agree with each other more than chance are the experts.
+
+Kawase, Kuroki, Miyauchi: Graph Mining Meets Crowdsourcing: Extracting Experts for Answer Aggregation. IJCAI 2019.
+Workers are the nodes of a graph, weighted by how surprising their agreement is. The expert core is the set X with the
+largest min over i in X of sum over j in X of gamma_ij. Peeling finds it: remove the worker with the smallest weighted
+degree, again and again, and return the set whose smallest degree was the largest. Only the core has weight, the same
+for each of its members.
+
+For classes gamma_ij = -log P[Bin(m_ij, p) >= a_ij], where the two agree on a_ij of their m_ij common tasks and a
+guess agrees with probability p. Other labels have no chance level, and gamma_ij = max(d) - d_ij. A pair without
+common tasks is no evidence: gamma_ij = 0.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike.errors import OptionError
+from allalike.methods.base import Method, Weighing
+from allalike.methods.pairs import Stack, stacks
+from allalike.methods.peers import Peers
+from allalike.methods.weights import finalise
+from allalike.registry import check_choice, check_number
+from allalike.ties import TOLERANCE
+
+if TYPE_CHECKING:
+    from allalike.blocks import Floats
+    from allalike.engines import Run
+
+__all__ = ["EXP", "TOP2", "largest_core", "log_tails", "peel", "similarities"]
+
+Flags = npt.NDArray[np.bool_]
+_ALMOST = 1e-12  # distances that are closer than this, relative to the largest, are the same
+
+
+def log_tails(n: int, p: float) -> Floats:
+    """Return log P[Bin(n, p) >= a] for a = 0, 1, ..., n.
+
+    >>> np.exp(log_tails(2, 0.5))
+    array([1.  , 0.75, 0.25])
+    """
+    hits = np.arange(n + 1)
+    choose = np.concatenate([[0.0], np.cumsum(np.log((n - hits[:-1]) / hits[1:]))])
+    mass = choose + hits * np.log(p) + (n - hits) * np.log1p(-p)
+    tails: Floats = np.logaddexp.accumulate(mass[::-1])[::-1]
+    return np.minimum(tails, 0.0)
+
+
+def similarities(stack: Stack, n_classes: int | None, *, chance: str = "classes", tail: str = "exact") -> Floats:
+    """Return how surprising the agreement of each pair is.
+
+    >>> apart = np.array([[[0.0, 1.0, 2.0], [1.0, 0.0, 2.0], [2.0, 2.0, 0.0]]])
+    >>> stack = Stack(np.array([[0, 1, 2]]), apart, 2.0 * (apart > 0))
+    >>> np.exp(-similarities(stack, 2))[0]
+    array([[1.  , 0.75, 1.  ],
+           [0.75, 1.  , 1.  ],
+           [1.  , 1.  , 1.  ]])
+    >>> similarities(stack, None)[0]
+    array([[0. , 0.5, 0. ],
+           [0.5, 0. , 0. ],
+           [0. , 0. , 0. ]])
+    """
+    if n_classes is None:
+        mean = stack.mean
+        farthest = np.fmax.reduce(mean, axis=(1, 2), initial=0.0)[:, None, None]
+        closer = farthest - np.where(np.isnan(mean), farthest, mean)
+        return np.where(closer > _ALMOST * farthest, closer, 0.0)
+    p = np.full(len(stack.workers), 1 / max(n_classes, 2))
+    if chance == "mean":
+        agreed, common = ((stack.common - stack.distance).sum(axis=(1, 2)), stack.common.sum(axis=(1, 2)))
+        p = np.clip(agreed / np.maximum(common, 1.0), _ALMOST, 1 - _ALMOST)
+    return -_log_tails_of(stack, p if tail == "exact" else 1 - p)
+
+
+def _log_tails_of(stack: Stack, p: Floats) -> Floats:
+    """Look up the tails of all pairs; pairs with the same chance and number of common tasks share a table."""
+    chances, place = np.unique(p, return_inverse=True)
+    common = np.rint(stack.common).astype(np.int64)
+    agreed = common - np.rint(stack.distance).astype(np.int64)
+    n_counts = int(common.max()) + 1
+    needed, which = np.unique(place[:, None, None] * n_counts + common, return_inverse=True)
+    tables = [log_tails(int(code % n_counts), float(chances[code // n_counts])) for code in needed]
+    starts = np.cumsum([0, *map(len, tables[:-1])])
+    logs: Floats = np.concatenate(tables)[starts[which.reshape(common.shape)] + agreed]
+    return logs
+
+
+def peel(gamma: Floats) -> tuple[npt.NDArray[np.int64], Floats]:
+    """Return, per crowd, the order in which workers are removed, and the smallest degree before each removal.
+
+    Among equals the first is removed.
+
+    >>> order, lowest = peel(np.array([[[0.0, 3.0, 1.0], [3.0, 0.0, 1.0], [1.0, 1.0, 0.0]]]))
+    >>> order, lowest
+    (array([[2, 0, 1]]), array([[2., 3., 0.]]))
+    """
+    n_crowds, size, _ = gamma.shape
+    crowd, slack = np.arange(n_crowds), _slack(gamma)
+    order, lowest = np.empty((n_crowds, size), np.int64), np.empty((n_crowds, size))
+    degree = gamma.sum(axis=2)
+    for step in range(size):
+        lowest[:, step] = degree.min(axis=1)
+        worker = np.argmax(degree <= lowest[:, step, None] + slack, axis=1)
+        order[:, step] = worker
+        degree -= gamma[crowd, worker]
+        degree[crowd, worker] = np.inf
+    return order, lowest
+
+
+def largest_core(gamma: Floats) -> Flags:
+    """Tell who belongs to the set whose smallest degree is the largest; of several such sets, the largest.
+
+    >>> largest_core(np.array([[[0.0, 3.0, 1.0], [3.0, 0.0, 1.0], [1.0, 1.0, 0.0]]]))
+    array([[ True,  True, False]])
+    """
+    order, lowest = peel(gamma)
+    best = lowest.max(axis=1, keepdims=True)
+    removed = np.argmax(lowest >= best - _slack(gamma), axis=1)
+    return _survivors(order, removed)
+
+
+def _slack(gamma: Floats) -> Floats:
+    slack: Floats = TOLERANCE * gamma.max(axis=(1, 2))[:, None]
+    return slack
+
+
+def _survivors(order: npt.NDArray[np.int64], removed: npt.NDArray[np.int64]) -> Flags:
+    return np.argsort(order, axis=1) >= removed[:, None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Core(Method):
+    """Give the same weight to each member of a core; `_core` finds it in the similarities of some crowds."""
+
+    chance: str = "classes"
+    tail: str = "exact"
+
+    def __post_init__(self) -> None:
+        check_choice(self.chance, ("classes", "mean"), "chance")
+        check_choice(self.tail, ("exact", "printed"), "tail")
+
+    def weigh(self, run: Run) -> Weighing:
+        """Weigh the members of the core; the faults are the average distances to them."""
+        member = np.zeros(run.crowds.n_workers)
+        for stack in stacks(run):
+            gamma = similarities(stack, run.domain.n_classes, chance=self.chance, tail=self.tail)
+            everyone = stack.identical | ~gamma.any(axis=(1, 2))
+            member[stack.workers] = self._core(gamma) | everyone[:, None]
+        peers = Peers(run)
+        return Weighing(
+            disparity=peers.unweighted.mean,
+            fault=peers.comparable(peers.weighted(member)),
+            weight=finalise(member, run.crowds),
+        )
+
+    @abstractmethod
+    def _core(self, gamma: Floats) -> Flags: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class EXP(_Core):
+    """Trust the expert core alone.
+
+    Parameters
+    ----------
+    chance
+        How likely a guess agrees: ``classes`` takes 1/k, ``mean`` the mean agreement of all pairs.
+    tail
+        ``exact``, or ``printed`` as in the code behind the paper's tables, which takes p for 1 - p. With p = 1/2 both
+        are the same.
+
+    >>> import allalike
+    >>> rows = [(worker, task, label) for worker, labels in {"ada": "xyzx", "bob": "xyzy", "eve": "zzyy"}.items()
+    ...         for task, label in enumerate(labels)]
+    >>> allalike.discover(rows, method=EXP()).workers["weight"].tolist()
+    [0.5, 0.5, 0.0]
+    """
+
+    name: ClassVar[str] = "EXP"
+    summary: ClassVar[str] = "expert core: only those who agree with each other more than chance count"
+
+    def _core(self, gamma: Floats) -> Flags:
+        return largest_core(gamma)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TOP2(_Core):
+    """Trust a core of fixed size alone.
+
+    Parameters
+    ----------
+    chance, tail
+        As in `EXP`.
+    size
+        How many workers it has. The paper says two; the code behind its tables keeps three.
+    method
+        ``peel`` keeps the last who are left by peeling, ``pair`` takes the two whose agreement is the most surprising.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0), ("joe", 1, 30.0)]
+    >>> allalike.discover(rows, domain="real", method=TOP2()).workers["weight"].tolist()
+    [0.5, 0.5, 0.0, 0.0]
+    """
+
+    name: ClassVar[str] = "TOP2"
+    summary: ClassVar[str] = "expert core of fixed size: only the two (or so) who agree the most count"
+    size: int = 2
+    method: str = "peel"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number(self.size, "size", least=2, whole=True)
+        if check_choice(self.method, ("peel", "pair"), "method") == "pair" and self.size != 2:
+            raise OptionError(f"method is 'pair', but size is {self.size}. A pair has two: leave size out, or peel.")
+
+    def _core(self, gamma: Floats) -> Flags:
+        n_crowds, n_workers, _ = gamma.shape
+        if self.method == "pair":
+            return _closest_pair(gamma)
+        return _survivors(peel(gamma)[0], np.full(n_crowds, n_workers - self.size))
+
+
+def _closest_pair(gamma: Floats) -> Flags:
+    """Tell which two are the most similar; of equal pairs, the first."""
+    n_crowds, n_workers, _ = gamma.shape
+    flat = gamma.reshape(n_crowds, -1)
+    first = np.argmax(flat >= flat.max(axis=1, keepdims=True) * (1 - TOLERANCE), axis=1)
+    pair = np.zeros((n_crowds, n_workers), np.bool_)
+    pair[np.arange(n_crowds), first // n_workers] = True
+    pair[np.arange(n_crowds), first % n_workers] = True
+    return pair

@@ -1,0 +1,141 @@
+"""GTM: a Gaussian model with a prior on the truths and on the workers' variances.
+
+Zhao, Han: A Probabilistic Model for Estimating Real-Valued Truth from Conflicting Sources. QDB 2012. Each task's
+answers are standardised, x = (s - median) / deviation. A truth is Gaussian around mu0 with variance s0, a worker's
+variance sigma_i^2 is inverse gamma with alpha and beta, and both are found in turn:
+
+    sigma_i^2 = (2 beta + sum_j (x_ij - mu_j)^2) / (2 (alpha + 1) + N_i),
+    mu_j = (mu0 / s0 + sum_i x_ij / sigma_i^2) / (1 / s0 + sum_i 1 / sigma_i^2).
+
+The prior draws variances together, so that with few answers it is hardly more than a mean, and never much worse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from allalike.methods.base import Method, Weighing
+from allalike.methods.peers import Peers
+from allalike.methods.rounds import check_rounds, repeat
+from allalike.methods.weights import finalise
+from allalike.registry import check_number
+from allalike.rules.base import unknown
+from allalike.rules.mean import median
+from allalike.ties import Ties
+
+if TYPE_CHECKING:
+    from allalike.blocks import Array, Block, Floats
+    from allalike.domains import Domain
+    from allalike.engines import Run
+
+__all__ = ["GTM"]
+
+_WITHOUT_PRIOR = 1e100  # a precision of the answers beside which that of the prior is nothing
+
+
+@dataclass(frozen=True, kw_only=True)
+class GTM(Method):
+    """Find truths and variances that are most probable together.
+
+    The fault is the variance of a worker's standardised answers, and the error that of the truth's posterior.
+
+    Parameters
+    ----------
+    alpha, beta
+        The prior of a variance: inverse gamma, most probable at beta / (alpha + 1).
+    mu0, s0
+        The prior of a standardised truth: its mean and its variance.
+    max_iter, tol
+        When the rounds end.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
+    >>> allalike.discover(rows, domain="real", method=GTM()).truth[["label", "error"]].round(2).values.tolist()
+    [[24.59, 5.62]]
+    """
+
+    name: ClassVar[str] = "GTM"
+    summary: ClassVar[str] = "Gaussian model with priors on the truths and on the workers' variances"
+    needs: ClassVar[str] = "numbers"
+    alpha: float = 10.0
+    beta: float = 20.0
+    mu0: float = 0.0
+    s0: float = 1.0
+    max_iter: int = 15
+    tol: float = 5e-5
+
+    def __post_init__(self) -> None:
+        check_number(self.alpha, "alpha", least=0)
+        check_number(self.beta, "beta", least=1e-12)
+        check_number(self.mu0, "mu0", least=-1e12)
+        check_number(self.s0, "s0", least=1e-12)
+        check_rounds(self.max_iter, self.tol)
+
+    def serves(self, domain: Domain) -> bool:
+        """Ask for numbers."""
+        return domain.numeric
+
+    def weigh(self, run: Run) -> Weighing:
+        """Find variances, round by round."""
+        standard, peers = run.map(standardised), Peers(run)
+
+        def step(precision: Floats) -> tuple[Floats, Floats]:
+            sums = standard.sum(self._squares, precision)
+            variance = (2 * self.beta + sums["square"]) / (2 * (self.alpha + 1) + sums["answers"])
+            return 1.0 / variance, variance
+
+        start = np.full(run.crowds.n_workers, _WITHOUT_PRIOR)
+        rounds = repeat(run, step, start, max_iter=self.max_iter, tol=self.tol)
+        fault = peers.comparable(rounds.fault)
+        return Weighing(
+            disparity=peers.unweighted.mean,
+            fault=fault,
+            weight=finalise(1.0 / fault, run.crowds),
+            iterations=rounds.iterations,
+            converged=rounds.converged,
+            decide=partial(self._decide, domain=run.domain),
+            parameters=(rounds.state,),
+        )
+
+    def _posterior(self, block: Block, precision: Floats) -> tuple[Floats, Floats]:
+        """Return each task's most probable standardised truth, and how precisely it is known."""
+        own = precision.take(block.worker)
+        total = 1 / self.s0 + block.per_task(own)
+        mean: Floats = (self.mu0 / self.s0 + block.per_task(own * block.label)) / total
+        return mean, total
+
+    def _squares(self, block: Block, precision: Floats) -> dict[str, Floats]:
+        mean, _ = self._posterior(block, precision)
+        square = np.square(block.label - block.spread(mean))
+        return {"square": block.per_worker(square), "answers": block.per_worker(np.ones(len(square)))}
+
+    def _decide(
+        self, block: Block, weights: Floats, faults: Floats, precision: Floats, *, domain: Domain
+    ) -> dict[str, Array]:
+        standard = standardised(block)
+        mean, total = self._posterior(standard, precision)
+        scale, middle = standard.prepared["deviation"], standard.prepared["median"]
+        return {
+            "label": domain.restore(block, mean * scale + middle),
+            "confidence": unknown(block.n_tasks),
+            "error": np.where(scale > 0, scale, np.nan) / np.sqrt(total),  # answers that agree say nothing about it
+            "tied": np.zeros(block.n_tasks, np.bool_),
+        }
+
+
+def standardised(block: Block) -> Block:
+    """Return a block of numbers as multiples of each task's standard deviation around its median.
+
+    >>> from allalike.blocks import Block
+    >>> standardised(Block.of([[-1.0, 0.0], [0.0, 0.0], [1.0, 0.0]])).label.round(4)
+    array([-1.2247,  0.    ,  1.2247,  0.    ,  0.    ,  0.    ])
+    """
+    middle = median(block, np.ones(block.n_workers), np.zeros(block.n_workers), Ties()).label
+    mean = block.per_task(block.label) / block.sizes
+    deviation = np.sqrt(block.per_task(np.square(block.label - block.spread(mean))) / block.sizes)
+    label = (block.label - block.spread(middle)) / block.spread(np.where(deviation > 0, deviation, 1.0))
+    return replace(block, label=label, prepared={**block.prepared, "deviation": deviation, "median": middle})

@@ -1,0 +1,130 @@
+"""IBP: messages between workers and tasks, for two classes.
+
+Karger, Oh, Shah: Iterative Learning for Reliable Crowdsourcing Systems. NIPS 2011. With answers A_ij of +1 or -1, a
+task tells each of its workers what the others say, and a worker tells each of her tasks how she fares on the others:
+
+    alpha_ij = sum over i' != i of A_i'j beta_i'j,    beta_ij = sum over j' != j of A_ij' alpha_ij',
+
+from beta = 1. The answer is the sign of sum_i A_ij beta_ij. It is power iteration in disguise, built for random
+assignments of many tasks to few workers; with complete answers of few workers it does worse than a plain vote, because
+the leading direction may have the wrong sign.
+
+A message belongs to an answer, but it needs no memory of its own: beta_ij = R_i - A_ij alpha_ij, where R_i is a sum
+over the worker's answers. So a block finds its messages again from the R_i of all rounds so far.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from allalike.methods.base import Method, Weighing
+from allalike.methods.peers import Peers
+from allalike.methods.weights import finalise
+from allalike.registry import check_number
+from allalike.rules.signs import by_sign
+
+if TYPE_CHECKING:
+    from allalike.blocks import Array, Block, Floats
+    from allalike.domains import Domain
+    from allalike.engines import Run
+    from allalike.ties import Ties
+
+__all__ = ["IBP"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class IBP(Method):
+    """Pass messages between workers and tasks.
+
+    The fault is the share of answers that differ from the truths found; the weight is the mean message of a worker, and
+    nothing where it is negative. The truths themselves follow from the messages, be they negative or not.
+
+    Parameters
+    ----------
+    n_iter
+        How many rounds.
+
+    >>> import allalike
+    >>> said = {
+    ...     "ada": "xxyyxyxyyx", "bob": "xxyyxyxyyx", "cy": "xxyyxyxyxx",
+    ...     "eve": "xyyyxyxxyx", "kim": "xxyxxyyyyx", "sam": "yxyxxyxyxy",
+    ... }
+    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> result = allalike.discover(rows, method=IBP())
+    >>> "".join(result.truth["label"]), result.workers["fault"].round(2).tolist()
+    ('xxyyxyxyyx', [0.0, 0.0, 0.1, 0.2, 0.2, 0.4])
+    """
+
+    name: ClassVar[str] = "IBP"
+    summary: ClassVar[str] = "iterative belief propagation: messages between workers and tasks"
+    needs: ClassVar[str] = "two classes"
+    n_iter: int = 15
+
+    def __post_init__(self) -> None:
+        check_number(self.n_iter, "n_iter", least=1, whole=True)
+
+    def serves(self, domain: Domain) -> bool:
+        """Ask for two classes."""
+        return domain.n_classes in (1, 2)
+
+    def weigh(self, run: Run) -> Weighing:
+        """Pass messages, round by round."""
+        crowds, peers = run.crowds, Peers(run)
+        told = np.empty((crowds.n_workers, 0, 2))  # of each round: the sums R_i, and what messages are divided by
+        for _ in run.rounds(self.n_iter):
+            sums = run.sum(_told, told)
+            size = crowds.peak(np.abs(sums["told"]))
+            told = np.concatenate(
+                [told, np.stack([sums["told"], np.where(size > 0, size, 1.0)], axis=1)[:, None]], axis=1
+            )
+        sums = run.sum(partial(_misses, ties=run.ties), told)
+        message = told[:, -1, 0] * (1 - 1 / sums["answers"])
+        return Weighing(
+            disparity=peers.unweighted.mean,
+            fault=peers.comparable(sums["misses"] / sums["answers"]),
+            weight=finalise(peers.comparable(message), crowds),
+            iterations=self.n_iter,
+            decide=partial(_decide, ties=run.ties),
+            parameters=(told,),
+        )
+
+
+def _messages(block: Block, told: Floats) -> tuple[Floats, Floats]:
+    """Return the answers as signs, and the last message of each worker to each of her tasks."""
+    sign = 2.0 * block.label - 1.0
+    beta = np.ones(len(sign))
+    for number in range(told.shape[1]):
+        alpha = _heard(block, sign, beta)
+        sums, size = told[:, number, 0].take(block.worker), told[:, number, 1].take(block.worker)
+        beta = (sums - sign * alpha) / size
+    return sign, beta
+
+
+def _heard(block: Block, sign: Floats, beta: Floats) -> Floats:
+    """Return what each task tells each of its workers: what the others say."""
+    said = sign * beta
+    heard: Floats = block.spread(block.per_task(said)) - said
+    return heard
+
+
+def _told(block: Block, told: Floats) -> dict[str, Floats]:
+    """Add up, per worker, how well what she says agrees with what she hears."""
+    sign, beta = _messages(block, told)
+    return {"told": block.per_worker(sign * _heard(block, sign, beta))}
+
+
+def _decide(block: Block, weights: Floats, faults: Floats, told: Floats, *, ties: Ties) -> dict[str, Array]:
+    """Take the sign of the sum of messages."""
+    found = by_sign(block, _messages(block, told)[1], ties)
+    return {"label": found.label, "confidence": found.confidence, "error": found.error, "tied": found.tied}
+
+
+def _misses(block: Block, told: Floats, *, ties: Ties) -> dict[str, Floats]:
+    """Count, per worker, the answers that differ from the truths found, and all answers."""
+    found = by_sign(block, _messages(block, told)[1], ties)
+    missed = (block.label != block.spread(found.label)).astype(np.float64)
+    return {"misses": block.per_worker(missed), "answers": block.per_worker(np.ones(len(missed)))}

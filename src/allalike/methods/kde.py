@@ -1,0 +1,126 @@
+"""KDE: who is close to the density of all opinions is reliable, and the truth is where the density is highest.
+
+KDEm of Wan, Chen, Kaplan, Han, Gao and Zhao: From Truth Discovery to Trustworthy Opinion Discovery. KDD 2016. Each
+answer is a bump K((y - x_a) / h_j) around it (`allalike.rules.modes`), an element of the space of functions that the
+kernel spans. The opinions on a task are the weighted sum of its bumps, and the loss of an answer is the squared
+distance of its bump from them:
+
+    N_ja = G_aa - 2 (G w)_a + w' G w,   G_ab = K((x_a - x_b) / h_j).
+
+A worker's score is c_a = -log(f_a / J), where f_a is her mean of N_ja / n_j (n_j answers to task j), and J the sum of
+N_ja / n_j over all answers; with the scores as the new weights w, repeat. A bump that is far from all others costs no
+more than one that is far enough, so that a wild answer does no harm; but a mode follows few answers, so that where
+errors are Gaussian the mean is better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from allalike.methods.base import Method, Weighing
+from allalike.methods.losses import smoothed
+from allalike.methods.peers import Peers
+from allalike.methods.rounds import Rounds, check_rounds
+from allalike.methods.weights import finalise
+from allalike.rules.modes import PEAK, densities, measure, mode
+
+if TYPE_CHECKING:
+    from allalike.blocks import Array, Block, Floats
+    from allalike.crowds import Crowds
+    from allalike.domains import Domain
+    from allalike.engines import Run
+    from allalike.ties import Ties
+
+__all__ = ["KDE"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class KDE(Method):
+    """Weigh by the distance to the density of all answers, and take its highest mode.
+
+    The fault is the mean loss f_a, which has no unit: it does not depend on the scale of the numbers.
+
+    Parameters
+    ----------
+    max_iter, tol
+        When the rounds end: after so many, or when the sum of losses J changes by no more than this share of it.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("cy", 1, 22.0), ("eve", 1, 40.0)]
+    >>> result = allalike.discover(rows, domain="real", method=KDE())
+    >>> result.truth["label"].round(2).tolist(), result.workers["weight"].round(2).tolist()
+    ([21.0], [0.24, 0.36, 0.24, 0.15])
+    """
+
+    name: ClassVar[str] = "KDE"
+    summary: ClassVar[str] = "density: how far a worker is from the density of all opinions; the truth is its mode"
+    needs: ClassVar[str] = "numbers"
+    max_iter: int = 99
+    tol: float = 1e-5
+
+    def __post_init__(self) -> None:
+        check_rounds(self.max_iter, self.tol)
+
+    def serves(self, domain: Domain) -> bool:
+        """Ask for numbers."""
+        return domain.numeric
+
+    def weigh(self, run: Run) -> Weighing:
+        """Weigh by the score of the last round."""
+        peers = Peers(run)
+        rounds = self._repeat(run.map(_prepare), peers)
+        return Weighing(
+            disparity=peers.unweighted.mean,
+            fault=rounds.fault,
+            weight=rounds.state,
+            iterations=rounds.iterations,
+            converged=rounds.converged,
+            decide=partial(_decide, domain=run.domain, ties=run.ties),
+        )
+
+    def _repeat(self, run: Run, peers: Peers) -> Rounds:
+        """Score the workers until J no longer changes, each crowd until its own does not."""
+        crowds = run.crowds
+        score, fault = np.ones(crowds.n_workers), np.full(crowds.n_workers, np.nan)
+        total, settled = fault, np.zeros(crowds.n_workers, np.bool_)
+        for number in run.rounds(self.max_iter):
+            sums = run.sum(_losses, score)
+            old, total = total, crowds.total(sums["loss"])
+            mean = peers.comparable(sums["loss"] / np.maximum(sums["answers"], 1.0))
+            fault = np.where(settled, fault, mean)
+            score = np.where(settled, score, _scores(mean, sums["answers"], total, crowds))
+            settled = settled | (np.abs(total - old) <= self.tol * old)
+            if settled.all():
+                return Rounds(score, fault, number, converged=True)
+        return Rounds(score, fault, self.max_iter, converged=False)
+
+
+def _prepare(block: Block) -> Block:
+    measured = measure(block)
+    return block.with_prepared(width=measured.width, points=measured.points)
+
+
+def _losses(block: Block, scores: Floats) -> dict[str, Floats]:
+    """Add up, per worker, N_ja / n_j, and her answers to tasks that others answered too."""
+    weight, total = block.answer_weights(scores)
+    weight = weight / block.spread(total)
+    density = densities(block, block.prepared["points"], weight)
+    around = block.spread(block.per_task(weight * density))
+    loss = np.where(block.spread(block.prepared["width"]) > 0, np.maximum(PEAK - 2 * density + around, 0.0), 0.0)
+    size = block.spread(block.sizes)
+    return {"loss": block.per_worker(loss / size), "answers": block.per_worker((size > 1).astype(np.float64))}
+
+
+def _scores(fault: Floats, answers: Floats, total: Floats, crowds: Crowds) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return finalise(-np.log(smoothed(fault, answers, crowds) / total), crowds)
+
+
+def _decide(block: Block, weights: Floats, faults: Floats, *, domain: Domain, ties: Ties) -> dict[str, Array]:
+    found = mode(block, weights, faults, ties)
+    label = domain.restore(block, found.label)
+    return {"label": label, "confidence": found.confidence, "error": found.error, "tied": found.tied}

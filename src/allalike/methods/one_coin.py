@@ -1,0 +1,147 @@
+"""DS-1: Dawid-Skene with one number per worker, the probability that she is right.
+
+A wrong answer is any other class, each as probable, and all classes are as frequent (the model that Gao and Zhou
+studied: Minimax Optimal Convergence Rates for Estimating Ground Truth from Crowdsourced Labels, 2013). From w_i = 1,
+
+    T_jc ~ exp(sum_i w_i [x_ij = c]),    p_i = mean of T_(j, x_ij) over her answers,
+    w_i = log((k-1) p_i / (1 - p_i)),
+
+in turn. It is the column DS of Meir et al. 2023, where a worker worse than chance counts nothing. It works with few
+answers per worker and with any number of classes; it fails where workers confuse classes in different ways.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from allalike.blocks import Array, Block, Floats, sum_by
+from allalike.methods.base import Method, Weighing
+from allalike.methods.peers import Peers
+from allalike.methods.rounds import check_rounds, repeat
+from allalike.methods.weights import finalise
+from allalike.rules.base import unknown
+from allalike.rules.vote import leading
+
+if TYPE_CHECKING:
+    from allalike.domains import Domain
+    from allalike.engines import Run
+    from allalike.ties import Ties
+
+__all__ = ["DS1"]
+
+_SURE = 0.001  # a probability closer to 0 or 1 than this would weigh too much
+
+
+@dataclass(frozen=True, kw_only=True)
+class DS1(Method):
+    """Estimate for every worker how probably she is right, and for every task how probable each class is.
+
+    The fault is the probability of an error; `Result.probabilities` has the posteriors, and the confidence is that of
+    the label.
+
+    Parameters
+    ----------
+    positive
+        Whether a worker worse than chance counts nothing; otherwise she counts against what she says.
+    max_iter, tol
+        When the rounds end: at the limit, or when the weights change by less, relative to their norm.
+
+    >>> import allalike
+    >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
+    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> result = allalike.discover(rows, method=DS1())
+    >>> "".join(result.truth["label"]), result.workers["fault"].round(2).tolist()
+    ('xxyyz', [0.0, 0.0, 0.2, 0.8])
+    """
+
+    name: ClassVar[str] = "DS-1"
+    summary: ClassVar[str] = "Dawid-Skene with one coin: the probability that a worker is right (the paper's DS)"
+    needs: ClassVar[str] = "classes"
+    positive: bool = True
+    max_iter: int = 15
+    tol: float = 5e-5
+
+    def __post_init__(self) -> None:
+        check_rounds(self.max_iter, self.tol)
+
+    def serves(self, domain: Domain) -> bool:
+        """Ask for classes."""
+        return domain.n_classes is not None
+
+    def weigh(self, run: Run) -> Weighing:
+        """Estimate probabilities, round by round."""
+        crowds, peers = run.crowds, Peers(run)
+        k = max(run.domain.n_classes or 0, 2)
+
+        def step(votes: Floats) -> tuple[Floats, Floats]:
+            sums = run.sum(partial(_right, k=k), votes)
+            right = np.clip(sums["right"] / sums["answers"], _SURE, 1 - _SURE)
+            votes = np.log((k - 1) * right / (1 - right))
+            return (np.maximum(votes, 0.0) if self.positive else votes), 1.0 - right
+
+        rounds = repeat(run, step, np.ones(crowds.n_workers), max_iter=self.max_iter, tol=self.tol)
+        fault = peers.comparable(rounds.fault)
+        return Weighing(
+            disparity=peers.unweighted.mean,
+            fault=fault,
+            weight=finalise(run.domain.model.weight(fault, crowds), crowds),
+            iterations=rounds.iterations,
+            converged=rounds.converged,
+            decide=partial(_decide, k=k, ties=run.ties),
+            parameters=(rounds.state,),
+            probabilities=partial(_probabilities, k=k),
+        )
+
+
+def _posteriors(block: Block, votes: Floats, k: int) -> tuple[Floats, Floats, Floats]:
+    """Return the votes for each group of labels, how probable it is, and how probable a class is that nobody named."""
+    group_task, first = block.prepared["group_task"], block.prepared["first_group"]
+    score = sum_by(block.prepared["group"], votes.take(block.worker), len(group_task))
+    unnamed = k - block.prepared["n_groups"]
+    best = np.maximum.reduceat(score, first)
+    best = np.where(unnamed > 0, np.maximum(best, 0.0), best)
+    odds = np.exp(score - best[group_task])
+    rest = np.exp(-best)
+    total = np.add.reduceat(odds, first) + unnamed * rest
+    return score, odds / total[group_task], rest / total
+
+
+def _right(block: Block, votes: Floats, *, k: int) -> dict[str, Floats]:
+    """Add up, per worker, how probably her answers are right, and count them."""
+    _, posterior, _ = _posteriors(block, votes, k)
+    right = posterior.take(block.prepared["group"])
+    return {"right": block.per_worker(right), "answers": block.per_worker(np.ones(len(right)))}
+
+
+def _decide(block: Block, weights: Floats, faults: Floats, votes: Floats, *, k: int, ties: Ties) -> dict[str, Array]:
+    """Take the most probable class; if everyone who named one counts against it, the first that nobody named."""
+    score, posterior, rest = _posteriors(block, votes, k)
+    winner, tied = leading(block, score, ties)
+    label, confidence = block.prepared["group_label"][winner], posterior[winner]
+    other = _first_unnamed(block)
+    refuted = (score[winner] < 0) & (other < len(block.prepared["label_hash"]))
+    return {
+        "label": np.where(refuted, other, label).astype(np.int32),
+        "confidence": np.where(refuted, rest, confidence),
+        "error": unknown(block.n_tasks),
+        "tied": tied & ~refuted,
+    }
+
+
+def _first_unnamed(block: Block) -> Array:
+    """Return, per task, the smallest label that no group of it has."""
+    first, count = block.prepared["first_group"], block.prepared["n_groups"]
+    place = np.arange(len(block.prepared["group_task"])) - np.repeat(first, count)
+    gap = np.where(block.prepared["group_label"] > place, place, np.repeat(count, count))
+    return np.minimum.reduceat(gap, first)
+
+
+def _probabilities(block: Block, weights: Floats, faults: Floats, votes: Floats, *, k: int) -> dict[str, Array]:
+    _, posterior, rest = _posteriors(block, votes, k)
+    table = np.repeat(rest[:, None], len(block.prepared["label_hash"]), axis=1)
+    table[block.prepared["group_task"], block.prepared["group_label"]] = posterior
+    return {"probability": table}

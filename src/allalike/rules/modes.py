@@ -1,0 +1,184 @@
+"""Modes of numbers: where the weighted density of a task's answers is highest.
+
+The density at y is sum_b w_b K((y - x_b) / h), with the kernel K(u) = exp(-u^2) / sqrt(2 pi) and the bandwidth
+h = MAD + 1e-10 std of the task's answers (MAD: the median distance to the median). Measured in bandwidths, every task
+is alike: whether its answers were standardised before does not matter. Where all answers are the same there is no
+bandwidth, and nothing to decide.
+
+A mode is found by mean-shift: begin at an answer, and go again and again to the mean of all answers, each weighted by
+w_b K. This shift g always leads uphill and never too far, but it gets small long before the mode is reached. The slope
+of g is 2 v - 1, where v is the variance of the answers under the same weights, so that Newton's step g / (1 - 2 v) is
+better; it is taken up to a fifth of a bandwidth.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from allalike.blocks import Array, Block, Floats
+from allalike.rules.base import Decision, unknown
+from allalike.rules.mean import median
+from allalike.ties import TOLERANCE, Ties
+
+__all__ = ["PEAK", "densities", "measure", "mode"]
+
+PEAK = float(1 / np.sqrt(2 * np.pi))  # K(0)
+_LEAST = 1e-10  # of the standard deviation: the bandwidth where most answers are the same
+_ROUNDING = 1e-14  # of the numbers themselves: answers that differ by less are the same
+_STEPS = 2000
+_LONGEST = 0.2  # bandwidths that a step may be longer than the shift, lest a mode be jumped over
+_SETTLED = 1e-8  # bandwidths
+_APART = 1e-3  # bandwidths between two modes; what is closer is one
+_AT_ONCE = 1 << 16  # pairs of answers that are looked at together, so that they stay in the cache
+
+
+class Measured(NamedTuple):
+    """Hold each task's median and bandwidth, and for each answer how many bandwidths it is above the median."""
+
+    middle: Floats
+    width: Floats
+    points: Floats
+
+
+def measure(block: Block) -> Measured:
+    """Measure answers in bandwidths; the width is 0 where all answers to a task are the same.
+
+    >>> measured = measure(Block.of([[1.0, 7.0], [2.0, 7.0], [5.0, 7.0]]))
+    >>> measured.middle, measured.width.round(6), measured.points.round(6)
+    (array([2., 7.]), array([1., 0.]), array([-1.,  0.,  3.,  0.,  0.,  0.]))
+    """
+    middle = _median(block, block.label)
+    away = block.label - block.spread(middle)
+    deviation = np.hypot.reduceat(away - block.spread(block.per_task(away) / block.sizes), block.starts)
+    deviation /= np.sqrt(block.sizes)
+    alike = deviation <= _ROUNDING * np.abs(middle + block.prepared.get("centre", 0.0))
+    width = np.where(alike, 0.0, _median(block, np.abs(away)) + _LEAST * deviation)
+    each = block.spread(width)
+    return Measured(middle, width, np.where(each > 0, away / np.where(each > 0, each, 1.0), 0.0))
+
+
+def densities(block: Block, points: Floats, weight: Floats) -> Floats:
+    """Return the density at each answer; points are in bandwidths, and the weights of a task's answers sum to 1.
+
+    >>> block = Block.of([[0.0], [1.0]])
+    >>> (densities(block, block.label, np.array([0.5, 0.5])) / PEAK).round(4)
+    array([0.6839, 0.6839])
+    """
+    density = np.empty(len(points))
+    for answers in _same_sized(block):
+        density[answers.ravel()] = _Field(points[answers], weight[answers]).density()
+    return density
+
+
+def mode(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Take the highest mode of the weighted density of all answers.
+
+    Only modes to which an answer leads are looked at.
+
+    >>> block = Block.of([[1.0], [1.2], [1.4], [9.0]])
+    >>> mode(block, np.ones(4), np.zeros(4), Ties()).label.round(6)
+    array([1.2])
+    """
+    weight, total = block.answer_weights(weights)
+    measured = measure(block)
+    place, height = _climb(block, measured.points, weight / block.spread(total))
+    winner, drawn = _choose(block, place, height, ties)
+    nothing = unknown(block.n_tasks)
+    return Decision(measured.middle + measured.width * place[winner], nothing, nothing, drawn)
+
+
+def _median(block: Block, values: Floats) -> Floats:
+    one, nothing = np.ones(block.n_workers), np.zeros(block.n_workers)
+    return median(replace(block, label=values), one, nothing, Ties()).label
+
+
+def _same_sized(block: Block) -> Iterator[Array]:
+    """Yield the places of the answers to tasks that have equally many, one row per task."""
+    for size in np.unique(block.sizes):
+        yield block.starts[block.sizes == size][:, None] + np.arange(size)
+
+
+class _Field(NamedTuple):
+    """Hold the answers to some tasks, one row per task, and their weights. An answer is known by its place in it."""
+
+    points: Floats
+    weight: Floats
+
+    def density(self) -> Floats:
+        """Return the density at every answer."""
+        points = self.points.ravel()
+        parts = [self.around(which, points[which])[1].sum(axis=1) for which in self.pieces(np.arange(len(points)))]
+        density: Floats = PEAK * np.concatenate(parts)
+        return density
+
+    def climb(self) -> tuple[Floats, Floats]:
+        """Go uphill from every answer; return where it ends, and how high that is."""
+        place, height = self.points.flatten(), np.empty(self.points.size)
+        going = np.arange(len(place))
+        for number in range(_STEPS):
+            longest = _LONGEST / (1 + number / 20)  # ever shorter, so that no answer goes to and fro for ever
+            parts = [self.step(which, place[which], longest) for which in self.pieces(going)]
+            step, height[going] = np.concatenate(parts, axis=1)
+            place[going] += step
+            going = going[np.abs(step) > _SETTLED + np.spacing(np.abs(place[going]))]
+            if not len(going):
+                break
+        return place, height
+
+    def step(self, which: Array, place: Floats, longest: float) -> Floats:
+        """Return the next step of these answers, which have come to these places, and how high it is there."""
+        away, share = self.around(which, place)
+        total = share.sum(axis=1)
+        mass = np.where(total > 0, total, 1.0)
+        shift = np.einsum("ij,ij->i", share, away) / mass
+        away *= away
+        fall = 1 - 2 * (np.einsum("ij,ij->i", share, away) / mass - np.square(shift))
+        near = np.abs(shift) < longest * fall
+        towards = np.sign(shift) * np.maximum(np.abs(shift), longest)
+        return np.stack([np.where(near, shift / np.where(near, fall, 1.0), towards), PEAK * total])
+
+    def around(self, which: Array, place: Floats) -> tuple[Floats, Floats]:
+        """Return how far the answers to the same task are from each of these places, and how much they count there."""
+        task = which // self.points.shape[1]
+        away = self.points[task]
+        away -= place[:, None]
+        share = np.square(away)
+        np.negative(share, out=share)
+        np.exp(share, out=share)
+        share *= self.weight[task]
+        return away, share
+
+    def pieces(self, which: Array) -> list[Array]:
+        """Cut a list of answers into pieces that stay in the cache."""
+        return np.array_split(which, 1 + len(which) * self.points.shape[1] // _AT_ONCE)
+
+
+def _climb(block: Block, points: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """Return the mode to which each answer leads, and the density there."""
+    place, height = np.empty(len(points)), np.empty(len(points))
+    for answers in _same_sized(block):
+        place[answers.ravel()], height[answers.ravel()] = _Field(points[answers], weight[answers]).climb()
+    return place, height
+
+
+def _choose(block: Block, place: Floats, height: Floats, ties: Ties) -> tuple[Array, Array]:
+    """Return, per task, an answer that leads to the highest mode, and whether it was drawn among equals."""
+    task = block.spread(np.arange(block.n_tasks))
+    number = _number(block, task, place)
+    leads = height >= block.spread(np.maximum.reduceat(height, block.starts)) * (1 - TOLERANCE)
+    priority = ties.priority(block.task_hash[task], number.astype(np.uint64), number)
+    winner = np.lexsort((priority, ~leads, task))[block.starts]
+    others = leads & (number != block.spread(number[winner]))
+    return winner, block.per_task(others.astype(np.float64)) > 0
+
+
+def _number(block: Block, task: Array, place: Floats) -> Array:
+    """Number the modes of each task from below; rounding changes a mode, but not its number."""
+    order = np.lexsort((place, task))
+    new = np.diff(place[order], prepend=0.0) > _APART
+    new[block.starts] = False
+    number = np.empty(len(task), np.int64)
+    number[order] = np.cumsum(new)
+    return number - block.spread(number[order[block.starts]])

@@ -1,0 +1,17 @@
+"""A crowd that tells two classes apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from allalike.noise import OneCoin
+
+
+def answers(seed: int, n: int, m: int, missing: float) -> list[tuple[str, str, Any]]:
+    rng = np.random.default_rng(seed)
+    matrix = OneCoin(classes=2).sample(rng.integers(0, 2, m), rng.uniform(0.05, 0.45, n), seed)
+    present = rng.random((n, m)) >= missing
+    present[:2] = True
+    return [(f"w{i:03d}", f"t{j:04d}", int(matrix[i, j])) for i, j in np.argwhere(present)]
