@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allalike.cli.console import rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from allalike.result import Result
@@ -19,9 +19,9 @@ __all__ = ["gold_text", "guesses", "report_text", "share", "worker_rows"]
 _SHOWN = 5
 
 
-def guesses(result: Result) -> list[str]:
+def guesses(summary: Mapping[str, Any]) -> list[str]:
     """Say what was guessed or set aside, with the flag that overrides it."""
-    summary, lines = result.summary, []
+    lines = []
     guessed = summary.get("guessed", {})
     if "columns" in guessed:
         columns = guessed["columns"]

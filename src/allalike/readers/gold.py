@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["read_gold"]
 
 _ROLES = ("task", "label")
-_TRUTHS = ("gold", "truth", "target", "correct")
+_TRUTHS = ("gold", "truth", "target", "correct", "trueanswer")
 
 
 def read_gold(gold: Any, answers: Answers) -> Answers:
@@ -55,8 +56,7 @@ def read_gold(gold: Any, answers: Answers) -> Answers:
     place, encoded = place[known][order], encoded[known][order]
     answers = answers.with_gold(domain, place, domain.settle(encoded, place, answers.tasks))
     counts = {"tasks": int(known.sum()), "without_answers": int((~known).sum())}
-    answers.notes["gold"] = counts
-    return answers
+    return replace(answers, notes={**answers.notes, "gold": counts})
 
 
 def _columns(gold: Any) -> tuple[Column, Column]:

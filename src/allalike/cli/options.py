@@ -1,0 +1,107 @@
+"""Options that commands share: what to read, how ties are drawn, and what is printed."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from allalike.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from allalike.answers import Answers
+
+__all__ = ["printing", "read_answers", "reading", "solving"]
+
+_READING = (
+    click.argument("files", nargs=-1, required=True),
+    click.option("--domain", help="The kind of label, such as real or 'categorical(classes=4)'. Guessed if not given."),
+    click.option("--distance", help="How far two labels are apart; 'allalike domains' lists what each kind has."),
+    click.option("--rule", help="How a task's labels become one; 'allalike rules' lists them."),
+    click.option("--per-task", is_flag=True, help="Make every task a problem of its own, with its own weights."),
+    click.option("--columns", help="Which column is which: worker=...,task=...,label=... . Recognised if not given."),
+    click.option("--wide", help="The file is a matrix: one row per task ('tasks') or one row per worker ('workers')."),
+    click.option(
+        "--repeats",
+        default="first",
+        help="A worker's repeated answers to a task: first, last or error.",
+        show_default=True,
+    ),
+    click.option("--missing", default="error", help="Rows without a label: error or drop.", show_default=True),
+)
+_SOLVING = (
+    click.option("--engine", default="memory", help="Where it runs.", show_default=True),
+    click.option("--gold", help="Known truths: a file with the columns task and label."),
+    click.option("--seed", type=int, default=0, help="Which draw to take among tied labels.", show_default=True),
+    click.option(
+        "--ties",
+        default="random",
+        help="Among tied labels: random (by the seed) or first.",
+        show_default=True,
+    ),
+)
+_PRINTING = (
+    click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output."),
+    click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors (and JSON, where asked for)."),
+)
+
+
+def reading(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command FILES, and the options that say how they are read.
+
+    >>> command = click.command(reading(lambda **options: None))
+    >>> [parameter.name for parameter in command.params][:3]
+    ['files', 'domain', 'distance']
+    """
+    return _with(_READING, command)
+
+
+def solving(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of how answers are solved.
+
+    >>> [parameter.name for parameter in click.command(solving(lambda **options: None)).params]
+    ['engine', 'gold', 'seed', 'ties']
+    """
+    return _with(_SOLVING, command)
+
+
+def printing(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of what is printed.
+
+    >>> [parameter.name for parameter in click.command(printing(lambda **options: None)).params]
+    ['as_json', 'quiet']
+    """
+    return _with(_PRINTING, command)
+
+
+def _with(options: tuple[Callable[..., Any], ...], command: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a command with options; as with stacked decorators, the last is applied first."""
+    return reduce(lambda decorated, option: option(decorated), reversed(options), command)
+
+
+def read_answers(files: tuple[str, ...], options: Mapping[str, Any]) -> Answers:
+    """Read files as the options of `reading` say."""
+    from allalike.readers import read_with
+
+    choices = {name: options[name] for name in ("distance", "rule") if options[name] is not None}
+    how = {name: options[name] for name in ("wide", "repeats", "missing", "domain")}
+    answers = read_with(choices, list(files), columns=_roles(options["columns"]), **how)
+    return answers.per_task() if options["per_task"] else answers
+
+
+def _roles(columns: str | None) -> dict[str, str]:
+    """Read worker=...,task=...,label=... .
+
+    >>> _roles("worker=who, label=what")
+    {'worker': 'who', 'label': 'what'}
+    """
+    pairs = {}
+    for part in columns.split(",") if columns else ():
+        role, equals, name = part.partition("=")
+        if not equals:
+            raise OptionError(f"--columns is {columns!r}. Write it as worker=...,task=...,label=... .")
+        pairs[role.strip()] = name.strip()
+    return pairs
