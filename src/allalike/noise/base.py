@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from allalike.errors import UnsupportedError
+import numpy as np
+
+from allalike.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
-    from allalike.blocks import Floats
+    from allalike.blocks import Array, Floats
     from allalike.crowds import Crowds
 
-__all__ = ["General", "Noise"]
+__all__ = ["General", "Noise", "Seed", "check_within"]
+
+Seed = int | np.random.Generator
 
 
 @dataclass(frozen=True, kw_only=True)
 class Noise:
-    """Turn disparities into faults and faults into weights.
+    """Turn disparities into faults and faults into weights, and draw answers with these faults.
 
     `weighting` is what P-TD does by default with the disparities of this noise, and `chance` the distance to the
     truth of a worker who guesses, where that is known.
@@ -43,6 +47,20 @@ class Noise:
         """Weigh workers whose fault is known."""
         return crowds.peak(fault) - fault
 
+    def draw(self, truth: Array, faults: Floats, rng: np.random.Generator) -> Array:
+        """Draw an answer for each truth and fault, which are matched as numpy does; a label's own axes come last."""
+        raise UnsupportedError(f"No answers can be drawn under {self.name} noise.")
+
+    def sample(self, truth: Array, faults: Floats, seed: Seed = 0) -> Array:
+        """Draw one row of answers for each worker, given her fault: an answer to every task.
+
+        >>> import numpy as np
+        >>> from allalike.noise import OneCoin
+        >>> OneCoin(classes=3).sample(np.array([0, 1, 2]), np.zeros(1))
+        array([[0, 1, 2]])
+        """
+        return self.draw(np.asarray(truth)[None], np.asarray(faults)[:, None], np.random.default_rng(seed))
+
 
 @dataclass(frozen=True, kw_only=True)
 class General(Noise):
@@ -61,3 +79,18 @@ class General(Noise):
     def chance(self) -> float | None:
         """How far from the others a worthless answer is."""
         return self.farthest
+
+
+def check_within(values: Any, most: float, what: str) -> Floats:
+    """Return the values as an array if all of them lie between 0 and a limit.
+
+    >>> check_within([0.5, 1.5], 1, "A probability of error")
+    Traceback (most recent call last):
+    allalike.errors.OptionError: A probability of error must be between 0 and 1, and one is 1.5.
+    """
+    array = np.asarray(values, np.float64)
+    fits = (array >= 0) & (array <= most)
+    if not fits.all():
+        limit = f"between 0 and {most:g}" if np.isfinite(most) else "a number, at least 0"
+        raise OptionError(f"{what} must be {limit}, and one is {array[~fits].flat[0]:g}.")
+    return array

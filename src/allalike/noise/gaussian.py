@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from allalike.noise.base import Noise
+from allalike.errors import OptionError
+from allalike.noise.base import Noise, Seed, check_within
 from allalike.registry import check_choice, check_number
 
 if TYPE_CHECKING:
-    from allalike.blocks import Floats
+    from allalike.blocks import Array, Floats
     from allalike.crowds import Crowds
 
 __all__ = ["Gaussian"]
@@ -86,12 +87,64 @@ class Gaussian(Noise):
         with np.errstate(divide="ignore"):
             return 1.0 / fault
 
-    def sample(self, truth: Floats, faults: Floats, seed: int = 0) -> npt.NDArray[np.float64]:
-        """Draw one row of answers for each worker, given her variance.
+    def draw(self, truth: Array, faults: Floats, rng: np.random.Generator) -> Floats:
+        """Add an error to each truth, given its variance."""
+        spread = np.sqrt(check_within(faults, np.inf, "A variance"))
+        shape = np.broadcast_shapes(np.shape(truth), spread.shape)
+        answers: Floats = np.asarray(truth) + spread * rng.standard_normal(shape)
+        return answers
+
+    def sample(
+        self,
+        truth: Array,
+        faults: Floats,
+        seed: Seed = 0,
+        *,
+        bias: npt.ArrayLike = 0.0,
+        between_tasks: npt.ArrayLike | None = None,
+    ) -> Floats:
+        """Draw one row of answers for each worker.
+
+        Parameters
+        ----------
+        truth
+            The number behind each task.
+        faults
+            The variance of each worker's errors, or the covariance of the errors of all workers in a task.
+        seed
+            Which draw to take.
+        bias
+            How far off a worker is on average: one number for each worker, or one for each worker and task.
+        between_tasks
+            The correlation of a worker's errors in different tasks. Without it they are independent.
 
         >>> import numpy as np
-        >>> Gaussian().sample(np.array([1.0, 2.0]), np.zeros(1))
-        array([[1., 2.]])
+        >>> Gaussian().sample(np.array([1.0, 2.0]), np.zeros(2), bias=[0.0, 0.5])
+        array([[1. , 2. ],
+               [1.5, 2.5]])
+        >>> Gaussian().sample(np.zeros(1), np.array([[1.0, -1.0], [-1.0, 1.0]])).sum().round(9) + 0.0
+        np.float64(0.0)
         """
         errors = np.random.default_rng(seed).standard_normal((len(faults), len(truth)))
-        return np.asarray(truth) + np.sqrt(faults)[:, None] * errors
+        if between_tasks is not None:
+            errors = errors @ _root(between_tasks).T
+        if np.ndim(faults) == 1:
+            errors = np.sqrt(check_within(faults, np.inf, "A variance"))[:, None] * errors
+        else:
+            errors = _root(faults) @ errors
+        off = np.asarray(bias, np.float64)
+        answers: Floats = np.asarray(truth) + (off[:, None] if off.ndim == 1 else off) + errors
+        return answers
+
+
+def _root(covariance: npt.ArrayLike) -> Floats:
+    """Return a matrix whose product with its transpose is this one; it may be singular, as that of copied errors."""
+    matrix = np.asarray(covariance, np.float64)
+    symmetric = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] and np.allclose(matrix, matrix.T)
+    if not symmetric:
+        raise OptionError(f"A covariance must be a symmetric square matrix; this one has the shape {matrix.shape}.")
+    values, vectors = np.linalg.eigh(matrix)
+    if values[0] < -1e-9 * max(values[-1], 0.0) - 1e-300:
+        raise OptionError(f"A covariance must have no negative eigenvalue; this one has {values[0]:g}.")
+    root: Floats = vectors * np.sqrt(np.maximum(values, 0.0))
+    return root

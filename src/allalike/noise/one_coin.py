@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from allalike.noise.base import Noise
+from allalike.noise.base import Noise, check_within
 from allalike.registry import check_choice
 
 if TYPE_CHECKING:
-    from allalike.blocks import Floats
+    from allalike.blocks import Array, Floats
     from allalike.crowds import Crowds
 
 __all__ = ["OneCoin"]
@@ -82,14 +82,10 @@ class OneCoin(Noise):
             return self.chance - fault
         return np.log((1 - fault) * (max(self.classes, 2) - 1) / fault)
 
-    def sample(self, truth: npt.NDArray[np.int64], faults: Floats, seed: int = 0) -> npt.NDArray[np.int64]:
-        """Draw one row of answers for each worker, given her probability of error.
-
-        >>> import numpy as np
-        >>> OneCoin(classes=3).sample(np.array([0, 1, 2]), np.zeros(1))
-        array([[0, 1, 2]])
-        """
-        rng = np.random.default_rng(seed)
-        shape = len(faults), len(truth)
-        errs = rng.random(shape) < np.asarray(faults)[:, None]
-        return (truth + errs * rng.integers(1, max(self.classes, 2), shape)) % max(self.classes, 2)
+    def draw(self, truth: Array, faults: Floats, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        """Err with the given probability, and then take any other class."""
+        faults, classes = check_within(faults, 1, "A probability of error"), max(self.classes, 2)
+        shape = np.broadcast_shapes(np.shape(truth), faults.shape)
+        errs = rng.random(shape) < faults
+        answers: npt.NDArray[np.int64] = (truth + errs * rng.integers(1, classes, shape)) % classes
+        return answers

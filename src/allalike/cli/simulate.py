@@ -1,0 +1,95 @@
+"""The command `allalike simulate`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from allalike.cli.console import bar_after_a_second, rows
+from allalike.cli.options import printing
+
+if TYPE_CHECKING:
+    from allalike.simulation import Simulated
+
+__all__ = ["simulate"]
+
+
+def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    """Say which models there are, and stop."""
+    if asked:
+        from allalike.noise import POPULATIONS
+        from allalike.simulation import MODELS
+
+        click.echo(rows([(name, model.summary) for name, model in MODELS.items()], indent=""))
+        click.echo("\nPopulations:")
+        click.echo(rows([(name, population.summary) for name, population in POPULATIONS.items()]))
+        context.exit()
+
+
+@click.command(no_args_is_help=True)
+@click.argument("model")
+@click.option("-o", "--output", required=True, help="The file of answers, .csv or .parquet; masks go to a folder.")
+@click.option("--truth", help="Another file, for the truths: the columns task and label. A folder for masks.")
+@click.option("--faults", help="A third file, for the workers: their true faults, and what these come from.")
+@click.option("--workers", type=int, default=20, help="How many workers there are.", show_default=True)
+@click.option("--tasks", type=int, help="How many tasks there are; the model has a usual number.")
+@click.option("--answers-per-task", type=int, help="How many workers answer each task. All, if not given.")
+@click.option("--population", help="Where the workers come from, such as 'uniform(low=0.1, high=0.4)'.")
+@click.option("--copiers", type=int, default=0, help="How many workers copy from another.", show_default=True)
+@click.option("--fidelity", type=float, default=1.0, help="How likely they copy an answer.", show_default=True)
+@click.option("--sources", type=int, help="From how many workers they copy. From any, if not given.")
+@click.option("--seed", type=int, default=0, help="Which draw to take.", show_default=True)
+@click.option("--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the models.")
+@printing
+def simulate(model: str, as_json: bool, quiet: bool, **options: Any) -> None:
+    """Draw a crowd whose truth is known.
+
+    MODEL is a crowd of the paper, such as 'real SYN.N', or a model with options, such as 'one-coin(classes=3)';
+    'allalike simulate --list' lists them.
+    """
+    from dataclasses import replace
+
+    from allalike.noise import Copiers
+    from allalike.simulation import as_model
+    from allalike.simulation import simulate as run
+
+    chosen = as_model(model)
+    if options["population"] is not None:
+        chosen = replace(chosen, population=options["population"])
+    copiers = Copiers(number=options["copiers"], fidelity=options["fidelity"], sources=options["sources"])
+    counts = {name: options[name] for name in ("workers", "tasks", "answers_per_task", "seed")}
+    with bar_after_a_second(quiet=quiet):
+        crowd = run(chosen, copiers=copiers, **counts)
+        paths = crowd.save(options["output"], truth=options["truth"], workers=options["faults"])
+    summary = {
+        "model": chosen.name,
+        "domain": chosen.flag,
+        "answers": len(crowd.drawn.label),
+        "workers": len(crowd.drawn.faults),
+        "tasks": len(crowd.drawn.truth),
+        "seed": options["seed"],
+        "mean_fault": float(crowd.drawn.faults.mean()),
+        "files": list(map(str, paths)),
+    }
+    if as_json:
+        click.echo(json.dumps(summary, indent=2, ensure_ascii=False))
+    elif not quiet:
+        click.echo(_report(crowd, summary, options))
+
+
+def _report(crowd: Simulated, summary: dict[str, Any], options: dict[str, Any]) -> str:
+    """Say what was drawn, where it is, and what to do with it."""
+    given = ["--domain", summary["domain"], *(["--gold", options["truth"]] if options["truth"] else [])]
+    lines = [
+        f"{summary['answers']:,} answers of {summary['workers']:,} workers to {summary['tasks']:,} tasks, drawn from"
+        f" {summary['model']} (seed {summary['seed']}).",
+        f"On average a worker is {summary['mean_fault']:.4g} from the truth, by the distance of"
+        f" {crowd.model.domain.name} labels.",
+        f"\nWritten: {', '.join(summary['files'])}",
+        "\nNext:",
+        *(f"  {shlex.join(['allalike', command, options['output'], *given])}" for command in ("discover", "compare")),
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,198 @@
+"""Populations: where the workers of a generated crowd come from, each with a number that says how good she is.
+
+What the number means is up to the noise: a standard deviation, a probability of error, Mallows' phi.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from allalike.errors import OptionError
+from allalike.noise.base import Seed, check_within
+from allalike.registry import check_choice, check_number, make
+
+if TYPE_CHECKING:
+    from allalike.blocks import Floats
+
+__all__ = ["POPULATIONS", "Fixed", "HammerSpammer", "Normal", "Population", "Uniform", "as_population"]
+
+
+class Population(ABC):
+    """Draw a number for each worker."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+
+    @abstractmethod
+    def draw(self, workers: int, seed: Seed = 0) -> Floats:
+        """Draw as many numbers as there are workers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Normal(Population):
+    """Draw from a normal distribution between two bounds.
+
+    Parameters
+    ----------
+    mean, sd
+        Mean and standard deviation of the whole distribution.
+    low, high
+        The bounds.
+    outside
+        What becomes of the numbers outside: ``truncate`` draws them again, ``clip`` moves them to the bound, ``fold``
+        mirrors them at it.
+
+    >>> Normal(mean=0.6, sd=0.3, outside="clip").draw(4, seed=1).round(3)
+    array([0.704, 0.846, 0.699, 0.209])
+    """
+
+    name: ClassVar[str] = "normal"
+    summary: ClassVar[str] = "normal distribution between bounds, truncated, clipped or folded there"
+    mean: float = 0.35
+    sd: float = 0.15
+    low: float = 0.0
+    high: float = 1.0
+    outside: str = "truncate"
+
+    def __post_init__(self) -> None:
+        _check_bounds(self.low, self.high)
+        check_number(self.sd, "sd", least=1e-12)
+        check_choice(self.outside, ("truncate", "clip", "fold"), "outside")
+        _number(self.mean, "mean")
+
+    def draw(self, workers: int, seed: Seed = 0) -> Floats:
+        """Draw as many numbers as there are workers."""
+        rng = np.random.default_rng(seed)
+        if self.outside == "truncate":
+            drawn = self.mean + self.sd * self._truncated(rng.random(workers))
+        else:
+            drawn = rng.normal(self.mean, self.sd, workers)
+        if self.outside == "fold":
+            drawn = np.where(drawn < self.low, 2 * self.low - drawn, drawn)
+            drawn = np.where(drawn > self.high, 2 * self.high - drawn, drawn)
+        return np.clip(drawn, self.low, self.high)
+
+    def _truncated(self, uniform: Floats) -> Floats:
+        """Turn uniform numbers into normal ones between the bounds, by the inverse of the distribution."""
+        from scipy import special
+
+        low, high = (self.low - self.mean) / self.sd, (self.high - self.mean) / self.sd
+        sign = (
+            -1.0 if low > 0 else 1.0
+        )  # far out on the right the distribution is 1 to all digits; on the left it is not
+        first, last = np.sort(special.ndtr(np.array([sign * low, sign * high])))
+        if not last > first:
+            raise OptionError(f"{self} has nothing between its bounds. Move them, or the mean.")
+        standard: Floats = sign * special.ndtri(first + (last - first) * uniform)
+        return standard
+
+
+@dataclass(frozen=True, kw_only=True)
+class HammerSpammer(Population):
+    """Draw good workers with some probability, and bad ones otherwise, each worker for herself.
+
+    Parameters
+    ----------
+    good, bad
+        The number of a good and of a bad worker.
+    share
+        How likely a worker is good. Small crowds may have no good worker at all.
+
+    >>> HammerSpammer(good=0.2, bad=0.5, share=0.4).draw(5, seed=1)
+    array([0.5, 0.5, 0.2, 0.5, 0.2])
+    """
+
+    name: ClassVar[str] = "hammer-spammer"
+    summary: ClassVar[str] = "good workers with some probability, and bad ones otherwise"
+    good: float = 0.2
+    bad: float = 0.5
+    share: float = 0.2
+
+    def __post_init__(self) -> None:
+        check_within(_number(self.share, "share"), 1, "share")
+        for name in ("good", "bad"):
+            _number(getattr(self, name), name)
+
+    def draw(self, workers: int, seed: Seed = 0) -> Floats:
+        """Draw as many numbers as there are workers."""
+        return np.where(np.random.default_rng(seed).random(workers) < self.share, self.good, self.bad).astype(float)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uniform(Population):
+    """Draw any number between two bounds alike.
+
+    >>> Uniform(low=50, high=200).draw(3, seed=1).round(1)
+    array([126.8, 192.6,  71.6])
+    """
+
+    name: ClassVar[str] = "uniform"
+    summary: ClassVar[str] = "any number between two bounds"
+    low: float = 0.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_bounds(_number(self.low, "low"), _number(self.high, "high"))
+
+    def draw(self, workers: int, seed: Seed = 0) -> Floats:
+        """Draw as many numbers as there are workers."""
+        return np.random.default_rng(seed).uniform(self.low, self.high, workers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fixed(Population):
+    """Give every worker the same number, or let the workers take some numbers in turn.
+
+    >>> Fixed(values=(0.1, 0.1, 0.6)).draw(4)
+    array([0.1, 0.1, 0.6, 0.1])
+    """
+
+    name: ClassVar[str] = "fixed"
+    summary: ClassVar[str] = "one number for all workers, or several in turn"
+    values: float | tuple[float, ...] = 0.3
+
+    def __post_init__(self) -> None:
+        values = self.values if isinstance(self.values, tuple | list) else (self.values,)
+        if not values:
+            raise OptionError("values is empty. Give one number for all workers, or several.")
+        object.__setattr__(self, "values", tuple(_number(value, "values") for value in values))
+
+    def draw(self, workers: int, seed: Seed = 0) -> Floats:
+        """Return as many numbers as there are workers; nothing is drawn."""
+        return np.resize(np.array(self.values, np.float64), workers)
+
+
+POPULATIONS: dict[str, type[Population]] = {
+    population.name: population for population in (Normal, HammerSpammer, Uniform, Fixed)
+}
+
+
+def as_population(spec: Population | str) -> Population:
+    """Return a population, given itself or its name with options in brackets.
+
+    >>> as_population("uniform(low=0.1, high=0.4)")
+    Uniform(low=0.1, high=0.4)
+    """
+    if isinstance(spec, Population):
+        return spec
+    if not isinstance(spec, str):
+        raise OptionError(f"The population is {spec!r}. Choose one of: {', '.join(POPULATIONS)}.")
+    return make(spec, POPULATIONS, "population")
+
+
+def _number(value: Any, option: str) -> float:
+    if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
+        raise OptionError(f"{option} is {value!r}. It must be a finite number.")
+    return float(value)
+
+
+def _check_bounds(low: Any, high: Any) -> None:
+    numbers = all(isinstance(bound, Real) and not isinstance(bound, bool) for bound in (low, high))
+    if not numbers or not low < high:
+        raise OptionError(f"low is {low!r} and high is {high!r}. They must be numbers, the first below the second.")

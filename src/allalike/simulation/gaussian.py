@@ -1,0 +1,80 @@
+"""Numbers with Gaussian errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from allalike.domains import Real
+from allalike.noise import Gaussian
+from allalike.noise.base import check_within
+from allalike.noise.populations import as_population
+from allalike.registry import check_choice, check_number
+from allalike.simulation.base import Model
+
+if TYPE_CHECKING:
+    from allalike.blocks import Array, Floats
+    from allalike.domains import Domain
+    from allalike.noise import Population
+    from allalike.simulation.base import Parameters
+
+__all__ = ["GaussianModel"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianModel(Model):
+    """Draw numbers, and add Gaussian errors.
+
+    Parameters
+    ----------
+    population
+        What each worker's errors are like, as `reading` says.
+    reading
+        Whether the population gives standard deviations (``sd``) or variances (``variance``).
+    spread
+        The standard deviation of the truths, around 0.
+    bias
+        The population of the workers' mean errors; by default nobody has one.
+
+    >>> from allalike.simulation import pool
+    >>> pool(GaussianModel(population="fixed(values=3)"), workers=2, tasks=5).faults
+    array([9., 9.])
+    """
+
+    name: ClassVar[str] = "gaussian"
+    summary: ClassVar[str] = "numbers with Gaussian errors; options population, reading (sd, variance), spread, bias"
+    population: Population | str = "normal(mean=1.0, sd=0.5, high=10.0)"
+    reading: str = "sd"
+    spread: float = 2.0
+    bias: Population | str = "fixed(values=0)"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "bias", as_population(self.bias))
+        check_choice(self.reading, ("sd", "variance"), "reading")
+        check_number(self.spread, "spread", least=0)
+
+    @property
+    def domain(self) -> Domain:
+        """Numbers."""
+        return Real()
+
+    def truths(self, tasks: int, rng: np.random.Generator) -> Array:
+        """Draw numbers around 0."""
+        return rng.normal(0, self.spread, tasks)
+
+    def parameters(self, workers: int, rng: np.random.Generator) -> Parameters:
+        """Draw a spread and a bias."""
+        given = check_within(self.draw(self.population, workers, rng), np.inf, f"The {self.reading} of a worker")
+        sd = given if self.reading == "sd" else np.sqrt(given)
+        return {"sd": sd, "bias": self.draw(self.bias, workers, rng)}
+
+    def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
+        """Add errors."""
+        return Gaussian().draw(truth + parameters["bias"], parameters["sd"] ** 2, rng)
+
+    def faults(self, parameters: Parameters) -> Floats:
+        """Return the mean squared error."""
+        return parameters["sd"] ** 2 + parameters["bias"] ** 2

@@ -1,0 +1,91 @@
+"""Rankings that scatter around the truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from allalike.domains import Ranking
+from allalike.errors import OptionError
+from allalike.noise import Mallows
+from allalike.noise.base import check_within
+from allalike.registry import check_number
+from allalike.simulation.base import Model
+from allalike.simulation.columns import item_names, ranking_column
+
+if TYPE_CHECKING:
+    from allalike.blocks import Array, Floats
+    from allalike.domains import Domain
+    from allalike.noise import Population
+    from allalike.simulation.base import Parameters
+
+__all__ = ["MallowsModel"]
+
+_MOST = 1000  # items that the ranking domain compares
+
+
+@dataclass(frozen=True, kw_only=True)
+class MallowsModel(Model):
+    """Draw orders of some items, and let workers' rankings scatter around them.
+
+    Parameters
+    ----------
+    population
+        Mallows' phi of the workers, from 0 (the truth) to 1 (any order).
+    items
+        How many items are ranked in each task.
+
+    >>> from allalike.simulation import simulate
+    >>> simulate(MallowsModel(items=4), workers=3, tasks=1).answers.n_answers
+    3
+    """
+
+    name: ClassVar[str] = "mallows"
+    summary: ClassVar[str] = "rankings that scatter around the truth; options population (of phi), items"
+    population: Population | str = "normal(mean=0.65, sd=0.15, outside='clip')"
+    items: int = 6
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number(self.items, "items", least=2, whole=True)
+        if self.items > _MOST:
+            raise OptionError(f"items is {self.items}. At most {_MOST} can be ranked.")
+
+    @property
+    def domain(self) -> Domain:
+        """Rankings."""
+        return Ranking()
+
+    @property
+    def size(self) -> int:
+        """One item at each place."""
+        return self.items
+
+    @property
+    def resolved(self) -> Domain:
+        """Know the items."""
+        from allalike.columns import Column
+
+        return self.domain.resolve(Column("label", [item_names(self.items)]))
+
+    def truths(self, tasks: int, rng: np.random.Generator) -> Array:
+        """Shuffle the items of each task."""
+        return rng.permuted(np.tile(np.arange(self.items, dtype=np.int16), (tasks, 1)), axis=1)
+
+    def parameters(self, workers: int, rng: np.random.Generator) -> Parameters:
+        """Draw Mallows' phi."""
+        return {"phi": check_within(self.draw(self.population, workers, rng), 1, "The phi of a worker")}
+
+    def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
+        """Draw rankings."""
+        return Mallows().draw(truth, parameters["phi"], rng)
+
+    def faults(self, parameters: Parameters) -> Floats:
+        """Return the expected Kendall tau distance."""
+        return Mallows().expected_distance(parameters["phi"], self.items)
+
+    def column(self, labels: Array) -> Any:
+        """Return rankings as text."""
+        return ranking_column(labels, self.items)

@@ -1,0 +1,114 @@
+"""The generated crowds of the paper (Meir et al. 2023), under its names.
+
+``N`` crowds are normal, ``HS`` crowds are hammers and spammers: each worker is a hammer with probability 0.2. All
+second parameters of normal distributions are standard deviations. In the real crowds the number of a worker is the
+standard deviation of her errors, which reproduces the tables; the text calls it a variance, which is
+``real SYN.N(reading='variance')``. Errors of four classes and Mallows' phi are clipped, the others truncated; the
+printed numbers of the real crowd fit closest if its standard deviations are folded at 0 instead, as they are where
+nothing is truncated: ``real SYN.N(population="normal(mean=1, sd=0.5, high=10, outside='fold')")``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from allalike.simulation.coins import OneCoinModel
+from allalike.simulation.gaussian import GaussianModel
+from allalike.simulation.mallows import MallowsModel
+
+if TYPE_CHECKING:
+    from allalike.noise import Population
+
+__all__ = ["BinaryHS", "BinaryN", "FourClasses", "RankingHS", "RankingN", "RealHS", "RealN"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RealN(GaussianModel):
+    """Draw numbers; standard deviations are N(1, 0.5), truncated to 0..10.
+
+    >>> RealN().population
+    Normal(mean=1.0, sd=0.5, low=0.0, high=10.0, outside='truncate')
+    """
+
+    name: ClassVar[str] = "real SYN.N"
+    summary: ClassVar[str] = "numbers; standard deviations N(1, 0.5)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RealHS(GaussianModel):
+    """Draw numbers; hammers have the standard deviation 0.2, spammers 1.
+
+    >>> RealHS().population
+    HammerSpammer(good=0.2, bad=1.0, share=0.2)
+    """
+
+    name: ClassVar[str] = "real SYN.HS"
+    summary: ClassVar[str] = "numbers; standard deviations 0.2 (a fifth of the workers) and 1"
+    population: Population | str = "hammer-spammer(good=0.2, bad=1.0)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinaryN(OneCoinModel):
+    """Draw two classes; probabilities of error are N(0.35, 0.15), truncated to 0..1.
+
+    >>> BinaryN().population
+    Normal(mean=0.35, sd=0.15, low=0.0, high=1.0, outside='truncate')
+    """
+
+    name: ClassVar[str] = "binary SYN.N"
+    summary: ClassVar[str] = "two classes; errors N(0.35, 0.15)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinaryHS(OneCoinModel):
+    """Draw two classes; hammers err with probability 0.2, spammers guess.
+
+    >>> BinaryHS().population
+    HammerSpammer(good=0.2, bad=0.5, share=0.2)
+    """
+
+    name: ClassVar[str] = "binary SYN.HS"
+    summary: ClassVar[str] = "two classes; errors 0.2 (a fifth of the workers) and 0.5"
+    population: Population | str = "hammer-spammer(good=0.2, bad=0.5)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FourClasses(OneCoinModel):
+    """Draw four classes; probabilities of error are N(0.6, 0.3), clipped to 0..1.
+
+    >>> FourClasses().classes
+    4
+    """
+
+    name: ClassVar[str] = "k=4 SYN"
+    summary: ClassVar[str] = "four classes; errors N(0.6, 0.3), clipped"
+    population: Population | str = "normal(mean=0.6, sd=0.3, outside='clip')"
+    classes: int = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankingN(MallowsModel):
+    """Draw one ranking of six items; Mallows' phi is N(0.65, 0.15), clipped to 0..1.
+
+    >>> RankingN().items, RankingN().usual_tasks
+    (6, 1)
+    """
+
+    name: ClassVar[str] = "ranking SYN.N"
+    summary: ClassVar[str] = "a ranking of six items; Mallows' phi N(0.65, 0.15), clipped"
+    usual_tasks: ClassVar[int] = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankingHS(MallowsModel):
+    """Draw one ranking of six items; Mallows' phi is 0.3 for hammers and 0.99 for spammers.
+
+    >>> RankingHS().population
+    HammerSpammer(good=0.3, bad=0.99, share=0.2)
+    """
+
+    name: ClassVar[str] = "ranking SYN.HS"
+    summary: ClassVar[str] = "a ranking of six items; Mallows' phi 0.3 (a fifth of the workers) and 0.99"
+    usual_tasks: ClassVar[int] = 1
+    population: Population | str = "hammer-spammer(good=0.3, bad=0.99)"

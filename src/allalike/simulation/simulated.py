@@ -1,0 +1,200 @@
+"""simulate: a generated crowd as answers, truth and workers, in memory and in files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from allalike.answers import Answers
+from allalike.columns import Column
+from allalike.errors import OptionError
+from allalike.pictures import pillow
+from allalike.simulation.columns import id_column
+from allalike.simulation.drawing import Drawn, draw
+from allalike.simulation.files import TABLES, write_all, write_pictures, write_table
+from allalike.simulation.names import as_model
+from allalike.values import Values, arrow_of
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable
+
+    import pandas as pd
+
+    from allalike.noise import Copiers
+    from allalike.simulation.base import Model
+
+__all__ = ["Simulated", "simulate"]
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Hold a generated crowd.
+
+    Parameters
+    ----------
+    model
+        What it was drawn from.
+    drawn
+        What was drawn, as arrays.
+
+    >>> crowd = simulate("binary SYN.HS", workers=3, tasks=4, seed=5)
+    >>> crowd.answers.n_answers, crowd.faults
+    (12, {'w1': 0.5, 'w2': 0.5, 'w3': 0.2})
+    >>> crowd.truth
+      task  label
+    0   t1      1
+    1   t2      0
+    2   t3      1
+    3   t4      0
+    """
+
+    model: Model
+    drawn: Drawn
+
+    @cached_property
+    def answers(self) -> Answers:
+        """The answers, as `allalike.discover` takes them."""
+        worker, task, label = (Column(name, column) for name, column in self.columns().items())
+        return Answers.of_columns(worker, task, label, self.model.domain, repeats="error")
+
+    @cached_property
+    def truth(self) -> pd.DataFrame:
+        """One row per task: task, label. It is what ``gold`` takes."""
+        return _frame(self._truth_columns())
+
+    @cached_property
+    def workers(self) -> pd.DataFrame:
+        """One row per worker: worker, fault, the parameters behind it, and whom she copies, if anybody copies."""
+        return _frame(self._worker_columns())
+
+    @cached_property
+    def faults(self) -> dict[str, float]:
+        """The fault of each worker, as `allalike.OA` takes them: how far from the truth she is on average."""
+        return dict(zip(self._worker_ids.to_pylist(), self.drawn.faults.tolist(), strict=True))
+
+    @cached_property
+    def _worker_ids(self) -> Any:
+        return id_column("w", len(self.drawn.faults))
+
+    @cached_property
+    def _task_ids(self) -> Any:
+        return id_column("t", len(self.drawn.truth))
+
+    def columns(self) -> dict[str, Any]:
+        """Return worker, task and label of each answer, as Arrow columns or lists.
+
+        >>> simulate("mallows(items=3)", workers=2, tasks=1, seed=2).columns()["label"].to_pylist()
+        ['c>a>b', 'a>b>c']
+        """
+        return {
+            "worker": self._worker_ids.take(arrow_of(self.drawn.worker)),
+            "task": self._task_ids.take(arrow_of(self.drawn.task)),
+            "label": self.model.column(self.drawn.label),
+        }
+
+    def _truth_columns(self) -> dict[str, Any]:
+        return {"task": self._task_ids, "label": self.model.column(self.drawn.truth)}
+
+    def _worker_columns(self) -> dict[str, Any]:
+        numbers = {"fault": self.drawn.faults, **self.drawn.parameters}
+        columns = {"worker": self._worker_ids, **{name: arrow_of(values) for name, values in numbers.items()}}
+        if (self.drawn.source >= 0).any():
+            ids = self._worker_ids.to_pylist()
+            columns["copies"] = Values([ids[source] if source >= 0 else "" for source in self.drawn.source]).arrow()
+        return columns
+
+    def save(
+        self,
+        answers: str | os.PathLike[str],
+        *,
+        truth: str | os.PathLike[str] | None = None,
+        workers: str | os.PathLike[str] | None = None,
+    ) -> list[Path]:
+        """Write the answers, and where asked for the truth and the workers; return the paths.
+
+        Tables are CSV or Parquet, as the ending says; masks, answers and truth alike, go to a new folder. All is
+        written beside its place and renamed in the end, so that a failure leaves what was there.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     paths = simulate("k=4 SYN").save(folder + "/answers.csv", truth=folder + "/truth.parquet")
+        ...     [path.name for path in paths]
+        ['answers.csv', 'truth.parquet']
+        """
+        if self.model.pictures:
+            pillow()
+        write = write_pictures if self.model.pictures else write_table
+        wanted: list[tuple[Any, Callable[[], dict[str, Any]], Callable[..., None]]] = [
+            (answers, self.columns, write),
+            (truth, self._truth_columns, write),
+            (workers, self._worker_columns, write_table),
+        ]
+        targets: dict[Path, Callable[[Path], None]] = {}
+        for path, columns, writes in wanted:
+            if path is not None:
+                target = _checked(Path(path), targets, is_table=writes is write_table)
+                targets[target] = partial(_call, writes, columns)
+        return write_all(targets)
+
+
+def simulate(
+    model: Model | str,
+    *,
+    workers: int = 20,
+    tasks: int | None = None,
+    answers_per_task: int | None = None,
+    copiers: Copiers | None = None,
+    seed: int = 0,
+) -> Simulated:
+    """Draw a crowd whose truth and whose faults are known.
+
+    Parameters
+    ----------
+    model
+        A name from `MODELS`, with options in brackets if need be, or a `Model`.
+    workers
+        How many workers there are.
+    tasks
+        How many tasks there are. It depends on the model if it is not given: rankings of the paper have one.
+    answers_per_task
+        How many workers answer each task; all of them if it is not given.
+    copiers
+        Who copies, if anybody does.
+    seed
+        Which draw to take.
+
+    >>> import allalike
+    >>> crowd = simulate("real SYN.N", workers=30, tasks=50, seed=1)
+    >>> summary = allalike.discover(crowd.answers, gold=crowd.truth).summary
+    >>> summary["gold"]["error"] < summary["gold"]["unweighted_error"]
+    True
+    """
+    chosen = as_model(model)
+    drawn = draw(chosen, workers=workers, tasks=tasks, answers_per_task=answers_per_task, copiers=copiers, seed=seed)
+    return Simulated(chosen, drawn)
+
+
+def _call(write: Callable[..., None], columns: Callable[[], dict[str, Any]], path: Path) -> None:
+    write(columns(), path)
+
+
+def _checked(path: Path, others: Iterable[Path], *, is_table: bool) -> Path:
+    """Return a path if its ending fits what is written there, and nothing else is."""
+    if is_table and path.suffix.lower() not in TABLES:
+        raise OptionError(f"{path} must end in {' or '.join(TABLES)}.")
+    if not is_table and path.suffix.lower() in TABLES:
+        raise OptionError(f"{path} looks like a table, but masks go to a folder. Name one, such as {path.stem}.")
+    here = path.resolve()
+    for other in (other.resolve() for other in others):
+        if here == other or here in other.parents or other in here.parents:
+            raise OptionError(f"{path} is asked for twice, or lies in a folder that is. Name another place.")
+    return path
+
+
+def _frame(columns: dict[str, Any]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame({name: Values(column).series() for name, column in columns.items()})

@@ -1,0 +1,144 @@
+"""Where workers come from, and who copies from whom."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from allalike.errors import AllalikeError, OptionError, UnknownNameError
+from allalike.noise import POPULATIONS, Copiers, Fixed, HammerSpammer, Normal, Uniform
+from allalike.noise.populations import as_population
+
+
+@pytest.mark.parametrize(
+    ("mean", "sd", "low", "high"),
+    [
+        (1.0, 0.5, 0.0, 10.0),
+        (0.35, 0.15, 0.0, 1.0),
+        (0.0, 1.0, 9.0, 10.0),
+        (0.0, 1.0, -12.0, -9.0),
+        (5.0, 1.0, 0.0, 1.0),
+    ],
+)
+def test_a_truncated_normal_population_is_that_of_scipy(mean: float, sd: float, low: float, high: float) -> None:
+    drawn = Normal(mean=mean, sd=sd, low=low, high=high).draw(50_000, seed=1)
+    reference = stats.truncnorm((low - mean) / sd, (high - mean) / sd, mean, sd)
+    assert ((drawn >= low) & (drawn <= high)).all()
+    assert stats.kstest(drawn, reference.cdf).pvalue > 1e-3
+    assert drawn.mean() == pytest.approx(reference.mean(), abs=4 * reference.std() / np.sqrt(50_000))
+
+
+def test_a_clipped_normal_population_has_its_tails_at_the_bounds() -> None:
+    drawn = Normal(mean=0.6, sd=0.3, outside="clip").draw(100_000, seed=2)
+    for bound, share in ((0.0, stats.norm.cdf(-2)), (1.0, stats.norm.sf(4 / 3))):
+        assert (drawn == bound).mean() == pytest.approx(share, abs=4 * np.sqrt(share / 100_000))
+    inner = drawn[(drawn > 0) & (drawn < 1)]
+    assert stats.kstest(inner, stats.truncnorm(-2, 4 / 3, 0.6, 0.3).cdf).pvalue > 1e-3
+
+
+def test_a_folded_normal_population_is_that_of_scipy() -> None:
+    drawn = Normal(mean=1.0, sd=0.5, high=10.0, outside="fold").draw(50_000, seed=8)
+    assert stats.kstest(drawn, stats.foldnorm(2, scale=0.5).cdf).pvalue > 1e-3
+    high = Normal(mean=0.0, sd=0.5, low=-10.0, high=1.0, outside="fold").draw(50_000, seed=9)
+    assert stats.kstest(1 - high, stats.foldnorm(2, scale=0.5).cdf).pvalue > 1e-3
+
+
+def test_every_worker_is_a_hammer_for_herself_so_that_some_crowds_have_none() -> None:
+    crowds = HammerSpammer(good=0.2, bad=0.5, share=0.2).draw(200_000, seed=3).reshape(-1, 10)
+    assert set(np.unique(crowds)) == {0.2, 0.5}
+    hammers = (crowds == 0.2).sum(axis=1)
+    assert (hammers == 0).mean() == pytest.approx(0.8**10, abs=0.01)  # 11 %
+    assert hammers.var() == pytest.approx(10 * 0.2 * 0.8, rel=0.05)
+
+
+def test_a_uniform_population_is_uniform_and_a_fixed_one_is_taken_in_turn() -> None:
+    drawn = Uniform(low=50, high=200).draw(50_000, seed=4)
+    assert stats.kstest(drawn, stats.uniform(50, 150).cdf).pvalue > 1e-3
+    assert Fixed(values=0.25).draw(3).tolist() == [0.25] * 3
+    assert Fixed(values=(1.0, 2.0)).draw(5, seed=9).tolist() == [1.0, 2.0, 1.0, 2.0, 1.0]
+
+
+def test_populations_have_names_and_the_same_seed_draws_the_same_workers() -> None:
+    for name, kind in POPULATIONS.items():
+        assert as_population(name) == kind()
+        np.testing.assert_array_equal(kind().draw(20, seed=5), as_population(kind()).draw(20, seed=5))
+    assert as_population("normal(mean=0.2, outside='clip')") == Normal(mean=0.2, outside="clip")
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("normal(sd=0)", "sd is 0. It must be a finite number"),
+        ("normal(mean='x')", "mean is 'x'. It must be a finite number."),
+        ("normal(mean=True)", "mean is True. It must be a finite number."),
+        ("normal(low=1, high=0)", "the first below the second"),
+        ("normal(outside='drop')", "Choose one of: truncate, clip, fold."),
+        ("normal(median=1)", "has no option 'median'"),
+        ("hammer-spammer(share=2)", "share must be between 0 and 1, and one is 2."),
+        ("hammer-spammer(good='a')", "good is 'a'"),
+        ("uniform(low='a')", "low is 'a'"),
+        ("fixed(values=())", "values is empty"),
+        ("fixed(values=[1, None])", "values is None"),
+        ("uniorm", "Did you mean 'uniform'?"),
+        (3, "The population is 3. Choose one of: normal"),
+    ],
+)
+def test_what_is_no_population_is_refused(spec: str, words: str) -> None:
+    with pytest.raises(AllalikeError) as error:
+        as_population(spec)
+    assert isinstance(error.value, OptionError | UnknownNameError)
+    assert words in str(error.value)
+
+
+def test_bounds_that_no_worker_can_meet_are_refused() -> None:
+    with pytest.raises(OptionError, match="nothing between its bounds"):
+        Normal(mean=0, sd=1, low=50, high=60).draw(3)
+
+
+def test_copiers_copy_from_workers_who_do_not_copy() -> None:
+    for seed in range(50):
+        source = Copiers(number=12).appoint(20, seed)
+        assert (source >= 0).sum() == 12
+        assert (source[source[source >= 0]] == -1).all()
+    clones = Copiers(number=12, sources=2).appoint(20, seed=1)
+    assert len(np.unique(clones[clones >= 0])) == 2
+    assert (Copiers().appoint(5) == -1).all()
+
+
+@pytest.mark.parametrize("fidelity", [0.0, 0.3, 1.0])
+def test_answers_are_copied_at_the_given_rate_and_others_are_left_alone(fidelity: float) -> None:
+    task, worker = np.divmod(np.arange(40_000), 4)
+    label = np.random.default_rng(6).random(40_000)
+    source = np.array([2, -1, -1, 2])
+    answers, chance = Copiers(number=2, fidelity=fidelity).copy(worker, task, label, source, seed=7)
+    before, after = label.reshape(-1, 4), answers.reshape(-1, 4)
+    np.testing.assert_array_equal(after[:, 1:3], before[:, 1:3])
+    assert set(np.unique(chance)) == {0.0, fidelity}
+    for copier in (0, 3):
+        copied = after[:, copier] == before[:, 2]
+        assert copied.mean() == pytest.approx(fidelity, abs=4 * np.sqrt(0.25 / 10_000))
+        np.testing.assert_array_equal(after[~copied, copier], before[~copied, copier])
+
+
+def test_what_the_source_did_not_answer_cannot_be_copied() -> None:
+    worker, task = np.array([0, 1, 0, 0, 1, 1]), np.array([0, 0, 1, 2, 2, 3])
+    answers, chance = Copiers(number=1).copy(worker, task, np.arange(6), np.array([1, -1]))
+    assert answers.tolist() == [1, 1, 2, 4, 4, 5]
+    assert chance.tolist() == [1, 0, 0, 1, 0, 0]
+
+
+def test_copiers_of_labels_with_axes_of_their_own_copy_them_whole() -> None:
+    label = np.arange(12).reshape(4, 3)
+    answers, _ = Copiers(number=1).copy(np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]), label, np.array([1, -1]))
+    assert answers.tolist() == [[3, 4, 5], [3, 4, 5], [9, 10, 11], [9, 10, 11]]
+
+
+def test_copiers_that_make_no_sense_are_refused() -> None:
+    for wrong in ({"number": -1}, {"fidelity": 1.5}, {"fidelity": "x"}, {"sources": 0}):
+        with pytest.raises(OptionError):
+            Copiers(**wrong)
+    with pytest.raises(OptionError, match="Of 5 workers 5 copy, which leaves 0 to copy from"):
+        Copiers(number=5).appoint(5)
+    with pytest.raises(OptionError, match="which leaves 2 to copy from"):
+        Copiers(number=3, sources=3).appoint(5)

@@ -1,0 +1,214 @@
+"""Sample sizes, perturbed weights and identities of `allalike.theory`, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.spatial.distance import cdist, pdist, squareform
+from scipy.stats import foldnorm, halfnorm
+
+from allalike import theory
+from allalike.crowds import Crowds
+from allalike.errors import OptionError
+from allalike.noise import Gaussian
+
+Floats = npt.NDArray[np.float64]
+
+
+def square(x: Floats) -> Any:
+    return np.square(x).mean(axis=-1)
+
+
+@pytest.mark.parametrize("variance", [0.25, 1.0, 9.0])
+def test_gaussian_moments_are_those_of_scipy(variance: float) -> None:
+    half = halfnorm(scale=np.sqrt(variance))
+    expected = [half.moment(t) for t in range(1, 5)]
+    np.testing.assert_allclose(theory.gaussian_moments(variance), expected, rtol=1e-9)
+
+
+def deviations(rng: np.random.Generator, n: int, m: int, lean: float) -> Floats:
+    """Draw 400 crowds whose workers are too high, or for one in five too low, by `lean`, with unit variance.
+
+    Return how far the disparity of the first worker, who is too high, is from what is expected.
+    """
+    mu = 1 + lean**2
+    expected = theory.expected_disparity(mu, mu, bias=lean, mean_bias=0.6 * lean)
+    found = np.empty(400)
+    for r in range(400):
+        errors = rng.normal(size=(n, m)) + np.where(rng.random((n, 1)) < 0.8, lean, -lean)
+        own = rng.normal(size=m) + lean
+        found[r] = square(own - errors[1:]).mean()
+    return np.abs(found - expected)
+
+
+def lean_moments(lean: float) -> list[float]:
+    return [float(foldnorm(lean).moment(t)) for t in range(1, 5)]
+
+
+@pytest.mark.parametrize("lean", [0.0, 0.5, 2.0])
+@pytest.mark.parametrize(("n", "m"), [(4, 30), (30, 4), (30, 30)])
+def test_disparities_stray_less_often_than_the_bound_says(n: int, m: int, lean: float) -> None:
+    off = deviations(np.random.default_rng(7), n, m, lean)
+    for eps in (1.0, 3.0, 6.0):
+        assert (off > eps).mean() <= theory.deviation_chance(eps, n, m, lean_moments(lean))
+    whole = theory.deviation_chance(100.0, n, m, lean_moments(lean)) * 1e4
+    assert np.square(off).mean() <= whole
+    assert whole < 40 * np.square(off).mean()
+
+
+def test_the_sample_size_is_enough_in_simulation() -> None:
+    moments = lean_moments(0.5)
+    workers, tasks = theory.sample_size(1.5, 0.5, moments)
+    strayed = (deviations(np.random.default_rng(8), workers, tasks, 0.5) > 1.5).mean()
+    fewer = (deviations(np.random.default_rng(9), workers // 50, tasks // 50, 0.5) > 1.5).mean()
+    assert strayed == 0
+    assert fewer > 0.05
+
+
+def test_the_sample_size_is_six_times_what_the_variance_asks_for() -> None:
+    rng = np.random.default_rng(10)
+    for _ in range(500):
+        errors = np.abs(rng.standard_t(5, size=8)) * rng.exponential()
+        moments = [np.mean(errors**t) for t in range(1, 5)]
+        eps, delta = rng.exponential(), rng.uniform(0.01, 1)
+        workers, tasks = theory.sample_size(eps, delta, moments)
+        assert theory.deviation_chance(eps, workers, tasks, moments) <= delta / 6 * (1 + 1e-9)
+
+
+def test_the_sample_size_is_the_least_above_both_bounds() -> None:
+    assert theory.sample_size(1.0, 0.2, theory.gaussian_moments(1.0)) == (1682, 639)
+    assert theory.sample_size(100.0, 0.2, theory.gaussian_moments(1.0)) == (2, 46)  # 3 M4 / delta is 45
+    assert theory.sample_size(1, 1, [0, 0, 0, 0]) == (2, 1)
+
+
+def test_the_sample_size_depends_on_the_unit_and_the_chance_does_not() -> None:
+    sizes = {theory.sample_size(0.5 * unit**2, 0.2, theory.gaussian_moments(unit**2)) for unit in (0.1, 1, 10)}
+    assert len(sizes) == 3
+    chances = [
+        theory.deviation_chance(0.5 * unit**2, 900, 900, theory.gaussian_moments(unit**2)) for unit in (0.1, 1, 10)
+    ]
+    np.testing.assert_allclose(chances, chances[0])
+
+
+def aitken(answers: Floats, faults: Floats) -> Floats:
+    truth: Floats = (answers / faults[:, None]).sum(axis=0) / (1 / faults).sum()
+    return truth
+
+
+def test_inverse_faults_are_within_their_bounds_up_to_one_half() -> None:
+    for delta in np.linspace(0, 0.5, 51):
+        low, high = theory.inverse_bounds(delta)
+        assert low <= 1 / (1 + delta)
+        assert 1 / (1 - delta) <= high + 1e-12
+    assert 1 / (1 - 0.51) > 1 + 2 * 0.51
+    with pytest.raises(OptionError, match=r"delta is 0.51. It must be a number from 0 to 0.5"):
+        theory.inverse_bounds(0.51)
+
+
+def test_estimated_faults_cost_no_more_than_their_bounds() -> None:
+    rng = np.random.default_rng(11)
+    closest = 0.0
+    for _ in range(2000):
+        n, m, delta = rng.integers(2, 6), rng.integers(1, 4), rng.uniform(0, 0.5)
+        faults = rng.exponential(size=n) + 1e-3
+        answers = rng.uniform(-1, 1, (n, m)) * rng.exponential()
+        largest = np.abs(answers).max()
+        truth = rng.uniform(-largest, largest, m)
+        guessed = faults * (1 + delta * rng.choice([-1, 1, rng.uniform(-1, 1)], n))
+        best, found = square(aitken(answers, faults) - truth), square(aitken(answers, guessed) - truth)
+        assert found <= theory.aitken_error_bound(best, delta, largest)
+        moved = theory.weight_shift(delta) * np.ptp(answers, axis=0).max()
+        assert np.sqrt(found) <= np.sqrt(best) + moved * (1 + 1e-9)
+        closest = max(closest, (np.sqrt(found) - np.sqrt(best)) / moved)
+    assert closest > 0.9
+
+
+def test_the_error_bound_fails_for_a_truth_beyond_all_answers_and_the_shift_does_not() -> None:
+    answers, truth, delta = np.array([[0.0], [1.0]]), np.array([1000.0]), 0.4
+    best = square(aitken(answers, np.ones(2)) - truth)
+    found = square(aitken(answers, np.array([0.6, 1.4])) - truth)
+    assert found > theory.aitken_error_bound(best, delta, 1.0)
+    assert np.sqrt(found) <= np.sqrt(best) + theory.weight_shift(delta)
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.1, 0.5, 0.9, 0.999])
+def test_the_weight_that_moves_is_the_most_that_two_groups_can_exchange(delta: float) -> None:
+    p = np.linspace(0, 1, 100_001)  # the weight of those whose faults are taken for too small
+    up, down = p / (1 - delta), (1 - p) / (1 + delta)
+    moved = up / (up + down) - p
+    assert theory.weight_shift(delta) == pytest.approx(moved.max(), abs=1e-8)
+
+
+def test_squared_distances_of_unit_vectors_are_given_by_their_cosines() -> None:
+    vectors = np.random.default_rng(12).normal(size=(6, 4))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = np.clip(1 - pdist(vectors, "cosine"), -1, 1)
+    np.testing.assert_allclose(theory.cosine_to_squared(cosines), pdist(vectors, "sqeuclidean"), atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7])
+def test_disparities_give_the_distances_to_the_mean(n: int) -> None:
+    answers = np.random.default_rng(n).normal(3, 2, (n, 5))
+    apart = squareform(pdist(answers, "sqeuclidean")) / 5
+    disparity = apart.sum(axis=1) / max(n - 1, 1)
+    found = theory.distance_to_mean(disparity)
+    np.testing.assert_allclose(found, square(answers - answers.mean(axis=0)), atol=1e-12)
+    if n > 2:
+        ridge = Gaussian(ridge=4).fault(disparity, np.full(n, disparity.mean() / 2), Crowds.single(n))
+        np.testing.assert_allclose(found, ridge, atol=1e-12)
+
+
+@pytest.mark.parametrize("copies", [0, 1, 5])
+def test_copies_of_a_worker_lower_her_disparity(copies: int) -> None:
+    answers = np.random.default_rng(13).normal(size=(6, 4))
+    before = cdist(answers[:1], answers[1:], "cityblock").mean()
+    cloned = np.concatenate([answers, np.repeat(answers[:1], copies, axis=0)])
+    after = cdist(cloned[:1], cloned[1:], "cityblock").mean()
+    assert theory.cloned_disparity(before, 6, copies) == pytest.approx(after)
+
+
+HAMMERS: Any = {"hammer_fault": 1, "spammer_fault": 2}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: theory.expected_disparity(-1.0, 1.0), "fault is -1.0. It must be a number 0 or more"),
+        (lambda: theory.expected_disparity(float("nan"), 1.0), "fault is nan. It must be a finite number"),
+        (lambda: theory.expected_disparity("1", 1.0), "fault is '1'"),  # type: ignore[type-var]
+        (lambda: theory.expected_disparity(True, 1.0), "fault is True"),
+        (lambda: theory.expected_disparity(np.empty(0), 1.0), "fault is array"),
+        (lambda: theory.expected_disparity(1.0, [1.0, 2.0]), "mean_fault is .* It must be one number"),  # type: ignore[arg-type]
+        (lambda: theory.expected_disparity(1.0, 1.0, bias=[[1], [1, 1]]), "bias is"),
+        (lambda: theory.expected_disparity(1.0, 1.0, bias=[2, 0]), "bias has the mean square 2, but the fault is 1"),
+        (lambda: theory.expected_disparity(np.ones(2), 1.0, bias=[1, 1]), "bias has the shape .2,.. Give one number"),
+        (lambda: theory.expected_disparity(9.0, 9.0, bias=[1, 1], mean_bias=[1, 1, 1]), "on 2 and on 3 tasks"),
+        (lambda: theory.expected_disparity_one_coin(1.1, 0.5), "fault is 1.1. It must be a number from 0 to 1"),
+        (lambda: theory.expected_disparity_one_coin(0.1, 0.5, classes=1), "classes is 1. It must be a whole number"),
+        (lambda: theory.expected_agreement(0.5, 2), "mean_accuracy is 2"),
+        (lambda: theory.mallows_swaps(0.5, 1), "items is 1"),
+        (lambda: theory.mallows_swaps(1.5, 4), "phi is 1.5"),
+        (lambda: theory.disparity_bounds(1.0, 1.0, mean_bias=2), "mean_bias has the mean square 4"),
+        (lambda: theory.metric_disparity_bounds(1.0, [[1.0]]), "faults has 2 dimensions"),
+        (lambda: theory.separates(-1, 1, 1), "good is -1"),
+        (lambda: theory.hammer_spammer_gap(1.5, **HAMMERS), "share is 1.5"),
+        (lambda: theory.hammer_spammer_gap(0.5, hammer_fault=2, spammer_fault=1), "spammer_fault is 1.0"),
+        (lambda: theory.hammer_spammer_conditions(0.5, **HAMMERS, hammer_bias=2), "hammer_bias has the mean square 4"),
+        (lambda: theory.sample_size(0, 0.1, [1, 1, 1, 1]), "eps is 0"),
+        (lambda: theory.sample_size(1, 0, [1, 1, 1, 1]), "delta is 0"),
+        (lambda: theory.sample_size(1, 0.1, [1, 1, 1]), "moments has 3 numbers. Give four"),
+        (lambda: theory.sample_size(1, 0.1, [2, 1, 1, 1]), "No errors have such moments"),
+        (lambda: theory.deviation_chance(1, 1, 5, [1, 1, 1, 1]), "workers is 1"),
+        (lambda: theory.aitken_error_bound(1, 0.6, 1), "delta is 0.6. It must be a number from 0 to 0.5"),
+        (lambda: theory.weight_shift(1.5), "delta is 1.5"),
+        (lambda: theory.cosine_to_squared(1.5), "cosine is 1.5. It must be a number from -1 to 1"),
+        (lambda: theory.cloned_disparity(1.0, 5, -1), "copies is -1"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_named(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        call()
