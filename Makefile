@@ -17,6 +17,7 @@ check: .venv/dev
 
 bench: .venv/dev
 	$(BIN)/python benchmarks/core.py
+	$(BIN)/python benchmarks/methods.py
 	$(BIN)/python benchmarks/texts.py
 	$(BIN)/python benchmarks/masks.py
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from allalike.answers import Answers
+    from allalike.comparing import compare
+    from allalike.comparison import Comparison
     from allalike.discovery import discover
     from allalike.domains import (
         DOMAINS,
@@ -23,27 +25,65 @@ if TYPE_CHECKING:
     )
     from allalike.engines import ENGINES, Engine, Memory
     from allalike.errors import AllalikeError, ConvergenceWarning
-    from allalike.methods import DTD, IPTD, METHODS, OA, PTD, PTDAK, UA, Method
+    from allalike.methods import (
+        CATD,
+        CRH,
+        DS,
+        DS1,
+        DTD,
+        EVD,
+        EXP,
+        GTM,
+        IBP,
+        IPTD,
+        KDE,
+        MAS,
+        METHODS,
+        OA,
+        PTD,
+        PTDAK,
+        TOP2,
+        UA,
+        Method,
+    )
+    from allalike.noise import POPULATIONS, Copiers
     from allalike.readers import read
     from allalike.result import Result
+    from allalike.simulation import CROWDS, MODELS, Simulated, simulate
     from allalike.weighing import weigh
 
 __all__ = [
+    "CATD",
+    "CRH",
+    "CROWDS",
     "DOMAINS",
+    "DS",
+    "DS1",
     "DTD",
     "ENGINES",
+    "EVD",
+    "EXP",
+    "GTM",
+    "IBP",
     "IPTD",
+    "KDE",
+    "MAS",
     "METHODS",
+    "MODELS",
     "OA",
+    "POPULATIONS",
     "PTD",
     "PTDAK",
     "RULES",
+    "TOP2",
     "UA",
     "AllalikeError",
     "Answers",
     "Bitmap",
     "Categorical",
+    "Comparison",
     "ConvergenceWarning",
+    "Copiers",
     "Custom",
     "Domain",
     "Engine",
@@ -54,10 +94,13 @@ __all__ = [
     "Real",
     "Result",
     "Set",
+    "Simulated",
     "Text",
     "Vector",
+    "compare",
     "discover",
     "read",
+    "simulate",
     "weigh",
 ]
 
@@ -66,6 +109,8 @@ __version__ = "0.1.0"
 # Names are imported when they are used, so that `import allalike` is quick and whoever reads needs no methods.
 _HOMES = {
     "answers": ("Answers",),
+    "comparing": ("compare",),
+    "comparison": ("Comparison",),
     "discovery": ("discover",),
     "domains": (
         "DOMAINS",
@@ -91,17 +136,38 @@ _HOMES = {
         "ConvergenceWarning",
     ),
     "methods": (
+        "CATD",
+        "CRH",
+        "DS",
+        "DS1",
         "DTD",
+        "EVD",
+        "EXP",
+        "GTM",
+        "IBP",
         "IPTD",
+        "KDE",
+        "MAS",
         "METHODS",
         "OA",
         "PTD",
         "PTDAK",
+        "TOP2",
         "UA",
         "Method",
     ),
+    "noise": (
+        "POPULATIONS",
+        "Copiers",
+    ),
     "readers": ("read",),
     "result": ("Result",),
+    "simulation": (
+        "CROWDS",
+        "MODELS",
+        "Simulated",
+        "simulate",
+    ),
     "weighing": ("weigh",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -11,6 +11,7 @@
     ├── OptionError (ValueError)            an option has a value that makes no sense
     ├── UnsupportedError (ValueError)       these parts do not work together
     ├── OutputError (OSError)               the result cannot be written
+    ├── DataError (OSError)                 a data set is not here, or cannot be fetched
     └── TooLargeError (MemoryError)         what was asked for does not fit in memory
 
     ConvergenceWarning (UserWarning)        a method stopped at its limit of rounds
@@ -20,6 +21,7 @@ __all__ = [
     "AllalikeError",
     "ColumnError",
     "ConvergenceWarning",
+    "DataError",
     "GoldError",
     "InputError",
     "LabelError",
@@ -69,6 +71,10 @@ class UnsupportedError(AllalikeError, ValueError):
 
 class OutputError(AllalikeError, OSError):
     """Say that a result cannot be written."""
+
+
+class DataError(AllalikeError, OSError):
+    """Say that a data set is not here, or cannot be fetched."""
 
 
 class TooLargeError(AllalikeError, MemoryError):

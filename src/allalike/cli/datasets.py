@@ -1,0 +1,159 @@
+"""The commands `allalike datasets`: which public data there are, and where they lie."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from allalike.cli.console import bar_after_a_second, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from allalike.datasets import Source
+
+__all__ = ["datasets"]
+
+_COUNTS = ("workers", "tasks", "answers")
+_SHOWN = 12  # files; some sources have thousands
+
+
+@click.group
+def datasets() -> None:
+    """List, show and fetch public data sets."""
+
+
+@datasets.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
+def list_(as_json: bool) -> None:
+    """List the data sets, one line each."""
+    from allalike.datasets import DATASETS, source_of
+    from allalike.datasets.folders import find_folder
+
+    sources = {name: source_of(name) for name in DATASETS}
+    here = {source.name: find_folder(source) is not None for source in set(sources.values())}
+    listed = [
+        {**_dataset(name, source), "source": source.name, "here": here[source.name]} for name, source in sources.items()
+    ]
+    if as_json:
+        click.echo(json.dumps(listed, indent=2, ensure_ascii=False))
+        return
+    lines = [
+        (facts["name"], facts["domain"], *_counts(facts), "yes" if facts["here"] else "", facts["summary"])
+        for facts in listed
+    ]
+    click.echo(rows([("name", "domain", *_right(_COUNTS), "here", "what was asked"), *lines], indent=""))
+
+
+@datasets.command
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, with all files.")
+def show(name: str, as_json: bool) -> None:
+    """Show who made a data set, under which licence, and where its files lie."""
+    from allalike.datasets import source_of
+
+    source = source_of(name)
+    click.echo(json.dumps(_facts(source), indent=2, ensure_ascii=False) if as_json else _text(source))
+
+
+@datasets.command(no_args_is_help=True)
+@click.argument("names", nargs=-1, required=True)
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+def fetch(names: tuple[str, ...], quiet: bool) -> None:
+    """Download data sets, unless they are here, and check them."""
+    from allalike.datasets import source_of
+    from allalike.datasets.fetching import fetch_source
+
+    for source in {source.name: source for source in map(source_of, names)}.values():
+        with bar_after_a_second(quiet=quiet):
+            folder = fetch_source(source)
+        if not quiet:
+            click.echo(f"{source.name}: {_amount(source)}, in {folder}")
+
+
+@datasets.command
+@click.argument("name")
+def path(name: str) -> None:
+    """Print the folder with the files of a data set."""
+    from allalike.datasets import path as find
+
+    click.echo(find(name))
+
+
+def _dataset(name: str, source: Source) -> dict[str, Any]:
+    """Say what the catalogue knows of a data set."""
+    from allalike.datasets import DATASETS
+
+    return {"name": name, "summary": DATASETS[name], **source.datasets.get(name, {"domain": source.domain})}
+
+
+def _facts(source: Source) -> dict[str, Any]:
+    """Say all that is known of a source."""
+    from allalike.datasets import DATASETS, source_of
+    from allalike.datasets.fetching import url_of
+    from allalike.datasets.folders import find_folder
+
+    folder = find_folder(source)
+    urls = [{"url": url_of(source, file)} if source.public else {} for file in source.files]
+    return {
+        **asdict(source),
+        "files": [{**asdict(file), **url} for file, url in zip(source.files, urls, strict=True)],
+        "datasets": [_dataset(name, source) for name in DATASETS if source_of(name) is source],
+        "folder": None if folder is None else str(folder),
+    }
+
+
+def _text(source: Source) -> str:
+    from allalike.datasets.folders import folders, how_to_get
+
+    facts = _facts(source)
+    get = how_to_get(source) if source.public else f"Your own copy belongs in {folders(source)[0]}."
+    heads = {
+        "source": source.name,
+        "domain": source.domain,
+        "citation": source.citation,
+        "licence": source.licence,
+        "published": f"github.com/{source.repo}, commit {source.commit}" if source.public else "no",
+        "folder": facts["folder"] or f"not here. {get}",
+        "note": source.note,
+    }
+    inside = [(each["name"], each["domain"], *_counts(each), each["summary"]) for each in facts["datasets"]]
+    shown = [(*_right([file.bytes or "any"]), source.path(file)) for file in source.files[:_SHOWN]]
+    more = len(source.files) - len(shown)
+    return "\n".join(
+        [
+            *(_paragraph(head, text) for head, text in heads.items()),
+            "",
+            rows([("data set", "domain", *_right(_COUNTS), "what was asked"), *inside], indent=""),
+            "",
+            f"{_amount(source)}:",
+            rows(shown),
+            *([f"  and {more:,} more (--json lists them, with their sha256)"] if more else []),
+        ]
+    )
+
+
+def _paragraph(head: str, text: str) -> str:
+    return click.wrap_text(text, 100, f"{head:<11}", " " * 11)
+
+
+def _counts(facts: dict[str, Any]) -> list[str]:
+    return _right(facts.get(count, "") for count in _COUNTS)
+
+
+def _right(values: Iterable[Any]) -> list[str]:
+    """Set numbers and their heads to the right.
+
+    >>> _right(["tasks", 12345])
+    ['  tasks', ' 12,345']
+    """
+    return [(f"{value:,}" if isinstance(value, int) else value).rjust(7) for value in values]
+
+
+def _amount(source: Source) -> str:
+    files = f"{len(source.files):,} file{'s' if len(source.files) > 1 else ''}"
+    size = f"{source.size / 1e6:,.1f} MB" if source.size >= 1e6 else f"{source.size / 1e3:,.1f} kB"
+    return f"{files}, {size}" if source.public else files

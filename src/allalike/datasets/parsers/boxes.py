@@ -1,0 +1,73 @@
+"""Boxes around objects in pictures, from Braylan and Lease (2020).
+
+An answer is any number of boxes. Two answers are as far apart as few of their boxes match: 1 minus F1 of boxes that
+overlap by half.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike.datasets.base import Parsed, Parser
+from allalike.datasets.parsers.originals import load_json, read_columns
+from allalike.domains import Custom
+from allalike.readers import read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+__all__ = ["BOXES", "Boxes", "unmatched"]
+
+Boxes = tuple[tuple[float, float, float, float], ...]
+
+_HALF = 0.5  # of what two boxes cover together must be covered by both for them to match
+
+
+def unmatched(left: Boxes, right: Boxes) -> float:
+    """Return 1 minus F1: the share of boxes without a partner in the other answer, if as many as possible have one.
+
+    >>> unmatched(((0, 0, 4, 4), (9, 9, 10, 10)), ((0, 0, 4, 3),))
+    0.33333333333333337
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    if left == right or not left or not right:
+        return float(left != right)
+    match = _overlap(np.array(left, np.float64), np.array(right, np.float64)) >= _HALF
+    rows, columns = linear_sum_assignment(match, maximize=True)
+    return 1 - 2 * int(match[rows, columns].sum()) / (len(left) + len(right))
+
+
+def _overlap(left: npt.NDArray[np.float64], right: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the Jaccard index of all pairs of boxes (left, top, right, bottom)."""
+    corner = np.maximum(left[:, None, :2], right[None, :, :2])
+    sides = np.clip(np.minimum(left[:, None, 2:], right[None, :, 2:]) - corner, 0, None)
+    common: npt.NDArray[np.float64] = sides.prod(axis=2)
+    areas = [(boxes[:, 2:] - boxes[:, :2]).prod(axis=1) for boxes in (left, right)]
+    together = areas[0][:, None] + areas[1][None, :] - common
+    shares: npt.NDArray[np.float64] = np.divide(common, together, out=np.zeros_like(common), where=together > 0)
+    return shares
+
+
+def _drawn(folder: Path) -> Parsed:
+    """Read the boxes that workers drew, and the true ones; both files hold Python's lists as text."""
+    columns = read_columns(folder / "data" / "boundingbox_data.csv", "uid", "item", "annotation")
+    rows = [(int(w), int(t), _boxes(ast.literal_eval(text))) for w, t, text in zip(*columns, strict=True)]
+    truths = load_json(folder / "data" / "boundingbox_gold.json")
+    gold = {int(task): _boxes(map(ast.literal_eval, texts)) for task, texts in truths.items()}
+    note = (
+        "Where the pictures come from is not said. Other readings match boxes one after the other, which finds fewer."
+    )
+    return Parsed(read(rows, domain=Custom(distance=unmatched, farthest=1.0)), gold, note)
+
+
+def _boxes(corners: Iterable[Any]) -> Boxes:
+    return tuple((float(left), float(top), float(right), float(bottom)) for (left, top), (right, bottom) in corners)
+
+
+BOXES = (Parser("bounding_boxes_braylan", "bounding_boxes_braylan", "boxes around the objects in a picture", _drawn),)

@@ -1,0 +1,65 @@
+"""Data without a public copy: who has them puts them in a folder as ``answers.csv`` and ``truth.csv``."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from allalike.datasets.base import Parsed, Parser
+from allalike.datasets.parsers.originals import read_columns, read_truths
+from allalike.domains import Bitmap, Categorical, Domain, Real
+from allalike.pictures import MaskFile
+from allalike.readers import read
+from allalike.readers.masks import ENDINGS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["OWN", "own_files"]
+
+_HOW = (
+    "There is no public copy. This reads answers.csv with the columns worker, task and label, and truth.csv with task"
+    " and label."
+)
+_OUTLINES = f"{_HOW} A label is an image's path from that folder, or run lengths in JSON. Outlines are filled."
+
+
+def own_files(folder: Path, *, domain: Domain, note: str = _HOW) -> Parsed:
+    r"""Read ``answers.csv`` (worker, task, label) and ``truth.csv`` (task, label).
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     folder = pathlib.Path(name)
+    ...     _ = (folder / "answers.csv").write_text("worker,task,label\nada,1,yes\nbob,1,no\n")
+    ...     _ = (folder / "truth.csv").write_text("task,label\n1,yes\n")
+    ...     parsed = own_files(folder, domain=Categorical(classes=2))
+    >>> parsed.answers.n_answers, parsed.gold
+    (2, {1: 'yes'})
+    """
+    answers = read(folder / "answers.csv", columns={role: role for role in ("worker", "task", "label")}, domain=domain)
+    return Parsed(answers, read_truths(folder / "truth.csv", task="task", label="label"), note)
+
+
+def _masks(folder: Path) -> Parsed:
+    """Read labels that are paths of images from this folder, or run lengths in JSON."""
+    workers, tasks, labels = read_columns(folder / "answers.csv", "worker", "task", "label")
+    rows = list(zip(workers, tasks, (_mask(folder, label) for label in labels), strict=True))
+    truths = zip(*read_columns(folder / "truth.csv", "task", "label"), strict=True)
+    return Parsed(
+        read(rows, domain=Bitmap(fill=True)), {task: _mask(folder, label) for task, label in truths}, _OUTLINES
+    )
+
+
+def _mask(folder: Path, label: str) -> Any:
+    return MaskFile(str(folder / label)) if label.lower().endswith(ENDINGS) else label
+
+
+OWN = (
+    Parser(
+        "GG", "GG", "whether the Golden Gate bridge is in a picture", partial(own_files, domain=Categorical(classes=2))
+    ),
+    Parser("DOGS", "DOGS", "which breed a dog in a picture is", partial(own_files, domain=Categorical(classes=10))),
+    Parser("FLAGS", "FLAGS", "which country has a flag", partial(own_files, domain=Categorical(classes=4))),
+    Parser("BUILD", "BUILD", "how high a building is", partial(own_files, domain=Real())),
+    Parser("ETCH", "ETCH", "the outline of a cell's nucleus", _masks),
+)

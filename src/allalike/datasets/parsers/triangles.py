@@ -1,0 +1,73 @@
+"""Triangles of Hart and others (2018): given two corners, where is the third, and what if the others move."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from allalike.datasets.base import Parsed, Parser
+from allalike.datasets.parsers.originals import read_columns, typed_table
+from allalike.domains import Categorical, Real
+from allalike.readers import read
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["TRIANGLES"]
+
+_SOURCE = "triangles_hart2018"
+_CONDITION = ["SubjectID", "Angle", "Base factor"]
+_POINT = {"x": ("EstXCoor", "ExpXCoor"), "y": ("EstYCoor", "ExpYCoor")}
+_ANGLE = {"angle": ("EstAngle", "ExpAngle")}
+_READING = (
+    "Each coordinate of a condition (angle and base) is a task, and a subject's answer is the mean of her repetitions;"
+    " the paper does not say so."
+)
+_ABOUT = ("Feature", "SizeDirection", "Manipulation")
+
+
+def _estimates(folder: Path, *, number: int, asked: dict[str, tuple[str, str]], note: str = "") -> Parsed:
+    """Read estimates and true values, and average what a subject said about the same thing."""
+    wanted = [name for pair in asked.values() for name in pair]
+    table = typed_table(folder / f"Exp{number}data.csv", *_CONDITION, *wanted)
+    means = [(guess, "mean") for guess, _ in asked.values()] + [(truth, "min") for _, truth in asked.values()]
+    rows, gold = [], {}
+    for row in table.group_by(_CONDITION, use_threads=False).aggregate(means).to_pylist():
+        for name, (guess, truth) in asked.items():
+            task = f"{row['Angle']:g}/{row['Base factor']:g}/{name}"
+            rows.append((row["SubjectID"], task, row[f"{guess}_mean"]))
+            gold[task] = float(row[f"{truth}_min"])
+    return Parsed(read(rows, domain=Real()), gold, note)
+
+
+def _changes(folder: Path) -> Parsed:
+    """Read what becomes of a triangle's angle or corner when another part changes."""
+    path = folder / "Exp5data.csv"
+    subjects, given, expected, *parts = read_columns(
+        path, "SubjectID", "GivenAnswer", "ExpectedAns", "Angle", "Base", *_ABOUT
+    )
+    tasks = ["/".join(part) for part in zip(*parts, strict=True)]
+    rows = list(zip(map(int, subjects), tasks, given, strict=True))
+    note = "A question has three of the six classes: bigger, smaller, same; or upward, downward, stayPlace."
+    return Parsed(read(rows, domain=Categorical(classes=6)), dict(zip(tasks, expected, strict=True)), note)
+
+
+TRIANGLES = (
+    Parser(
+        "TRI1", _SOURCE, "the missing corner of a triangle", partial(_estimates, number=1, asked=_POINT, note=_READING)
+    ),
+    Parser(
+        "TRI2",
+        _SOURCE,
+        "the missing corner of a triangle of many sizes",
+        partial(_estimates, number=2, asked=_POINT, note=_READING),
+    ),
+    Parser(
+        f"{_SOURCE}/Exp3",
+        _SOURCE,
+        "the missing corner of a lying triangle",
+        partial(_estimates, number=3, asked=_POINT),
+    ),
+    Parser(f"{_SOURCE}/Exp4", _SOURCE, "the angle at the missing corner", partial(_estimates, number=4, asked=_ANGLE)),
+    Parser(f"{_SOURCE}/Exp5", _SOURCE, "what changes when a triangle is changed", _changes),
+)
