@@ -1,13 +1,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check bench bench-large clean
+.PHONY: demo test quick check bench bench-large league clean
 
 demo: .venv/installed
 	$(BIN)/allalike demo
 
 test: .venv/dev check
 	$(BIN)/pytest -n auto
+
+quick: .venv/dev
+	$(BIN)/pytest -n auto -m "not slow"
 
 check: .venv/dev
 	$(BIN)/ruff format --check .
@@ -18,11 +21,15 @@ check: .venv/dev
 bench: .venv/dev
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/methods.py
+	$(BIN)/python benchmarks/experiments.py
 	$(BIN)/python benchmarks/texts.py
 	$(BIN)/python benchmarks/masks.py
 
 bench-large: .venv/dev
 	$(BIN)/python benchmarks/core.py --answers 10000000
+
+league: .venv/dev
+	$(BIN)/python benchmarks/league.py -o docs/LEAGUE.md
 
 clean:
 	rm -rf .venv allalike-demo allalike-out

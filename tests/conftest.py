@@ -9,6 +9,18 @@ import pytest
 
 from allalike.engines import ENGINES, Engine, Memory
 
+SLOW = """
+test_eigenvector test_experiments test_expert_core test_fetch test_figures test_kde test_league test_mas
+test_masks_folder test_parsers test_parsers_classes test_parsers_kinds test_parsers_own test_reproduce test_simulate
+test_theory test_theory_helpers test_theory_sizes test_voting_rules
+"""  # modules that `make quick` leaves out
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.stem in SLOW.split():
+            item.add_marker(pytest.mark.slow)
+
 
 def _engines() -> list[object]:
     whole = [pytest.param(engine(), id=name) for name, engine in ENGINES.items()]

@@ -62,6 +62,10 @@ def expected(name: str, known: Any) -> tuple[int, int, int, int]:
         silent = sum(round(model["no_answer"] / 100 * known["n_tasks"]) for model in checked["models"].values())
         return known["n_workers"], known["n_tasks"], known["n_labels"] - silent, known["n_tasks"]
     others = {
+        "EMO.first": (10, 140, 1400, 140),  # ten workers, seven ratings, the first twenty headlines
+        # fifty subjects each, fifteen conditions, ten repetitions, two coordinates; a few repetitions are missing
+        "TRI1.trials": (50, 300, 15_000 - 8, 300),
+        "TRI2.trials": (50, 300, 15_000 - 22, 300),
         "BUILD.ranking": (208, 1, 208, 1),
         "gdots": (41, 25, 41 * 25, 25),
         "schema_matching_powarematch": (5, 1, 5, 1),

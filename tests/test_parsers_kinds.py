@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+from collections import Counter
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,22 @@ def test_the_mean_of_corners_errs_as_is_known(data: Path, name: str, coordinate:
     answers = with_gold(data, name)
     here = np.repeat([task.endswith(coordinate.lower()) for task in answers.tasks.tolist()], np.diff(answers.starts))
     assert errors(answers)[here].mean() ** 0.5 == pytest.approx(known["rmse_individual"][part], abs=5.1e-5)
+
+
+def test_the_two_groups_of_subjects_have_all_repetitions_that_are_not_one_too_many(data: Path) -> None:
+    with (data / "triangles_hart2018" / "Exp2data.csv").open(encoding="utf-8") as file:
+        trials = [(row["SubjectID"], row["Angle"], row["Base factor"]) for row in csv.DictReader(file)]
+    for name, angles in (("TRI1.trials", ("36", "51", "66")), ("TRI2.trials", ("30", "45", "60"))):
+        counts = Counter(trial for trial in trials if trial[1] in angles)
+        answers = with_gold(data, name)
+        assert answers.n_answers == 2 * sum(min(count, 10) for count in counts.values())
+        assert {str(worker) for worker in answers.workers.tolist()} == {subject for subject, _, _ in counts}
+
+
+def test_ten_workers_rated_all_of_the_first_twenty_headlines(data: Path) -> None:
+    answers = with_gold(data, "EMO.first")
+    assert set(np.diff(answers.starts)) == {10}
+    assert {task.rpartition("/")[2] for task in answers.tasks.tolist()} == {str(number) for number in range(500, 520)}
 
 
 def test_the_mean_of_angles_errs_as_is_known(data: Path) -> None:

@@ -13,6 +13,7 @@ from allalike.cli.datasets import datasets
 from allalike.cli.demo import demo
 from allalike.cli.discover import discover
 from allalike.cli.listing import domains, methods, rules
+from allalike.cli.reproduce import reproduce
 from allalike.cli.simulate import simulate
 from allalike.errors import AllalikeError
 
@@ -28,7 +29,7 @@ def app() -> None:
     """Find the truth behind many noisy answers: good workers are alike, each bad worker is bad in her own way."""
 
 
-for _command in (discover, compare, simulate, datasets, demo, methods, domains, rules):
+for _command in (discover, compare, simulate, datasets, reproduce, demo, methods, domains, rules):
     app.add_command(_command)
 
 

@@ -53,6 +53,29 @@ class Memory(Engine):
         return MemoryRun(answers, ties, self.block_answers or fitting)
 
 
+class _Sum:
+    """Add up sparse matrices as a binary counter does, small ones with small ones.
+
+    Each is copied as often as there are doublings; added one by one, the sum itself would be copied every time.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[int, Any]] = []
+
+    def add(self, matrix: Any) -> None:
+        level = 0
+        while self._parts and self._parts[-1][0] == level:
+            matrix = self._parts.pop()[1] + matrix
+            level += 1
+        self._parts.append((level, matrix))
+
+    def result(self) -> Any:
+        _, total = self._parts.pop()
+        while self._parts:
+            total = self._parts.pop()[1] + total
+        return total
+
+
 class MemoryRun(Run):
     """Hold prepared blocks; sums are added in the order of blocks."""
 
@@ -85,15 +108,15 @@ class MemoryRun(Run):
         from scipy import sparse
 
         everyone = np.arange(len(self.workers))
-        sums: dict[str, Any] = {}
+        sums: dict[str, _Sum] = {}
         for block in self._blocks:
             who = everyone[block.workers]
             for name, part in kernel(block).items():
                 local = part.tocoo()
                 place = who[local.row], who[local.col]
                 matrix = sparse.csr_array((local.data, place), shape=(len(everyone), len(everyone)))
-                sums[name] = sums[name] + matrix if name in sums else matrix
-        return sums
+                sums.setdefault(name, _Sum()).add(matrix)
+        return {name: total.result() for name, total in sums.items()}
 
     def collect(self, kernel: Kernel, *params: Floats) -> dict[str, Array]:
         """Join what the kernel returns for each block."""

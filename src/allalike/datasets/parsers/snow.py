@@ -19,8 +19,14 @@ _WORKER, _TASK, _LABEL = "!amt_worker_ids", "orig_id", "response"
 _EMOTIONS = ("anger", "disgust", "fear", "joy", "sadness", "surprise", "valence")
 _POOLED = (
     "How the paper pools the seven ratings is unknown. Here each pair of a rating and a headline is a task, with"
-    " answers as they were given: from 0 to 100, but valence from -100 to 100. snow_emotion/NAME has one rating alone."
+    " answers as they were given: from 0 to 100, but valence from -100 to 100. snow_emotion/NAME has one rating alone,"
+    " and EMO.first the twenty headlines that fit the paper's numbers."
 )
+_FIRST = (
+    "As EMO, but only the first twenty headlines, which the same ten workers rated. The paper does not say which it"
+    " takes; its numbers fit these."
+)
+_FIRST_HEADLINES = range(500, 520)  # their ids
 _RESCALED = "Workers rated from 0 to 10, the truth is from 0 to 4: answers are multiplied by 0.4."
 
 
@@ -51,14 +57,16 @@ def _similarity(folder: Path) -> Parsed:
     return Parsed(read(rescaled, domain=Real()), gold, _RESCALED)
 
 
-def _pooled(folder: Path) -> Parsed:
+def _pooled(folder: Path, *, headlines: range | None = None, note: str = _POOLED) -> Parsed:
+    """Read all seven ratings, of all headlines or of some."""
     rows: list[tuple[str, str, float]] = []
     gold: dict[str, float] = {}
     for emotion in _EMOTIONS:
         some, truths = _rated(folder, emotion)
-        rows += [(worker, f"{emotion}/{task}", label) for worker, task, label in some]
-        gold |= {f"{emotion}/{task}": label for task, label in truths.items()}
-    return Parsed(read(rows, domain=Real()), gold, _POOLED)
+        wanted = truths.keys() if headlines is None else headlines
+        rows += [(worker, f"{emotion}/{task}", label) for worker, task, label in some if task in wanted]
+        gold |= {f"{emotion}/{task}": label for task, label in truths.items() if task in wanted}
+    return Parsed(read(rows, domain=Real()), gold, note)
 
 
 def _emotion(name: str) -> Parser:
@@ -72,5 +80,11 @@ SNOW = (
     Parser("snow_wsd", "snow_wsd", "in which sense a word is used", partial(_classes, file="wsd", classes=3)),
     Parser("snow_wordsim", "snow_wordsim", "how alike two words are", _similarity),
     Parser("EMO", "snow_emotion", "how much of six emotions a headline evokes, and how good it is", _pooled),
+    Parser(
+        "EMO.first",
+        "snow_emotion",
+        "how much of six emotions a headline evokes, and how good it is; twenty headlines",
+        partial(_pooled, headlines=_FIRST_HEADLINES, note=_FIRST),
+    ),
     *map(_emotion, _EMOTIONS),
 )

@@ -1,0 +1,8 @@
+"""Experiments: how good methods are, where the truth is known."""
+
+from allalike.experiments.running import Results, run
+from allalike.experiments.sampling import Sample, Sampler
+from allalike.experiments.scores import Score, improvements, score_all
+from allalike.experiments.settings import Setting
+
+__all__ = ["Results", "Sample", "Sampler", "Score", "Setting", "improvements", "run", "score_all"]

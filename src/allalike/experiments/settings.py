@@ -1,0 +1,124 @@
+"""Setting: what is drawn from what, how often, and which methods see it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allalike.datasets import DATASETS, load
+from allalike.discovery import collect_truths
+from allalike.engines import Memory
+from allalike.errors import UnknownNameError
+from allalike.experiments.biased_copeland import BIASED, BiasedRanking
+from allalike.experiments.sampling import Sampler
+from allalike.methods import METHODS, UA
+from allalike.readers import read_gold
+from allalike.registry import check_number, find, make
+from allalike.simulation import as_model, simulate
+from allalike.ties import Ties
+
+if TYPE_CHECKING:
+    from allalike.answers import Answers
+    from allalike.blocks import Floats
+
+__all__ = ["CHUNK", "Setting", "solve"]
+
+CHUNK = 100  # repetitions that are drawn and solved together, and kept together
+_POOL = 2000  # workers of a generated crowd, and tasks where it has more than one
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """Say what an experiment repeats.
+
+    Parameters
+    ----------
+    source
+        Whom to draw from: a name from `allalike.MODELS`, with options in brackets if need be, or from
+        `allalike.datasets.DATASETS`.
+    workers, tasks
+        How many are drawn in each repetition.
+    methods
+        Names of methods, with options in brackets if need be; UA is always among them. OA is the realised one.
+    rule
+        How a task's labels become one; as in the domain of the source unless given.
+    pool
+        How many workers a generated crowd has, and how many tasks unless its model has one.
+    seed
+        Which draws to take.
+    fresh
+        Whether every hundred repetitions have a generated crowd of their own. Crowds of the same population differ:
+        with 2,000 workers, RI still differs by some points from one crowd to another.
+
+    >>> setting = Setting(source="binary SYN.HS", workers=10, tasks=15, methods=("P-TD",), pool=300)
+    >>> {name: errors.mean().round(3).item() for name, errors in solve(setting, chunk=0).items()}
+    {'UA': 0.323, 'P-TD': 0.317}
+    """
+
+    source: str
+    workers: int
+    tasks: int
+    methods: tuple[str, ...]
+    rule: str = ""
+    pool: int = _POOL
+    seed: int = 0
+    fresh: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("workers", "tasks", "pool"):
+            check_number(getattr(self, name), name, least=1, whole=True)
+        check_number(self.seed, "seed", least=0, whole=True)
+        if UA.name not in self.methods:
+            object.__setattr__(self, "methods", (UA.name, *self.methods))
+        for method in self.methods:
+            make(method, METHODS, "method")
+
+    @property
+    def key(self) -> str:
+        """A short name for all that the samples depend on; the methods do not matter."""
+        from allalike import __version__
+
+        parts = [__version__, self.source, self.rule, self.workers, self.tasks, self.pool, self.seed, CHUNK]
+        parts += ["fresh"] if self.fresh else []
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+def solve(setting: Setting, chunk: int, methods: tuple[str, ...] | None = None) -> dict[str, Floats]:
+    """Solve a chunk of repetitions with every method, and return the error of each repetition."""
+    crowd = setting.seed + chunk if setting.fresh else setting.seed
+    sampler = _sampler(setting.source, setting.pool, setting.rule, crowd)
+    rng = np.random.default_rng([setting.seed, chunk])
+    sample = sampler.draw(workers=setting.workers, tasks=setting.tasks, problems=CHUNK, rng=rng, first=chunk * CHUNK)
+    domain = sample.answers.domain
+    run = Memory().load(sample.answers, Ties(setting.seed))
+    errors = {}
+    for name in setting.methods if methods is None else methods:
+        weighing = make(name, METHODS, "method").weigh(run)
+        found = collect_truths(run, weighing)["label"]
+        errors[name] = sample.mean(domain.apart(found, sample.answers.gold_label))
+    return errors
+
+
+@lru_cache(maxsize=2)
+def _sampler(source: str, pool: int, rule: str, seed: int) -> Sampler:
+    answers = _open(source, pool, seed)
+    if rule:
+        biased = rule == BIASED
+        domain = BiasedRanking.like(answers.domain) if biased else answers.domain.with_choices(rule=rule)
+        answers = replace(answers, domain=domain)
+    return Sampler(answers)
+
+
+def _open(source: str, pool: int, seed: int) -> Answers:
+    """Return the answers of a generated crowd or of a data set, with gold."""
+    try:
+        model = as_model(source)
+    except UnknownNameError:
+        return load(find(source, {name: name for name in DATASETS}, "crowd or data set")).answers
+    crowd = simulate(model, workers=pool, tasks=None if model.usual_tasks == 1 else pool, seed=seed)
+    return read_gold(crowd.truth, crowd.answers)
