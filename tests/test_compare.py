@@ -161,6 +161,16 @@ def test_errors_that_always_differ_by_the_same_are_compared_by_their_signs() -> 
     assert many["UA"]["p"] == stats.binomtest(6, 6).pvalue
 
 
+@pytest.mark.parametrize("scale", [1e-120, 1.0, 1e140])
+def test_the_unit_of_numbers_does_not_change_the_test(scale: float) -> None:
+    rows = [(worker, task, label * scale) for worker, task, label in ROWS]
+    found = compare(rows, gold={task: truth * scale for task, truth in GOLD.items()}, methods="P-TD,CATD")
+    usual = compare(ROWS, gold=GOLD, methods="P-TD,CATD")
+    for row, known in zip(found.rows, usual.rows, strict=True):
+        assert (row["method"], row["verdict"]) == (known["method"], known["verdict"])
+        assert row["p"] == (known["p"] and pytest.approx(known["p"]))
+
+
 def test_equal_errors_are_a_tie_and_one_task_shows_nothing() -> None:
     equal = trust([1.0, 4.0, 9.0], [1.0, 4.0, 9.0])
     assert [(name, row["verdict"], row["p"]) for name, row in equal.items()] == [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ import pytest
 from crowdkit.aggregation import DawidSkene, OneCoinDawidSkene
 
 import allalike
-from allalike import DS, DS1, Categorical
-from allalike.errors import TooLargeError, UnsupportedError
-from samples import BINARY, crowd, rows
+from allalike import DS, DS1, Categorical, Engine
+from allalike.errors import OptionError, TooLargeError, UnsupportedError
+from samples import BINARY, Row, crowd, rows
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::allalike.ConvergenceWarning"),
@@ -137,6 +138,38 @@ def test_who_is_always_wrong_counts_against_what_she_says() -> None:
     assert labels.tolist()[-1] == 0
 
 
+def liars(k: int) -> list[Row]:
+    """Four who are right, and three who never are; to the last ten tasks only these have answers, all the same two."""
+    answers: list[Row] = [(f"good{i}", task, task % k) for i in range(4) for task in range(40)]
+    answers += [(f"liar{i}", task, (task + 1 + i) % k) for i in range(3) for task in range(40)]
+    return answers + [(f"liar{i}", task, int(i == 2)) for i in range(3) for task in range(40, 50)]
+
+
+@pytest.mark.parametrize("k", [4, 6])
+def test_where_nobody_counts_all_who_answered_count_the_same(k: int, engine: Engine) -> None:
+    """Not even a class that nobody named wins there, however blocks group the labels."""
+    result = allalike.discover(liars(k), domain=Categorical(classes=k), method=DS1(), engine=engine)
+    last = result.truth[result.truth["task"] >= 40]
+    assert last["label"].tolist() == [0] * 10
+    assert not last["tied"].any()
+    np.testing.assert_allclose(last["confidence"], 1 / k)
+
+
+@pytest.mark.parametrize("k", [4, 6])
+def test_where_all_who_answered_count_against_it_the_first_other_class_is_taken(k: int, engine: Engine) -> None:
+    result = allalike.discover(liars(k), domain=Categorical(classes=k), method=DS1(positive=False), engine=engine)
+    last = result.truth[result.truth["task"] >= 40]
+    assert last["label"].tolist() == [2] * 10
+    assert last["tied"].all()  # the others are as probable
+    np.testing.assert_allclose(last["confidence"], result.probabilities.iloc[40:, 1:].max(axis=1))
+
+
+@pytest.mark.parametrize("clip", [0, 0.5, 2.0])
+def test_a_clip_that_leaves_no_probability_is_refused(clip: float) -> None:
+    with pytest.raises(OptionError, match=f"clip is {clip}"):
+        DS1(clip=clip)
+
+
 def test_probabilities_sum_to_one_and_the_confidence_is_that_of_the_label() -> None:
     for method in ("DS", "DS-1"):
         result = allalike.discover(crowd("categorical", seed=1, missing=0.4), domain="categorical", method=method)
@@ -163,6 +196,22 @@ def test_confusions_that_do_not_fit_in_memory_are_refused(monkeypatch: pytest.Mo
     with pytest.raises(TooLargeError, match=r"40 x 40 for each of 5 workers.*Use DS-1"):
         allalike.discover(answers, domain="categorical", method="DS")
     assert allalike.discover(answers, domain="categorical", method="DS-1").summary["converged"]
+
+
+@pytest.mark.parametrize(("n", "k", "m"), [(3, 300, 3000), (40, 100, 500), (200, 30, 200)])
+def test_the_memory_that_is_asked_for_is_what_it_takes(n: int, k: int, m: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Be most of it the posteriors of a block, or confusion matrices."""
+    answers = [(worker, task, (task + worker * (task % 3 == 0)) % k) for worker in range(n) for task in range(m)]
+    run = allalike.Memory().load(allalike.read(answers, domain="categorical"), allalike.ties.Ties())
+    tracemalloc.start()
+    DS(max_iter=2).weigh(run)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    monkeypatch.setattr("allalike.methods.dawid_skene.free_memory", lambda: 0.9 * most)
+    with pytest.raises(TooLargeError):
+        DS().weigh(run)
+    monkeypatch.setattr("allalike.methods.dawid_skene.free_memory", lambda: 2 * most)
+    assert DS(max_iter=2).weigh(run).iterations == 2
 
 
 def test_methods_without_probabilities_say_so() -> None:

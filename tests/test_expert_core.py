@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import combinations
 from math import comb, log
 from pathlib import Path
@@ -18,7 +19,7 @@ from allalike import Categorical, Memory, Method, Result
 from allalike.crowds import Crowds
 from allalike.errors import OptionError, TooLargeError
 from allalike.methods import pairs
-from allalike.methods.expert_core import EXP, TOP2, largest_core, log_tails, peel, similarities
+from allalike.methods.expert_core import EXP, TOP2, _log_deep_tails, largest_core, log_tails, peel, similarities
 from allalike.methods.pairs import Stack, stacks
 from allalike.noise import OneCoin
 from allalike.ties import Ties
@@ -70,10 +71,53 @@ def test_peeling_finds_the_best_of_all_sets_and_the_largest_of_equals(whole: boo
 
 def test_tails_are_those_of_the_binomial_distribution() -> None:
     for n, p in ((0, 0.5), (1, 0.25), (15, 0.5), (40, 0.1), (500, 0.25)):
-        np.testing.assert_allclose(log_tails(n, p), binom.logsf(np.arange(n + 1) - 1, n, p), rtol=1e-9, atol=1e-11)
+        hits = np.arange(n + 1).astype(np.float64)
+        np.testing.assert_allclose(log_tails(hits, *alike(hits, n, p)), binom.logsf(hits - 1, n, p), rtol=1e-9)
     # Where the probabilities themselves are 0 in floating point, and scipy says -inf; in whole numbers.
     exact = sum(comb(3000, hits) * 3 ** (3000 - hits) for hits in range(2500, 3001))
-    assert log_tails(3000, 0.25)[2500] == pytest.approx(log(exact) - 3000 * log(4), rel=1e-12)
+    [found] = log_tails(np.array([2500.0]), np.array([3000.0]), np.array([0.25]))
+    assert found == pytest.approx(log(exact) - 3000 * log(4), rel=1e-12)
+
+
+def alike(hits: Floats, n: int, p: float) -> tuple[Floats, Floats]:
+    return np.full(len(hits), float(n)), np.full(len(hits), p)
+
+
+@pytest.mark.parametrize(("n", "p"), [(900, 0.25), (40_000, 0.5), (40_000, 1e-4), (400, 1e-9)])
+def test_deep_tails_go_on_where_the_others_end(n: int, p: float) -> None:
+    hits = np.unique(np.linspace(0, n, 3000).round())
+    logs = log_tails(hits, *alike(hits, n, p))
+    assert logs[0] == 0
+    assert logs[-1] == pytest.approx(n * log(p))
+    assert (logs < -700).any()
+    assert (np.diff(logs) <= 0).all()
+    known = (logs < -100) & (logs > -660)
+    assert known.any()
+    found = _log_deep_tails(hits[known], *alike(hits[known], n, p))
+    np.testing.assert_allclose(found, binom.logsf(hits[known] - 1, n, p), rtol=1e-9)
+
+
+@pytest.mark.parametrize("k", [2, 3, 6, 7, 10])
+@pytest.mark.parametrize("method", [EXP(), TOP2()])
+def test_who_never_agrees_with_anyone_is_no_expert_by_rounding(k: int, method: Method) -> None:
+    """P[Bin(m, 1/k) >= 0] is 1; added up from its terms it is not, and the core was a matter of luck."""
+    matrix = (np.arange(k)[:, None] + np.arange(2 * k)) % k
+    found = allalike.discover(rows(matrix), domain=Categorical(classes=k), method=method).workers
+    np.testing.assert_allclose(found["weight"], np.full(k, 1 / k))
+
+
+def test_similarities_of_busy_workers_need_no_more_memory_than_there_are_pairs() -> None:
+    rng = np.random.default_rng(7)
+    activity = np.exp(rng.normal(0, 1.2, 60))
+    common = np.triu(np.rint(np.outer(activity, activity) * 1e5), 1)
+    distance = np.rint(common * rng.uniform(0.1, 0.7, (60, 60)))
+    stack = Stack(np.arange(60)[None], (distance + distance.T)[None], (common + common.T)[None])
+    tracemalloc.start()
+    gamma = similarities(stack, 4)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 2e6
+    assert np.isfinite(gamma).all()
 
 
 @pytest.mark.parametrize(("chance", "tail"), [("classes", "exact"), ("mean", "exact"), ("mean", "printed")])

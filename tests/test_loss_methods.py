@@ -104,6 +104,23 @@ def test_catd_weighs_by_chi_square_quantiles_of_the_number_of_answers(seed: int)
     np.testing.assert_allclose(workers["fault"], 1 / weight, rtol=1e-9)
 
 
+@pytest.mark.parametrize("domain", ["real", "categorical"])
+def test_two_workers_count_the_same_for_catd_even_if_one_answered_more(domain: str) -> None:
+    answers = [("ada", task, task % 2) for task in range(9)] + [("bob", task, task % 3 % 2) for task in range(4)]
+    workers = allalike.discover(answers, domain=domain, method=CATD()).workers
+    assert workers["weight"].tolist() == [0.5, 0.5]
+    assert workers["fault"].nunique() == 1
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_rounding_does_not_decide_who_is_the_worst(seed: int) -> None:
+    """Three workers whose answers are the same numbers, moved along by two tasks each, have equal losses."""
+    numbers = np.random.default_rng(seed).normal(size=6)
+    matrix = np.stack([np.roll(numbers, 2 * worker) for worker in range(3)])
+    found = discover(matrix, None, CRH(normaliser="max")).workers["weight"]
+    np.testing.assert_allclose(found, [1 / 3] * 3)
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("mu0", "s0"), [(0.0, 1.0), (0.5, 0.2)])
 def test_gtm_is_what_its_formulas_say(seed: int, mu0: float, s0: float) -> None:
@@ -129,7 +146,8 @@ def test_gtm_is_what_its_formulas_say(seed: int, mu0: float, s0: float) -> None:
     [
         (lambda: CRH(normaliser="mean"), "normaliser is 'mean'. Choose one of: sum, max."),
         (lambda: CRH(zero="drop"), "zero is 'drop'. Choose one of: smooth, clip."),
-        (lambda: CATD(alpha=1.5), "alpha is 1.5. It must lie between 0 and 1."),
+        (lambda: CATD(alpha=1.5), "alpha is 1.5. It must be less than 1."),
+        (lambda: CATD(alpha=1e-200), "alpha is 1e-200. It must be a finite number, at least 1e-06."),
         (lambda: CATD(n_iter=0), "n_iter is 0. It must be a whole number, at least 1."),
         (lambda: GTM(s0=0), "s0 is 0. It must be a finite number, at least 1e-12."),
     ],

@@ -13,7 +13,7 @@ from scipy.stats import expon, norm
 
 import allalike
 from allalike import Categorical, Memory, Method
-from allalike.errors import ConvergenceWarning, OptionError
+from allalike.errors import ConvergenceWarning, OptionError, TooLargeError
 from allalike.methods.descent import minimise
 from allalike.methods.mas import MAS, Posterior
 from allalike.noise import Gaussian, OneCoin
@@ -89,6 +89,21 @@ def test_many_rosenbrock_valleys_are_descended_at_once() -> None:
     assert not short.converged.any()
     assert (short.iterations == 3).all()
     assert (short.value < [rosen(row) for row in start]).all()
+
+
+def test_a_function_that_is_no_number_ends_at_once_and_has_not_converged() -> None:
+    calls = 0
+
+    def bowls(x: Floats, rows: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
+        nonlocal calls
+        calls += 1
+        value = np.where(rows == 0, np.nan, np.square(x).sum(axis=1))
+        return value, 2 * x
+
+    found = minimise(bowls, np.full((2, 3), 5.0), max_iter=1000, tol=1e-9)
+    assert found.converged.tolist() == [False, True]
+    assert found.value[1] < 1e-9
+    assert calls < 50
 
 
 def votes_apart(r: int) -> tuple[Floats, Floats]:
@@ -252,3 +267,9 @@ def test_it_beats_the_vote_of_small_crowds() -> None:
     found, vote = errors((weight * votes).sum(axis=1)), errors(votes.sum(axis=1))
     known = found + vote > 0
     assert 100 * ((found - vote)[known] / (found + vote)[known]).mean() == pytest.approx(-21, abs=6)
+
+
+def test_more_workers_than_can_be_placed_are_refused() -> None:
+    rows = [(worker, 0, worker % 2) for worker in range(1001)]
+    with pytest.raises(TooLargeError, match="MAS would place 1,001 workers"):
+        allalike.discover(rows, domain="categorical", method="MAS")

@@ -11,7 +11,7 @@ from allalike.errors import OptionError, UnknownNameError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["check_choice", "check_number", "check_options", "did_you_mean", "find", "make"]
+__all__ = ["check_choice", "check_flag", "check_number", "check_options", "did_you_mean", "find", "make"]
 
 T = TypeVar("T")
 
@@ -83,6 +83,17 @@ def check_number(value: Any, option: str, *, least: float, whole: bool = False) 
     if not is_number or not least <= value < float("inf"):
         kind = "whole" if whole else "finite"
         raise OptionError(f"{option} is {value!r}. It must be a {kind} number, at least {least}.")
+
+
+def check_flag(value: Any, option: str) -> None:
+    """Refuse what is neither True nor False; the word 'no' would count as True.
+
+    >>> check_flag("no", "positive")
+    Traceback (most recent call last):
+    allalike.errors.OptionError: positive is 'no'. It must be True or False.
+    """
+    if not isinstance(value, bool):
+        raise OptionError(f"{option} is {value!r}. It must be True or False.")
 
 
 def check_choice(value: str, choices: Iterable[str], option: str) -> str:

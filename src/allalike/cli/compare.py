@@ -163,7 +163,12 @@ def _right(title: str, cells: Iterable[str]) -> list[str]:
 
 
 def _signed(values: Iterable[float | None]) -> list[str]:
-    return ["" if value is None else f"{value:+.1f}" if value else "0.0" for value in values]
+    """Write percentages with their sign, which nothing has not.
+
+    >>> _signed([12.34, -5.0, -1e-9, 0.0, None])
+    ['+12.3', '-5.0', '0.0', '0.0', '']
+    """
+    return ["" if value is None else f"{value:+.1f}" if abs(value) >= 0.05 else "0.0" for value in values]
 
 
 def _shares(values: Iterable[float | None]) -> list[str]:

@@ -57,18 +57,11 @@ class Real(Domain):
 
     def encode(self, labels: Column) -> Array:
         """Read the labels as finite numbers whose squares are finite too."""
-        numbers = labels.numbers
-        largest = int(np.argmax(np.abs(numbers)))
-        if abs(numbers[largest]) > _LARGEST:
-            raise LabelError(
-                f"The label in row {labels.row(largest)} is {numbers[largest]:g}, whose square is beyond all numbers."
-                " Measure in larger units."
-            )
-        return numbers
+        return _checked(labels)
 
     def take_gold(self, labels: Column) -> tuple[Self, Array]:
-        """Read the truths as finite numbers."""
-        return self, labels.numbers
+        """Read the truths in the same way."""
+        return self, _checked(labels)
 
     def decode(self, codes: Array) -> Values:
         """Return the numbers."""
@@ -101,3 +94,15 @@ class Real(Domain):
     def peer_sums(self, block: Block, weights: Floats) -> dict[str, Floats]:
         """Add up squared distances, linear in the number of answers."""
         return euclidean.peer_sums(block, weights)
+
+
+def _checked(labels: Column) -> Array:
+    """Return finite numbers whose squares are finite too."""
+    numbers = labels.numbers
+    largest = int(np.argmax(np.abs(numbers)))
+    if abs(numbers[largest]) > _LARGEST:
+        raise LabelError(
+            f"The label in row {labels.row(largest)} is {numbers[largest]:g}, whose square is beyond all numbers."
+            " Measure in larger units."
+        )
+    return numbers

@@ -41,7 +41,7 @@ class CATD(Method):
     Parameters
     ----------
     n_iter
-        How many rounds.
+        How many rounds at most; they end before where the weights no longer change.
     alpha
         The share of cases in which a confidence interval may miss.
     zero
@@ -62,10 +62,10 @@ class CATD(Method):
 
     def __post_init__(self) -> None:
         check_number(self.n_iter, "n_iter", least=1, whole=True)
-        check_number(self.alpha, "alpha", least=0)
+        check_number(self.alpha, "alpha", least=1e-6)
         check_zero(self.zero)
-        if not 0 < self.alpha < 1:
-            raise OptionError(f"alpha is {self.alpha!r}. It must lie between 0 and 1.")
+        if self.alpha >= 1:
+            raise OptionError(f"alpha is {self.alpha!r}. It must be less than 1.")
 
     def serves(self, domain: Domain) -> bool:
         """Ask for classes or numbers."""
@@ -81,7 +81,8 @@ class CATD(Method):
         def step(weights: Floats) -> tuple[Floats, Floats]:
             loss, answers = losses(weights)
             limit = loss * answers / (2 * gammaincinv(answers / 2, self.alpha / 2))  # 2 P^-1(N/2, q): a chi2 quantile
-            with np.errstate(divide="ignore"):
+            limit = losses.peers.comparable(limit)  # two workers are alike, however much each of them answered
+            with np.errstate(divide="ignore", over="ignore"):
                 return finalise(1.0 / limit, crowds), limit
 
         start = finalise(np.ones(crowds.n_workers), crowds)

@@ -23,7 +23,7 @@ from allalike.methods.base import Method, Weighing
 from allalike.methods.losses import Losses, check_zero
 from allalike.methods.rounds import check_rounds, repeat
 from allalike.methods.weights import finalise
-from allalike.registry import check_choice
+from allalike.registry import check_choice, check_flag
 
 if TYPE_CHECKING:
     from allalike.blocks import Block, Floats
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["CRH"]
 
 _PERFECT, _DOMINANT = 5e-5, 1e6  # a loss below counts as none, and outweighs everyone (zero="clip", classes)
+_ALMOST = 1 - 1e-12  # of the largest loss: the rest is rounding, which must not decide who is the worst
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +79,7 @@ class CRH(Method):
     def __post_init__(self) -> None:
         check_choice(self.normaliser, ("sum", "max"), "normaliser")
         check_choice(self.loss, ("squared", "absolute"), "loss")
+        check_flag(self.standardise, "standardise")
         check_choice(self.start, ("mean", "median"), "start")
         check_zero(self.zero)
         check_rounds(self.max_iter, self.tol)
@@ -125,7 +127,7 @@ class CRH(Method):
     def _weight(self, loss: Floats, domain: Domain, crowds: Crowds) -> Floats:
         whole = crowds.total(loss) if self.normaliser == "sum" else crowds.peak(loss)
         with np.errstate(divide="ignore", invalid="ignore"):
-            weight = np.log(whole / loss)
+            weight = np.where(loss < _ALMOST * whole, np.log(whole / loss), 0.0)
         if self.zero == "clip" and not domain.numeric:
             weight = np.where(loss < _PERFECT, _DOMINANT, weight)
         return weight

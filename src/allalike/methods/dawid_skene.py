@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 __all__ = ["DS"]
 
 _LEAST = 1e-12  # what has no probability, in logarithms
-_COPIES = 6  # of all confusion matrices that exist at a time
+_COPIES, _BLOCK_COPIES = 7, 3  # of all confusion matrices, and of the posteriors of a block, that exist at a time
+_BLOCK_TASKS = 1 << 16  # in a block at most, or nearly so
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +47,7 @@ class DS(Method):
     """Estimate a confusion matrix for every worker.
 
     The fault is the expected share of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
-    that of the label.
+    that of the label. The classes are those that somebody answered, however many there may be beside them.
 
     Parameters
     ----------
@@ -81,10 +82,11 @@ class DS(Method):
     def weigh(self, run: Run) -> Weighing:
         """Estimate confusions, round by round."""
         k, crowds, peers = run.domain.n_labels, run.crowds, Peers(run)
-        _check_memory(crowds.n_workers, k)
+        _check_memory(crowds.n_workers, k, int(run.sum(_tasks)["tasks"].sum()))
+        placed = run.map(partial(_with_cells, k=k))
 
         def step(state: Floats) -> tuple[Floats, Floats]:
-            sums = run.sum(_count, _logs(state)) if state.any() else run.sum(partial(_count_votes, k=k))
+            sums = placed.sum(_count, _logs(state)) if state.any() else placed.sum(partial(_count_votes, k=k))
             right = np.trace(sums["confusion"], axis1=1, axis2=2) / sums["confusion"].sum(axis=(1, 2))
             return self._estimate(sums, crowds), 1.0 - right
 
@@ -127,12 +129,23 @@ def _logs(state: Floats) -> Floats:
 def _posteriors(block: Block, logs: Floats) -> Floats:
     """Return how probable each class is, with a row per class and a column per task."""
     k = logs.shape[1]
-    by_cell = logs[:, :, :k].transpose(0, 2, 1).reshape(-1, k)
-    score = block.per_task(by_cell.take(block.worker * k + block.label, axis=0)) + logs[_someone(block), :, k]
-    score = np.ascontiguousarray(score.T)
-    score = np.exp(score - score.max(axis=0))
-    posterior: Floats = score / score.sum(axis=0)
+    cell = _cells(block, k)
+    score = np.stack([block.per_task(logs[:, true, :k].ravel().take(cell)) for true in range(k)])
+    score += logs[:, :, k].T.take(_someone(block), axis=1)
+    score -= score.max(axis=0)
+    posterior: Floats = np.exp(score, out=score)
+    posterior /= posterior.sum(axis=0)
     return posterior
+
+
+def _with_cells(block: Block, *, k: int) -> Block:
+    return block.with_prepared(cell=_cells(block, k))
+
+
+def _cells(block: Block, k: int) -> Array:
+    """Return, per answer, its place in a table of workers and labels; every round needs it."""
+    known = block.prepared.get("cell")
+    return block.worker * k + block.label if known is None else known
 
 
 def _someone(block: Block) -> Array:
@@ -153,10 +166,10 @@ def _count_votes(block: Block, *, k: int) -> dict[str, Floats]:
 
 
 def _expected(block: Block, posterior: Floats) -> dict[str, Floats]:
-    k = len(posterior)
-    cell = block.worker * k + block.label
+    k, someone = len(posterior), _someone(block)
+    cell = _cells(block, k)
     confusion = [sum_by(cell, block.spread(row), block.n_workers * k).reshape(-1, k) for row in posterior]
-    share = [sum_by(_someone(block), row, block.n_workers) for row in posterior]
+    share = [sum_by(someone, row, block.n_workers) for row in posterior]
     return {"confusion": np.stack(confusion, axis=1), "share": np.stack(share, axis=1)}
 
 
@@ -178,9 +191,13 @@ def _probabilities(block: Block, weights: Floats, faults: Floats, logs: Floats) 
     return {"probability": _posteriors(block, logs).T}
 
 
-def _check_memory(n_workers: int, k: int) -> None:
-    """Refuse confusion matrices that do not fit in memory."""
-    needed = 8 * _COPIES * n_workers * k * (k + 1)
+def _tasks(block: Block) -> dict[str, Floats]:
+    return {"tasks": sum_by(_someone(block), np.ones(block.n_tasks), block.n_workers)}
+
+
+def _check_memory(n_workers: int, k: int, n_tasks: int) -> None:
+    """Refuse confusion matrices that do not fit in memory, with the posteriors of a block beside them."""
+    needed = 8 * k * (_COPIES * n_workers * (k + 1) + _BLOCK_COPIES * min(n_tasks, _BLOCK_TASKS))
     if needed > free_memory():
         raise TooLargeError(
             f"DS needs a confusion matrix of {k:,} x {k:,} for each of {n_workers:,} workers, about"

@@ -51,7 +51,8 @@ def minimise(objective: Objective, start: Floats, *, max_iter: int, tol: float) 
     start
         One row of variables for each function.
     max_iter, tol
-        When to stop: a row has arrived when a step lowers it by less than ``tol``, relative to its value.
+        When to stop: a row has arrived when a step lowers it by less than ``tol``, relative to its value. One that
+        is undefined from the beginning stays so, and has not converged.
 
     >>> def bowls(x, rows):
     ...     return np.square(x - rows[:, None]).sum(axis=1), 2 * (x - rows[:, None])
@@ -70,9 +71,9 @@ def minimise(objective: Objective, start: Floats, *, max_iter: int, tol: float) 
         new, new_value, new_gradient = _step(objective, rows, x, value, gradient, direction)
         pair, size = _curvature(new - x, new_gradient - gradient, size)
         past.append(pair)
-        arrived = value - new_value <= tol * np.maximum(np.abs(new_value), 1.0)
+        arrived = ~(value - new_value > tol * np.maximum(np.abs(new_value), 1.0))  # so does what is no number
         x, value, gradient = new, new_value, new_gradient
-        place[rows], lowest[rows], iterations[rows], converged[rows] = x, value, number, arrived
+        place[rows], lowest[rows], iterations[rows], converged[rows] = x, value, number, arrived & np.isfinite(value)
         if arrived.all():
             break
         if arrived.any():

@@ -24,7 +24,7 @@ from allalike.methods.base import Method, Weighing
 from allalike.methods.pairs import stacks
 from allalike.methods.peers import Peers
 from allalike.methods.weights import finalise
-from allalike.registry import check_choice
+from allalike.registry import check_choice, check_flag
 
 if TYPE_CHECKING:
     from allalike.blocks import Array, Block, Floats
@@ -170,6 +170,7 @@ class EVD(Method):
 
     def __post_init__(self) -> None:
         check_choice(self.diagonal, DIAGONALS, "diagonal")
+        check_flag(self.positive, "positive")
 
     def serves(self, domain: Domain) -> bool:
         """Ask for two classes, of which one may be all that occurs."""

@@ -36,19 +36,36 @@ __all__ = ["EXP", "TOP2", "largest_core", "log_tails", "peel", "similarities"]
 
 Flags = npt.NDArray[np.bool_]
 _ALMOST = 1e-12  # distances that are closer than this, relative to the largest, are the same
+_LEAST_TAIL = 1e-290  # smaller probabilities have no digits left
 
 
-def log_tails(n: int, p: float) -> Floats:
-    """Return log P[Bin(n, p) >= a] for a = 0, 1, ..., n.
+def log_tails(hits: Floats, n: Floats, p: Floats) -> Floats:
+    """Return log P[Bin(n, p) >= hits].
 
-    >>> np.exp(log_tails(2, 0.5))
+    >>> np.exp(log_tails(np.arange(3.0), np.full(3, 2.0), np.full(3, 0.5)))
     array([1.  , 0.75, 0.25])
     """
-    hits = np.arange(n + 1)
-    choose = np.concatenate([[0.0], np.cumsum(np.log((n - hits[:-1]) / hits[1:]))])
-    mass = choose + hits * np.log(p) + (n - hits) * np.log1p(-p)
-    tails: Floats = np.logaddexp.accumulate(mass[::-1])[::-1]
-    return np.minimum(tails, 0.0)
+    from scipy.special import betainc
+
+    tails = np.where(hits > 0, betainc(np.maximum(hits, 1.0), n - hits + 1, p), 1.0)
+    deep = tails < _LEAST_TAIL
+    logs: Floats = np.log(np.where(deep, 1.0, tails))
+    logs[deep] = _log_deep_tails(hits[deep], n[deep], p[deep])
+    return logs
+
+
+def _log_deep_tails(hits: Floats, n: Floats, p: Floats) -> Floats:
+    """Return the logarithms of tails that are too small for a number: the first term, and the others relative to it."""
+    from scipy.special import betaln
+
+    first = hits * np.log(p) + (n - hits) * np.log1p(-p) - np.log(n + 1) - betaln(n - hits + 1, hits + 1)
+    term, total, more = np.ones(len(hits)), np.ones(len(hits)), 0
+    while (term > 1e-16 * total).any():  # each is smaller than the one before by (n - a) p / (a + 1) / (1 - p) at least
+        more += 1
+        term = term * (n - hits - more + 1) / (hits + more) * (p / (1 - p))
+        total += term
+    logs: Floats = first + np.log(total)
+    return logs
 
 
 def similarities(stack: Stack, n_classes: int | None, *, chance: str = "classes", tail: str = "exact") -> Floats:
@@ -78,15 +95,16 @@ def similarities(stack: Stack, n_classes: int | None, *, chance: str = "classes"
 
 
 def _log_tails_of(stack: Stack, p: Floats) -> Floats:
-    """Look up the tails of all pairs; pairs with the same chance and number of common tasks share a table."""
+    """Return the tails of all pairs; those with the same chance and the same counts are computed once."""
     chances, place = np.unique(p, return_inverse=True)
     common = np.rint(stack.common).astype(np.int64)
     agreed = common - np.rint(stack.distance).astype(np.int64)
     n_counts = int(common.max()) + 1
-    needed, which = np.unique(place[:, None, None] * n_counts + common, return_inverse=True)
-    tables = [log_tails(int(code % n_counts), float(chances[code // n_counts])) for code in needed]
-    starts = np.cumsum([0, *map(len, tables[:-1])])
-    logs: Floats = np.concatenate(tables)[starts[which.reshape(common.shape)] + agreed]
+    needed, which = np.unique((place[:, None, None] * n_counts + common) * n_counts + agreed, return_inverse=True)
+    rest, hits = np.divmod(needed, n_counts)
+    chance, n = np.divmod(rest, n_counts)
+    tails = log_tails(hits.astype(np.float64), n.astype(np.float64), chances[chance])
+    logs: Floats = tails[which.reshape(common.shape)]
     return logs
 
 
@@ -197,7 +215,8 @@ class TOP2(_Core):
     chance, tail
         As in `EXP`.
     size
-        How many workers it has. The paper says two; the code behind its tables keeps three.
+        How many workers it has; a smaller crowd is kept as it is. The paper says two; the code behind its tables keeps
+        three.
     method
         ``peel`` keeps the last who are left by peeling, ``pair`` takes the two whose agreement is the most surprising.
 

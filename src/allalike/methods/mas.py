@@ -24,13 +24,14 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
+from allalike.errors import TooLargeError
 from allalike.methods.base import Method, Weighing
 from allalike.methods.descent import minimise
 from allalike.methods.pairs import Stack, stacks
 from allalike.methods.peers import Peers
 from allalike.methods.rounds import check_rounds
 from allalike.methods.weights import weigh_faults
-from allalike.registry import check_choice, check_number
+from allalike.registry import check_choice, check_flag, check_number
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MAS", "Posterior"]
 
-_SMALLEST_DISTANCE, _SMALLEST_SIGMA = 0.1, 1e-3
+_MOST_WORKERS = 1000  # whom it takes minutes to place
+_SMALLEST_DISTANCE = 0.1
 _DIGITS = 9
 
 
@@ -59,7 +61,7 @@ class Posterior:
     """Compute -log of the posterior density of some crowds, and its gradient.
 
     The variables of a crowd of n workers are, in a row: n x dim coordinates, n roots t with uerr = least + t^2, the
-    root of diff, and the root of sigma - 0.001. So they have no bounds.
+    root of diff, and the root of sigma - least_sigma. So they have no bounds.
 
     Parameters
     ----------
@@ -67,7 +69,7 @@ class Posterior:
         One matrix per crowd: the distances, 0 where unknown, and where they are known.
     starts
         How many rows of variables belong to each crowd.
-    dim, least, spread, difficulty
+    dim, least, least_sigma, spread, difficulty
         As in `MAS`.
 
     >>> given = Posterior(np.array([[[0.0, 1.0], [1.0, 0.0]]]), np.array([[[0.0, 1.0], [1.0, 0.0]]]), dim=1)
@@ -81,6 +83,7 @@ class Posterior:
     starts: int = 1
     dim: int = 8
     least: float = 0.1
+    least_sigma: float = 1e-3
     spread: float = 0.251
     difficulty: float = 0.0251
 
@@ -98,7 +101,7 @@ class Posterior:
             e=variables[:, : n * self.dim].reshape(-1, n, self.dim),
             uerr=self.least + np.square(root[:, :n]),
             diff=np.square(root[:, n]),
-            sigma=_SMALLEST_SIGMA + np.square(root[:, n + 1]),
+            sigma=self.least_sigma + np.square(root[:, n + 1]),
             root=root,
         )
 
@@ -154,7 +157,9 @@ def _shrunken(distance: Floats, known: Floats) -> Floats:
 class MAS(Method):
     """Fit an error scale for each worker to the distances between all of them.
 
-    The fault is the error scale, in the unit of the distance. Weights follow from it as from the faults of P-TD.
+    The fault is the error scale, in the unit of the distance. Weights follow from it as from the faults of P-TD. It
+    takes a fraction of a second for thirty workers and half a minute for three hundred; every step goes through all
+    pairs of workers, so that thousands are too many for it.
 
     Parameters
     ----------
@@ -164,6 +169,8 @@ class MAS(Method):
         How far error scales and difficulty may be from 1: the standard deviations of their priors.
     least
         The smallest error scale, as a share of the mean distance if they are scaled.
+    least_sigma
+        The smallest standard deviation of a distance, in the same unit.
     scaled
         Whether distances are divided by their mean first. The authors' code does not, and then the results depend on
         the unit of the distance.
@@ -187,6 +194,7 @@ class MAS(Method):
     spread: float = 0.251
     difficulty: float = 0.0251
     least: float = 0.1
+    least_sigma: float = 1e-3
     scaled: bool = True
     starts: int = 3
     seed: int = 0
@@ -197,9 +205,10 @@ class MAS(Method):
     def __post_init__(self) -> None:
         for option in ("dim", "starts"):
             check_number(getattr(self, option), option, least=1, whole=True)
-        for option in ("spread", "difficulty", "least"):
+        for option in ("spread", "difficulty", "least", "least_sigma"):
             check_number(getattr(self, option), option, least=1e-6)
         check_number(self.seed, "seed", least=0, whole=True)
+        check_flag(self.scaled, "scaled")
         check_rounds(self.max_iter, self.tol)
         if self.weighting is not None:
             check_choice(self.weighting, ("max", "inverse", "latent"), "weighting")
@@ -207,6 +216,11 @@ class MAS(Method):
     def weigh(self, run: Run) -> Weighing:
         """Weigh by the fitted error scales."""
         peers, crowds = Peers(run), run.crowds
+        if (largest := int(crowds.sizes.max())) > _MOST_WORKERS:
+            raise TooLargeError(
+                f"MAS would place {largest:,} workers, which takes hours; {_MOST_WORKERS:,} is the limit. P-TD and"
+                " iP-TD have none."
+            )
         fault = np.full(crowds.n_workers, np.nan)
         iterations, converged = 1, True
         for stack in stacks(run):
@@ -240,6 +254,7 @@ class MAS(Method):
             starts=self.starts,
             dim=self.dim,
             least=self.least,
+            least_sigma=self.least_sigma,
             spread=self.spread,
             difficulty=self.difficulty,
         )

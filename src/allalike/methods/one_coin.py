@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike.blocks import Array, Block, Floats, sum_by
+from allalike.errors import OptionError
 from allalike.methods.base import Method, Weighing
 from allalike.methods.peers import Peers
 from allalike.methods.rounds import check_rounds, repeat
 from allalike.methods.weights import finalise
+from allalike.registry import check_flag, check_number
 from allalike.rules.base import unknown
 from allalike.rules.vote import leading
 
@@ -32,8 +34,6 @@ if TYPE_CHECKING:
     from allalike.ties import Ties
 
 __all__ = ["DS1"]
-
-_SURE = 0.001  # a probability closer to 0 or 1 than this would weigh too much
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +47,8 @@ class DS1(Method):
     ----------
     positive
         Whether a worker worse than chance counts nothing; otherwise she counts against what she says.
+    clip
+        How close to 0 or 1 the probability of being right may come; what is closer would weigh too much.
     max_iter, tol
         When the rounds end: at the limit, or when the weights change by less, relative to their norm.
 
@@ -62,10 +64,15 @@ class DS1(Method):
     summary: ClassVar[str] = "Dawid-Skene with one coin: the probability that a worker is right (the paper's DS)"
     needs: ClassVar[str] = "classes"
     positive: bool = True
+    clip: float = 0.001
     max_iter: int = 15
     tol: float = 5e-5
 
     def __post_init__(self) -> None:
+        check_flag(self.positive, "positive")
+        check_number(self.clip, "clip", least=1e-12)
+        if self.clip >= 0.5:
+            raise OptionError(f"clip is {self.clip!r}. It must be less than 0.5.")
         check_rounds(self.max_iter, self.tol)
 
     def serves(self, domain: Domain) -> bool:
@@ -79,7 +86,7 @@ class DS1(Method):
 
         def step(votes: Floats) -> tuple[Floats, Floats]:
             sums = run.sum(partial(_right, k=k), votes)
-            right = np.clip(sums["right"] / sums["answers"], _SURE, 1 - _SURE)
+            right = np.clip(sums["right"] / sums["answers"], self.clip, 1 - self.clip)
             votes = np.log((k - 1) * right / (1 - right))
             return (np.maximum(votes, 0.0) if self.positive else votes), 1.0 - right
 
@@ -118,26 +125,35 @@ def _right(block: Block, votes: Floats, *, k: int) -> dict[str, Floats]:
 
 
 def _decide(block: Block, weights: Floats, faults: Floats, votes: Floats, *, k: int, ties: Ties) -> dict[str, Array]:
-    """Take the most probable class; if everyone who named one counts against it, the first that nobody named."""
+    """Take the most probable class of those that were named; where nobody counts, all who answered count the same.
+
+    If everyone who named a class counts against it, take the first that nobody named.
+    """
     score, posterior, rest = _posteriors(block, votes, k)
-    winner, tied = leading(block, score, ties)
-    label, confidence = block.prepared["group_label"][winner], posterior[winner]
-    other = _first_unnamed(block)
-    refuted = (score[winner] < 0) & (other < len(block.prepared["label_hash"]))
+    group_task, n_labels = block.prepared["group_task"], len(block.prepared["label_hash"])
+    named = np.bincount(block.prepared["group"], minlength=len(score))  # groups may be empty, as the block has it
+    nobody = block.per_task(np.abs(votes.take(block.worker))) <= 0
+    winner, tied = leading(block, np.where(named > 0, np.where(nobody[group_task], named, score), -np.inf), ties)
+    count, other = _unnamed(block.n_tasks, group_task[named > 0], block.prepared["group_label"][named > 0])
+    refuted = (score[winner] < 0) & (count < n_labels)
     return {
-        "label": np.where(refuted, other, label).astype(np.int32),
-        "confidence": np.where(refuted, rest, confidence),
+        "label": np.where(refuted, other, block.prepared["group_label"][winner]).astype(np.int32),
+        "confidence": np.where(refuted, rest, posterior[winner]),
         "error": unknown(block.n_tasks),
-        "tied": tied & ~refuted,
+        "tied": np.where(refuted, count < n_labels - 1, tied),
     }
 
 
-def _first_unnamed(block: Block) -> Array:
-    """Return, per task, the smallest label that no group of it has."""
-    first, count = block.prepared["first_group"], block.prepared["n_groups"]
-    place = np.arange(len(block.prepared["group_task"])) - np.repeat(first, count)
-    gap = np.where(block.prepared["group_label"] > place, place, np.repeat(count, count))
-    return np.minimum.reduceat(gap, first)
+def _unnamed(n_tasks: int, task: Array, label: Array) -> tuple[Array, Array]:
+    """Return, per task, how many labels were named, and the smallest that was not; the named ones are sorted.
+
+    >>> _unnamed(2, np.array([0, 0, 1]), np.array([0, 2, 5]))
+    (array([2, 1]), array([1, 0]))
+    """
+    count = np.bincount(task, minlength=n_tasks)
+    first = np.cumsum(count) - count
+    place = np.arange(len(task)) - first[task]
+    return count, np.minimum.reduceat(np.where(label > place, place, count[task]), first)
 
 
 def _probabilities(block: Block, weights: Floats, faults: Floats, votes: Floats, *, k: int) -> dict[str, Array]:

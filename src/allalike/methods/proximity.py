@@ -21,6 +21,7 @@ from allalike.methods.base import Method, Weighing
 from allalike.methods.peers import Peers
 from allalike.methods.rounds import check_rounds, repeat
 from allalike.methods.weights import below_worst, check_weighting, finalise, weigh_faults
+from allalike.registry import check_flag
 
 if TYPE_CHECKING:
     from allalike.blocks import Floats
@@ -57,6 +58,7 @@ class PTD(Method):
 
     def __post_init__(self) -> None:
         check_weighting(self.weighting)
+        check_flag(self.per_pair, "per_pair")
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh by disparity."""
@@ -86,6 +88,9 @@ class PTDAK(Method):
     mu: str | None = None
     transform: str | None = None
     per_pair: bool = False
+
+    def __post_init__(self) -> None:
+        check_flag(self.per_pair, "per_pair")
 
     def serves(self, domain: Domain) -> bool:
         """Ask for a noise under which faults can be estimated."""
@@ -146,6 +151,8 @@ class IPTD(Method):
     def __post_init__(self) -> None:
         check_weighting(self.weighting)
         check_rounds(self.max_iter, self.tol)
+        check_flag(self.average, "average")
+        check_flag(self.per_pair, "per_pair")
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh by weighted disparity, round by round."""

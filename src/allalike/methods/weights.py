@@ -61,7 +61,7 @@ def inverse(fault: Floats, crowds: Crowds, model: Noise) -> Floats:
     >>> inverse(np.array([1.0, 4.0]), Crowds.single(2), Noise())
     array([1.  , 0.25])
     """
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         return 1.0 / fault
 
 

@@ -84,7 +84,7 @@ class Gaussian(Noise):
 
     def weight(self, fault: Floats, crowds: Crowds) -> Floats:
         """Weigh by the inverse variance."""
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             return 1.0 / fault
 
     def draw(self, truth: Array, faults: Floats, rng: np.random.Generator) -> Floats:
