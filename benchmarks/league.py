@@ -1,0 +1,207 @@
+"""Play the league: every method, and those of crowd-kit, on all public data at hand; write the page ``docs/LEAGUE.md``.
+
+``make league`` runs it, which takes an hour or two. With ``--figures`` it keeps what it has measured in a file, and
+measures only what is not there yet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import signal
+import sys
+import time
+import warnings
+from contextlib import contextmanager
+from dataclasses import asdict
+from fnmatch import fnmatch
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike import METHODS, OA, PTD, AllalikeError, Memory, Method
+from allalike.datasets import DATASETS, load, source_of
+from allalike.datasets.folders import find_folder
+from allalike.discovery import apart_from_gold, collect_truths
+from allalike.readers import read_gold
+from allalike.ties import Ties
+from league_figures import Data, Figure, League
+from league_page import write_page
+from league_rivals import frame_of, rivals_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from allalike.answers import Answers
+
+__all__ = ["AGAIN", "SEEDS", "at_most", "choose", "correlate", "describe", "play", "play_ours", "play_theirs"]
+
+SEEDS = 5  # draws of ties, of which the average counts
+LIMIT = 120.0  # seconds of CPU
+
+AGAIN = {  # readings of data that are in the league already, and why another is
+    "predict_mandal2020/T?": "the forecasts of Pred.T1 to T4 as numbers. Whether something happened is a class, and "
+    "the paper reads them so.",
+    "snow_emotion/*": "the seven ratings of EMO, one by one. One crowd gave them all, and counts once.",
+    "EMO.first": "twenty of the hundred headlines of EMO.",
+    "TRI?.trials": "every single trial of the second experiment, of which TRI2 takes the mean over repetitions: a "
+    "guess that is repeated ten times is one opinion.",
+    "TRANSL": "crowdwsa2019/T1 as the paper has it, where a worker who answers a task twice is two. The three texts of "
+    "crowdwsa2019 are read alike instead.",
+    "bubil_crowd_segmentation/*": "the sets of bubil_crowd_segmentation, one by one; those of its pictures whose truth "
+    "has no exact place are not in the league.",
+    "llmbar_llm_judges/*": "the parts of llmbar_llm_judges. The same judges answered all of them, and count once.",
+    "sp_voting_rankings/*": "the parts of sp_voting_rankings. Largely the same workers answered them, and count once.",
+}
+
+
+def choose() -> tuple[list[str], list[str]]:
+    """Return the data sets of the league, and those that would be in it if they were here."""
+    wanted = [name for name in DATASETS if not any(fnmatch(name, pattern) for pattern in AGAIN)]
+    here = [name for name in wanted if find_folder(source_of(name))]
+    return here, [name for name in wanted if name not in here]
+
+
+def describe(name: str, answers: Answers) -> Data:
+    """Say what the page shows of a data set."""
+    return Data(
+        name=name,
+        domain=answers.domain.name,
+        classes=answers.domain.n_classes,
+        workers=len(answers.workers),
+        tasks=len(answers.tasks),
+        answers=answers.n_answers,
+        gold=len(answers.gold_task),
+        alike=correlate(answers),
+    )
+
+
+def correlate(answers: Answers) -> float:
+    """Return the rank correlation, over workers, of disparity and distance to gold, where both are known."""
+    from scipy import stats
+
+    run = Memory().load(answers, Ties())
+    disparity, fault = PTD().weigh(run).disparity, OA().weigh(run).fault
+    known = ~(np.isnan(disparity) | np.isnan(fault))
+    return float(stats.spearmanr(disparity[known], fault[known]).statistic)
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Raise `TimeoutError` when this much time of the processor is used up."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"not done after {seconds:.0f} s")
+
+    signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def play_ours(method: Method, answers: Answers, limit: float = LIMIT) -> tuple[float, float]:
+    """Return the average error over the draws of ties, and the CPU seconds of one; slow methods have fewer draws."""
+    errors: list[float] = []
+    begin = time.process_time()
+    while len(errors) < SEEDS and time.process_time() - begin <= limit / SEEDS:
+        run = Memory().load(answers, Ties(len(errors)))
+        label = collect_truths(run, method.weigh(run))["label"]
+        errors.append(float(apart_from_gold(answers, label).mean()))
+    return sum(errors) / len(errors), (time.process_time() - begin) / len(errors)
+
+
+def play_theirs(solve: Callable[[Any], Any], answers: Answers) -> tuple[float, float]:
+    """Return the error of a method of crowd-kit, and its CPU seconds."""
+    frame = frame_of(answers)
+    begin = time.process_time()
+    truth = solve(frame)
+    seconds = time.process_time() - begin
+    on = getattr(answers.domain, "on", None)  # the value that a mask's pixels have where it is read
+    ids = answers.tasks.tolist()
+    known = {ids[task]: truth[task] if on is None else truth[task] == bool(on) for task in answers.gold_task.tolist()}
+    found = read_gold(known, answers)
+    return float(found.domain.apart(found.gold_label, answers.gold_label).mean()), seconds
+
+
+def measure(data: str, method: str, playing: Callable[[], tuple[float, float]], limit: float = LIMIT) -> Figure:
+    """Play one method on one data set, or say why it could not."""
+    try:
+        with at_most(limit), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            error, seconds = playing()
+    except (AllalikeError, TimeoutError) as reason:
+        return Figure(data=data, method=method, failure=str(reason))
+    except Exception as reason:  # whatever goes wrong in crowd-kit is its result
+        return Figure(data=data, method=method, failure=f"{type(reason).__name__}: {reason}")
+    return Figure(data=data, method=method, error=error, seconds=seconds)
+
+
+def play(name: str, known: Mapping[tuple[str, str], Figure], limit: float = LIMIT) -> tuple[Data, Iterator[Figure]]:
+    """Describe a data set, and play all methods on it that can be; what is known already is not measured."""
+    answers = load(name).answers
+    ours = [kind() for kind in METHODS.values() if kind().serves(answers.domain)]
+    playing = {method.name: partial(play_ours, method, answers, limit) for method in ours}
+    theirs = {method: partial(play_theirs, solve, answers) for method, solve in rivals_of(answers).items()}
+    every: dict[str, Callable[[], tuple[float, float]]] = {**playing, **theirs}
+    found = (known.get((name, one)) or measure(name, one, begin, limit) for one, begin in every.items())
+    return describe(name, answers), found
+
+
+def _read(path: Path | None) -> dict[tuple[str, str], Figure]:
+    if path is None or not path.exists():
+        return {}
+    figures = [Figure(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+    return {(figure.data, figure.method): figure for figure in figures}
+
+
+def _keep(path: Path | None, figure: Figure) -> None:
+    if path is not None:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(figure)) + "\n")
+
+
+def play_all(kept: Path | None, limit: float) -> League:
+    """Play every method on every data set."""
+    import scipy.sparse
+    import scipy.special
+    import scipy.stats  # noqa: F401 (imported before a clock starts)
+
+    known, (names, missing) = _read(kept), choose()
+    data, figures = [], []
+    for name in names:
+        described, found = play(name, known, limit)
+        data.append(described)
+        for figure in found:
+            figures.append(figure)
+            if (name, figure.method) not in known:
+                _keep(kept, figure)
+                shown = figure.failure or f"error {figure.error:.4f}, {figure.seconds:.2f} s"
+                print(f"{name}: {figure.method}: {shown}", file=sys.stderr, flush=True)
+    return League(data=data, figures=figures, again=AGAIN, missing=missing, limit=limit, seeds=SEEDS)
+
+
+def main() -> None:
+    """Play, and write the page beside its place before it is renamed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("-o", "--output", type=Path, default=Path("docs/LEAGUE.md"), help="the page to write")
+    parser.add_argument("--figures", type=Path, help="keep figures here, and do not measure those that it has")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="CPU seconds that a method may take on a data set")
+    given = parser.parse_args()
+    if os.environ.get("OPENBLAS_NUM_THREADS") != "1":  # or CPU time would count how long threads wait for each other
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "OPENBLAS_NUM_THREADS": "1"})
+    os.environ.setdefault("ALLALIKE_DATA", str(Path(__file__).parents[2] / "shared" / "datasets"))
+    most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))  # so that what needs too much memory fails alone
+    beside = given.output.with_name(f".{given.output.name}")
+    beside.write_text(write_page(play_all(given.figures, given.limit)), encoding="utf-8")
+    beside.replace(given.output)
+
+
+if __name__ == "__main__":
+    main()

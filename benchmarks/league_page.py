@@ -1,0 +1,148 @@
+"""The page of the league table."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from allalike.discovery import find_versions
+from league_reading import CLASSES, read_figures
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from league_figures import Data, Figure, League
+
+__all__ = ["write_page"]
+
+_MEASURES = {
+    "Two classes": "Percent of the tasks with gold that are right; more is better.",
+    "More than two classes": "Percent of the tasks with gold that are right; more is better.",
+    "Hundreds of classes": "Percent of the tasks with gold that are right; more is better. Any answer is a class here:"
+    " language models solve mathematical problems.",
+    "Numbers": "Root of the mean squared distance to gold; less is better. crowd-kit has no method for numbers.",
+    "Rankings": "Kendall tau distance to gold, from 0 to 1; less is better. Truths are found by Borda's rule. crowd-kit"
+    " ranks from comparisons of two items: each ranking was written as all of its pairs.",
+    "Texts": "1 - GLEU against gold, from 0 to 1; less is better. Truths are one of the answers, but for ROVER, which"
+    " votes on words. TextRASA and TextHRRASA need embeddings: no model of a language is at hand, so they got counts of"
+    " words.",
+    "Masks, sets and boxes": "Distance to gold, from 0 to 1; less is better: Jaccard for masks and sets, the share"
+    " of boxes without a partner for boxes. crowd-kit has methods for masks only.",
+}
+
+
+def write_page(league: League) -> str:
+    """Write the whole page."""
+    shown = [_group(league, title, data) for title, data in league.groups.items()]
+    classes = [one for title in CLASSES for one in league.groups.get(title, [])]
+    together = [f"## {' and '.join(CLASSES)}", _ranking(league, classes)] if classes else []
+    parts = [_opening(league), read_figures(league), *shown, *together, _failures(league), _data(league)]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _opening(league: League) -> str:
+    versions = {**find_versions(), **{name: version(name) for name in ("pandas", "scipy", "crowd-kit")}}
+    listed = ", ".join(f"{name} {number}" for name, number in versions.items())
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    n_ours = len({figure.method for figure in league.figures if figure.is_ours})
+    n_theirs = len({figure.method for figure in league.figures if not figure.is_ours})
+    return f"""# League table
+
+All {n_ours} methods of this library and {n_theirs} of crowd-kit, with their default options, on the {len(league.data)}
+public data sets at hand, each whole. `make league` makes this page; all of its figures, also those in words, are
+computed.
+
+- Where labels are tied, the winner is drawn. Our figures are averages over {league.seeds} draws, or fewer where a
+  method is slow. crowd-kit breaks ties in its own way, mostly by taking the first label.
+- OA knows the truth when it weighs workers. It is shown for comparison and does not compete.
+- **Bold** is the best on a data set, of ours and theirs; an empty cell means that a method is not for such labels, and
+  † that it failed, for a reason given below.
+- A mean rank is the average place over the data sets of a table; methods that hardly differ (by 1e-9) share their
+  places. Only who has a figure on every data set is ranked.
+- Seconds are CPU time, added up over the data sets of a table. Ours are those of preparing, weighing and deciding,
+  theirs those of `fit_predict`. Reading files and numbering workers and tasks is not counted on either side. Who takes
+  more than {league.limit:.0f} seconds on a data set is stopped.
+- Measured with {listed}, on {os.cpu_count()} cores with {memory:.0f} GB of memory."""
+
+
+def _group(league: League, title: str, data: Sequence[Data]) -> str:
+    ours, theirs = league.methods(data, ours=True), league.methods(data, ours=False)
+    parts = [f"## {title}", _MEASURES[title], _scores(league, data, ours)]
+    if theirs:
+        parts += ["crowd-kit on the same data:", _scores(league, data, theirs)]
+    return "\n\n".join([*parts, _ranking(league, data)])
+
+
+def _scores(league: League, data: Sequence[Data], methods: Sequence[str]) -> str:
+    return _table(
+        ["data", *methods],
+        [
+            [one.name, *(_cell(one, league.by_name.get((one.name, m)), league.best(one)) for m in methods)]
+            for one in data
+        ],
+    )
+
+
+def _cell(data: Data, figure: Figure | None, best: set[str]) -> str:
+    if figure is None:
+        return ""
+    if figure.error is None:
+        return "†"
+    score = data.score(figure.error)
+    return f"**{score}**" if figure.method in best else score
+
+
+def _ranking(league: League, data: Sequence[Data]) -> str:
+    """List who played on these data, best first; those who cannot be ranked come last."""
+    own, all_ranks = (league.mean_ranks(data, theirs=theirs) for theirs in (False, True))
+    others = league.methods(data, ours=True) + league.methods(data, ours=False)
+    rows = []
+    for method in dict.fromkeys([*all_ranks, *others]):
+        place = [f"{found[method]:.2f}" if method in found else "" for found in (own, all_ranks)]
+        maker = "" if method in league.methods(data, ours=True) else "crowd-kit"
+        n_best = sum(method in league.best(one) for one in data)
+        rows.append([method, maker, *place, str(n_best), f"{league.seconds(data, method):.2f}"])
+    head = ["method", "of", "mean rank among ours", "among all", f"best of {len(data)}", "seconds"]
+    return f"Mean ranks among {len(own)} methods of ours, and among all {len(all_ranks)}:\n\n" + _table(head, rows)
+
+
+def _failures(league: League) -> str:
+    """Say who failed where, and why."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for figure in league.figures:
+        if figure.failure:
+            why = " ".join(figure.failure.split()).replace("|", "/")
+            found.setdefault((figure.method, why), []).append(figure.data)
+    rows = [[method, ", ".join(data), why] for (method, why), data in found.items()]
+    said = _table(["method", "data", "why"], rows) if rows else "Nobody failed."
+    return f"## Who failed\n\n{said}"
+
+
+def _data(league: League) -> str:
+    rows = []
+    for one in league.data:
+        counts = [f"{n:,}" for n in (one.workers, one.tasks, one.answers, one.gold)]
+        rows.append([one.name, one.domain, str(one.classes or ""), *counts, f"{one.alike:.2f}"])
+    again = "\n".join(f"- `{name}`: {why}" for name, why in league.again.items())
+    absent = f"Not here, as no public copy is known: {', '.join(league.missing)}." if league.missing else ""
+    table = _table(["data", "labels", "classes", "workers", "tasks", "answers", "gold", "alike"], rows)
+    return f"## The data\n\n{table}\n\n{absent}\n\nNo data are in the league twice. Left out are:\n\n{again}"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Write a table; columns of figures stand to the right.
+
+    >>> print(_table(["method", "error"], [["UA", "0.5"]]))
+    | method | error |
+    | --- | ---: |
+    | UA | 0.5 |
+    """
+    body = list(rows)
+    columns = zip(*body, strict=True)
+    marks = ["---:" if all(_is_figure(cell) for cell in column) else "---" for column in columns]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [head, marks, *body])
+
+
+def _is_figure(cell: str) -> bool:
+    return not cell.strip("*†0123456789.,-")

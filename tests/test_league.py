@@ -1,0 +1,243 @@
+"""The league table: errors are those of discover and of crowd-kit, ranks are places, and the page shows them."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import warnings
+from collections import Counter
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import allalike
+from allalike import METHODS
+from allalike.answers import Answers
+from allalike.datasets import DATASETS, SOURCES, load, source_of
+
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+import league
+from league_figures import Data, Figure, League, ranks
+from league_page import write_page
+from league_reading import read_figures
+from league_rivals import frame_of, rivals_of
+
+PAGE = Path(__file__).parents[1] / "docs" / "LEAGUE.md"
+
+
+@pytest.fixture
+def here(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALLALIKE_DATA", str(data))
+
+
+def made(rows: list[tuple[Any, Any, Any]], gold: dict[Any, Any], domain: Any) -> Answers:
+    return allalike.readers.read_gold(gold, allalike.read(rows, domain=domain))
+
+
+def a_league(errors: dict[str, dict[str, float | None]], domain: str = "categorical") -> League:
+    shape = {"domain": domain, "classes": 2, "workers": 9, "tasks": 8, "answers": 72, "gold": 8, "alike": 0.5}
+    figures = [
+        Figure(data=data, method=method, error=error, seconds=0.25, failure="" if error is not None else "too | slow")
+        for data, row in errors.items()
+        for method, error in row.items()
+    ]
+    described = [Data(name=data, **shape) for data in errors]  # type: ignore[arg-type]
+    return League(data=described, figures=figures, again={"x/*": "x again"}, missing=["GG"], limit=9.0, seeds=5)
+
+
+def test_a_rank_is_one_more_than_the_better_ones_and_half_of_the_equal_ones() -> None:
+    errors = np.random.default_rng(0).integers(0, 6, (50, 9)) / 7
+    for row in errors:
+        expected = [1 + (row < one).sum() + ((row == one).sum() - 1) / 2 for one in row]
+        assert ranks(row.tolist()).tolist() == expected
+        assert ranks((row * (1 + 1e-13)).tolist()).tolist() == expected
+    assert ranks([300.0, 300.0 + 1e-8, 300.0 + 1e-6]).tolist() == [1.5, 1.5, 3.0]
+
+
+def test_mean_ranks_are_of_those_with_a_figure_everywhere_and_without_the_oracle() -> None:
+    played = a_league(
+        {
+            "a": {"OA": 0.0, "UA": 0.3, "P-TD": 0.2, "DS": 0.2, "MAS": None, "GLAD": 0.1},
+            "b": {"OA": 0.0, "UA": 0.1, "P-TD": 0.2, "DS": 0.3, "MAS": 0.0, "GLAD": 0.3},
+        }
+    )
+    assert played.mean_ranks(played.data, theirs=False) == {"P-TD": 1.75, "UA": 2.0, "DS": 2.25}
+    assert played.mean_ranks(played.data, theirs=True) == {"P-TD": 2.25, "GLAD": 2.25, "UA": 2.5, "DS": 3.0}
+    assert [played.best(one) for one in played.data] == [{"GLAD"}, {"MAS"}]
+    assert played.seconds(played.data, "UA") == 0.5
+
+
+def test_the_page_marks_the_best_and_says_who_failed() -> None:
+    page = write_page(a_league({"a": {"OA": 0.0, "UA": 0.25, "P-TD": 0.125, "iP-TD": 0.125, "DS": None, "GLAD": 0.5}}))
+    assert "| a | 75.0 | **87.5** | **87.5** | † |" in page.replace("| a | 100.0 ", "| a ", 1)
+    assert "| a | 50.0 |" in page
+    assert "| DS | a | too / slow |" in page
+    assert "| GLAD | crowd-kit |  | 4.00 | 0 | 0.25 |" in page
+    assert "no public copy is known: GG" in page
+
+
+def test_the_reading_names_where_proximity_wins_and_loses() -> None:
+    said = read_figures(
+        a_league(
+            {
+                "won": {"OA": 0.0, "UA": 0.5, "iP-TD": 0.125, "DS": 0.125},
+                "lost": {"OA": 0.0, "UA": 0.125, "iP-TD": 0.5, "DS": 0.25},
+                "close": {"OA": 0.0, "UA": 0.25, "iP-TD": 0.125, "DS": 0.25},
+                "same": {"OA": 0.0, "UA": 0.25, "iP-TD": 0.25, "DS": 0.25},
+            }
+        )
+    )
+    assert "on 2 of 4 data sets, the same on 1, and a larger one on 1 (lost)" in said
+    assert "by two points and two tasks or more: won (UA 50.0, iP-TD 87.5). " in said
+    assert "UA 71.9, iP-TD 75.0, DS 78.1, OA 100.0" in said
+    assert "Where it loses to a plain vote, by two points and two tasks or more: lost (UA 87.5, iP-TD 50.0, OA" in said
+    assert "Where it loses to DS, by two points and two tasks or more: lost (DS 75.0, iP-TD 50.0)" in said
+    assert "equally good on 1 data sets (same)" in said
+
+
+@pytest.mark.parametrize(
+    ("domain", "error", "shown"), [("real", 2.25, "1.50"), ("real", 90000.0, "300"), ("text", 0.1236, "0.124")]
+)
+def test_numbers_are_shown_as_root_mean_squares_with_three_digits(domain: str, error: float, shown: str) -> None:
+    assert a_league({"a": {}}, domain).data[0].score(error) == shown
+
+
+def test_every_source_is_in_the_league_and_what_is_left_out_is_in_the_catalogue() -> None:
+    chosen, absent = league.choose()
+    several = Counter(source_of(name).name for name in chosen + absent)
+    assert {
+        source: count for source, count in several.items() if count > 1
+    } == {  # who adds one must see that it is new
+        "predict_mandal2020": 4,  # four crowds
+        "triangles_hart2018": 5,  # five experiments
+        "dots_puzz_preflib": 8,
+        "meir_aaai23": 2,
+        "crowdwsa2019": 3,
+    }
+    assert {source_of(name).name for name in chosen + absent} == set(SOURCES)
+    for pattern in league.AGAIN:
+        left_out = [name for name in DATASETS if fnmatch(name, pattern)]
+        assert left_out
+        assert not {*left_out} & {*chosen, *absent}
+
+
+def test_our_error_is_the_average_of_discover_over_the_draws(here: None) -> None:
+    data = load("English")
+    error, seconds = league.play_ours(METHODS["UA"](), data.answers)
+    seeds = range(league.SEEDS)
+    each = [allalike.discover(data.answers, method="UA", seed=seed).summary["gold"]["error"] for seed in seeds]
+    assert len(set(each)) > 1
+    assert error == pytest.approx(np.mean(each), rel=1e-12)
+    assert 0 < seconds < 1
+
+
+def test_their_error_is_that_of_their_truths(here: None) -> None:
+    from crowdkit.aggregation import MajorityVote, Wawa
+
+    data = load("snow_wsd")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = {method: league.play_theirs(solve, data.answers)[0] for method, solve in _quick(data.answers).items()}
+        frame = frame_of(data.answers)
+        skills = Wawa().fit(frame).skills_
+        truths = {"MajorityVote": MajorityVote().fit_predict(frame), "Wawa": MajorityVote().fit_predict(frame, skills)}
+    gold = pd.Series([data.gold[task] for task in data.answers.tasks.tolist()])
+    assert found == {method: pytest.approx((truth != gold).mean()) for method, truth in truths.items()}
+
+
+def _quick(answers: Answers) -> dict[str, Any]:
+    return {method: solve for method, solve in rivals_of(answers).items() if method in ("MajorityVote", "Wawa")}
+
+
+def test_their_majority_of_masks_is_ours_whatever_value_is_on() -> None:
+    rng = np.random.default_rng(1)
+    truth = rng.random((4, 6, 7)) < 0.4
+    drawn = truth ^ (rng.random((5, 4, 6, 7)) < 0.2)
+    rows = [(worker, task, drawn[worker, task].astype(int)) for worker in range(5) for task in range(4)]
+    for on in (None, 0, 1):
+        answers = made(rows, {task: truth[task].astype(int) for task in range(4)}, allalike.Bitmap(on=on))
+        theirs = league.play_theirs(rivals_of(answers)["SegmentationMajorityVote"], answers)[0]
+        assert theirs == pytest.approx(league.play_ours(METHODS["UA"](), answers)[0], abs=1e-12)
+        assert 0 < theirs < 1
+
+
+def test_rankings_are_compared_pair_by_pair_and_found_again() -> None:
+    said = {"ada": "abc", "bob": "abc", "eve": "bac", "joe": "acb"}
+    rows = [(worker, task, list(order)) for worker, order in said.items() for task in (1, 2)]
+    answers = made(rows, {1: ["a", "b", "c"], 2: ["c", "b", "a"]}, "ranking")
+    frame = frame_of(answers)
+    assert len(frame) == 4 * 2 * 3
+    wins = frame[frame["task"] == 0]["label"].map(lambda item: item[1]).value_counts()
+    assert wins.to_dict() == {"a": 7, "b": 4, "c": 1}
+    for method in ("BradleyTerry", "NoisyBradleyTerry"):
+        assert league.play_theirs(rivals_of(answers)[method], answers)[0] == 0.5
+
+
+def test_texts_are_voted_word_by_word() -> None:
+    rows = [("ada", 1, "the cat sat down"), ("bob", 1, "the cat sat up"), ("eve", 1, "a cat sat down")]
+    answers = made(rows, {1: "the cat sat down"}, "text")
+    assert league.play_theirs(rivals_of(answers)["ROVER"], answers)[0] == 0.0
+
+
+def test_who_is_too_slow_or_fails_is_shown_with_the_reason() -> None:
+    def for_ever() -> tuple[float, float]:
+        while True:
+            pass
+
+    def wrongly() -> tuple[float, float]:
+        raise ValueError("bad labels")
+
+    slow, wrong = league.measure("a", "UA", for_ever, limit=0.05), league.measure("a", "UA", wrongly)
+    assert (slow.error, slow.failure) == (None, "not done after 0 s")
+    assert (wrong.error, wrong.failure) == (None, "ValueError: bad labels")
+
+
+def test_figures_that_are_known_are_not_measured_again(here: None, tmp_path: Path) -> None:
+    known = Figure(data="Chinese", method="UA", error=0.5, seconds=7.0)
+    kept = tmp_path / "figures.jsonl"
+    league._keep(kept, known)
+    assert json.loads(kept.read_text())["seconds"] == 7.0
+    described, found = league.play("Chinese", league._read(kept))
+    assert (described.workers, described.answers) == (50, 1200)
+    assert next(found) == known
+    assert next(found).seconds < 1
+
+
+def rows_of(page: str, name: str) -> list[dict[str, str]]:
+    """Return the rows of a data set in all tables of the page, by the heads of their columns."""
+    found, head = [], [""]
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("| data |"):
+            head = cells
+        elif line.startswith(f"| {name} |"):
+            found.append(dict(zip(head, cells, strict=True)))
+    return found
+
+
+@pytest.mark.parametrize("name", ["Chinese", "snow_wordsim"])
+def test_the_page_shows_what_methods_find_now(here: None, name: str) -> None:
+    ours = rows_of(PAGE.read_text(encoding="utf-8"), name)[0]
+    answers = load(name).answers
+    described = league.describe(name, answers)
+    for method in ("UA", "OA", "P-TD", "P-TD-AK", "iP-TD", "D-TD", "CRH", "CATD", "EXP", "TOP2"):
+        assert ours[method].strip("*") == described.score(league.play_ours(METHODS[method](), answers)[0])
+
+
+def test_bold_on_the_page_is_the_best_of_ours_and_theirs(here: None) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    for name in league.choose()[0]:
+        *scores, shape = rows_of(page, name)
+        cells = {
+            m: cell for row in scores for m, cell in row.items() if m not in ("data", "OA") and cell not in ("", "†")
+        }
+        best = [float(cell.strip("*")) for cell in cells.values() if cell.startswith("**")]
+        values = [float(cell.strip("*")) for cell in cells.values()]
+        assert best
+        assert set(best) == {max(values) if shape["labels"] == "categorical" else min(values)}
+        assert not re.search(r"nan|inf", " ".join(cells.values()))
