@@ -143,7 +143,7 @@ def _against_confusions(league: League, classes: Sequence[Data]) -> str:
 def _other_kinds(league: League, others: Sequence[Data]) -> str:
     ahead, behind = (_ahead(league, others, *pair) for pair in (("iP-TD", "UA"), ("UA", "iP-TD")))
     said = [
-        f"{word} {_both(league, found, 'UA', 'iP-TD')}"
+        f"{word} on {_both(league, found, 'UA', 'iP-TD')}"
         for word, found in (("better", ahead), ("worse", behind))
         if found
     ]
