@@ -23,6 +23,7 @@ from allalike.distances import overlap
 from allalike.domains.bitmap import Bitmap
 from allalike.errors import LabelError, OptionError
 from allalike.masks import Mask, fill_outline, of_run_lengths
+from allalike.readers import read_gold
 from allalike.rules.majority import pixel_majority
 from allalike.ties import Ties
 from crowd_bitmap import answers, disc
@@ -366,11 +367,11 @@ def test_bounding_boxes_are_masks_of_all_their_pixels(data: Path) -> None:
     labels = [boxed(boxes, height, width) for boxes in drawn]
     rows = list(zip(frame["uid"], frame["item"], labels, strict=True))
     known = {item: boxed(boxes, height, width) for item, boxes in gold.items()}
-    result = allalike.discover(rows, domain=Bitmap(rule="medoid"), gold=known)
+    answered = read_gold(known, allalike.read(rows, domain=Bitmap(rule="medoid")))
+    result = allalike.discover(answered)
     facts = json.loads((source / "SOURCE.json").read_text())["verification"]
     counts = tuple(result.summary[name] for name in ("answers", "workers", "tasks"))
     assert counts == (facts["n_rows"], facts["n_workers"], facts["n_items"])
     assert [result.truth["answers"].min(), result.truth["answers"].max()] == facts["labels_per_item"]
-    answered = result.answers
     each = answered.domain.apart(answered.label, np.repeat(answered.gold_label, np.diff(answered.starts)))
     assert result.summary["gold"]["error"] < 0.75 * each.mean()

@@ -117,6 +117,31 @@ def test_gold_that_nobody_answered_is_compared_too() -> None:
     assert found["error"] == 0.5
 
 
+def test_matrices_of_tasks_without_gold_are_not_asked_about_it() -> None:
+    matrices: dict[int, Any] = {1: [[0, 1], [1, 0]], 2: [[0.0]], 3: np.full((3, 3), 5.0) - 5 * np.eye(3)}
+    rows = [
+        (worker, task, min(place, len(matrices[task]) - 1)) for place, worker in enumerate("abc") for task in (1, 2, 3)
+    ]
+    domain = Custom(distance=matrices)
+    for task, expected in ((1, [0, 1, 1]), (2, [0, 0, 0]), (3, [0, 5, 5])):
+        result = allalike.discover(rows, domain=domain, method="OA", gold={task: 0})
+        assert result.workers["fault"].tolist() == expected
+
+
+def test_an_unknown_distance_to_a_known_truth_does_not_count() -> None:
+    matrix = [[0, 1, np.nan], [1, 0, 2], [np.nan, 2, 0]]
+    rows = [(worker, task, label) for task in (1, 2) for worker, label in (("a", 0), ("b", 1), ("c", 2))]
+    result = allalike.discover(rows, domain=Custom(distance=matrix), method="OA", gold={1: 2, 2: 1})
+    assert result.workers["fault"].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_domain_shows_itself_as_it_was_made() -> None:
+    assert repr(Custom(distance=[[0.0]])).startswith("Custom(rule='medoid', distance=")
+    assert isinstance(Custom(distance=[[0.0]]).with_choices(rule="best worker"), Custom)
+    with pytest.raises(OptionError):
+        Custom()
+
+
 @pytest.mark.parametrize("domain", ["categorical", "real", "custom"])
 def test_each_task_alone_is_what_a_run_on_its_answers_gives(domain: str) -> None:
     answers = crowd(domain, seed=2, n=6, m=5, missing=0.2)

@@ -14,6 +14,7 @@ import allalike
 from allalike.answers import Answers
 from allalike.domains.ranking import Ranking
 from allalike.errors import InputError, TooLargeError
+from allalike.readers import read_gold
 from allalike.readers.preflib import open_soc
 
 HEADER = "# DATA TYPE: soc\n# ALTERNATIVE NAME 1: tea\n# ALTERNATIVE NAME 2: milk\n# ALTERNATIVE NAME 3: ale\n"
@@ -93,9 +94,9 @@ def test_dots_and_puzzles_have_their_known_statistics(data: Path) -> None:
     for name, known in levels(data).items():
         answers = preflib(data, name)
         truth = str(known["names"]).split("/")
-        result = allalike.discover(answers, method="UA", gold={name: truth})
-        gold = result.answers.gold_label
-        apart = 6 * result.answers.domain.apart(answers.label, np.repeat(gold, answers.n_answers, axis=0))
+        answers = read_gold({name: truth}, answers)
+        result = allalike.discover(answers, method="UA")
+        apart = 6 * answers.domain.apart(answers.label, np.repeat(answers.gold_label, answers.n_answers, axis=0))
         assert answers.n_answers == known["n_votes"]
         assert apart.mean() == pytest.approx(known["mean_worker_KT_vs_truth"], abs=6e-5)
         assert (apart == 0).mean() == pytest.approx(known["frac_votes_exactly_true"], abs=6e-5)
@@ -125,8 +126,8 @@ def test_the_building_rankings_have_their_known_statistics(data: Path) -> None:
     table = np.loadtxt(folder / "buildings_height.csv", delimiter=",")
     truth = np.loadtxt(folder / "buildings_height_gt.csv", delimiter=",")
     rows = [(worker, "buildings", order) for worker, order in enumerate(table)]
-    result = allalike.discover(rows, domain=Ranking(), gold={"buildings": truth})
-    answers = result.answers
+    answers = read_gold({"buildings": truth}, allalike.read(rows, domain=Ranking()))
+    result = allalike.discover(answers)
     apart = 300 * answers.domain.apart(answers.label, np.repeat(answers.gold_label, len(rows), axis=0))
     assert (answers.n_answers, result.summary["domain"]["longest"]) == (known["n"], known["n_items"])
     assert apart.mean() == pytest.approx(known["mean_KT"], abs=5e-4)

@@ -203,8 +203,17 @@ def test_labels_that_are_no_lists_are_refused() -> None:
 def test_elements_of_two_types_are_refused_across_labels() -> None:
     with pytest.raises(LabelError, match="'a' is a text, 1 is a whole number"):
         solve([("ada", 1, ["a"]), ("bob", 1, [1])])
-    with pytest.raises(LabelError, match="no order"):
+    with pytest.raises(LabelError, match="'a' is a text, 1 is a whole number"):
         solve([("ada", 1, [("a", 1)]), ("bob", 1, [(1, "a")])])
+    with pytest.raises(LabelError, match="'c' is a text, 1 is a whole number|1 is a whole number, 'c' is a text"):
+        solve([("ada", 1, [("a", 1)]), ("bob", 2, [("b", "c")])])
+    assert solve([("ada", 1, [("a", 1)]), ("bob", 1, [("a",), ("a", 1)])]).truth["label"][0] == [("a", 1)]
+
+
+def test_sets_of_a_file_that_all_are_one_number_are_sets(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("worker,task,label\na,1,12\nb,1,13\nc,1,12\n")
+    found = allalike.discover(tmp_path / "a.csv", domain=Set(separator=";"))
+    assert found.truth["label"].tolist() == [["12"]]
 
 
 @pytest.mark.parametrize("separator", ["", 3])

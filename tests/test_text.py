@@ -132,7 +132,7 @@ def test_labels_in_the_store_and_labels_that_nobody_gave_are_compared_alike(dist
     domain = answers.domain
     assert isinstance(domain, Text)
     codes = answers.label[:12]
-    objects = np.array([domain.parsed[code] for code in answers.label], dtype=object)
+    objects = domain.unpack(domain.store, answers.label)
     within = domain.apart(codes, answers.label[12:24])
     np.testing.assert_array_equal(domain.apart(codes, objects[12:24]), within)
     np.testing.assert_array_equal(domain.apart(objects[:12], objects[12:24]), within)
@@ -315,8 +315,9 @@ def test_gleu_is_that_of_nltk_on_translations(data: Path) -> None:
     assert isinstance(domain, Text)
     run = Memory().load(answers, Ties())
     assert run.sum(domain.peer_sums, np.ones(len(answers.workers)))["weight"].sum() > 0
-    i, j = np.arange(len(domain.parsed) - 1), np.arange(1, len(domain.parsed))
-    texts = [tokens.split_words(text.lower()) for text in domain.parsed]
+    given = domain.store.given
+    i, j = np.arange(len(given) - 1), np.arange(1, len(given))
+    texts = [tokens.split_words(text.lower()) for text in given]
     expected = [1 - sentence_gleu([texts[a]], texts[b]) for a, b in zip(i, j, strict=True)]
     np.testing.assert_allclose(domain.compare(domain.store, i, domain.store, j), expected, rtol=0, atol=1e-12)
 

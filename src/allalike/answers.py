@@ -12,13 +12,16 @@ import numpy.typing as npt
 from allalike.blocks import Array, Block
 from allalike.crowds import Crowds
 from allalike.errors import InputError
+from allalike.grouping import unite
 from allalike.registry import check_choice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from allalike.columns import Column
     from allalike.domains import Domain
+    from allalike.gold import Gold
+    from allalike.grouping import Codes
     from allalike.values import Values
 
 __all__ = ["Answers"]
@@ -44,8 +47,12 @@ class Answers:
         Which workers belong to which problem; mostly there is one problem.
     gold_task, gold_label
         The tasks whose truth is known, in order, and these truths, encoded.
+    gold
+        The known truths as they came, which may be those of tasks that nobody answered yet.
     notes
         What was guessed or set aside on the way, for the summary.
+    reading
+        How they were read, so that more can be read in the same way: options of `allalike.scan`.
 
     >>> import allalike
     >>> answers = allalike.read([("ada", 7, "x"), ("bob", 7, "y"), ("ada", 8, "y"), ("bob", 8, "y")])
@@ -62,49 +69,87 @@ class Answers:
     crowds: Crowds
     gold_task: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     gold_label: Array = field(default_factory=lambda: np.empty(0))
+    gold: Gold | None = None
     notes: dict[str, Any] = field(default_factory=dict)
+    reading: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of_columns(cls, worker: Column, task: Column, label: Column, domain: Domain, *, repeats: str) -> Answers:
         """Sort three columns into answers; a worker's second answer to a task is set aside, or an error."""
-        check_choice(repeats, ("first", "last", "error"), "repeats")
+        return cls.of_shard(worker, task, label, domain.resolve(label), repeats=repeats)
+
+    @classmethod
+    def of_shard(cls, worker: Column, task: Column, label: Column, domain: Domain, *, repeats: str) -> Answers:
+        """Sort the columns of some whole tasks, whose domain knows what their labels share with all others.
+
+        The values of the worker column may be those of all shards, so that a worker has the same number in each.
+        """
         task_code, tasks = task.factors
         worker_code, workers = worker.factors
-        domain = domain.resolve(label)
+        domain = domain.hold(label)
         labels = domain.encode(label)
-        bits = len(tasks).bit_length(), len(workers).bit_length(), len(labels).bit_length()
-        task_code, worker_code, rows = _sort(task_code, worker_code, bits)
-        again = (task_code[1:] == task_code[:-1]) & (worker_code[1:] == worker_code[:-1])
-        n_repeats = int(again.sum())
-        if n_repeats and repeats == "error":
-            place = int(np.argmax(again))
-            raise InputError(
-                f"Worker {workers[worker_code[place]]!r} answered task {tasks[task_code[place]]!r} more than once, and"
-                f" there are {n_repeats} such rows. Keep the first or the last with repeats='first' or 'last'."
-            )
-        if n_repeats:
-            keep = np.concatenate([[True], ~again] if repeats == "first" else [~again, [True]])
-            task_code, worker_code, rows = task_code[keep], worker_code[keep], rows[keep]
+        answers = cls._of_rows(task_code, worker_code, labels, tasks, workers, domain, repeats, domain.settle)
+        return replace(answers, reading={"repeats": repeats})
+
+    @classmethod
+    def join(cls, parts: Sequence[Answers], domain: Domain, *, repeats: str) -> Answers:
+        """Put answers together whose workers have the same numbers; of repeats, those of earlier parts come first.
+
+        The domain knows what the labels of all parts share. Truths that are known must be given again.
+
+        >>> import allalike
+        >>> parts = [allalike.read([("ada", 7, 1), ("bob", task, 2)]) for task in (7, 6)]
+        >>> joined = Answers.join(parts, parts[0].domain, repeats="first")
+        >>> joined.tasks.tolist(), joined.worker, joined.notes
+        ([6, 7], array([1, 0, 1], dtype=int32), {'repeats_set_aside': 1})
+        """
+        number, tasks = unite([part.tasks for part in parts])
+        task = np.repeat(number, np.concatenate([np.diff(part.starts) for part in parts]))
+        worker = np.concatenate([part.worker for part in parts])
+        loose = [domain.translate(part.domain.loosen(part.label), part.domain) for part in parts]
+        domain, labels = domain.narrow(np.concatenate(loose))
+        return cls._of_rows(task, worker, labels, tasks, parts[0].workers, domain, repeats)
+
+    @classmethod
+    def _of_rows(
+        cls,
+        task: Codes,
+        worker: Codes,
+        labels: Array,
+        tasks: Values,
+        workers: Values,
+        domain: Domain,
+        repeats: str,
+        settle: Callable[[Array, Array, Values], Array] = lambda labels, task, tasks: labels,
+    ) -> Answers:
+        task, worker, rows = _settle_repeats(task, worker, tasks, workers, repeats)
+        n_repeats = len(labels) - len(rows)
         return cls(
             workers=workers,
             tasks=tasks,
             domain=domain,
-            starts=np.concatenate([[0], np.cumsum(np.bincount(task_code, minlength=len(tasks)))]),
-            worker=worker_code,
-            label=domain.settle(labels[rows], task_code, tasks),
+            starts=np.concatenate([[0], np.cumsum(np.bincount(task, minlength=len(tasks)))]),
+            worker=worker,
+            label=settle(labels[rows], task, tasks),
             crowds=Crowds.single(len(workers)),
             gold_label=labels[:0],
             notes={"repeats_set_aside": n_repeats} if n_repeats else {},
         )
 
+    def among(self, workers: Values, place: Codes) -> Answers:
+        """Return the answers with their workers numbered among others; each one's place there is given."""
+        crowds = Crowds.single(len(workers))
+        return replace(self, workers=workers, worker=place[self.worker].astype(np.int32, copy=False), crowds=crowds)
+
+    def under(self, domain: Domain) -> Answers:
+        """Return the answers under a domain that knows what their labels share with others."""
+        domain, label = domain.narrow(domain.translate(self.domain.loosen(self.label), self.domain))
+        return replace(self, domain=domain, label=label)
+
     @property
     def n_answers(self) -> int:
         """How many answers there are."""
         return len(self.worker)
-
-    def with_gold(self, domain: Domain, task: npt.NDArray[np.int64], label: Array) -> Answers:
-        """Return the answers with known truths, given as numbers of tasks in order and labels encoded by the domain."""
-        return replace(self, domain=domain, gold_task=task, gold_label=label)
 
     def per_task(self) -> Answers:
         """Return the answers as one problem per task, in which every worker has a fault and a weight of her own.
@@ -127,9 +172,16 @@ class Answers:
         )
 
     @property
-    def is_per_task(self) -> bool:
-        """Whether every task is a problem of its own."""
-        return len(self.crowds.sizes) == len(self.tasks) > 1
+    def given(self) -> npt.NDArray[np.int64]:
+        """How many answers each worker gave."""
+        return np.bincount(self.worker, minlength=len(self.workers))
+
+    @property
+    def worker_task(self) -> Values | None:
+        """The task of each worker, where every task is a problem of its own."""
+        if not len(self.crowds.sizes) == len(self.tasks) > 1:
+            return None
+        return self.tasks.take(np.repeat(np.arange(len(self.tasks)), np.diff(self.starts)))
 
     def blocks(self, block_answers: int) -> Iterator[Block]:
         """Cut the answers into blocks of whole tasks with about this many answers.
@@ -168,12 +220,30 @@ class Answers:
         return np.searchsorted(own, worker), own, len(own)
 
 
-def _sort(
-    task: npt.NDArray[np.int32], worker: npt.NDArray[np.int32], bits: tuple[int, int, int]
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+def _settle_repeats(
+    task: Codes, worker: Codes, tasks: Values, workers: Values, repeats: str
+) -> tuple[Codes, Codes, npt.NDArray[np.int64]]:
+    """Sort by task, worker and row, and leave one of the rows of a worker and a task."""
+    check_choice(repeats, ("first", "last", "error"), "repeats")
+    task, worker, rows = _sort(task, worker, (len(tasks).bit_length(), len(workers).bit_length()))
+    again = (task[1:] == task[:-1]) & (worker[1:] == worker[:-1])
+    n_repeats = int(again.sum())
+    if not n_repeats:
+        return task, worker, rows
+    if repeats == "error":
+        place = int(np.argmax(again))
+        raise InputError(
+            f"Worker {workers[worker[place]]!r} answered task {tasks[task[place]]!r} more than once, and"
+            f" there are {n_repeats} such rows. Keep the first or the last with repeats='first' or 'last'."
+        )
+    keep = np.concatenate([[True], ~again] if repeats == "first" else [~again, [True]])
+    return task[keep], worker[keep], rows[keep]
+
+
+def _sort(task: Codes, worker: Codes, bits: tuple[int, int]) -> tuple[Codes, Codes, npt.NDArray[np.int64]]:
     """Sort by task, worker and row; mostly all three fit in one 64-bit number, which sorts fastest."""
-    _, worker_bits, row_bits = bits
-    if sum(bits) > 63:
+    worker_bits, row_bits = bits[1], len(task).bit_length()
+    if sum(bits) + row_bits > 63:
         rows = np.lexsort((worker, task))
         return task[rows], worker[rows], rows
     keys = task.astype(np.int64)

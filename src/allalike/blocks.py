@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -33,13 +34,15 @@ class Block:
     workers
         The numbers of the block's workers in the whole run: all of them (a slice), or those that occur here.
     n_workers
-        How many these are.
+        How many these are, and nobody, who comes last, where some answers are hers.
     task_hash
         Of each task: the hash of its id, by which ties are drawn.
     gold_task, gold_label
         The tasks of this block whose truth is known, and these truths.
     prepared
         What the domain computed once because every round needs it.
+    live
+        Of each task: whether it counts. The answers to a task that does not are nobody's. If all count, None.
 
     >>> import numpy as np
     >>> block = Block.of([[0, 0, 1], [1, 0, 1]])  # two workers, three tasks
@@ -59,6 +62,7 @@ class Block:
     gold_task: npt.NDArray[np.int64]
     gold_label: Array
     prepared: Mapping[str, Array] = field(default_factory=dict)
+    live: npt.NDArray[np.bool_] | None = None
 
     @classmethod
     def of(cls, matrix: Any) -> Block:
@@ -107,6 +111,18 @@ class Block:
     def with_prepared(self, **arrays: Array) -> Block:
         """Return the block with these arrays for later rounds."""
         return replace(self, prepared={**self.prepared, **arrays})
+
+    def without(self, gone: npt.NDArray[np.bool_]) -> Block:
+        """Leave the answers to some tasks to nobody, whose sums nobody wants; all else stays as it was prepared.
+
+        >>> block = Block.of([[0, 1], [1, 1]]).without(np.array([True, False]))
+        >>> block.worker, block.n_workers
+        (array([2, 2, 0, 1]), 3)
+        """
+        nobody = self.n_workers if self.live is None else self.n_workers - 1
+        worker = np.where(self.spread(gone), nobody, self.worker)
+        live = ~gone if self.live is None else self.live & ~gone
+        return replace(self, worker=worker, n_workers=nobody + 1, live=live)
 
     def answer_weights(self, weights: Floats) -> tuple[Floats, Floats]:
         """Return each answer's weight and each task's sum; where all of a task's are 0, its answers count the same."""
@@ -159,22 +175,31 @@ def group_labels(block: Block, n_labels: int) -> dict[str, Array]:
     }
 
 
-def pair_chunks(block: Block) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-    """List all ordered pairs of different answers to the same task, a few million at a time.
+def pair_chunks(
+    block: Block, rows: slice | None = None
+) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+    """Yield all ordered pairs of different answers to the same task, a few million at a time.
+
+    The first of each pair is by one of the workers in ``rows``, a range of the block's workers; by default by anyone.
 
     >>> [(left, right)] = pair_chunks(Block.of([[0], [1], [2]]))
     >>> left, right
     (array([0, 0, 1, 1, 2, 2]), array([1, 2, 0, 2, 0, 1]))
+    >>> [(left, right)] = pair_chunks(Block.of([[0], [1], [2]]), slice(1, 2))
+    >>> left, right
+    (array([1, 1]), array([0, 2]))
     """
-    partners = block.spread(block.sizes)
-    first = block.spread(block.starts)
-    bounds = np.searchsorted(np.cumsum(partners), np.arange(0, partners.sum(), _PAIRS_AT_ONCE), side="left")
-    chunks = []
-    for begin, end in zip(bounds, [*bounds[1:], len(partners)], strict=True):
+    mine = np.arange(len(block.worker))
+    partners, first = block.spread(block.sizes - 1), block.spread(block.starts)
+    if rows is not None:
+        mine = np.flatnonzero((block.worker >= rows.start) & (block.worker < rows.stop))
+        mine = mine[np.argsort(block.worker[mine], kind="stable")]  # a row of sums stays in the cache that way
+        partners, first = partners[mine], first[mine]
+    before = np.cumsum(partners) - partners
+    bounds = np.searchsorted(before, np.arange(0, max(partners.sum(), 1), _PAIRS_AT_ONCE), side="left")
+    for begin, end in itertools.pairwise(np.unique([*bounds, len(mine)])):
         counts = partners[begin:end]
-        left = np.repeat(np.arange(begin, end), counts)
-        offset = np.repeat(np.cumsum(counts) - counts, counts)
-        right = np.arange(len(left)) - offset + first[left]
-        different = left != right
-        chunks.append((left[different], right[different]))
-    return chunks
+        left = np.repeat(mine[begin:end], counts)
+        right = np.arange(len(left)) + np.repeat(first[begin:end] + before[begin] - before[begin:end], counts)
+        right += right >= left
+        yield left, right

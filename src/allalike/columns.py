@@ -78,6 +78,18 @@ class Column:
                 pass
         return cls(name, objects)
 
+    @classmethod
+    def of_codes(cls, name: str, codes: Codes, values: Values) -> Column:
+        """Make a column of which it is known already what its values are, and which row has which.
+
+        >>> from allalike.values import Values
+        >>> Column.of_codes("worker", np.array([1, 1], np.int32), Values(["ada", "bob"])).factors[1].tolist()
+        ['ada', 'bob']
+        """
+        column = cls(name, values.data)
+        column.__dict__["factors"] = codes, values
+        return column
+
     @cached_property
     def data(self) -> Any:
         """The values as they came."""
@@ -176,7 +188,7 @@ class Column:
                 data = pc.utf8_trim_whitespace(data)
             numbers = numpy_of(data.cast(pa.float64()))
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-            row, value = self._first_without_number()
+            row, value = self.first_without_number()
             raise LabelError(
                 f"The {self.name} {value!r} in row {row} is not a number. Correct it, or say that the labels are"
                 " not numbers (domain 'categorical')."
@@ -251,7 +263,8 @@ class Column:
         """Return the number of a row as the user counts them, from 1 and without a header."""
         return int(self._rows[index] if self._rows is not None else index) + 1
 
-    def _first_without_number(self) -> tuple[int, Any]:
+    def first_without_number(self) -> tuple[int, Any]:
+        """Return row and value of the first that does not read as a number."""
         values = map(self.value, range(len(self)))
         return next((self.row(r), v) for r, v in enumerate(values) if not _reads_as_number(v))
 

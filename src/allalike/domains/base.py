@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from allalike.blocks import Array, Block, Floats, pair_chunks
 from allalike.errors import UnknownNameError
+from allalike.matrices import MatrixSum
 from allalike.registry import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from allalike.columns import Column
@@ -72,13 +73,50 @@ class Domain(ABC):
         """How many different labels occur, where they are numbered."""
         return 0
 
+    @property
+    def vocabulary(self) -> list[Any]:
+        """What the numbers in encoded labels mean; blocks of two domains with the same one go together."""
+        return []
+
+    @property
+    def recurring(self) -> bool:
+        """Whether truths found in two ways can well be the same label: classes, orders, or one of the answers.
+
+        Numbers hardly ever are the same, nor are labels that are put together from parts of the answers.
+        """
+        return True
+
     @abstractmethod
     def resolve(self, labels: Column) -> Self:
-        """Fix what depends on the labels that occur, such as the classes."""
+        """Fix what depends on the labels that occur, and what all shards of the answers share, such as the classes."""
+
+    def join(self, parts: Sequence[Self]) -> Self:
+        """Return the domain that knows what these know, each of which was resolved by the labels of a shard."""
+        return self
+
+    def hold(self, labels: Column) -> Self:
+        """Return the resolved domain with the labels of one shard at hand, ready to encode them and prepare blocks."""
+        return self
+
+    def shared(self) -> Self:
+        """Return the domain without labels at hand: what all shards share, to which kernels are bound."""
+        return self
+
+    def narrow(self, labels: Array) -> tuple[Self, Array]:
+        """Return the domain with no more labels at hand than these, encoded or loose, and how it encodes them."""
+        return self, labels
+
+    def loosen(self, labels: Array) -> Array:
+        """Return encoded labels as `restore` returns truths: so that they mean the same in every shard."""
+        return labels
+
+    def translate(self, labels: Array, known: Self) -> Array:
+        """Return loose labels of a domain that knows fewer of them as this one has them."""
+        return labels
 
     @abstractmethod
     def encode(self, labels: Column) -> Array:
-        """Turn labels into an array."""
+        """Turn labels into an array; places among the labels at hand are allowed, for `restore` undoes them."""
 
     def settle(self, labels: Array, task: Array, tasks: Values) -> Array:
         """Return encoded labels that may depend on their tasks, given as numbers among the ids of all tasks."""
@@ -87,6 +125,10 @@ class Domain(ABC):
     @abstractmethod
     def take_gold(self, labels: Column) -> tuple[Self, Array]:
         """Turn known truths into an array, and return the domain that knows them; nobody need have answered them."""
+
+    def unheard_of(self, truths: Array) -> Array:
+        """Tell which known truths are labels that nobody gave, and that later answers may give."""
+        return np.zeros(len(truths), np.bool_)
 
     @abstractmethod
     def decode(self, codes: Array) -> Values:
@@ -102,18 +144,36 @@ class Domain(ABC):
 
     def with_choices(self, **choices: Any) -> Self:
         """Return the domain with another rule, or before it is resolved with another distance."""
-        chosen = copy(self)
-        for name, value in choices.items():
-            object.__setattr__(chosen, name, value)
+        chosen = self._knowing(**choices)
         chosen.__post_init__()
         return chosen
+
+    def _knowing(self, **facts: Any) -> Self:
+        """Return the domain with other values of some fields, be they options or not."""
+        domain = copy(self)
+        for name, value in facts.items():
+            object.__setattr__(domain, name, value)
+        return domain
 
     def prepare(self, block: Block) -> Block:
         """Compute once what every round needs."""
         return block
 
-    def differs(self, block: Block, left: Array, right: Array) -> Array:
-        """Tell for which tasks of a block two encoded labels are not the same."""
+    def prepare_again(self, block: Block, known: Self) -> Block:
+        """Prepare a block anew that was prepared by a domain with another vocabulary."""
+        label, gold = (self.translate(labels, known) for labels in (block.label, block.gold_label))
+        return self.prepare(replace(block, label=label, gold_label=gold, prepared={}))
+
+    def answered(self, block: Block, rows: Array) -> Array:
+        """Return the labels of some answers of a prepared block, in order, as `restore` returns truths."""
+        return block.label[rows]
+
+    def scatter(self, block: Block) -> Floats:
+        """Measure how far each task's answers lie from its centre, where rounding depends on it."""
+        return np.zeros(block.n_tasks)
+
+    def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
+        """Tell for which tasks two truths are not the same, given how far each task's answers scatter."""
         return np.asarray(left != right)
 
     def apart_from(self, block: Block, truth: Array) -> Floats:
@@ -137,6 +197,10 @@ class Domain(ABC):
         """Undo what `prepare` did to labels."""
         return label
 
+    def known_truths(self, block: Block) -> Array:
+        """Return the truths that are known as `restore` returns those that are found."""
+        return block.gold_label
+
     def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
         """Find, per task, the label, how sure it is, and whether it was drawn among equals."""
         found = self.decide(block, weights, faults, ties)
@@ -159,24 +223,32 @@ class Domain(ABC):
         counts = block.spread(known)
         return _loss(block, counts * self.apart_from(block, block.gold_label[place]), counts)
 
-    def pair_sums(self, block: Block) -> dict[str, Any]:
-        """Add up, per pair of workers, the distance and the number of common tasks, as sparse matrices."""
-        pairs = ((left, right, self.apart(block.label[left], block.label[right])) for left, right in pair_chunks(block))
-        return self.pair_matrices(block, pairs)
+    def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
+        """Add up, per pair of workers, the distance and the number of common tasks.
 
-    def pair_matrices(self, block: Block, pairs: Iterable[tuple[Array, Array, Floats]]) -> dict[str, Any]:
+        The matrices, dense or sparse, have a row for each worker in ``rows``, a range of the block's workers and by
+        default all, and a column for each worker of the block.
+        """
+        pairs = (
+            (left, right, self.apart(block.label[left], block.label[right])) for left, right in pair_chunks(block, rows)
+        )
+        return self.pair_matrices(block, rows, pairs)
+
+    def pair_matrices(
+        self, block: Block, rows: slice | None, pairs: Iterable[tuple[Array, Array, Floats]]
+    ) -> dict[str, Any]:
         """Add up the distances of pairs of answers; a pair whose distance is unknown (NaN) does not count."""
-        from scipy import sparse
-
-        sums: dict[str, Any] = {}
-        shape = block.n_workers, block.n_workers
+        rows = rows or slice(0, block.n_workers)
+        shape = rows.stop - rows.start, block.n_workers
+        distance, common = MatrixSum(shape), MatrixSum(shape)
         for left, right, apart in pairs:
-            known = ~np.isnan(apart)
-            place = block.worker[left[known]], block.worker[right[known]]
-            for name, values in (("distance", apart[known]), ("common", known[known].astype(np.float64))):
-                part = sparse.coo_array((values, place), shape=shape).tocsr()
-                sums[name] = sums[name] + part if name in sums else part
-        return sums
+            known = np.flatnonzero(~np.isnan(apart))
+            if len(known) < len(apart):
+                left, right, apart = left[known], right[known], apart[known]
+            place = block.worker[left] - rows.start, block.worker[right]
+            distance.add_entries(*place, apart)
+            common.add_entries(*place, np.ones(len(apart)))
+        return {"distance": distance.result(), "common": common.result()}
 
 
 def _loss(block: Block, loss: Floats, counts: Floats) -> dict[str, Floats]:

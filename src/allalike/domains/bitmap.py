@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from allalike.blocks import Block, Floats, pair_chunks
 from allalike.distances import overlap
-from allalike.domains.compared import Compared
+from allalike.domains.compared import Compared, objects
 from allalike.errors import LabelError, OptionError
 from allalike.hashing import mix
 from allalike.masks import Mask, check_size, fill_outline, of_run_lengths
@@ -128,14 +128,16 @@ class Bitmap(Compared):
 
     def pack(self, parsed: list[Any]) -> Masks:
         """Keep the masks, and measure them."""
-        masks = np.empty(len(parsed), object)
-        masks[:] = parsed
         return Masks(
-            masks,
+            objects(parsed),
             np.array([mask.area for mask in parsed], np.int64),
             np.array([(mask.height, mask.width) for mask in parsed], np.int64).reshape(-1, 2),
             np.array([(mask.top, mask.left) for mask in parsed], np.int64).reshape(-1, 2),
         )
+
+    def unpack(self, store: Masks, places: Array) -> npt.NDArray[np.object_]:
+        """Return the masks, which stay packed."""
+        return store.mask[places]
 
     def compare(self, left: Masks, i: npt.NDArray[np.intp], right: Masks, j: npt.NDArray[np.intp]) -> Floats:
         """Count what masks have in common, pair by pair."""
@@ -159,6 +161,7 @@ class Bitmap(Compared):
             apart=_DISTANCES[self.distance](area[left], area[right], np.concatenate(common)),
             answer_hash=self._answer_hash(block),
             masks=self.store.mask[label],
+            store=self.store,
         )
 
     def _answer_hash(self, block: Block) -> npt.NDArray[np.uint64]:
@@ -173,13 +176,12 @@ class Bitmap(Compared):
 
     def _check_sizes(self, block: Block) -> None:
         """Refuse a task whose masks, or whose known truth, differ in size."""
-        first = block.label[block.starts]
-        pairs = ((block.label, block.spread(first)), (block.gold_label, first[block.gold_task]))
-        for labels, others in pairs:
-            here, there = labels.astype(np.intp), others.astype(np.intp)
-            odd = np.flatnonzero((self.store.size[here] != self.store.size[there]).any(axis=1))
-            if len(odd):
-                one, other = self.store.mask[there[odd[0]]], self.store.mask[here[odd[0]]]
+        mask, size = self.store.mask, self.store.size
+        first = block.label[block.starts].astype(np.intp)
+        odd = np.flatnonzero((size[block.label] != block.spread(size[first])).any(axis=1))
+        pairs = [(mask[block.spread(first)[place]], mask[block.label[place]]) for place in odd[:1]]
+        for one, other in (*pairs, *zip(mask[first[block.gold_task]], block.gold_label, strict=True)):
+            if (one.height, one.width) != (other.height, other.width):
                 raise LabelError(
                     f"Two masks of a task differ in size: {_sized(one)}, {_sized(other)} (height x width). The masks"
                     " of a task must have the same size."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -12,12 +12,16 @@ from allalike.blocks import Array, Block, Floats, group_labels
 from allalike.distances import hamming
 from allalike.domains.base import Domain
 from allalike.errors import LabelError
+from allalike.grouping import factorize, factorize_objects
 from allalike.noise import OneCoin
 from allalike.registry import check_number
 from allalike.rules.base import Rule
 from allalike.rules.vote import plurality
+from allalike.values import is_string
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from allalike.columns import Column
     from allalike.values import Values
 
@@ -66,34 +70,69 @@ class Categorical(Domain):
         return self.classes or self.n_labels
 
     @property
+    def vocabulary(self) -> list[Any]:
+        """The labels that occur, in their order, and their hashes, in which 1 and 1.0 differ."""
+        if self.labels is None or self.label_hash is None:
+            return []
+        return [*self.labels.tolist(), *self.label_hash.tolist()]
+
+    @property
     def model(self) -> OneCoin:
         """Expect that every worker errs with a probability of her own."""
         return OneCoin(classes=self.n_classes)
 
     def resolve(self, labels: Column) -> Self:
         """Fix the labels that occur, in their order."""
-        _, values = labels.factors
+        return self._of(labels.factors[1])
+
+    def join(self, parts: Sequence[Self]) -> Self:
+        """Put the labels of all shards in their order."""
+        return self._of(_united([part.labels for part in parts if part.labels is not None]))
+
+    def _of(self, values: Values) -> Self:
         if self.classes is not None and len(values) > self.classes:
             raise LabelError(
                 f"There are {len(values)} different labels, but classes is {self.classes}. Raise it, or correct"
                 f" the labels: {_some(values.tolist())}."
             )
-        resolved = replace(self)
-        object.__setattr__(resolved, "labels", values)
-        object.__setattr__(resolved, "label_hash", values.hashes())
-        return resolved
+        return self._knowing(labels=values, label_hash=values.hashes())
 
     def encode(self, labels: Column) -> Array:
         """Number the labels in their order, in as few bytes as it takes."""
         codes, values = labels.factors
-        return codes.astype(_code_type(len(values)), copy=False)
+        if values is not self.labels:
+            place = self._places(values)
+            if (place == self.n_labels).any():
+                row = int(np.argmax(place[codes] == self.n_labels))
+                raise LabelError(
+                    f"The label {values[int(codes[row])]!r} in row {labels.row(row)} is none of the classes."
+                )
+            return place.astype(_code_type(self.n_labels))[codes]
+        return codes.astype(_code_type(self.n_labels), copy=False)
 
     def take_gold(self, labels: Column) -> tuple[Self, Array]:
         """Number the truths like the labels; a truth that nobody answered gets the number after the last."""
         codes, values = labels.factors
-        place = {value: code for code, value in enumerate(self.labels.tolist())} if self.labels else {}
-        known = np.array([place.get(value, self.n_labels) for value in values.tolist()], np.int64)
-        return self, known[codes]
+        return self, self._places(values)[codes]
+
+    def translate(self, labels: Array, known: Self) -> Array:
+        """Number labels anew; a truth that nobody answered still has the number after the last."""
+        if known.labels is None:
+            return labels
+        place = np.append(self._places(known.labels), self.n_labels)
+        return place.astype(_code_type(self.n_labels))[labels]
+
+    def unheard_of(self, truths: Array) -> Array:
+        """Tell which truths have the number after the last."""
+        return np.asarray(truths >= self.n_labels)
+
+    def _places(self, values: Values) -> npt.NDArray[np.int64]:
+        """Return the numbers of some values, and the number after the last for others; ``"1"`` is 1 to numbers."""
+        known, wanted = self.labels.tolist() if self.labels is not None else [], values.tolist()
+        by_text = {isinstance(value, str) for value in (*known[:1], *wanted[:1])} == {True, False}
+        place = {str(value) if by_text else value: code for code, value in enumerate(known)}
+        found = [place.get(str(value) if by_text else value, len(known)) for value in wanted]
+        return np.array(found, np.int64)
 
     def decode(self, codes: Array) -> Values:
         """Return the labels of these numbers."""
@@ -113,10 +152,28 @@ class Categorical(Domain):
         """Add up Hamming distances, linear in the number of answers."""
         return hamming.peer_sums(block, weights)
 
+    def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
+        """Add up Hamming distances per pair of workers."""
+        return hamming.pair_sums(block, rows) if hamming.is_crowded(block) else super().pair_sums(block, rows)
+
     def describe(self) -> dict[str, Any]:
         """Say how many classes there are, and whence that is known."""
         source = "data" if self.classes is None else "given"
         return {**super().describe(), "classes": self.n_classes, "classes_from": source}
+
+
+def _united(parts: Sequence[Values]) -> Values:
+    """Return the different values of several shards, in order.
+
+    A text file has whole numbers only if they are nothing else in all of it; if one shard has texts, all have.
+    """
+    import pyarrow as pa
+
+    if any(isinstance(part.data, list) for part in parts):
+        return factorize_objects([value for part in parts for value in part.tolist()])[1]
+    kinds = {part.data.type for part in parts}
+    common = kinds.pop() if len(kinds) == 1 else pa.large_string() if any(map(is_string, kinds)) else pa.float64()
+    return factorize(pa.chunked_array([part.data.cast(common) for part in parts], common))[1]
 
 
 def _code_type(n_labels: int) -> Any:

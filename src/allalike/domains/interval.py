@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from allalike.distances import lengths
 from allalike.distances.jaccard import ranges
-from allalike.domains.compared import Compared
+from allalike.domains.compared import Compared, objects
 from allalike.domains.lists import json_list
 from allalike.noise import General
 from allalike.rules.base import Rule
@@ -20,9 +20,12 @@ from allalike.rules.choice import best_worker, medoid
 from allalike.rules.points import boundaries, point_majority
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
-    from allalike.blocks import Block, Floats
+    from allalike.blocks import Array, Block, Floats
+    from allalike.columns import Column
 
 __all__ = ["Interval"]
 
@@ -58,10 +61,7 @@ class Interval(Compared):
     )
     distances: ClassVar[tuple[str, ...]] = ("jaccard",)
 
-    @cached_property
-    def is_whole(self) -> bool:
-        """Whether all bounds that were given are whole numbers."""
-        return all(isinstance(bound, int) for label in self.parsed for pair in label for bound in pair)
+    is_whole: bool = field(default=True, init=False, repr=False, compare=False)
 
     @property
     def model(self) -> General:
@@ -78,9 +78,24 @@ class Interval(Compared):
             raise ValueError("it must be a list of intervals, as [[0, 5], [7, 9]]")  # noqa: TRY004
         return _merged(sorted(_pair(pair) for pair in value))
 
+    def resolve(self, labels: Column) -> Self:
+        """Find out whether all bounds are whole numbers."""
+        bounds = (bound for label in labels.parsed(self.parse)[1] for pair in label for bound in pair)
+        return self._knowing(is_whole=all(isinstance(bound, int) for bound in bounds))
+
+    def join(self, parts: Sequence[Self]) -> Self:
+        """Take bounds for whole numbers if they are so in all shards."""
+        return self._knowing(is_whole=all(part.is_whole for part in parts))
+
     def pack(self, parsed: list[Any]) -> lengths.Unions:
         """Put all intervals in one array."""
         return lengths.pack(parsed)
+
+    def unpack(self, store: lengths.Unions, places: Array) -> npt.NDArray[np.object_]:
+        """Return the unions as pairs."""
+        taken = store.take(places)
+        pairs = list(zip(taken.begin.tolist(), taken.end.tolist(), strict=True))
+        return objects([tuple(pairs[begin:end]) for begin, end in pairwise(taken.first.tolist())])
 
     def compare(
         self, left: lengths.Unions, i: npt.NDArray[np.intp], right: lengths.Unions, j: npt.NDArray[np.intp]

@@ -26,7 +26,7 @@ from allalike.rules.voting import VOTING
 from allalike.values import Values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from allalike.blocks import Array, Block, Floats
     from allalike.columns import Column
@@ -75,6 +75,12 @@ class Ranking(Domain):
     items: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
     item_hash: npt.NDArray[np.uint64] | None = field(default=None, init=False, repr=False, compare=False)
     longest: int = field(default=0, init=False, repr=False, compare=False)
+    n_unheard: int = field(default=0, init=False, repr=False, compare=False)
+
+    @property
+    def vocabulary(self) -> list[Any]:
+        """The items in their order, and how many the longest ranking has, for so long is a row."""
+        return [*self.items, self.longest]
 
     @property
     def model(self) -> Noise:
@@ -84,16 +90,20 @@ class Ranking(Domain):
     def resolve(self, labels: Column) -> Self:
         """Fix the items that occur, in their order, and how many the longest ranking has."""
         parsed = labels.parsed(self.parse)[1]
-        longest = max(map(len, parsed), default=0)
+        return self._of(chain.from_iterable(parsed), max(map(len, parsed), default=0))
+
+    def join(self, parts: Sequence[Self]) -> Self:
+        """Put the items of all shards in their order; those that only known truths have come again with the truths."""
+        items = chain.from_iterable(part.items[: len(part.items) - part.n_unheard] for part in parts)
+        return self._of(items, max((part.longest for part in parts), default=0))
+
+    def _of(self, items: Iterable[Any], longest: int) -> Self:
         if self.rule == "minimax":
             check_items(longest)
-        return self._with(_in_order(set(chain.from_iterable(parsed))), longest)
+        return self._with(_in_order(set(items)), longest)
 
-    def _with(self, items: list[Any], longest: int) -> Self:
-        resolved = replace(self)
-        for name, value in (("items", items), ("item_hash", hash_objects(items)), ("longest", longest)):
-            object.__setattr__(resolved, name, value)
-        return resolved
+    def _with(self, items: list[Any], longest: int, n_unheard: int = 0) -> Self:
+        return self._knowing(items=items, item_hash=hash_objects(items), longest=longest, n_unheard=n_unheard)
 
     def parse(self, value: Any) -> tuple[Any, ...]:
         """Read a ranking as a tuple of different items.
@@ -131,7 +141,14 @@ class Ranking(Domain):
         new = [item for item in dict.fromkeys(chain.from_iterable(parsed)) if item not in place]
         items = [*self.items, *new]
         table = self._table(parsed, {item: code for code, item in enumerate(items)})
-        return self._with(items, self.longest), table[codes]
+        return self._with(items, self.longest, self.n_unheard + len(new)), table[codes]
+
+    def translate(self, labels: Array, known: Self) -> Array:
+        """Number items anew, and make rows as long as the longest."""
+        place = {item: code for code, item in enumerate(self.items)}
+        codes = np.array([*(place.get(item, -1) for item in known.items), -1], np.min_scalar_type(-len(place) - 1))
+        filling = np.full((len(labels), max(self.longest - labels.shape[1], 0)), -1, codes.dtype)
+        return np.hstack([codes[labels], filling])
 
     def decode(self, codes: Array) -> Values:
         """Return each ranking as a list of items."""
@@ -222,8 +239,8 @@ class Ranking(Domain):
         """Measure how far each answer is from its task's truth."""
         return _from_truth(block, truth, self.distance)
 
-    def differs(self, block: Block, left: Array, right: Array) -> Array:
-        """Tell for which tasks of a block two rankings are not the same."""
+    def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
+        """Tell for which tasks two rankings are not the same."""
         return np.asarray((left != right).any(axis=1))
 
     def peer_sums(self, block: Block, weights: Floats) -> dict[str, Floats]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from allalike.distances import euclidean
 from allalike.domains.base import Domain
+from allalike.domains.centring import given_labels, lost_labels
 from allalike.errors import LabelError
 from allalike.noise import Gaussian
 from allalike.rules.base import Rule
@@ -51,6 +52,11 @@ class Real(Domain):
         """Expect Gaussian errors with a variance per worker."""
         return Gaussian()
 
+    @property
+    def recurring(self) -> bool:
+        """Say no: two numbers hardly ever are the same."""
+        return False
+
     def resolve(self, labels: Column) -> Self:
         """Return the domain as it is: numbers need no vocabulary."""
         return self
@@ -74,22 +80,33 @@ class Real(Domain):
             block,
             label=block.label - block.spread(centre),
             gold_label=block.gold_label - centre[block.gold_task],
-            prepared={"centre": centre},
+            prepared={"centre": centre, **lost_labels(block, centre)},
         )
 
     def restore(self, block: Block, label: Array) -> Array:
         """Add the centres again."""
         return label + block.prepared["centre"]
 
+    def answered(self, block: Block, rows: Array) -> Array:
+        """Return the numbers as they came."""
+        return given_labels(block, rows)
+
+    def known_truths(self, block: Block) -> Array:
+        """Add the centres again."""
+        return np.asarray(block.gold_label + block.prepared["centre"][block.gold_task])
+
     def apart(self, left: Array, right: Array) -> Floats:
         """Square the differences."""
         return euclidean.distance(left, right)
 
-    def differs(self, block: Block, left: Array, right: Array) -> Array:
+    def scatter(self, block: Block) -> Floats:
+        """Measure how far the farthest answer to each task is from its centre."""
+        return np.asarray(np.maximum.reduceat(np.abs(block.label), block.starts))
+
+    def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
         """Tell where two numbers differ by more than rounding, which near zero is that of the task's answers."""
         size = np.maximum(np.abs(left), np.abs(right))
-        spread = np.maximum.reduceat(np.abs(block.label), block.starts)
-        return np.asarray(np.abs(left - right) > TOLERANCE * size + 1e-12 * spread)
+        return np.asarray(np.abs(left - right) > TOLERANCE * size + 1e-12 * scatter)
 
     def peer_sums(self, block: Block, weights: Floats) -> dict[str, Floats]:
         """Add up squared distances, linear in the number of answers."""

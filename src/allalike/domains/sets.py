@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import chain, pairwise, starmap, zip_longest
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from allalike.distances import jaccard
-from allalike.domains.compared import Compared
+from allalike.domains.compared import Compared, objects
 from allalike.domains.lists import json_list
 from allalike.errors import LabelError, OptionError
 from allalike.noise import General
@@ -18,9 +20,12 @@ from allalike.rules.choice import best_worker, medoid
 from allalike.rules.elements import element_groups, element_majority
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
-    from allalike.blocks import Block, Floats
+    from allalike.blocks import Array, Block, Floats
+    from allalike.columns import Column
 
 __all__ = ["Set"]
 
@@ -58,6 +63,7 @@ class Set(Compared):
     )
     distances: ClassVar[tuple[str, ...]] = ("jaccard",)
     separator: str | None = None
+    example: Any = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -71,6 +77,8 @@ class Set(Compared):
 
     def parse(self, value: Any) -> tuple[Any, ...]:
         """Read a set, as a tuple in order."""
+        if type(value) is int and self.separator is not None:  # a text file whose sets all are one number
+            value = str(value)
         if isinstance(value, str):
             value = self._split(value)
         elif isinstance(value, np.ndarray):
@@ -94,19 +102,26 @@ class Set(Compared):
             raise ValueError('it is no JSON list; if it is a text like "a;b", say so with separator=";"')
         return json_list(text)
 
+    def resolve(self, labels: Column) -> Self:
+        """Fix of which type the elements are, by an example."""
+        parsed = [label for label in labels.parsed(self.parse)[1] if label]
+        nested = any(type(label[0]) is tuple for label in parsed)
+        return self._knowing(example=reduce(_alike, chain(*parsed) if nested else (label[0] for label in parsed), None))
+
+    def join(self, parts: Sequence[Self]) -> Self:
+        """Refuse shards whose elements are of different types."""
+        return self._knowing(example=reduce(_alike, (part.example for part in parts), None))
+
     def pack(self, parsed: list[Any]) -> jaccard.Sets:
         """Number the elements, and put all sets in one array."""
-        kinds = {type(label[0]): label[0] for label in parsed if label}
-        if len(kinds) > 1:
-            one, other = list(kinds.values())[:2]
-            raise LabelError(
-                f"The elements of the sets are of different types: {one!r} is {_KINDS[type(one)]}, {other!r} is"
-                f" {_KINDS[type(other)]}. Give all of them the same type."
-            )
-        try:
-            return jaccard.pack(parsed)
-        except TypeError:
-            raise LabelError("The elements of the sets have no order, for their tuples hold different types.") from None
+        return jaccard.pack(parsed)
+
+    def unpack(self, store: jaccard.Sets, places: Array) -> npt.NDArray[np.object_]:
+        """Return the sets as tuples in order."""
+        begin, end = store.first[places], store.first[places + 1]
+        found = [store.elements[code] for code in store.codes[jaccard.ranges(begin, end)[1]]]
+        bounds = pairwise([0, *np.cumsum(end - begin).tolist()])
+        return objects([tuple(found[first:last]) for first, last in bounds])
 
     def compare(
         self, left: jaccard.Sets, i: npt.NDArray[np.intp], right: jaccard.Sets, j: npt.NDArray[np.intp]
@@ -142,3 +157,15 @@ def _element(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise ValueError(f"its element {value!r} is neither text nor a whole number")  # noqa: TRY004
     return value
+
+
+def _alike(one: Any, other: Any) -> Any:
+    """Return the smaller of two elements, or the other of one and nothing; refuse those of different types."""
+    if one is None or other is None:
+        return other if one is None else one
+    if type(one) is not type(other):
+        raise LabelError(
+            f"The elements of the sets are of different types: {one!r} is {_KINDS[type(one)]}, {other!r} is"
+            f" {_KINDS[type(other)]}. Give all of them the same type."
+        )
+    return tuple(starmap(_alike, zip_longest(one, other))) if isinstance(one, tuple) else min(one, other)

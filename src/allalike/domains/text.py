@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from allalike.distances import edit, gleu, tokens
-from allalike.domains.compared import Compared
+from allalike.domains.compared import Compared, objects
 from allalike.errors import OptionError
 from allalike.noise import General
 from allalike.registry import check_choice
@@ -14,7 +16,9 @@ from allalike.rules.base import Rule
 from allalike.rules.choice import best_worker, medoid
 
 if TYPE_CHECKING:
-    from allalike.blocks import Floats
+    import numpy.typing as npt
+
+    from allalike.blocks import Array, Floats
     from allalike.distances.tokens import Bags, Places
 
 __all__ = ["Text"]
@@ -101,11 +105,15 @@ class Text(Compared):
             return _Texts(parsed, texts)
         return _Texts(parsed, _BAGS[self.distance].pack(map(_SPLIT[self.tokens], texts)))
 
+    def unpack(self, store: _Texts, places: Array) -> npt.NDArray[np.object_]:
+        """Return the texts as they came."""
+        return objects([store.given[place] for place in places])
+
     def compare(self, left: _Texts, i: Places, right: _Texts, j: Places) -> Floats:
         """Compare texts of one store; those of two are put into one first, so that tokens have the same numbers."""
         if left is not right:
-            j = j + len(left.given)
-            left = self.pack([*left.given, *right.given])
+            (here, i), (there, j) = (np.unique(places, return_inverse=True) for places in (i, j))
+            left, j = self.pack([*self.unpack(left, here), *self.unpack(right, there)]), j + len(here)
         if isinstance(left.packed, list):
             return edit.distance(left.packed, i, j)
         found: Floats = _BAGS[self.distance].distance(left.packed, i, j)

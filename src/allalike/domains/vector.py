@@ -11,6 +11,7 @@ import numpy as np
 from allalike.blocks import Array, Block, Floats, pair_chunks, sum_by
 from allalike.distances import cosine
 from allalike.domains.base import Domain
+from allalike.domains.centring import given_labels, lost_labels
 from allalike.domains.lists import json_list
 from allalike.errors import LabelError
 from allalike.hashing import mix
@@ -22,6 +23,8 @@ from allalike.ties import TOLERANCE, Ties
 from allalike.values import Values
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from allalike.columns import Column
 
 __all__ = ["Vector"]
@@ -79,11 +82,24 @@ class Vector(Domain):
             return Gaussian()
         return General(farthest=1.0 if self.distance == "cosine" else None)
 
+    @property
+    def recurring(self) -> bool:
+        """Whether a truth is one of the answers, and not a mean."""
+        return self.rule in _CHOICES
+
     def resolve(self, labels: Column) -> Self:
         """Fix how many numbers a vector has."""
-        resolved = replace(self)
-        object.__setattr__(resolved, "length", self._read(labels).shape[1])
-        return resolved
+        return self._knowing(length=self._read(labels).shape[1])
+
+    def join(self, parts: Sequence[Self]) -> Self:
+        """Take the length that the vectors of all shards have."""
+        lengths = sorted({part.length for part in parts if part.length is not None})
+        if len(lengths) > 1:
+            raise LabelError(
+                f"Some vectors have {lengths[0]} numbers, but others have {lengths[-1]}. All vectors must be of one"
+                " length."
+            )
+        return self._knowing(length=lengths[0] if lengths else None)
 
     def encode(self, labels: Column) -> Array:
         """Return one row of numbers per answer."""
@@ -134,11 +150,22 @@ class Vector(Domain):
         if self.rule in _CHOICES or self.distance == "cosine":
             return block.with_prepared(**prepared)
         gold = block.gold_label - centre[block.gold_task]
+        prepared |= lost_labels(block, centre)
         return replace(block, label=prepared["points"], gold_label=gold).with_prepared(**prepared, centre=centre)
 
     def restore(self, block: Block, label: Array) -> Array:
         """Add the centres again."""
         return np.asarray(label + block.prepared["centre"]) if "centre" in block.prepared else label
+
+    def answered(self, block: Block, rows: Array) -> Array:
+        """Return the vectors as they came."""
+        return given_labels(block, rows) if "centre" in block.prepared else block.label[rows]
+
+    def known_truths(self, block: Block) -> Array:
+        """Add the centres again."""
+        if "centre" not in block.prepared:
+            return block.gold_label
+        return np.asarray(block.gold_label + block.prepared["centre"][block.gold_task])
 
     def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
         """Find, per task, the vector; its error is known only where faults are variances."""
@@ -152,10 +179,13 @@ class Vector(Domain):
         squared = np.einsum("ij,ij->i", left - right, left - right)
         return np.asarray(squared if self.distance == "squared" else np.sqrt(squared), np.float64)
 
-    def differs(self, block: Block, left: Array, right: Array) -> Array:
+    def scatter(self, block: Block) -> Floats:
+        """Measure how far the farthest answer to each task is from its centre."""
+        return np.asarray(np.maximum.reduceat(_length(block.label), block.starts))
+
+    def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
         """Tell where two vectors differ by more than rounding, which near zero is that of the task's answers."""
         size = np.maximum(_length(left), _length(right))
-        scatter = np.maximum.reduceat(_length(block.label), block.starts)
         return np.asarray(_length(left - right) > TOLERANCE * size + 1e-12 * scatter)
 
     def peer_sums(self, block: Block, weights: Floats) -> dict[str, Floats]:
@@ -180,19 +210,25 @@ class Vector(Domain):
             "weight": block.per_worker(everyone - own),
         }
 
-    def pair_sums(self, block: Block) -> dict[str, Any]:
+    def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
         """Add up the distances of the pairs per pair of workers."""
-        return self.pair_matrices(block, [self._pairs(block)])
+        pairs = ((left, right, self._compare(block, left, right)) for left, right in pair_chunks(block, rows))
+        return self.pair_matrices(block, rows, pairs)
 
     def _pairs(self, block: Block) -> tuple[Array, Array, Floats]:
         """Compare the answers to each task with each other: both answers of each ordered pair, and their distance."""
-        pairs = pair_chunks(block)
+        pairs = list(pair_chunks(block))
         left, right = np.concatenate([i for i, _ in pairs]), np.concatenate([j for _, j in pairs])
         left, right = left[left < right], right[left < right]
+        apart = self._compare(block, left, right)
+        return np.concatenate([left, right]), np.concatenate([right, left]), np.concatenate([apart, apart])
+
+    def _compare(self, block: Block, left: Array, right: Array) -> Floats:
+        """Measure how far answers are apart, some at a time."""
         apart = np.empty(len(left))
         for part in np.array_split(np.arange(len(left)), 1 + apart.size * block.label.shape[1] // _AT_ONCE):
             apart[part] = self.apart(block.label[left[part]], block.label[right[part]])
-        return np.concatenate([left, right]), np.concatenate([right, left]), np.concatenate([apart, apart])
+        return apart
 
 
 def _parse(value: Any) -> Floats:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from allalike.columns import Column
 from allalike.errors import GoldError, InputError
+from allalike.gold import Gold
 from allalike.readers.names import pick_columns
 from allalike.readers.tables import Table, open_table
 
 if TYPE_CHECKING:
     from allalike.answers import Answers
 
-__all__ = ["read_gold"]
+__all__ = ["open_gold", "read_gold"]
 
 _ROLES = ("task", "label")
 _TRUTHS = ("gold", "truth", "target", "correct", "trueanswer")
@@ -33,30 +31,16 @@ def read_gold(gold: Any, answers: Answers) -> Answers:
     >>> answers.gold_task, answers.gold_label, answers.notes["gold"]
     (array([1]), array([0]), {'tasks': 1, 'without_answers': 1})
     """
-    task, label = _columns(gold)
-    for column in (task, label):
-        missing = column.missing()
-        if missing.any():
-            raise GoldError(f"The gold has no {column.name} in row {column.row(int(np.argmax(missing)))}.")
-    if not len(task):
-        raise GoldError("The gold is empty.")
-    codes, ids = task.factors
-    if np.bincount(codes).max() > 1:
-        twice = ids[int(np.argmax(np.bincount(codes)))]
-        raise GoldError(f"The gold has two truths for task {twice!r}. Keep one of them.")
-    place = _places(ids.tolist(), answers.tasks.tolist())[codes]
-    known = place >= 0
-    if not known.any():
-        raise GoldError(
-            f"None of the {len(known)} tasks with gold was answered. The first is {ids[0]!r}; the first task of the"
-            f" answers is {answers.tasks[0]!r}."
-        )
-    domain, encoded = answers.domain.take_gold(label)
-    order = np.argsort(place[known])
-    place, encoded = place[known][order], encoded[known][order]
-    answers = answers.with_gold(domain, place, domain.settle(encoded, place, answers.tasks))
-    counts = {"tasks": int(known.sum()), "without_answers": int((~known).sum())}
-    return replace(answers, notes={**answers.notes, "gold": counts})
+    return open_gold(gold).given_to(answers)
+
+
+def open_gold(gold: Any) -> Gold:
+    """Read known truths: a path or a table with task and label, a mapping, or rows of (task, label).
+
+    >>> open_gold({"t2": "x"}).label.data.to_pylist()
+    ['x']
+    """
+    return gold if isinstance(gold, Gold) else Gold(*_columns(gold))
 
 
 def _columns(gold: Any) -> tuple[Column, Column]:
@@ -83,11 +67,3 @@ def _of_table(table: Table) -> tuple[Column, Column]:
         raise GoldError(f"The gold cannot be read: {error} Rename the columns to task and label.") from error
     columns = table.columns(picked)
     return columns["task"], columns["label"]
-
-
-def _places(wanted: list[Any], tasks: list[Any]) -> Any:
-    """Return where each wanted id stands among the tasks, or -1; ids of another type match by their text."""
-    same_type = type(wanted[0]) is type(tasks[0])
-    key = (lambda value: value) if same_type else str
-    place = {key(task): number for number, task in enumerate(tasks)}
-    return np.array([place.get(key(value), -1) for value in wanted])

@@ -24,20 +24,24 @@ __all__ = ["element_groups", "element_majority"]
 def element_groups(block: Block, answer: Array, code: Array, elements: Sequence[object]) -> dict[str, Array]:
     """Number the pairs of task and element that occur, given who names what as answers and codes of elements.
 
-    >>> groups = element_groups(Block.of([[0, 1], [2, 3]]), np.array([0, 1, 1, 3]), np.array([0, 0, 1, 1]), ["a", "b"])
-    >>> groups["element_group"], groups["group_task"], groups["group_element"]
-    (array([0, 0, 1, 2]), array([0, 0, 1]), array([0, 1, 1]))
+    Of all elements, the block keeps those that occur in it.
+
+    >>> block, elements = Block.of([[0, 1], [2, 3]]), ["a", "b", "c"]
+    >>> groups = element_groups(block, np.array([0, 1, 1, 3]), np.array([0, 0, 2, 2]), elements)
+    >>> groups["element_group"], groups["group_task"], groups["group_element"], groups["elements"]
+    (array([0, 0, 1, 2]), array([0, 0, 1]), array([0, 1, 1]), array(['a', 'c'], dtype=object))
     """
     task = block.spread(np.arange(block.n_tasks))
     width = max(len(elements), 1)
     pairs, group = np.unique(task[answer] * width + code, return_inverse=True)
     group_task, group_element = np.divmod(pairs, width)
+    named, group_element = np.unique(group_element, return_inverse=True)
     return {
         "element_answer": answer,
         "element_group": group.astype(np.intp),
         "group_task": group_task,
         "group_element": group_element,
-        "elements": np.fromiter(elements, object, len(elements)),
+        "elements": np.fromiter((elements[place] for place in named), object, len(named)),
     }
 
 
