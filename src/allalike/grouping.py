@@ -8,7 +8,7 @@ values the chance that two are taken for one is below 1e-14.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,22 +16,26 @@ import numpy.typing as npt
 from allalike.hashing import hash_strings, mix, string_bytes, string_words
 from allalike.values import Values, arrow_of, is_string, numpy_of
 
-__all__ = ["Codes", "factorize", "factorize_objects", "group_by_hash"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Codes", "distinct", "factorize", "factorize_objects", "group_by_hash", "order_of", "ranked", "unite"]
 
 Codes = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint64]
 
 _SAMPLE = 1 << 16  # rows that show whether a column has many distinct values
-_MANY = 1 << 13
+_VARIED = 3 << 13  # distinct values among them; with fewer, a dictionary is faster than hashes
+_MANY = 1 << 13  # strings that are sorted as numbers
 _SHORT = 16  # bytes by which strings are sorted as numbers
 
 
-def factorize(column: Any, *, text: bool = False) -> tuple[Codes, Values]:
+def factorize(column: Any, *, text: bool = False, many: bool | None = None) -> tuple[Codes, Values]:
     """Number the rows of an Arrow column by the order of their values.
 
     With ``text``, strings that all are whole numbers, written as Python writes them, are numbers: ``"10"`` comes
-    after ``"9"``, and ``"007"`` stays a string.
+    after ``"9"``, and ``"007"`` stays a string. Whether there are ``many`` values is found out unless it is known.
 
     >>> import pyarrow as pa
     >>> codes, values = factorize(pa.chunked_array([["b", "a"], ["b"]]))
@@ -40,18 +44,21 @@ def factorize(column: Any, *, text: bool = False) -> tuple[Codes, Values]:
     >>> factorize(pa.chunked_array([["9", "10"]]), text=True)[1].tolist()
     [9, 10]
     """
-    import pyarrow as pa
+    rows, code, values = _groups(column, many)
+    rank, values = ranked(values, text=text)
+    return _scattered(rank[code], rows), values
 
-    kind = column.type
-    if (is_string(kind) or pa.types.is_integer(kind)) and _has_many(column):
-        rows, code, first = _by_hash(column)
-        rank, values = _in_order(Values(_whole(column).take(arrow_of(first))), text=text)
-        codes = np.empty(len(code), np.int32)
-        codes[rows] = rank[code]
-        return codes, values
-    code, values = _of_dictionary(column if pa.types.is_dictionary(kind) else column.dictionary_encode())
-    rank, values = _in_order(values, text=text)
-    return rank[code], values
+
+def distinct(column: Any) -> tuple[Codes, Values]:
+    """Number the rows of an Arrow column by their values, in whatever order.
+
+    >>> import pyarrow as pa
+    >>> codes, values = distinct(pa.chunked_array([["b", "a"], ["b"]]))
+    >>> values.take(codes).tolist()
+    ['b', 'a', 'b']
+    """
+    rows, code, values = _groups(column, None)
+    return _scattered(code, rows), values
 
 
 def factorize_objects(objects: list[Any]) -> tuple[Codes, Values]:
@@ -62,12 +69,52 @@ def factorize_objects(objects: list[Any]) -> tuple[Codes, Values]:
     (array([1, 0, 1], dtype=int32), [('a', 2), ('b', 1)])
     """
     distinct = list(dict.fromkeys(objects))
-    try:
-        distinct.sort()
-    except TypeError:
-        distinct.sort(key=repr)
+    distinct = [distinct[index] for index in order_of(Values(distinct))]
     place = {value: code for code, value in enumerate(distinct)}
     return np.array([place[value] for value in objects], dtype=np.int32), Values(distinct)
+
+
+def unite(parts: Sequence[Values]) -> tuple[Codes, Values]:
+    """Return the different values of several parts in order, and the place of each value of each part among them.
+
+    >>> codes, values = unite([Values(["b", "c"]), Values(["a", "b"])])
+    >>> codes, values.tolist()
+    (array([1, 2, 0, 1], dtype=int32), ['a', 'b', 'c'])
+    """
+    import pyarrow as pa
+
+    joined = Values.join(parts)
+    if isinstance(joined.data, list):
+        return factorize_objects(joined.data)
+    return factorize(pa.chunked_array([joined.data]))
+
+
+def order_of(values: Values) -> npt.NDArray[Any]:
+    """Return the places of values in their natural order, or in that of their representations where they have none.
+
+    >>> order_of(Values(["b", "a", "c"]))
+    array([1, 0, 2])
+    """
+    if not isinstance(values.data, list):
+        return _order(values.data)
+    try:
+        return np.array(sorted(range(len(values)), key=values.data.__getitem__), np.int64)
+    except TypeError:
+        return np.array(sorted(range(len(values)), key=lambda place: repr(values.data[place])), np.int64)
+
+
+def ranked(values: Values, *, text: bool) -> tuple[Codes, Values]:
+    """Return the place of each value among all in order, and all in order; with ``text`` as `factorize` does.
+
+    >>> rank, values = ranked(Values(["b", "a"]), text=False)
+    >>> rank, values.tolist()
+    (array([1, 0], dtype=int32), ['a', 'b'])
+    """
+    values = _whole_numbers(values) if text else values
+    order = order_of(values)
+    rank = np.empty(len(values), np.int32)
+    rank[order] = np.arange(len(values), dtype=np.int32)
+    return rank, values if np.all(order[1:] > order[:-1]) else values.take(order)
 
 
 def group_by_hash(hashes: Hashes, checks: Hashes) -> tuple[Rows, Codes, Rows]:
@@ -110,9 +157,29 @@ def _changes(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     return begins
 
 
+def _groups(column: Any, many: bool | None) -> tuple[Rows | None, Codes, Values]:
+    """Return rows in some order, unless they are in their own, the number of each one's value, and the values."""
+    import pyarrow as pa
+
+    kind = column.type
+    if (is_string(kind) or pa.types.is_integer(kind)) and (_has_many(column) if many is None else many):
+        rows, code, first = _by_hash(column)
+        return rows, code, Values(_whole(column).take(arrow_of(first)))
+    code, values = _of_dictionary(column if pa.types.is_dictionary(kind) else column.dictionary_encode())
+    return None, code, values
+
+
+def _scattered(code: Codes, rows: Rows | None) -> Codes:
+    if rows is None:
+        return code
+    codes = np.empty(len(code), np.int32)
+    codes[rows] = code
+    return codes
+
+
 def _has_many(column: Any) -> bool:
     sample = column.slice(0, _SAMPLE)
-    return len(column) > _SAMPLE and len(sample.unique()) > _MANY
+    return len(column) > _SAMPLE and len(sample.unique()) > _VARIED
 
 
 def _by_hash(column: Any) -> tuple[Rows, Codes, Rows]:
@@ -159,15 +226,6 @@ def _whole_numbers(values: Values) -> Values:
 
     written_so = pc.match_substring_regex(values.data, "^(0|-?[1-9][0-9]{0,17})$")
     return Values(values.data.cast(pa.int64())) if pc.all(written_so).as_py() else values
-
-
-def _in_order(values: Values, *, text: bool) -> tuple[Codes, Values]:
-    """Return the place of each value among all in order, and all in order."""
-    values = _whole_numbers(values) if text else values
-    order = _order(values.data)
-    rank = np.empty(len(values), np.int32)
-    rank[order] = np.arange(len(values), dtype=np.int32)
-    return rank, values if np.all(order[1:] > order[:-1]) else values.take(order)
 
 
 def _order(array: Any) -> npt.NDArray[Any]:

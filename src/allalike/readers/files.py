@@ -14,12 +14,16 @@ from allalike.readers.preflib import open_soc
 from allalike.readers.tables import Table, join, of_records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["ENDINGS", "is_path", "open_files"]
+__all__ = ["ENDINGS", "is_path", "matching", "open_files"]
 
 _LONGEST_FIELD = 1 << 24  # bytes of a field that still can be read
 _COMPACT = 3  # bytes a value; below that a Parquet column is stored as a dictionary, and best read as one
+_ROWS, _BYTES = 1 << 20, 1 << 26  # of a batch
+_UNPACKED = 4  # bytes of text in a byte of a compressed file
+_CODE = 4  # bytes of a value that is read as the number of an entry of a dictionary
+_BUFFER = 1 << 20  # bytes of a Parquet column that are read at once; without, a whole row group is
 
 
 def is_path(source: object) -> bool:
@@ -33,10 +37,15 @@ def is_path(source: object) -> bool:
 
 def open_files(sources: Sequence[str | os.PathLike[str]]) -> Table:
     """Open one file, several, or all that match a pattern, as one table."""
-    return join([_open(path) for source in sources for path in _matches(Path(source))])
+    return join([_open(path) for source in sources for path in matching(Path(source))])
 
 
-def _matches(path: Path) -> list[Path]:
+def matching(path: Path) -> list[Path]:
+    """Return the file that a path names, or all that match it if it is a pattern.
+
+    >>> matching(Path("answers.csv"))
+    [PosixPath('answers.csv')]
+    """
     if path.exists() or not glob.has_magic(str(path)):
         return [path]
     found = sorted(Path(match) for match in glob.glob(str(path), recursive=True))
@@ -59,7 +68,11 @@ def _open(path: Path) -> Table:
     try:
         return opener(path)
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> InputError:
+    return InputError(f"{path} cannot be read: {error.strerror or error}.")
 
 
 def _guarded(path: Path, what: str, read: Callable[[], Any]) -> Any:
@@ -68,6 +81,8 @@ def _guarded(path: Path, what: str, read: Callable[[], Any]) -> Any:
 
     try:
         return read()
+    except OSError as error:
+        raise _unreadable(path, error) from error
     except (pa.ArrowException, UnicodeDecodeError, json.JSONDecodeError, EOFError) as error:
         reason = str(error).splitlines()[0].strip().rstrip(".")
         if "straddl" in reason:
@@ -75,11 +90,17 @@ def _guarded(path: Path, what: str, read: Callable[[], Any]) -> Any:
         raise InputError(f"{path} cannot be read as {what}: {reason}.") from error
 
 
+def _each(path: Path, what: str, batches: Iterator[Any], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Read one batch of records after the other."""
+    while (batch := _guarded(path, what, lambda: next(batches, None))) is not None:
+        yield {name: batch.column(name) for name in names}
+
+
 def _open_csv(path: Path, delimiter: str) -> Table:
     import pyarrow as pa
     import pyarrow.csv as pacsv
 
-    def read(names: Sequence[str]) -> Any:
+    def options(names: Sequence[str]) -> dict[str, Any]:
         convert = pacsv.ConvertOptions(
             include_columns=list(names),
             column_types={name: pa.string() for name in names},
@@ -87,7 +108,7 @@ def _open_csv(path: Path, delimiter: str) -> Table:
         )
         parse = pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
         block = pacsv.ReadOptions(block_size=_LONGEST_FIELD)
-        return pacsv.read_csv(path, read_options=block, parse_options=parse, convert_options=convert)
+        return {"read_options": block, "parse_options": parse, "convert_options": convert}
 
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty.")
@@ -100,10 +121,15 @@ def _open_csv(path: Path, delimiter: str) -> Table:
         raise InputError(f"{path} has two columns called {twice[0]!r}. Rename one of them.")
 
     def load(asked: Sequence[str]) -> dict[str, Any]:
-        table = _guarded(path, "text with columns", lambda: read(asked))
+        table = _guarded(path, "text with columns", lambda: pacsv.read_csv(path, **options(asked)))
         return {name: table[name] for name in asked}
 
-    return Table(names, load, str(path), text=True)
+    def flow(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
+        with _guarded(path, "text with columns", lambda: pacsv.open_csv(path, **options(asked))) as reader:
+            yield from _each(path, "text with columns", reader, asked)
+
+    size = path.stat().st_size * (_UNPACKED if path.suffix.lower() == ".gz" else 1)
+    return Table(names, load, str(path), text=True, flow=flow, weigh=lambda _: size, delimiter=delimiter)
 
 
 def _header(path: Path, delimiter: str) -> list[str]:
@@ -150,24 +176,41 @@ def _open_parquet(path: Path) -> Table:
     names = file.schema_arrow.names
 
     def read(name: str) -> Any:
-        compact = [name] if _is_compact(file, names.index(name)) else None
+        compact = [name] if _is_compact(file, name) else None
         return _guarded(
             path, "Parquet", lambda: pq.ParquetFile(path, read_dictionary=compact).read(columns=[name])[name]
         )
 
-    return Table(names, lambda asked: {name: partial(read, name) for name in asked}, str(path))
+    def flow(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
+        compact = [name for name in asked if _is_compact(file, name)]
+        rows = max(1, min(_ROWS, _BYTES * file.metadata.num_rows // max(weigh(asked), 1)))
+        opened = _guarded(path, "Parquet", lambda: pq.ParquetFile(path, read_dictionary=compact, buffer_size=_BUFFER))
+        with opened:
+            yield from _each(path, "Parquet", opened.iter_batches(rows, columns=list(asked)), asked)
+
+    def weigh(asked: Sequence[str]) -> int:
+        chunks = [_extent(file, name) for name in asked]
+        return sum(max(size, _CODE * values) for size, values in chunks)
+
+    load = {name: partial(read, name) for name in names}
+    return Table(names, lambda asked: {name: load[name] for name in asked}, str(path), flow=flow, weigh=weigh)
 
 
-def _is_compact(file: Any, index: int) -> bool:
+def _extent(file: Any, name: str) -> tuple[int, int]:
+    """Return how many bytes a column of a Parquet file is before compression, and how many values it has."""
+    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+    chunks = [c for g in groups for c in map(g.column, range(g.num_columns)) if c.path_in_schema.split(".")[0] == name]
+    return sum(c.total_uncompressed_size for c in chunks), sum(c.num_values for c in chunks)
+
+
+def _is_compact(file: Any, name: str) -> bool:
     import pyarrow as pa
 
-    kind = file.schema_arrow.types[index]
-    if not (pa.types.is_string(kind) or pa.types.is_binary(kind)) or pa.types.is_nested(kind):
+    kind = file.schema_arrow.field(name).type
+    if not (pa.types.is_string(kind) or pa.types.is_binary(kind)):
         return False
-    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-    name = file.schema_arrow.names[index]
-    chunks = [c for g in groups for c in map(g.column, range(g.num_columns)) if c.path_in_schema == name]
-    return bool(sum(c.total_uncompressed_size for c in chunks) < _COMPACT * sum(c.num_values for c in chunks))
+    size, values = _extent(file, name)
+    return size < _COMPACT * values
 
 
 ENDINGS: dict[str, Callable[[Path], Table]] = {

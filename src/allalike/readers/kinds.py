@@ -11,6 +11,8 @@ from allalike.errors import LabelError
 from allalike.pictures import MaskFile
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from allalike.columns import Column
     from allalike.grouping import Codes
 
@@ -21,23 +23,35 @@ _SAMPLE = 1 << 16
 _WORDS = 3  # strings that do not repeat and have as many words are texts
 
 
-def guess_domain(labels: Column, tasks: Codes) -> Domain:
-    """Return the domain of these labels, given the task of each, or ask.
+def guess_domain(labels: Column, parts: Iterable[tuple[Column, Codes]], answers: int) -> Domain:
+    """Return the domain of labels, or ask.
+
+    Parameters
+    ----------
+    labels
+        The labels, or every different one once.
+    parts
+        All labels with the number of each one's task, some whole tasks at a time. It is looked at only where labels
+        may be rankings.
+    answers
+        How many labels there are in all.
 
     Truth values, whole numbers with at most 20 different values, and strings that repeat are classes; other numbers
     are real; strings of several words that do not repeat are texts. Lists, and strings such as ``a>b>c``, are rankings
     if the answers to a task all order the same items. Sets, masks and arrays are what they are.
 
-    >>> import numpy as np
     >>> from allalike.columns import Column
+    >>> def guess(labels):
+    ...     column = Column.of_objects("label", labels)
+    ...     return guess_domain(column, [(column, np.zeros(len(labels), np.int32))], len(labels)).name
     >>> for labels in ([1, 2, 1], [1.5, 2.0], ["a>b", "b>a"], ["a long text", "another text here"], [{1}, {2}]):
-    ...     print(guess_domain(Column.of_objects("label", labels), np.zeros(len(labels), np.int32)).name)
+    ...     print(guess(labels))
     categorical
     real
     ranking
     text
     set
-    >>> guess_domain(Column.of_objects("label", ["x17", "x18"]), np.zeros(2, np.int32))
+    >>> guess(["x17", "x18"])
     Traceback (most recent call last):
     allalike.errors.LabelError: It is unclear what kind of labels these are: 2 different ones in 2 answers, such as
     'x17'. Say it with domain= (--domain): categorical, real, ...
@@ -52,8 +66,8 @@ def guess_domain(labels: Column, tasks: Codes) -> Domain:
     if kind == "object" and (clear := _by_type(labels.data)) is not None:
         return clear
     if _may_be_lists(labels):
-        return _guess_lists(labels, tasks)
-    return _guess_words(labels)
+        return _guess_lists(labels, parts, answers)
+    return _guess_words(labels, answers)
 
 
 def _few(labels: Column) -> bool:
@@ -84,17 +98,10 @@ def _may_be_lists(labels: Column) -> bool:
     return all(">" in value[1:-1] or value.lstrip().startswith("[") for value in map(str, labels.factors[1].tolist()))
 
 
-def _guess_lists(labels: Column, tasks: Codes) -> Domain:
-    try:
-        codes, orders = labels.parsed(Ranking().parse)
-    except LabelError:
-        orders = []
-    if orders:
-        items: dict[int, frozenset[Any]] = {}
-        same = [frozenset(orders[c]) == items.setdefault(t, frozenset(orders[c])) for c, t in zip(codes, tasks)]  # noqa: B905
-        if all(same):
-            return Ranking()
-    if labels.kind == "text" and labels.n_distinct() <= _FEW and labels.n_distinct() < len(labels):
+def _guess_lists(labels: Column, parts: Iterable[tuple[Column, Codes]], answers: int) -> Domain:
+    if all(_order_the_same(*part) for part in parts):
+        return Ranking()
+    if labels.kind == "text" and labels.n_distinct() <= _FEW and labels.n_distinct() < answers:
         return Categorical()
     raise LabelError(
         "The labels look like lists, but those of a task do not order the same items. Say what they are with domain="
@@ -102,8 +109,17 @@ def _guess_lists(labels: Column, tasks: Codes) -> Domain:
     )
 
 
-def _guess_words(labels: Column) -> Domain:
-    answers = len(labels)
+def _order_the_same(labels: Column, tasks: Codes) -> bool:
+    """Tell whether the labels of each task order the same items."""
+    try:
+        codes, orders = labels.parsed(Ranking().parse)
+    except LabelError:
+        return False
+    items: dict[int, frozenset[Any]] = {}
+    return all(frozenset(orders[c]) == items.setdefault(t, frozenset(orders[c])) for c, t in zip(codes, tasks))  # noqa: B905
+
+
+def _guess_words(labels: Column, answers: int) -> Domain:
     odd = labels.text_among_numbers() if labels.text else None
     if odd is not None:
         raise LabelError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,12 @@ from allalike.errors import InputError
 from allalike.progress import report
 from allalike.readers.kinds import guess_domain
 from allalike.readers.names import pick_columns
-from allalike.readers.tables import of_array, open_table
+from allalike.readers.tables import Table, of_array, open_table, slices
 from allalike.readers.wide import ROWS, stack
 from allalike.registry import check_choice, make
+from allalike.streams import Stream, check_ids, drop_blanks
 
-__all__ = ["read", "read_with"]
+__all__ = ["check_reading", "open_stream", "read", "read_with"]
 
 
 def read(
@@ -67,24 +69,78 @@ def read_with(
     domain: str | Domain | None = None,
 ) -> Answers:
     """Read as `read` does, with another rule or distance of the domain, be that given or guessed."""
-    check_choice(missing, ("error", "drop"), "missing")
-    kind = make(domain, DOMAINS, "domain") if isinstance(domain, str) else domain
+    kind = check_reading(repeats, missing, domain)
     report("reading")
     found, guessed = _columns(source, columns or {}, wide)
     found, dropped = _complete(found, missing)
-    layout = guessed.pop("layout", None)
-    notes: dict[str, Any] = {"guessed": {"columns": guessed} if guessed else {}}
-    if layout:
-        notes["guessed"]["layout"] = layout
+    notes = _notes(guessed)
     if kind is None:
-        kind = guess_domain(found["label"], found["task"].factors[0])
+        label = found["label"]
+        kind = guess_domain(label, [(label, found["task"].factors[0])], len(label))
         notes["guessed"]["domain"] = kind.name
     if dropped:
         notes["missing_dropped"] = dropped
     kind = kind.with_choices(**choices)
     answers = Answers.of_columns(found["worker"], found["task"], found["label"], kind, repeats=repeats)
     answers.notes.update(notes)
+    answers.reading.update(columns=columns or {}, wide=wide, missing=missing)
     return answers
+
+
+def open_stream(
+    choices: Mapping[str, str],
+    source: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    wide: str | None = None,
+    repeats: str = "first",
+    missing: str = "error",
+    domain: str | Domain | None = None,
+) -> Stream:
+    """Find out how to read answers, as `read_with` does, but do not read them yet.
+
+    CSV and Parquet files are read some rows at a time; everything else is in memory from now on.
+
+    >>> stream = open_stream({}, {"annotator": ["ada", "bob"], "item": ["007", "007"], "vote": [1, 1]})
+    >>> stream.notes, stream.size
+    ({'guessed': {'columns': {'worker': 'annotator', 'task': 'item', 'label': 'vote'}}}, 0)
+    """
+    kind = check_reading(repeats, missing, domain)
+    if wide is None and not _is_rows(source):
+        table = open_table(source)
+        picked, guessed = _picked(table, columns or {})
+        batches, text, size = partial(table.batches, picked), table.text, table.size(picked)
+    else:
+        found, guessed = _columns(source, columns or {}, wide)
+        batches, text, size = partial(slices, found), found["label"].text, 0
+    return Stream(
+        batches=batches,
+        guess=guess_domain,
+        text=text,
+        size=size,
+        domain=kind,
+        choices=choices,
+        repeats=repeats,
+        missing=missing,
+        notes=_notes(guessed),
+    )
+
+
+def check_reading(repeats: str, missing: str, domain: str | Domain | None) -> Domain | None:
+    """Refuse options that are none, and make the domain of its name.
+
+    >>> check_reading("last", "drop", "real")
+    Real(rule='mean', distance='squared')
+    """
+    check_choice(repeats, ("first", "last", "error"), "repeats")
+    check_choice(missing, ("error", "drop"), "missing")
+    return make(domain, DOMAINS, "domain") if isinstance(domain, str) else domain
+
+
+def _notes(guessed: dict[str, str]) -> dict[str, Any]:
+    """Say what was guessed about columns, and how files lie in a folder."""
+    layout = {name: guessed.pop(name) for name in ("layout",) if name in guessed}
+    return {"guessed": {**({"columns": guessed} if guessed else {}), **layout}}
 
 
 def _columns(source: Any, given: Mapping[str, str], wide: str | None) -> tuple[dict[str, Column], dict[str, str]]:
@@ -95,8 +151,13 @@ def _columns(source: Any, given: Mapping[str, str], wide: str | None) -> tuple[d
     if _is_rows(source):
         return _of_rows(source), {}
     table = open_table(source)
+    picked, guessed = _picked(table, given)
+    return table.columns(picked), guessed
+
+
+def _picked(table: Table, given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     picked, guessed = pick_columns(table.names, given, table.where)
-    return table.columns(picked), {**guessed, **({"layout": table.layout} if table.layout else {})}
+    return picked, {**guessed, **({"layout": table.layout} if table.layout else {})}
 
 
 def _is_rows(source: Any) -> bool:
@@ -122,24 +183,10 @@ def _complete(columns: dict[str, Column], missing: str) -> tuple[dict[str, Colum
     """Refuse rows without an id, and refuse or drop those without a label; encode the ids."""
     if not len(columns["label"]):
         raise InputError("There are no answers.")
-    blank = columns["label"].missing()
-    dropped = int(blank.sum())
-    if dropped == len(blank):
+    if columns["label"].missing().all():
         raise InputError("No row has a label.")
-    if dropped and missing == "error":
-        row = columns["label"].row(int(np.argmax(blank)))
-        raise InputError(
-            f"Row {row} has no label, and {dropped} rows in all. A missing answer is a missing row: remove them, or"
-            " have them dropped with missing='drop' (--missing drop)."
-        )
-    if dropped:
-        columns = {role: column.keep(~blank) for role, column in columns.items()}
+    columns, labelled = drop_blanks(columns, missing)
     for role in ("task", "worker"):  # one after the other, so that only one of them is in memory as it came
-        blank = columns[role].missing()
-        if blank.any():
-            row = columns[role].row(int(np.argmax(blank)))
-            raise InputError(
-                f"Row {row} has no {role}, and {int(blank.sum())} rows in all. Fill it in, or remove them."
-            )
+        check_ids(columns[role])
         _ = columns[role].factors
-    return columns, dropped
+    return columns, int((~labelled).sum())

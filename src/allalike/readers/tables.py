@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from allalike.columns import Column
@@ -12,7 +13,10 @@ from allalike.errors import InputError
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Table", "join", "of_array", "of_frame", "of_records", "open_table"]
+__all__ = ["Table", "join", "of_array", "of_frame", "of_records", "open_table", "slices"]
+
+_ROWS, _OBJECTS = 1 << 20, 1 << 16  # rows of a slice, of Arrow columns and of Python objects
+_BYTES = 1 << 26  # bytes of a slice
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,14 @@ class Table:
         Whether it comes from a text file, where all values are strings.
     layout
         How files of labels lie in a folder, where that was found out.
+    flow
+        Reads some columns, some rows at a time, where that can be done: for each name an Arrow array.
+    weigh
+        Tells about how many bytes some columns are once they are read; 0 if they are in memory already.
+    delimiter
+        What stands between the columns of a text file.
+    parts
+        The tables of which it was put together, if it was.
     """
 
     names: list[str]
@@ -38,6 +50,10 @@ class Table:
     where: str = "The table"
     text: bool = False
     layout: str = ""
+    flow: Callable[[Sequence[str]], Iterator[dict[str, Any]]] | None = None
+    weigh: Callable[[Sequence[str]], int] = lambda _: 0
+    delimiter: str = ""
+    parts: tuple[Table, ...] = ()
 
     def columns(self, picked: Mapping[str, str]) -> dict[str, Column]:
         """Return the column of each role, given its name.
@@ -47,6 +63,23 @@ class Table:
         """
         loaded = self.load(list(picked.values()))
         return {role: self.column(role, loaded[name]) for role, name in picked.items()}
+
+    def batches(self, picked: Mapping[str, str]) -> Iterator[dict[str, Column]]:
+        """Yield the column of each role, given its name, some rows at a time.
+
+        >>> batches = of_records([{"who": "ada"}]).batches({"worker": "who"})
+        >>> [batch["worker"].data.to_pylist() for batch in batches]
+        [['ada']]
+        """
+        if self.flow is None:
+            yield from slices(self.columns(picked))
+            return
+        for batch in self.flow(list(picked.values())):
+            yield {role: self.column(role, batch[name]) for role, name in picked.items()}
+
+    def size(self, picked: Mapping[str, str]) -> int:
+        """Return about how many bytes the columns are once read, or 0 if they are in memory already."""
+        return self.weigh(list(picked.values()))
 
     def column(self, role: str, data: Any) -> Column:
         """Make a column of what was loaded."""
@@ -137,7 +170,34 @@ def join(tables: Sequence[Table]) -> Table:
         return {name: _concatenate(name, [part[name] for part in parts]) for name in asked}
 
     where = f"{tables[0].where} and {len(tables) - 1} more"
-    return Table(names, load, where, text=all(table.text for table in tables))
+    text = all(table.text for table in tables)
+    if any(table.flow is None for table in tables):
+        return Table(names, load, where, text=text)
+    flow, parts = partial(_flow, tables), tuple(tables)
+    return Table(names, load, where, text=text, flow=flow, weigh=lambda n: sum(t.weigh(n) for t in tables), parts=parts)
+
+
+def _flow(tables: Sequence[Table], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Read one table after the other; a column must have the same type in all of them."""
+    kinds: dict[str, Any] = {}
+    for table in tables:
+        assert table.flow is not None
+        for batch in table.flow(names):
+            for name, array in batch.items():
+                _check_kinds(name, {kinds.setdefault(name, _plain(array.type)), _plain(array.type)})
+            yield batch
+
+
+def _plain(kind: Any) -> Any:
+    import pyarrow as pa
+
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _check_kinds(name: str, kinds: set[Any]) -> None:
+    if len(kinds) > 1:
+        listed = ", ".join(sorted(map(str, kinds)))
+        raise InputError(f"The column {name!r} has different types in different files: {listed}. Make them the same.")
 
 
 def _concatenate(name: str, parts: list[Any]) -> Any:
@@ -149,11 +209,8 @@ def _concatenate(name: str, parts: list[Any]) -> Any:
     arrays = [pa.array(part) if isinstance(part, list) else part for part in parts]
     columns = [part if isinstance(part, pa.ChunkedArray) else pa.chunked_array([part]) for part in arrays]
     if len({column.type for column in columns}) > 1:  # files may differ in which columns they keep as dictionaries
-        columns = [c.cast(c.type.value_type) if pa.types.is_dictionary(c.type) else c for c in columns]
-    kinds = {column.type for column in columns}
-    if len(kinds) > 1:
-        listed = ", ".join(sorted(map(str, kinds)))
-        raise InputError(f"The column {name!r} has different types in different files: {listed}. Make them the same.")
+        columns = [column.cast(_plain(column.type)) for column in columns]
+    _check_kinds(name, {column.type for column in columns})
     return pa.chunked_array([chunk for column in columns for chunk in column.chunks], columns[0].type)
 
 
@@ -167,3 +224,20 @@ def of_array(array: np.ndarray[Any, Any], rows: str) -> Table:
     columns = {str(number): list(column) for number, column in enumerate(array.T)}
     columns = {rows: list(range(len(array))), **columns}
     return Table(list(columns), lambda asked: {name: columns[name] for name in asked}, "The matrix")
+
+
+def slices(columns: Mapping[str, Column]) -> Iterator[dict[str, Column]]:
+    """Cut columns that are in memory into pieces of rows.
+
+    >>> column = Column.of_objects("worker", ["ada", "bob"])
+    >>> [piece["worker"].data.to_pylist() for piece in slices({"worker": column})]
+    [['ada', 'bob']]
+    """
+    datas = [column.data for column in columns.values()]
+    total = len(datas[0])
+    size = sum(data.nbytes for data in datas if not isinstance(data, list))
+    most = _OBJECTS if any(isinstance(data, list) for data in datas) else _ROWS
+    rows = max(1, min(most, total * _BYTES // max(size, 1)))
+    for start in range(0, total, rows):
+        piece = slice(start, start + rows)
+        yield {role: Column(column.name, column.data[piece], text=column.text) for role, column in columns.items()}
