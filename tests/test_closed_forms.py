@@ -176,7 +176,7 @@ def test_a_pair_without_a_common_task_is_left_out_of_a_matrix() -> None:
     assert found["disparity"].tolist() == [1, 2, 3]
     domain = Custom(distance=distances).resolve(Column.of_objects("label", [0, 1, 2]))
     sums = domain.pair_sums(domain.prepare(Block.of([[0], [1], [2]])))
-    np.testing.assert_array_equal(sums["common"].toarray(), [[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    np.testing.assert_array_equal(sums["common"], [[0, 1, 0], [1, 0, 1], [0, 1, 0]])
 
 
 def test_the_standard_error_is_that_of_a_weighted_mean() -> None:

@@ -16,11 +16,22 @@ from scipy.stats import binom
 
 import allalike
 from allalike import Categorical, Memory, Method, Result
-from allalike.crowds import Crowds
-from allalike.errors import OptionError, TooLargeError
+from allalike.answers import Answers
+from allalike.errors import OptionError
 from allalike.methods import pairs
-from allalike.methods.expert_core import EXP, TOP2, _log_deep_tails, largest_core, log_tails, peel, similarities
+from allalike.methods.expert_core import (
+    EXP,
+    TOP2,
+    _log_deep_tails,
+    closeness,
+    largest_core,
+    log_tails,
+    peel,
+    surprises,
+)
+from allalike.methods.pair_matrices import Stacked
 from allalike.methods.pairs import Stack, stacks
+from allalike.methods.peers import Peers
 from allalike.noise import OneCoin
 from allalike.ties import Ties
 from samples import BINARY, RUNNING_EXAMPLE, crowd, problems, rows, weigh_problems
@@ -31,13 +42,26 @@ PAIRS = list(combinations(range(1, 6), 2))
 BINARY_GAMMA = [3.348, 1.9343, 1.0126, 0.1561, 1.0126, 0.4514, 0.4514, 0.1561, 0.1561, 0.0358]
 
 
-def stack_of(matrix: npt.NDArray[Any], classes: int | None = None) -> Stack:
-    [stack] = stacks(Memory().load(problems(matrix[None], classes), Ties()))
+def stack_of(answers: Answers, **options: Any) -> Stack:
+    [stack] = stacks(Memory(**options).load(answers, Ties()), each=0)
+    assert isinstance(stack, Stack)
     return stack
 
 
+def surprise(stack: Stack, p: float) -> Stacked:
+    gamma = surprises(stack, np.full(stack.workers.size, p))
+    assert isinstance(gamma, Stacked)
+    return gamma
+
+
+def close(stack: Stack) -> Stacked:
+    gamma = closeness(stack)
+    assert isinstance(gamma, Stacked)
+    return gamma
+
+
 def test_the_running_example_keeps_all_five() -> None:
-    gamma = similarities(stack_of(RUNNING_EXAMPLE), None)
+    gamma = close(stack_of(problems(RUNNING_EXAMPLE[None])))
     order, _ = peel(gamma)
     assert (order[0] + 1).tolist() == [3, 2, 1, 4, 5]
     assert largest_core(gamma).all()
@@ -46,9 +70,9 @@ def test_the_running_example_keeps_all_five() -> None:
 
 
 def test_the_binary_example_keeps_two() -> None:
-    gamma = similarities(stack_of(BINARY, 2), 2)
+    gamma = surprise(stack_of(problems(BINARY[None], 2)), 1 / 2)
     for (i, j), value in zip(PAIRS, BINARY_GAMMA, strict=True):
-        assert gamma[0, i - 1, j - 1] == gamma[0, j - 1, i - 1] == pytest.approx(value, abs=6e-5)
+        assert gamma.values[0, i - 1, j - 1] == gamma.values[0, j - 1, i - 1] == pytest.approx(value, abs=6e-5)
     assert (peel(gamma)[0][0] + 1).tolist() == [5, 4, 3, 1, 2]
     result = allalike.discover(rows(BINARY), domain=Categorical(classes=2), method=EXP())
     assert result.workers["weight"].tolist() == [0.5, 0.5, 0, 0, 0]
@@ -63,7 +87,7 @@ def test_peeling_finds_the_best_of_all_sets_and_the_largest_of_equals(whole: boo
         gamma = np.triu(rng.integers(0, 4, (20, n, n)) if whole else rng.random((20, n, n)), 1).astype(np.float64)
         gamma += gamma.transpose(0, 2, 1)
         inside = (np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1 == 1
-        for matrix, core in zip(gamma, largest_core(gamma), strict=True):
+        for matrix, core in zip(gamma, largest_core(Stacked(gamma)), strict=True):
             lowest = np.where(inside, inside @ matrix, np.inf).min(axis=1)
             best = lowest >= lowest.max() - 1e-9
             assert core.tolist() == inside[best].any(axis=0).tolist()  # the union of the best sets is one of them
@@ -113,7 +137,7 @@ def test_similarities_of_busy_workers_need_no_more_memory_than_there_are_pairs()
     distance = np.rint(common * rng.uniform(0.1, 0.7, (60, 60)))
     stack = Stack(np.arange(60)[None], (distance + distance.T)[None], (common + common.T)[None])
     tracemalloc.start()
-    gamma = similarities(stack, 4)
+    gamma = surprise(stack, 1 / 4).values
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 2e6
@@ -127,14 +151,16 @@ def test_similarities_of_incomplete_answers_use_the_common_tasks_of_each_pair(ch
     present = rng.random((6, 20)) < 0.5
     present[4], present[5] = np.arange(20) < 9, np.arange(20) >= 9
     answers = allalike.read(rows(matrix, present=present), domain=Categorical(classes=3))
-    [stack] = stacks(Memory(block_answers=7).load(answers, Ties()))
-    gamma = similarities(stack, 3, chance=chance, tail=tail)[0]
+    run = Memory(block_answers=7).load(answers, Ties())
+    p = EXP(chance=chance, tail=tail)._chance(run, Peers(run).unweighted)
+    assert p is not None
+    gamma = surprise(stack_of(answers, block_answers=7), float(p[0])).values[0]
     both = present[:, None] & present[None]
     agree = ((matrix[:, None] == matrix[None]) & both).sum(axis=2)
     common = both.sum(axis=2)
     off = ~np.eye(6, dtype=bool)
-    p = 1 / 3 if chance == "classes" else agree[off].sum() / common[off].sum()
-    exact = -binom.logsf(agree - 1, common, p) if tail == "exact" else -binom.logcdf(common - agree, common, p)
+    guess = 1 / 3 if chance == "classes" else agree[off].sum() / common[off].sum()
+    exact = -binom.logsf(agree - 1, common, guess) if tail == "exact" else -binom.logcdf(common - agree, common, guess)
     np.testing.assert_allclose(gamma[off], exact[off], rtol=1e-9, atol=1e-12)
     assert common[4, 5] == gamma[4, 5] == 0
     assert not np.diagonal(gamma).any()
@@ -143,9 +169,9 @@ def test_similarities_of_incomplete_answers_use_the_common_tasks_of_each_pair(ch
 def test_unknown_pairs_of_other_labels_are_no_evidence() -> None:
     labels = {"ada": (1.0, 2.0, None), "bob": (1.5, 2.0, 7.0), "eve": (4.0, None, 9.0), "joe": (None, None, 7.0)}
     answers = [(w, t, x) for w, given in labels.items() for t, x in enumerate(given) if x is not None]
-    [stack] = stacks(Memory().load(allalike.read(answers, domain="real"), Ties()))
+    stack = stack_of(allalike.read(answers, domain="real"))
     # ada-bob (1/4 + 0) / 2, ada-eve 9, bob-eve (25/4 + 4) / 2, bob-joe 0, eve-joe 4, ada-joe unknown; the largest is 9
-    gamma = similarities(stack, None)[0]
+    gamma = close(stack).values[0]
     np.testing.assert_allclose(gamma[np.triu_indices(4, 1)], [8.875, 0, 0, 3.875, 9, 5], atol=1e-12)
 
 
@@ -183,7 +209,7 @@ def test_many_problems_are_solved_as_if_each_were_alone(method: Method, monkeypa
     rng = np.random.default_rng(3)
     matrices = np.stack([OneCoin(classes=4).sample(rng.integers(0, 4, 12), rng.random(6), seed) for seed in range(40)])
     together = weigh_problems(matrices, method, 4)
-    monkeypatch.setattr(pairs, "_ENTRIES_AT_ONCE", 7 * 36)
+    monkeypatch.setattr(pairs, "_STACKED_AT_ONCE", 7 * 36)
     chunked = weigh_problems(matrices, method, 4)
     assert chunked.weight.tolist() == together.weight.tolist()
     for number, matrix in enumerate(matrices):
@@ -259,14 +285,3 @@ def test_options_that_make_no_sense_are_refused() -> None:
         EXP(chance="half")
     with pytest.raises(OptionError, match="tail is 'both'. Choose one of: exact, printed"):
         EXP(tail="both")
-
-
-def test_too_many_workers_for_whole_matrices_are_refused() -> None:
-    pairs.check_pairs(Crowds.single(20_000), instead="")
-    pairs.check_pairs(Crowds(np.full(100_000, 10)), instead="", dense=True)
-    with pytest.raises(
-        TooLargeError, match="pairs of 5,001 workers do not fit in memory; 5,000 is the limit. Use P-TD"
-    ):
-        pairs.check_pairs(Crowds.single(5001), instead="Use P-TD", dense=True)
-    with pytest.raises(TooLargeError, match="300,000 workers in crowds of up to 3,000"):
-        pairs.check_pairs(Crowds(np.full(100, 3000)), instead="", dense=True)

@@ -13,9 +13,10 @@ from scipy.stats import expon, norm
 
 import allalike
 from allalike import Categorical, Memory, Method
-from allalike.errors import ConvergenceWarning, OptionError, TooLargeError
+from allalike.errors import ConvergenceWarning, OptionError
 from allalike.methods.descent import minimise
 from allalike.methods.mas import MAS, Posterior
+from allalike.methods.scaling import Whole
 from allalike.noise import Gaussian, OneCoin
 from samples import RUNNING_EXAMPLE, crowd, rows, weigh_problems
 
@@ -42,7 +43,7 @@ def slope(given: Posterior, place: Floats) -> Floats:
 
 def test_the_density_is_that_of_the_model_term_by_term() -> None:
     distance, known = distances(0, 4)
-    given = Posterior(distance, known, dim=3)
+    given = Posterior(Whole(distance, known), dim=3)
     variables = np.random.default_rng(1).uniform(0.4, 0.9, 4 * 3 + 4 + 2)
     e, uerr, diff, sigma, _ = (part[0] for part in given.places(variables[None]))
     expected = norm(1, 0.251).logpdf(uerr).sum() + norm(1, 0.0251).logpdf(diff) + expon.logpdf(sigma)
@@ -59,7 +60,7 @@ def test_the_density_is_that_of_the_model_term_by_term() -> None:
 
 def test_the_gradient_is_that_of_finite_differences() -> None:
     for seed in range(5):
-        given = Posterior(*distances(seed, 6), dim=4)
+        given = Posterior(Whole(*distances(seed, 6)), dim=4)
         place = np.random.default_rng(seed).uniform(0.3, 0.9, 6 * 4 + 6 + 2) * np.where(np.arange(32) % 2, -1, 1)
         off = check_grad(partial(single, given), partial(slope, given), place)
         assert off < 1e-6 * np.linalg.norm(slope(given, place))
@@ -69,7 +70,7 @@ def test_an_unknown_distance_does_not_count() -> None:
     distance, known = distances(3, 6)
     place = np.random.default_rng(3).uniform(0.3, 0.9, 6 * 8 + 6 + 2)
     other = np.where(known > 0, distance, 77.0)
-    assert single(Posterior(distance, known), place) == single(Posterior(other, known), place)
+    assert single(Posterior(Whole(distance, known)), place) == single(Posterior(Whole(other, known)), place)
 
 
 def test_many_rosenbrock_valleys_are_descended_at_once() -> None:
@@ -118,7 +119,7 @@ def votes_apart(r: int) -> tuple[Floats, Floats]:
 
 def test_the_optimum_is_not_worse_than_from_other_starts() -> None:
     distance, known = votes_apart(12)
-    ours, others = (Posterior(distance, known, starts=starts) for starts in (3, 15))
+    ours, others = (Posterior(Whole(distance, known), starts=starts) for starts in (3, 15))
     found = minimise(ours, ours.begin(0), max_iter=2000, tol=1e-9).value.reshape(12, 3).min(axis=1)
     best = minimise(others, others.begin(1), max_iter=2000, tol=1e-9).value.reshape(12, 15).min(axis=1)
     assert (found <= best + 1e-3).mean() >= 0.9
@@ -126,7 +127,7 @@ def test_the_optimum_is_not_worse_than_from_other_starts() -> None:
 
 
 def test_the_optimum_is_that_of_scipy_with_its_bounds_as_bounds() -> None:
-    given = Posterior(*votes_apart(1))
+    given = Posterior(Whole(*votes_apart(1)))
     found = minimise(given, given.begin(0), max_iter=2000, tol=1e-12)
     scipys = minimize(bounded, begin(given)[0], args=(given,), jac=True, bounds=bounds(10), **TIGHT)
     assert found.value[0] == pytest.approx(scipys.fun, abs=1e-4)
@@ -149,7 +150,7 @@ def bounds(n: int) -> list[tuple[float | None, None]]:
 
 def bounded(x: Floats, given: Posterior) -> tuple[float, Floats]:
     """Return value and gradient by the scales themselves, not by their roots."""
-    n = given.distance.shape[1]
+    _, n = given.distances.shape
     roots = np.concatenate([np.sqrt(x[-n - 2 : -2] - 0.1), [np.sqrt(x[-2]), np.sqrt(x[-1] - 1e-3)]])
     safe = np.maximum(roots, 1e-9)
     gradient = slope(given, np.concatenate([x[: -n - 2], safe]))
@@ -267,9 +268,3 @@ def test_it_beats_the_vote_of_small_crowds() -> None:
     found, vote = errors((weight * votes).sum(axis=1)), errors(votes.sum(axis=1))
     known = found + vote > 0
     assert 100 * ((found - vote)[known] / (found + vote)[known]).mean() == pytest.approx(-21, abs=6)
-
-
-def test_more_workers_than_can_be_placed_are_refused() -> None:
-    rows = [(worker, 0, worker % 2) for worker in range(1001)]
-    with pytest.raises(TooLargeError, match="MAS would place 1,001 workers"):
-        allalike.discover(rows, domain="categorical", method="MAS")

@@ -8,7 +8,9 @@ import numpy as np
 
 from allalike.blocks import Array, Block, Floats, sum_by
 
-__all__ = ["distance", "peer_sums"]
+__all__ = ["distance", "is_crowded", "pair_sums", "peer_sums"]
+
+_PAIR, _ENTRY, _PRODUCT = 30.0, 10.0, 0.1  # nanoseconds, about: for a pair of answers, an entry, and a step to it
 
 
 def distance(left: Array, right: Array) -> Floats:
@@ -39,3 +41,44 @@ def peer_sums(block: Block, weights: Floats) -> dict[str, Floats]:
         "distance": block.per_worker(apart.take(group)),
         "weight": block.per_worker(block.spread(total) - own),
     }
+
+
+def is_crowded(block: Block) -> bool:
+    """Tell whether so many of the workers answered each task that products of matrices are faster than pairs.
+
+    >>> from allalike.blocks import group_labels
+    >>> block = Block.of(np.zeros((30, 2), int))
+    >>> is_crowded(block.with_prepared(**group_labels(block, 2)))
+    True
+    """
+    columns = block.n_tasks + len(block.prepared["group_task"])
+    pairs = np.square(block.sizes, dtype=np.float64).sum()
+    return bool(_PAIR * pairs > (_ENTRY + _PRODUCT * columns) * block.n_workers**2)
+
+
+def pair_sums(block: Block, rows: slice | None = None) -> dict[str, Array]:
+    """Add up, per pair of workers, the distance and the number of common tasks, as dense matrices.
+
+    Where rows mark who answered which task, their products count common tasks; where they mark who said what, those
+    with the same label. Such counts are exact in single precision.
+
+    >>> from allalike.blocks import group_labels
+    >>> block = Block.of([[0, 0, 1], [0, 1, 1], [1, 1, 1]])
+    >>> pair_sums(block.with_prepared(**group_labels(block, 2)), slice(0, 2))["distance"]
+    array([[0., 1., 2.],
+           [1., 0., 1.]], dtype=float32)
+    """
+    rows = rows or slice(0, block.n_workers)
+    task = block.spread(np.arange(block.n_tasks))
+    common = _products(block, rows, task, block.n_tasks)
+    agreed = _products(block, rows, block.prepared["group"], len(block.prepared["group_task"]))
+    return {"distance": common - agreed, "common": common}
+
+
+def _products(block: Block, rows: slice, column: Array, n_columns: int) -> Array:
+    marks = np.zeros((block.n_workers, n_columns), np.float32)
+    marks[block.worker, column] = 1.0
+    products = marks[rows] @ marks.T
+    own = np.arange(len(products))
+    products[own, rows.start + own] = 0.0
+    return products

@@ -70,12 +70,12 @@ class Method(ABC):
     def weigh(self, run: Run) -> Weighing:
         """Weigh the workers of a run."""
 
-    def weigh_or_warn(self, run: Run) -> Weighing:
-        """Weigh the workers of a run, and warn if it stopped at the limit of rounds."""
+    def weigh_or_warn(self, run: Run, stacklevel: int = 3) -> Weighing:
+        """Weigh the workers of a run, and warn whoever is so many calls away if it stopped at the limit of rounds."""
         weighing = self.weigh(run)
         if not weighing.converged:
             message = f"{self.name} stopped at its limit of {weighing.iterations} rounds; more may change the weights."
-            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+            warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel)
         return weighing
 
     def describe(self) -> dict[str, Any]:

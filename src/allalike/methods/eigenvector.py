@@ -18,10 +18,9 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from allalike.methods.base import Method, Weighing
-from allalike.methods.pairs import stacks
+from allalike.methods.pairs import Large, Pairs, Stack, stacks
 from allalike.methods.peers import Peers
 from allalike.methods.weights import finalise
 from allalike.registry import check_choice, check_flag
@@ -30,12 +29,14 @@ if TYPE_CHECKING:
     from allalike.blocks import Array, Block, Floats
     from allalike.domains import Domain
     from allalike.engines import Run
+    from allalike.methods.pair_matrices import PairMatrix
     from allalike.ties import Ties
 
 __all__ = ["DIAGONALS", "EVD", "Covariances"]
 
 _NOTHING = 1e-12  # what is smaller is rounding
 _MOST_ROUNDS, _SETTLED = 1000, 1e-10
+_KEPT = 15  # bytes for each pair of a large crowd: its covariance, what is known of it, and where it is
 
 
 @dataclass(frozen=True)
@@ -47,38 +48,38 @@ class Covariances:
     q
         The sample covariance of each pair over its common tasks, around the means of all answers of the two; 0 for
         a pair without common tasks, and on the diagonal.
-    common
-        How many tasks each pair has in common.
+    met, sure
+        Which pairs have common tasks, and which covariances are two standard deviations from 0.
     mean, answers
         Of each worker: the mean of her answers, as -1 and +1, and how many there are.
     """
 
-    q: Floats
-    common: Floats
+    q: PairMatrix
+    met: PairMatrix
+    sure: PairMatrix
     mean: Floats
     answers: Floats
 
     @classmethod
-    def of(cls, distance: Floats, common: Floats, mean: Floats, answers: Floats) -> Covariances:
+    def of(cls, stack: Stack | Large, mean: Floats, answers: Floats) -> Covariances:
         """Compute them from Hamming distances: on m common tasks, sum x_i x_j = m - 2 d_ij.
 
         >>> apart = np.array([[[0.0, 1.0], [1.0, 0.0]]])
-        >>> Covariances.of(apart, 5 * apart, np.array([[0.2, 0.6]]), np.full((1, 2), 5.0)).q
+        >>> Covariances.of(Stack(np.array([[0, 1]]), apart, 5 * apart), np.array([0.2, 0.6]), np.full(2, 5)).q.values
         array([[[0. , 0.6],
                 [0.6, 0. ]]])
         """
-        product = mean[:, :, None] * mean[:, None, :]
-        q = (common * (1 - product) - 2 * distance) / np.maximum(common - 1, 1.0)
-        return cls(np.where(np.abs(q) > _NOTHING, q, 0.0), common, mean, answers)
+        q, met, sure = stack.measure(partial(_covary, mean=mean))
+        return cls(q, met, sure, mean[stack.workers], answers[stack.workers])
 
-    def leading(self, diagonal: Floats) -> tuple[Floats, Floats]:
-        """Return the largest eigenvalue of each crowd's matrix with this diagonal, and its vector."""
-        values, vectors = np.linalg.eigh(self.q + diagonal[:, :, None] * np.eye(diagonal.shape[1]))
-        return values[:, -1], vectors[:, :, -1]
 
-    def some(self, crowds: npt.NDArray[np.bool_]) -> Covariances:
-        """Return those of some crowds."""
-        return Covariances(self.q[crowds], self.common[crowds], self.mean[crowds], self.answers[crowds])
+def _covary(pairs: Pairs, mean: Floats) -> tuple[Array, ...]:
+    product = mean[pairs.left] * mean[pairs.right]
+    q = (pairs.common * (1 - product) - 2 * pairs.distance) / np.maximum(pairs.common - 1, 1.0)
+    q[np.abs(q) <= _NOTHING] = 0.0
+    free, m = 1 - np.square(mean), np.maximum(pairs.common, 2.0)
+    variance = free[pairs.left] * free[pairs.right] / (m - 1) + q / m * (4 * product - q * (m - 2) / (m - 1))
+    return q, pairs.common > 0, np.abs(q) >= 2 * np.sqrt(np.maximum(variance, 0.0))
 
 
 def raw(given: Covariances) -> Floats:
@@ -92,27 +93,22 @@ def least_squares(given: Covariances) -> Floats:
 
     With fewer pairs than workers the diagonal is 0, and so is the entry of a worker who is in none of the pairs.
     """
-    free = 1 - np.square(given.mean)
-    product = given.mean[:, :, None] * given.mean[:, None, :]
-    m, q = np.maximum(given.common, 2.0), given.q
-    variance = free[:, :, None] * free[:, None, :] / (m - 1) + q / m * (4 * product - q * (m - 2) / (m - 1))
-    return _solved(given, np.abs(q) >= 2 * np.sqrt(np.maximum(variance, 0.0)))
+    return _solved(given, given.q.change(lambda q, sure: sure & (q != 0), given.sure))
 
 
 def log_least_squares(given: Covariances) -> Floats:
     """Solve the same for all pairs whose covariance is not 0."""
-    return _solved(given, np.ones(given.q.shape, np.bool_))
+    return _solved(given, given.q.change(lambda q: q != 0))
 
 
-def _solved(given: Covariances, chosen: npt.NDArray[np.bool_]) -> Floats:
-    used = (chosen & (given.q != 0)).astype(np.float64)
-    degree = used.sum(axis=2)
-    size = degree.shape[1]
-    logs = (used * np.log(np.where(used > 0, np.abs(given.q), 1.0))).sum(axis=2)
-    # The normal equations: (diag(degree) + used) t = logs. They may be singular; the pseudo-inverse takes the
-    # solution of minimum norm.
-    t = (np.linalg.pinv(used + degree[:, :, None] * np.eye(size), hermitian=True) @ logs[:, :, None])[:, :, 0]
-    enough = degree.sum(axis=1, keepdims=True) >= 2 * size
+def _solved(given: Covariances, used: PairMatrix) -> Floats:
+    degree = used.totals(np.asarray)
+    enough = degree.sum(axis=1, keepdims=True) >= 2 * degree.shape[1]
+    if not enough.any():
+        return np.zeros(degree.shape)
+    logs = given.q.totals(lambda q, used: np.log(np.abs(q), out=np.zeros(q.shape), where=used), used)
+    # The normal equations: (diag(degree) + used) t = logs.
+    t = used.solve(degree, logs)
     return np.where(enough & (degree > 0), np.exp(2 * np.minimum(t, 0.0)), 0.0)
 
 
@@ -121,7 +117,7 @@ def iterate(given: Covariances) -> Floats:
     diagonal = np.zeros(given.mean.shape)
     going = np.ones(len(diagonal), np.bool_)
     for _ in range(_MOST_ROUNDS):
-        value, vector = given.some(going).leading(diagonal[going])
+        value, vector = given.q.some(going).leading(diagonal[going])
         new = np.clip(value[:, None] * np.square(vector), 0.0, 1.0)
         moved = np.abs(new - diagonal[going]).max(axis=1) > _SETTLED
         diagonal[going] = new
@@ -182,12 +178,12 @@ class EVD(Method):
         sums = run.sum(_votes)
         mean, answers = sums["votes"] / sums["answers"], sums["answers"]
         vector, skill = np.zeros(len(mean)), np.zeros(len(mean))
-        for stack in stacks(run):
+        identical = run.crowds.peak(peers.unweighted.distance) == 0
+        for stack in stacks(run, each=_KEPT):
             who = stack.workers
-            given = Covariances.of(stack.distance, stack.common, mean[who], answers[who])
-            alike = stack.identical[:, None]
-            vector[who] = np.where(alike, 1.0, _vector(given, DIAGONALS[self.diagonal](given)))
-            skill[who] = np.where(alike, 1.0, _skill(given, vector[who]))
+            given = Covariances.of(stack, mean, answers)
+            vector[who] = np.where(identical[who], 1.0, _vector(given, DIAGONALS[self.diagonal](given)))
+            skill[who] = np.where(identical[who], 1.0, _skill(given, vector[who]))
         # As for faults: a worker without peers is like the mean of the others, and two workers are alike.
         vector = peers.comparable(vector)
         return Weighing(
@@ -206,18 +202,17 @@ def _votes(block: Block) -> dict[str, Floats]:
 
 def _vector(given: Covariances, diagonal: Floats) -> Floats:
     """Return the leading eigenvector, on the side of most workers; 0 where nobody varies, or no side is larger."""
-    value, vector = given.leading(diagonal)
+    value, vector = given.q.leading(diagonal)
     side = vector.sum(axis=1)
-    known = (value > _NOTHING) & given.q.any(axis=(1, 2)) & (np.abs(side) > 1e-9)
+    known = (value > _NOTHING) & given.q.totals(np.abs).any(axis=1) & (np.abs(side) > 1e-9)
     turned: Floats = vector * np.where(known, np.sign(side), 0.0)[:, None]
     return turned
 
 
 def _skill(given: Covariances, vector: Floats) -> Floats:
     """Return a_i = 2 p_i - 1."""
-    met = (given.common > 0).astype(np.float64)
-    fitted = np.einsum("ri,rij,rj->r", vector, given.q, vector)
-    possible = np.einsum("ri,rij,rj->r", np.square(vector), met, np.square(vector))
+    fitted = (vector * given.q.times(vector)).sum(axis=1)
+    possible = (np.square(vector) * given.met.times(np.square(vector))).sum(axis=1)
     root = np.sqrt(np.maximum(fitted, 0.0) / np.where(possible > 0, possible, 1.0))[:, None] * vector
     # root_i = a_i sqrt(1 - b^2) and mean_i = a_i b, hence mean_i = root_i t with t = b / sqrt(1 - b^2).
     norm = np.square(root).sum(axis=1)

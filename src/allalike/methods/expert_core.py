@@ -22,8 +22,8 @@ import numpy.typing as npt
 
 from allalike.errors import OptionError
 from allalike.methods.base import Method, Weighing
-from allalike.methods.pairs import Stack, stacks
-from allalike.methods.peers import Peers
+from allalike.methods.pairs import Large, Pairs, Stack, stacks
+from allalike.methods.peers import Disparity, Peers
 from allalike.methods.weights import finalise
 from allalike.registry import check_choice, check_number
 from allalike.ties import TOLERANCE
@@ -31,12 +31,14 @@ from allalike.ties import TOLERANCE
 if TYPE_CHECKING:
     from allalike.blocks import Floats
     from allalike.engines import Run
+    from allalike.methods.pair_matrices import PairMatrix
 
-__all__ = ["EXP", "TOP2", "largest_core", "log_tails", "peel", "similarities"]
+__all__ = ["EXP", "TOP2", "closeness", "largest_core", "log_tails", "peel", "surprises"]
 
 Flags = npt.NDArray[np.bool_]
 _ALMOST = 1e-12  # distances that are closer than this, relative to the largest, are the same
 _LEAST_TAIL = 1e-290  # smaller probabilities have no digits left
+_KEPT = 20  # bytes for each pair of a large crowd: its mean distance, its similarity, and where it is
 
 
 def log_tails(hits: Floats, n: Floats, p: Floats) -> Floats:
@@ -68,72 +70,88 @@ def _log_deep_tails(hits: Floats, n: Floats, p: Floats) -> Floats:
     return logs
 
 
-def similarities(stack: Stack, n_classes: int | None, *, chance: str = "classes", tail: str = "exact") -> Floats:
-    """Return how surprising the agreement of each pair is.
+def surprises(stack: Stack | Large, chance: Floats) -> PairMatrix:
+    """Return how surprising the agreement of each pair is, if the guesses of a worker agree with such a chance.
 
     >>> apart = np.array([[[0.0, 1.0, 2.0], [1.0, 0.0, 2.0], [2.0, 2.0, 0.0]]])
     >>> stack = Stack(np.array([[0, 1, 2]]), apart, 2.0 * (apart > 0))
-    >>> np.exp(-similarities(stack, 2))[0]
+    >>> np.exp(-surprises(stack, np.full(3, 0.5)).values)[0]
     array([[1.  , 0.75, 1.  ],
            [0.75, 1.  , 1.  ],
            [1.  , 1.  , 1.  ]])
-    >>> similarities(stack, None)[0]
+    """
+    chances, place = np.unique(chance, return_inverse=True)
+    [gamma] = stack.measure(lambda pairs: (-_log_tails_of(pairs, chances, place[pairs.left]),))
+    return gamma
+
+
+def _log_tails_of(pairs: Pairs, chances: Floats, chance: npt.NDArray[np.int64]) -> Floats:
+    """Return the tails of all pairs; those with the same chance and the same counts are computed once."""
+    common = np.rint(pairs.common).astype(np.int64)
+    n_counts = int(common.max(initial=0)) + 1
+    which = (chance * n_counts + common) * n_counts + common - np.rint(pairs.distance).astype(np.int64)
+    n_cases = len(chances) * n_counts**2
+    if n_cases <= which.size:
+        needed = np.flatnonzero(np.bincount(which.ravel(), minlength=n_cases))
+        place = np.zeros(n_cases, np.int64)
+        place[needed] = np.arange(len(needed))
+        which = place[which]
+    else:
+        needed, inverse = np.unique(which, return_inverse=True)
+        which = inverse.reshape(which.shape)
+    rest, hits = np.divmod(needed, n_counts)
+    number, n = np.divmod(rest, n_counts)
+    logs: Floats = log_tails(hits.astype(np.float64), n.astype(np.float64), chances[number])[which]
+    return logs
+
+
+def closeness(stack: Stack | Large) -> PairMatrix:
+    """Return how much closer each pair is than the two who are the farthest apart.
+
+    >>> apart = np.array([[[0.0, 1.0, 2.0], [1.0, 0.0, 2.0], [2.0, 2.0, 0.0]]])
+    >>> closeness(Stack(np.array([[0, 1, 2]]), apart, 2.0 * (apart > 0))).values[0]
     array([[0. , 0.5, 0. ],
            [0.5, 0. , 0. ],
            [0. , 0. , 0. ]])
     """
-    if n_classes is None:
-        mean = stack.mean
-        farthest = np.fmax.reduce(mean, axis=(1, 2), initial=0.0)[:, None, None]
+    [mean] = stack.measure(lambda pairs: (pairs.mean,))
+    farthest = mean.spread(mean.peak())
+
+    def closer(mean: Floats) -> Floats:
         closer = farthest - np.where(np.isnan(mean), farthest, mean)
         return np.where(closer > _ALMOST * farthest, closer, 0.0)
-    p = np.full(len(stack.workers), 1 / max(n_classes, 2))
-    if chance == "mean":
-        agreed, common = ((stack.common - stack.distance).sum(axis=(1, 2)), stack.common.sum(axis=(1, 2)))
-        p = np.clip(agreed / np.maximum(common, 1.0), _ALMOST, 1 - _ALMOST)
-    return -_log_tails_of(stack, p if tail == "exact" else 1 - p)
+
+    return mean.change(closer)
 
 
-def _log_tails_of(stack: Stack, p: Floats) -> Floats:
-    """Return the tails of all pairs; those with the same chance and the same counts are computed once."""
-    chances, place = np.unique(p, return_inverse=True)
-    common = np.rint(stack.common).astype(np.int64)
-    agreed = common - np.rint(stack.distance).astype(np.int64)
-    n_counts = int(common.max()) + 1
-    needed, which = np.unique((place[:, None, None] * n_counts + common) * n_counts + agreed, return_inverse=True)
-    rest, hits = np.divmod(needed, n_counts)
-    chance, n = np.divmod(rest, n_counts)
-    tails = log_tails(hits.astype(np.float64), n.astype(np.float64), chances[chance])
-    logs: Floats = tails[which.reshape(common.shape)]
-    return logs
-
-
-def peel(gamma: Floats) -> tuple[npt.NDArray[np.int64], Floats]:
+def peel(gamma: PairMatrix) -> tuple[npt.NDArray[np.int64], Floats]:
     """Return, per crowd, the order in which workers are removed, and the smallest degree before each removal.
 
     Among equals the first is removed.
 
-    >>> order, lowest = peel(np.array([[[0.0, 3.0, 1.0], [3.0, 0.0, 1.0], [1.0, 1.0, 0.0]]]))
+    >>> from allalike.methods.pair_matrices import Stacked
+    >>> order, lowest = peel(Stacked(np.array([[[0.0, 3.0, 1.0], [3.0, 0.0, 1.0], [1.0, 1.0, 0.0]]])))
     >>> order, lowest
     (array([[2, 0, 1]]), array([[2., 3., 0.]]))
     """
-    n_crowds, size, _ = gamma.shape
+    n_crowds, size = gamma.shape
     crowd, slack = np.arange(n_crowds), _slack(gamma)
     order, lowest = np.empty((n_crowds, size), np.int64), np.empty((n_crowds, size))
-    degree = gamma.sum(axis=2)
+    degree = gamma.totals(np.asarray)
     for step in range(size):
         lowest[:, step] = degree.min(axis=1)
         worker = np.argmax(degree <= lowest[:, step, None] + slack, axis=1)
         order[:, step] = worker
-        degree -= gamma[crowd, worker]
+        degree -= gamma.row(worker)
         degree[crowd, worker] = np.inf
     return order, lowest
 
 
-def largest_core(gamma: Floats) -> Flags:
+def largest_core(gamma: PairMatrix) -> Flags:
     """Tell who belongs to the set whose smallest degree is the largest; of several such sets, the largest.
 
-    >>> largest_core(np.array([[[0.0, 3.0, 1.0], [3.0, 0.0, 1.0], [1.0, 1.0, 0.0]]]))
+    >>> from allalike.methods.pair_matrices import Stacked
+    >>> largest_core(Stacked(np.array([[[0.0, 3.0, 1.0], [3.0, 0.0, 1.0], [1.0, 1.0, 0.0]]])))
     array([[ True,  True, False]])
     """
     order, lowest = peel(gamma)
@@ -142,8 +160,8 @@ def largest_core(gamma: Floats) -> Flags:
     return _survivors(order, removed)
 
 
-def _slack(gamma: Floats) -> Floats:
-    slack: Floats = TOLERANCE * gamma.max(axis=(1, 2))[:, None]
+def _slack(gamma: PairMatrix) -> Floats:
+    slack: Floats = TOLERANCE * gamma.peak()[:, None]
     return slack
 
 
@@ -164,20 +182,31 @@ class _Core(Method):
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh the members of the core; the faults are the average distances to them."""
-        member = np.zeros(run.crowds.n_workers)
-        for stack in stacks(run):
-            gamma = similarities(stack, run.domain.n_classes, chance=self.chance, tail=self.tail)
-            everyone = stack.identical | ~gamma.any(axis=(1, 2))
-            member[stack.workers] = self._core(gamma) | everyone[:, None]
-        peers = Peers(run)
+        peers, member = Peers(run), np.zeros(run.crowds.n_workers)
+        identical = run.crowds.peak(peers.unweighted.distance) == 0
+        chance = self._chance(run, peers.unweighted)
+        for stack in stacks(run, each=_KEPT):
+            gamma = closeness(stack) if chance is None else surprises(stack, chance)
+            nothing = gamma.peak()[:, None] == 0
+            member[stack.workers] = self._core(gamma) | nothing | identical[stack.workers]
         return Weighing(
             disparity=peers.unweighted.mean,
             fault=peers.comparable(peers.weighted(member)),
             weight=finalise(member, run.crowds),
         )
 
+    def _chance(self, run: Run, met: Disparity) -> Floats | None:
+        """Return how likely the guesses of each worker agree with others, if labels are classes."""
+        if run.domain.n_classes is None:
+            return None
+        chance = np.full(run.crowds.n_workers, 1 / max(run.domain.n_classes, 2))
+        if self.chance == "mean":
+            agreed, common = run.crowds.total(met.weight - met.distance), run.crowds.total(met.weight)
+            chance = np.clip(agreed / np.maximum(common, 1.0), _ALMOST, 1 - _ALMOST)
+        return chance if self.tail == "exact" else 1 - chance
+
     @abstractmethod
-    def _core(self, gamma: Floats) -> Flags: ...
+    def _core(self, gamma: PairMatrix) -> Flags: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,7 +231,7 @@ class EXP(_Core):
     name: ClassVar[str] = "EXP"
     summary: ClassVar[str] = "expert core: only those who agree with each other more than chance count"
 
-    def _core(self, gamma: Floats) -> Flags:
+    def _core(self, gamma: PairMatrix) -> Flags:
         return largest_core(gamma)
 
 
@@ -237,19 +266,16 @@ class TOP2(_Core):
         if check_choice(self.method, ("peel", "pair"), "method") == "pair" and self.size != 2:
             raise OptionError(f"method is 'pair', but size is {self.size}. A pair has two: leave size out, or peel.")
 
-    def _core(self, gamma: Floats) -> Flags:
-        n_crowds, n_workers, _ = gamma.shape
+    def _core(self, gamma: PairMatrix) -> Flags:
         if self.method == "pair":
             return _closest_pair(gamma)
+        n_crowds, n_workers = gamma.shape
         return _survivors(peel(gamma)[0], np.full(n_crowds, n_workers - self.size))
 
 
-def _closest_pair(gamma: Floats) -> Flags:
+def _closest_pair(gamma: PairMatrix) -> Flags:
     """Tell which two are the most similar; of equal pairs, the first."""
-    n_crowds, n_workers, _ = gamma.shape
-    flat = gamma.reshape(n_crowds, -1)
-    first = np.argmax(flat >= flat.max(axis=1, keepdims=True) * (1 - TOLERANCE), axis=1)
-    pair = np.zeros((n_crowds, n_workers), np.bool_)
-    pair[np.arange(n_crowds), first // n_workers] = True
-    pair[np.arange(n_crowds), first % n_workers] = True
+    pair = np.zeros(gamma.shape, np.bool_)
+    for worker in gamma.first(gamma.peak() * (1 - TOLERANCE)):
+        pair[np.arange(len(pair)), worker] = True
     return pair

@@ -19,17 +19,19 @@ which are rounded to nine digits, and those who cannot be told apart by them sha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from allalike.errors import TooLargeError
 from allalike.methods.base import Method, Weighing
 from allalike.methods.descent import minimise
-from allalike.methods.pairs import Stack, stacks
+from allalike.methods.pair_matrices import PairMatrix, Ranged, Stacked, numbers
+from allalike.methods.pairs import Large, stacks
 from allalike.methods.peers import Peers
 from allalike.methods.rounds import check_rounds
+from allalike.methods.scaling import Distances, Moments, Tiled, Whole
 from allalike.methods.weights import weigh_faults
 from allalike.registry import check_choice, check_flag, check_number
 
@@ -41,7 +43,9 @@ if TYPE_CHECKING:
 
 __all__ = ["MAS", "Posterior"]
 
-_MOST_WORKERS = 1000  # whom it takes minutes to place
+_PAIR_SECONDS, _SPARSE_SECONDS = 3e-8, 4e-7  # for a pair in a step, about, if all pairs are known or few are
+_MOST_HOURS = 1.0
+_KEPT = 20  # bytes for each pair of a large crowd: its mean distance, twice, and where it is
 _SMALLEST_DISTANCE = 0.1
 _DIGITS = 9
 
@@ -65,21 +69,20 @@ class Posterior:
 
     Parameters
     ----------
-    distance, known
-        One matrix per crowd: the distances, 0 where unknown, and where they are known.
+    distances
+        What is known of the distances of each crowd.
     starts
         How many rows of variables belong to each crowd.
     dim, least, least_sigma, spread, difficulty
         As in `MAS`.
 
-    >>> given = Posterior(np.array([[[0.0, 1.0], [1.0, 0.0]]]), np.array([[[0.0, 1.0], [1.0, 0.0]]]), dim=1)
+    >>> given = Posterior(Whole(np.array([[[0.0, 1.0], [1.0, 0.0]]]), np.array([[[0.0, 1.0], [1.0, 0.0]]])), dim=1)
     >>> value, gradient = given(np.array([[0.5, -0.5, 0.9, 0.9, 1.0, 1.0]]), np.array([0]))
     >>> value.round(4), gradient.shape
     (array([1.2438]), (1, 6))
     """
 
-    distance: Floats
-    known: Floats
+    distances: Distances
     starts: int = 1
     dim: int = 8
     least: float = 0.1
@@ -87,15 +90,9 @@ class Posterior:
     spread: float = 0.251
     difficulty: float = 0.0251
 
-    @cached_property
-    def n_pairs(self) -> Floats:
-        """How many distances each crowd has."""
-        n_pairs: Floats = self.known.sum(axis=(1, 2)) / 2
-        return n_pairs
-
     def places(self, variables: Floats) -> _Places:
         """Read the variables."""
-        n = self.distance.shape[1]
+        _, n = self.distances.shape
         root = variables[:, n * self.dim :]
         return _Places(
             e=variables[:, : n * self.dim].reshape(-1, n, self.dim),
@@ -109,21 +106,15 @@ class Posterior:
         """Return the values and the gradients."""
         crowd = rows // self.starts
         e, uerr, diff, sigma, root = self.places(variables)
-        distance, known = self.distance[crowd], self.known[crowd]
-        gram = e @ e.transpose(0, 2, 1)
-        norm = np.einsum("rii->ri", gram)
-        apart = np.sqrt(np.maximum(norm[:, :, None] + norm[:, None, :] - 2 * gram, 1e-18))
-        rest = (distance - apart) * known
-        misfit, n_pairs = np.einsum("rij,rij->r", rest, rest) / 2, self.n_pairs[crowd]
+        norm, misfit, pull = self.distances.misfit(e, crowd)
+        n_pairs = self.distances.moments.known.sum(axis=1)[crowd] / 2
         scale = diff[:, None] * uerr
         share = norm / np.square(scale)
         value = misfit / (2 * sigma**2) + n_pairs * np.log(sigma) + sigma
         value += (share / 2 + self.dim * np.log(scale) + np.square((uerr - 1) / self.spread) / 2).sum(axis=1)
         value += np.square((diff - 1) / self.difficulty) / 2
 
-        pull = rest / apart
-        stretched = pull @ e - pull.sum(axis=2)[:, :, None] * e
-        by_e = e / np.square(scale)[:, :, None] + stretched / np.square(sigma)[:, None, None]
+        by_e = e / np.square(scale)[:, :, None] + pull / np.square(sigma)[:, None, None]
         by_scale = (self.dim - share) / scale
         by_uerr = by_scale * diff[:, None] + (uerr - 1) / self.spread**2
         by_diff = (by_scale * uerr).sum(axis=1) + (diff - 1) / self.difficulty**2
@@ -133,8 +124,8 @@ class Posterior:
 
     def begin(self, seed: int) -> Floats:
         """Draw the starts: uerr is the shrunken average distance, and the coordinates are random."""
-        n_crowds, n, _ = self.distance.shape
-        uerr = np.repeat(_shrunken(self.distance, self.known), self.starts, axis=0)
+        n_crowds, n = self.distances.shape
+        uerr = np.repeat(_shrunken(self.distances.moments), self.starts, axis=0)
         noise = np.random.default_rng(seed).standard_normal((self.starts, n, self.dim)) / np.sqrt(self.dim)
         e = np.tile(noise, (n_crowds, 1, 1)) * uerr[:, :, None]
         roots = np.sqrt(np.maximum(uerr - self.least, self.least))
@@ -142,14 +133,13 @@ class Posterior:
         return np.concatenate([e.reshape(len(e), -1), roots, shared], axis=1)
 
 
-def _shrunken(distance: Floats, known: Floats) -> Floats:
+def _shrunken(given: Moments) -> Floats:
     """Return average distances, drawn to their mean by how much the distances of a worker differ."""
-    n_known = np.maximum(known.sum(axis=2), 1.0)
-    average = (distance * known).sum(axis=2) / n_known
-    middle = average.mean(axis=1, keepdims=True)
-    prior = average.var(axis=1, keepdims=True) + 1e-12
-    own = (known * np.square(distance - average[:, :, None])).sum(axis=2) / n_known + 0.1 * prior
-    shrunken: Floats = (middle / prior + n_known * average / own) / (1 / prior + n_known / own)
+    known = np.maximum(given.known, 1.0)
+    middle = given.mean.mean(axis=1, keepdims=True)
+    prior = given.mean.var(axis=1, keepdims=True) + 1e-12
+    own = given.variance + 0.1 * prior
+    shrunken: Floats = (middle / prior + known * given.mean / own) / (1 / prior + known / own)
     return shrunken
 
 
@@ -158,8 +148,9 @@ class MAS(Method):
     """Fit an error scale for each worker to the distances between all of them.
 
     The fault is the error scale, in the unit of the distance. Weights follow from it as from the faults of P-TD. It
-    takes a fraction of a second for thirty workers and half a minute for three hundred; every step goes through all
-    pairs of workers, so that thousands are too many for it.
+    takes a fraction of a second for thirty workers and half a minute for three hundred. Every one of up to ``max_iter``
+    steps goes through all pairs of workers who met, so that it may take an hour for six thousand; what may take longer
+    is refused, unless ``starts`` and ``max_iter`` are lowered.
 
     Parameters
     ----------
@@ -216,15 +207,13 @@ class MAS(Method):
     def weigh(self, run: Run) -> Weighing:
         """Weigh by the fitted error scales."""
         peers, crowds = Peers(run), run.crowds
-        if (largest := int(crowds.sizes.max())) > _MOST_WORKERS:
-            raise TooLargeError(
-                f"MAS would place {largest:,} workers, which takes hours; {_MOST_WORKERS:,} is the limit. P-TD and"
-                " iP-TD have none."
-            )
         fault = np.full(crowds.n_workers, np.nan)
         iterations, converged = 1, True
-        for stack in stacks(run):
-            fault[stack.workers], steps, arrived = self._fit(stack)
+        for stack in stacks(run, each=_KEPT):
+            if isinstance(stack, Large):
+                self._check(stack)
+            [mean] = stack.measure(lambda pairs: (pairs.mean,))
+            fault[stack.workers], steps, arrived = self._fit(mean)
             iterations, converged = max(iterations, steps), converged and arrived
         fault = peers.comparable(fault)
         weighting = "inverse" if self.weighting == "latent" else self.weighting
@@ -236,21 +225,18 @@ class MAS(Method):
             converged=converged,
         )
 
-    def _fit(self, stack: Stack) -> tuple[Floats, int, bool]:
+    def _fit(self, mean: PairMatrix) -> tuple[Floats, int, bool]:
         """Return the faults of the workers of some crowds, how many steps it took, and whether all arrived."""
-        mean = stack.mean
-        known = ~np.isnan(mean)
-        unit = np.where(known, mean, 0.0).sum(axis=(1, 2)) / np.maximum(known.sum(axis=(1, 2)), 1)
-        fault = np.zeros(stack.workers.shape)  # where nobody differs from anyone
+        n_known = mean.totals(lambda d: ~np.isnan(d)).sum(axis=1)
+        unit = mean.totals(np.nan_to_num).sum(axis=1) / np.maximum(n_known, 1.0)
+        fault = np.zeros(mean.shape)  # where nobody differs from anyone
         some = unit > 0
         if not some.any():
             return fault, 1, True
-        unit = unit if self.scaled else np.ones(len(unit))
-        scaled, order, alike = _sorted(mean[some] / unit[some, None, None])
-        nearest = np.nanmin(scaled, axis=(1, 2), keepdims=True)
+        unit = unit[some] if self.scaled else np.ones(some.sum())
+        distances, order, key = _sorted(mean.some(some), unit)
         given = Posterior(
-            distance=np.nan_to_num(scaled - nearest + _SMALLEST_DISTANCE, nan=0.0),
-            known=(~np.isnan(scaled)).astype(np.float64),
+            distances=distances,
             starts=self.starts,
             dim=self.dim,
             least=self.least,
@@ -263,21 +249,66 @@ class MAS(Method):
         best = minima.value.reshape(-1, self.starts).argmin(axis=1) + self.starts * np.arange(len(order))
         found = given.places(minima.place[best])
         size = found.uerr if self.weighting != "latent" else np.sqrt(np.square(found.e).sum(axis=2))
-        shared = (alike * size[:, None, :]).sum(axis=2) / alike.sum(axis=2)
-        fault[some] = np.take_along_axis(shared, np.argsort(order, axis=1), axis=1) * unit[some, None]
+        fault[some] = np.take_along_axis(_shared(size, key), np.argsort(order, axis=1), axis=1) * unit[:, None]
         return fault, int(minima.iterations[best].max()), bool(minima.converged[best].all())
 
+    def _check(self, crowd: Large) -> None:
+        """Refuse a fit that may take hours."""
+        n_workers, n_pairs = crowd.workers.size, crowd.most / 2
+        step = _PAIR_SECONDS if crowd.most > n_workers**2 / 8 else _SPARSE_SECONDS
+        hours = n_pairs * self.starts * self.max_iter * step / 3600
+        if hours > _MOST_HOURS:
+            raise TooLargeError(
+                f"MAS would place {n_workers:,} workers by up to {n_pairs:,.0f} distances, which may take {hours:,.0f}"
+                " hours. P-TD and iP-TD take seconds; or lower starts and max_iter."
+            )
 
-def _sorted(distance: Floats) -> tuple[Floats, npt.NDArray[np.int64], Floats]:
-    """Return matrices with the workers in an order that depends on their distances alone.
 
-    Beside them the order, and who has the same distances to the others as whom.
+def _sorted(mean: PairMatrix, unit: Floats) -> tuple[Distances, npt.NDArray[np.int64], Floats]:
+    """Return distances in these units, with the workers in an order that depends on their distances alone.
+
+    Beside them the order, and the keys that it follows; who has the same distances to the others has the same key.
     """
-    distance = np.round(distance, _DIGITS)
-    n = distance.shape[1]
-    mix = np.sqrt(np.arange(1.0, n + 1))  # irrational, so that different rows have different sums
+    mix = np.sqrt(np.arange(1.0, mean.shape[1] + 1))  # irrational, so that different rows have different sums
+    if isinstance(mean, Ranged):
+        scaled = partial(_scaled, unit=unit[0])
+        key = np.concatenate([_keys(part, mix) for part in mean.changed(scaled)])[None]
+        order = np.argsort(key, axis=1, kind="stable")
+        distance = mean.whole(scaled, order[0])
+        held = numbers(distance)
+        held += _SMALLEST_DISTANCE - np.nanmin(held)
+        return Tiled(distance), order, np.take_along_axis(key, order, axis=1)
+    assert isinstance(mean, Stacked)
+    distance = _scaled(mean.values, unit[:, None, None])
     key = (np.sort(np.nan_to_num(distance, nan=-1.0), axis=2) * mix).sum(axis=2)
     order = np.argsort(key, axis=1, kind="stable")
-    key = np.take_along_axis(key, order, axis=1)
-    moved = np.take_along_axis(distance, order[:, :, None], axis=1)
-    return np.take_along_axis(moved, order[:, None, :], axis=2), order, (key[:, :, None] == key[:, None, :]) * 1.0
+    distance = np.take_along_axis(distance, order[:, :, None], axis=1)
+    distance = np.take_along_axis(distance, order[:, None, :], axis=2)
+    known = ~np.isnan(distance)
+    distance = distance - np.nanmin(distance, axis=(1, 2), keepdims=True) + _SMALLEST_DISTANCE
+    whole = Whole(np.nan_to_num(distance, nan=0.0), known.astype(np.float64))
+    return whole, order, np.take_along_axis(key, order, axis=1)
+
+
+def _scaled(distance: Floats, unit: Any) -> Floats:
+    scaled: Floats = np.round(distance / unit, _DIGITS)
+    return scaled
+
+
+def _keys(part: Any, mix: Floats) -> Floats:
+    """Return a key for each row of a range: its distances, sorted and mixed; what is unknown comes first, as -1."""
+    if isinstance(part, np.ndarray):
+        return np.asarray((np.sort(np.nan_to_num(part, nan=-1.0), axis=1) * mix).sum(axis=1))
+    rows = np.split(part.data, part.indptr[1:-1])
+    unknown = np.concatenate([[0.0], np.cumsum(mix)])
+    n_unknown = [len(mix) - len(row) for row in rows]
+    return np.array([(np.sort(row) * mix[n:]).sum() - unknown[n] for row, n in zip(rows, n_unknown, strict=True)])
+
+
+def _shared(size: Floats, key: Floats) -> Floats:
+    """Give those with the same key, who stand next to each other, their mean."""
+    new = np.ones(key.shape, np.bool_)
+    new[:, 1:] = key[:, 1:] != key[:, :-1]
+    group = np.cumsum(new) - 1
+    shared: Floats = (np.bincount(group, size.ravel()) / np.bincount(group))[group].reshape(key.shape)
+    return shared

@@ -8,18 +8,21 @@ however many tasks the two have in common. With complete answers both are the sa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.methods.pairs import check_pairs
+from allalike.methods.pairs import everyone
 
 if TYPE_CHECKING:
     from allalike.blocks import Floats
     from allalike.crowds import Crowds
     from allalike.engines import Run
+    from allalike.methods.pair_matrices import Ranged
 
 __all__ = ["Disparity", "Peers"]
+
+_KEPT = 13  # bytes for each pair: its mean distance, whether the two met, and where it is
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class Peers:
     def __init__(self, run: Run, *, per_pair: bool = False) -> None:
         self.run = run
         self._pairs = _mean_distances(run) if per_pair else None
-        self.unweighted = self._sums(np.ones(run.crowds.n_workers))
+        self.unweighted = self._sums(np.ones(run.crowds.n_workers)) if per_pair else _disparity(run.first_sums, run)
 
     def weighted(self, weights: Floats) -> Floats:
         """Return average distances; a worker whose peers have no weight keeps her unweighted one."""
@@ -82,18 +85,16 @@ class Peers:
 
     def _sums(self, weights: Floats) -> Disparity:
         if self._pairs is None:
-            sums = self.run.sum(self.run.domain.peer_sums, weights)
-            return Disparity(sums["distance"], sums["weight"], self.run.crowds)
-        distance, met = self._pairs
-        return Disparity(distance @ weights, met @ weights, self.run.crowds)
+            return _disparity(self.run.sum(self.run.domain.peer_sums, weights), self.run)
+        distance, met = (pairs.times(weights[None])[0] for pairs in self._pairs)
+        return Disparity(distance, met, self.run.crowds)
 
 
-def _mean_distances(run: Run) -> tuple[Any, Any]:
+def _disparity(sums: dict[str, Floats], run: Run) -> Disparity:
+    return Disparity(sums["distance"], sums["weight"], run.crowds)
+
+
+def _mean_distances(run: Run) -> tuple[Ranged, ...]:
     """Return the mean distance of each pair of workers over their common tasks, and which pairs have any."""
-    check_pairs(run.crowds, instead="Leave per_pair out: pooled distances need no pairs.")
-    sums = run.pairs(run.domain.pair_sums)
-    met = sums["common"].copy()
-    met.data = (met.data > 0).astype(np.float64)
-    share = sums["common"].copy()
-    share.data = 1.0 / share.data
-    return sums["distance"].multiply(share).tocsr(), met
+    pairs = everyone(run, each=_KEPT, instead="Leave per_pair out: pooled distances need no pairs.")
+    return pairs.measure(lambda pairs: (pairs.distance / np.maximum(pairs.common, 1.0), pairs.common > 0))
