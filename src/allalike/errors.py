@@ -12,6 +12,7 @@
     ├── UnsupportedError (ValueError)       these parts do not work together
     ├── OutputError (OSError)               the result cannot be written
     ├── DataError (OSError)                 a data set is not here, or cannot be fetched
+    ├── EngineError (RuntimeError)          the cluster on which it was to run does not start, or gave up
     └── TooLargeError (MemoryError)         what was asked for does not fit in memory
 
     ConvergenceWarning (UserWarning)        a method stopped at its limit of rounds
@@ -22,6 +23,7 @@ __all__ = [
     "ColumnError",
     "ConvergenceWarning",
     "DataError",
+    "EngineError",
     "GoldError",
     "InputError",
     "LabelError",
@@ -75,6 +77,10 @@ class OutputError(AllalikeError, OSError):
 
 class DataError(AllalikeError, OSError):
     """Say that a data set is not here, or cannot be fetched."""
+
+
+class EngineError(AllalikeError, RuntimeError):
+    """Say that a cluster does not start, or gave up."""
 
 
 class TooLargeError(AllalikeError, MemoryError):

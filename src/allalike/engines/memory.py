@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from allalike.engines.base import Engine, Run
+from allalike.crowds import Crowds
+from allalike.engines.adding import PairSums, Sums
+from allalike.engines.base import Engine, Found, Piece, Run
+from allalike.engines.layers import Picked, View, count_small, pick
+from allalike.engines.shards import Shard, Tally, find_piece, in_order, make_shard, of_answers
 from allalike.progress import report
 from allalike.registry import check_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from allalike.answers import Answers
-    from allalike.blocks import Array, Block, Floats, Kernel
+    from allalike.blocks import Block, Floats, Kernel
+    from allalike.domains import Domain
+    from allalike.engines.base import Change
+    from allalike.gold import Gold
+    from allalike.hashing import Hashes
+    from allalike.readers import Scan
     from allalike.ties import Ties
+    from allalike.values import Values
 
 __all__ = ["Memory"]
 
-_SMALLEST, _LARGEST = 1 << 16, 1 << 18  # answers in a block
-_PER_WORKER = 10  # answers in a block for each worker, so that sums per worker cost little beside the block
+_LARGE = 1 << 29  # bytes of files that are read part by part
+_SHARD = 1 << 25  # bytes of rows that make a shard then
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,82 +60,155 @@ class Memory(Engine):
 
     def load(self, answers: Answers, ties: Ties) -> MemoryRun:
         """Cut the answers into blocks, and prepare these."""
-        fitting = min(max(_SMALLEST, _PER_WORKER * len(answers.workers)), _LARGEST)
-        return MemoryRun(answers, ties, self.block_answers or fitting)
+        shard, tally = of_answers(answers, self.block_answers, partial(report, "preparing"))
+        return MemoryRun(
+            [shard],
+            [tally],
+            workers=answers.workers,
+            domain=answers.domain,
+            crowds=answers.crowds,
+            ties=ties,
+            notes=answers.notes,
+            worker_task=answers.worker_task,
+            block_answers=self.block_answers,
+        )
+
+    def reads(self, source: Scan) -> bool:
+        """Read large files part by part, which takes less time and less memory than sorting all rows at once."""
+        return source.size > _LARGE
+
+    def open(self, source: Scan, gold: Gold | None, ties: Ties) -> MemoryRun:
+        """Route rows to partitions, and make a shard of each."""
+        from allalike.engines.routing import route
+
+        stream = source.stream()
+        routed = route(stream, None, memory=_SHARD, partitions=stream.size // _SHARD)
+        domain, truths = routed.encoding(gold)
+        shards, tallies = [], []
+        for number in range(routed.n_partitions):
+            report("preparing", number, routed.n_partitions)
+            shard, tally = make_shard(*routed.columns(number), domain, truths, stream.repeats)
+            shards.append(shard)
+            tallies.append(tally)
+            routed.remove(number)
+        return MemoryRun(
+            shards,
+            tallies,
+            workers=routed.workers,
+            domain=domain,
+            crowds=Crowds.single(len(routed.workers)),
+            ties=ties,
+            notes=routed.all_notes(gold, tallies),
+        )
 
 
-class _Sum:
-    """Add up sparse matrices as a binary counter does, small ones with small ones.
+@dataclass(frozen=True)
+class MemoryFound(Found):
+    """Hold all that was found."""
 
-    Each is copied as often as there are doublings; added one by one, the sum itself would be copied every time.
-    """
+    piece: Piece
 
-    def __init__(self) -> None:
-        self._parts: list[tuple[int, Any]] = []
+    def total(self, name: str) -> float:
+        """Add up one of the arrays."""
+        return float(np.nansum(self.piece.found[name]))
 
-    def add(self, matrix: Any) -> None:
-        level = 0
-        while self._parts and self._parts[-1][0] == level:
-            matrix = self._parts.pop()[1] + matrix
-            level += 1
-        self._parts.append((level, matrix))
+    def count(self, name: str) -> int:
+        """Count what is not NaN in one of the arrays."""
+        return int(np.count_nonzero(~np.isnan(self.piece.found[name])))
 
-    def result(self) -> Any:
-        _, total = self._parts.pop()
-        while self._parts:
-            total = self._parts.pop()[1] + total
-        return total
+    def pieces(self) -> Iterator[Piece]:
+        """Yield everything as one piece."""
+        yield self.piece
 
 
 class MemoryRun(Run):
-    """Hold prepared blocks; sums are added in the order of blocks."""
+    """Hold shards of prepared blocks; sums are added in the order of blocks.
 
-    _blocks: list[Block]
+    There is one shard, or as many as large files were read into, and one more for each time that answers were added,
+    unless small ones were joined.
+    """
 
-    def __init__(self, answers: Answers, ties: Ties, block_answers: int) -> None:
-        self.workers = answers.workers
-        self.domain = answers.domain
-        self.crowds = answers.crowds
-        self.ties = ties
-        self._blocks = []
-        done = 0
-        for block in answers.blocks(block_answers):
-            report("preparing", done, answers.n_answers)
-            self._blocks.append(self.domain.prepare(block))
-            done += len(block.label)
+    grows: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        shards: list[Shard],
+        tallies: list[Tally],
+        *,
+        workers: Values,
+        domain: Domain,
+        crowds: Crowds,
+        ties: Ties,
+        notes: dict[str, Any],
+        worker_task: Values | None = None,
+        block_answers: int | None = None,
+    ) -> None:
+        self._shards = shards
+        self._n_apart = len(shards) if len(shards) > 1 else 0  # these are never joined: there may be many of one size
+        self.workers, self.domain, self.crowds, self.ties = workers, domain, crowds, ties
+        self.notes, self.worker_task, self.block_answers = notes, worker_task, block_answers
+        self.given = np.add.reduce([tally.given for tally in tallies])
+        self.n_tasks = sum(tally.n_tasks for tally in tallies)
+        self.n_gold = sum(tally.n_gold for tally in tallies)
+
+    @property
+    def _blocks(self) -> list[Block]:
+        return [block for shard in self._shards for block in shard.blocks]
 
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
-        """Add up what the kernel returns for each block, in place."""
-        sums: dict[str, Floats] = {}
+        """Add up what the kernel returns for each block."""
+        sums = Sums(len(self.workers))
         for block in self._blocks:
-            for name, part in kernel(block, *(param[block.workers] for param in params)).items():
-                if name not in sums:
-                    sums[name] = np.zeros((len(self.workers), *part.shape[1:]))
-                sums[name][block.workers] += part
-        return sums
+            sums.add(block, kernel, params)
+        return sums.arrays
 
-    def pairs(self, kernel: Kernel) -> dict[str, Any]:
-        """Add up sparse matrices, at the places of the block's workers."""
-        from scipy import sparse
-
-        everyone = np.arange(len(self.workers))
-        sums: dict[str, _Sum] = {}
+    def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
+        """Add up matrices, at the places of the block's workers."""
+        sums = PairSums(len(self.workers), rows)
         for block in self._blocks:
-            who = everyone[block.workers]
-            for name, part in kernel(block).items():
-                local = part.tocoo()
-                place = who[local.row], who[local.col]
-                matrix = sparse.csr_array((local.data, place), shape=(len(everyone), len(everyone)))
-                sums.setdefault(name, _Sum()).add(matrix)
-        return {name: total.result() for name, total in sums.items()}
+            sums.add(block, kernel)
+        return sums.result()
 
-    def collect(self, kernel: Kernel, *params: Floats) -> dict[str, Array]:
+    def find(self, kernel: Kernel, *params: Floats) -> MemoryFound:
         """Join what the kernel returns for each block."""
-        parts = [kernel(block, *(param[block.workers] for param in params)) for block in self._blocks]
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        pieces = [find_piece(shard, kernel, params) for shard in self._shards]
+        return MemoryFound(pieces[0] if len(pieces) == 1 else in_order(pieces))
 
     def map(self, change: Callable[[Block], Block]) -> MemoryRun:
         """Change all blocks now."""
+        return self._with([_changed(shard, change) for shard in self._shards])
+
+    def _with(self, shards: list[Shard]) -> MemoryRun:
         changed = copy(self)
-        changed._blocks = [change(block) for block in self._blocks]
+        vars(changed).pop("first_sums", None)
+        changed._shards = shards
         return changed
+
+    @property
+    def some_tasks(self) -> Values:
+        """The tasks of the first shard."""
+        return self._shards[0].tasks
+
+    def absorb(self, n_tasks: int) -> Hashes:
+        """Name the tasks of the last shards that are small."""
+        added = self._shards[self._n_apart :]
+        number = count_small([int(shard.live.sum()) for shard in added], n_tasks)
+        return np.concatenate([np.empty(0, np.uint64), *(shard.task_hash for shard in added[len(added) - number :])])
+
+    def pick(self, wanted: Hashes) -> list[Picked]:
+        """Return the answers to these tasks."""
+        found = (pick(shard, number, self.domain, wanted) for number, shard in enumerate(self._shards))
+        return [part for part in found if part is not None]
+
+    def extend(self, shard: Shard, tally: Tally, view: View, picked: list[Picked], again: Change | None) -> MemoryRun:
+        """Let the old shards be seen otherwise, and put the new one behind them."""
+        seen = [replace(old, blocks=view.of(old.blocks)) for old in self._shards]
+        live = [bool(old.live.any()) for old in seen]
+        left = [old if again is None else _changed(old, again) for old, stays in zip(seen, live, strict=True) if stays]
+        extended = self._with([*left, shard])
+        extended._n_apart = sum(live[: self._n_apart])
+        return extended
+
+
+def _changed(shard: Shard, change: Callable[[Block], Block]) -> Shard:
+    return replace(shard, blocks=[change(block) for block in shard.blocks])

@@ -1,0 +1,346 @@
+"""The disk engine: answers are routed to partitions on disk, and kernels go over them a part at a time.
+
+Rows are read in a stream and routed by a hash of their task to partition files. Each partition becomes a shard of
+prepared blocks, again on disk. A round reads one shard after the other, in as many processes as there are cores; sums
+are added in an order that does not depend on their number. Memory holds the workers, and a few shards at a time.
+"""
+
+from __future__ import annotations
+
+import os
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from allalike.crowds import Crowds
+from allalike.engines.adding import PairSums, Sums
+from allalike.engines.base import Engine, Found, Piece, Run
+from allalike.engines.layers import count_small, pick
+from allalike.engines.processes import Processes
+from allalike.engines.routing import Routed, route
+from allalike.engines.shards import Cuts, Tally, find_piece, in_order, make_shard, of_answers, sample_cuts, sum_up
+from allalike.engines.workspace import Place, Workspace, keep_shard, read_pack, write_pack
+from allalike.machine import free_memory, parse_size
+from allalike.progress import report
+from allalike.registry import check_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from allalike.answers import Answers
+    from allalike.blocks import Block, Floats, Kernel
+    from allalike.domains import Domain
+    from allalike.engines.base import Change
+    from allalike.engines.layers import Picked, View
+    from allalike.engines.shards import Shard
+    from allalike.gold import Gold, Truths
+    from allalike.hashing import Hashes
+    from allalike.readers import Scan
+    from allalike.ties import Ties
+    from allalike.values import Values
+
+__all__ = ["Disk"]
+
+_SHARD = 1 << 25  # bytes of rows that make a shard, at most
+_SHARE = 24  # so many times the rows of a shard are needed while it is made, in each process
+_LANES = 16  # groups of shards whose sums are added apart, whatever the number of processes
+_FEW = 2_000_000  # answers for which further processes are not worth their start
+_AT_ONCE = 1 << 19  # tasks that are put in order at once
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disk(Engine):
+    """Keep answers on disk.
+
+    Parameters
+    ----------
+    memory
+        How much memory to use, such as ``"2GB"``; by default half of what is free.
+    processes
+        How many processes to use; by default as many as there are cores, and one for few answers.
+    folder
+        Where the work folder is made, and removed at the end; by default where the system keeps temporary files. It
+        needs about as much space as the answers take as CSV.
+    partitions
+        Into how many parts the answers are cut, up to 1024; by default as many as the memory asks for.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y")]
+    >>> allalike.discover(rows, engine=Disk(memory="1GB")).truth["label"].tolist()
+    ['x', 'y']
+    """
+
+    name: ClassVar[str] = "disk"
+    memory: str | float | None = None
+    processes: int | None = None
+    folder: str | os.PathLike[str] | None = None
+    partitions: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.memory is not None:
+            parse_size(self.memory, "memory")
+        for name in ("processes", "partitions"):
+            if getattr(self, name) is not None:
+                check_number(getattr(self, name), name, least=1, whole=True)
+
+    def load(self, answers: Answers, ties: Ties) -> DiskRun:
+        """Write answers that are in memory to disk, as one shard."""
+        space = Workspace(self.folder)
+        shard, tally = of_answers(answers)
+        place = keep_shard(space.path, "0", shard)
+        return DiskRun(
+            Shards(space, [place], [tally], Processes(1)),
+            workers=answers.workers,
+            domain=answers.domain.shared(),
+            crowds=answers.crowds,
+            ties=ties,
+            notes=answers.notes,
+            worker_task=answers.worker_task,
+        )
+
+    def reads(self, source: Scan) -> bool:
+        """Read everything in a stream."""
+        return True
+
+    def open(self, source: Scan, gold: Gold | None, ties: Ties) -> DiskRun:
+        """Route rows to partitions, and make a shard of each."""
+        stream = source.stream()
+        space = Workspace(self.folder)
+        memory = parse_size(self.memory, "memory") if self.memory is not None else free_memory() // 2
+        number = self.processes or os.cpu_count() or 1
+        partitions = self.partitions or max(1, stream.size // min(_SHARD, memory // (_SHARE * number)))
+        routed = route(stream, space.path, partitions=partitions, memory=memory)
+        few = self.processes is None and routed.n_answers < _FEW
+        processes = Processes(1 if few else number)
+        jobs = [(routed, number) for number in range(routed.n_partitions)]
+        domain, truths = routed.encoding(gold, processes.map)
+        make = partial(_make, folder=space.path, domain=domain, truths=truths, repeats=stream.repeats)
+        places: list[Place] = []
+        tallies: list[Tally] = []
+        for place, tally in processes.map(make, jobs):
+            report("preparing", len(places), len(jobs))
+            places.append(place)
+            tallies.append(tally)
+        return DiskRun(
+            Shards(space, places, tallies, processes),
+            workers=routed.workers,
+            domain=domain,
+            crowds=Crowds.single(len(routed.workers)),
+            ties=ties,
+            notes=routed.all_notes(gold, tallies),
+        )
+
+
+@dataclass(frozen=True)
+class Shards:
+    """Know where the shards are, how much they hold, and which processes go over them.
+
+    The last of them, ``n_added``, hold answers that were added later.
+    """
+
+    space: Workspace
+    places: list[Place]
+    tallies: list[Tally]
+    processes: Processes
+    n_added: int = 0
+
+    def lanes(self, function: Callable[..., Any]) -> Iterator[Any]:
+        """Apply a function to lists of places, in order; the lists do not depend on the number of processes."""
+        lanes = min(_LANES, len(self.places))
+        return self.processes.map(function, [(self.places[k::lanes],) for k in range(lanes)])
+
+    def each(self, function: Callable[..., Any]) -> Iterator[Any]:
+        """Apply a function to each place, in order."""
+        return self.processes.map(function, [(place,) for place in self.places])
+
+    def changed(self, change: Change) -> Shards:
+        """Write changed blocks beside those that are there."""
+        space = self.space.inner()
+        places = list(self.each(partial(_change, folder=space.path, change=change)))
+        return replace(self, space=space, places=places)
+
+    def seen(self, view: View, picked: list[Picked]) -> Shards:
+        """Return the shards seen otherwise, but for those of which all tasks were picked."""
+        space = self.space.inner()
+        touched = {part.shard: len(part.answers.tasks) for part in picked}
+        views: dict[Path | None, Path] = {}
+        places, tallies, n_added = [], [], 0
+        for number, (place, tally) in enumerate(zip(self.places, self.tallies, strict=True)):
+            n_tasks = tally.n_tasks - touched.get(number, 0)
+            if view.place is not None or number in touched:
+                if place.view not in views:
+                    views[place.view] = space.path / f"{len(views)}.view"
+                    write_pack(views[place.view], view.after(None if place.view is None else read_pack(place.view)))
+                place = replace(place, view=views[place.view])
+            if n_tasks:
+                places.append(place)
+                tallies.append(replace(tally, n_tasks=n_tasks))
+                n_added += number >= len(self.places) - self.n_added
+        return replace(self, space=space, places=places, tallies=tallies, n_added=n_added)
+
+    def with_shard(self, shard: Shard, tally: Tally) -> Shards:
+        """Write one more shard."""
+        place = keep_shard(self.space.path, self.space.path.name, shard)
+        places, tallies = [*self.places, place], [*self.tallies, tally]
+        return replace(self, places=places, tallies=tallies, n_added=self.n_added + 1)
+
+
+class DiskRun(Run):
+    """Go over shards on disk."""
+
+    grows: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        shards: Shards,
+        *,
+        workers: Values,
+        domain: Domain,
+        crowds: Crowds,
+        ties: Ties,
+        notes: dict[str, Any],
+        worker_task: Values | None = None,
+    ) -> None:
+        self._shards = shards
+        self.workers, self.domain, self.crowds, self.ties = workers, domain, crowds, ties
+        self.notes, self.worker_task = notes, worker_task
+        self.given = np.add.reduce([tally.given for tally in shards.tallies])
+        self.n_tasks = sum(tally.n_tasks for tally in shards.tallies)
+        self.n_gold = sum(tally.n_gold for tally in shards.tallies)
+        self._cuts = sample_cuts(shards.tallies, _AT_ONCE)
+
+    def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
+        """Add up what the kernel returns for each block, lane by lane."""
+        sums = Sums(len(self.workers))
+        for lane in self._shards.lanes(partial(_sum, kernel=kernel, params=params, n_workers=len(self.workers))):
+            sums.merge(lane)
+        return sums.arrays
+
+    def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
+        """Add up matrices, in this process: each other would have a matrix of its own."""
+        sums = PairSums(len(self.workers), rows)
+        for place in self._shards.places:
+            for block in place.read_blocks():
+                sums.add(block, kernel)
+        return sums.result()
+
+    def find(self, kernel: Kernel, *params: Floats) -> DiskFound:
+        """Write what the kernel finds for each shard, cut into ranges of tasks."""
+        space = self._shards.space.inner()
+        find = partial(_find, folder=space.path, kernel=kernel, params=params, cuts=self._cuts)
+        return DiskFound(space, list(self._shards.each(find)))
+
+    def map(self, change: Callable[[Block], Block]) -> DiskRun:
+        """Write changed blocks beside those that are there."""
+        return self._with(self._shards.changed(change))
+
+    def _with(self, shards: Shards) -> DiskRun:
+        changed = copy(self)
+        vars(changed).pop("first_sums", None)
+        changed._shards = shards
+        changed._cuts = sample_cuts(shards.tallies, _AT_ONCE)
+        return changed
+
+    @property
+    def some_tasks(self) -> Values:
+        """Some tasks of the first shard."""
+        return self._shards.tallies[0].some_tasks
+
+    def absorb(self, n_tasks: int) -> Hashes:
+        """Name the tasks of small shards that were added last."""
+        first = len(self._shards.places) - self._shards.n_added
+        number = count_small([tally.n_tasks for tally in self._shards.tallies[first:]], n_tasks)
+        small = self._shards.places[len(self._shards.places) - number :]
+        return np.concatenate([np.empty(0, np.uint64), *(read_pack(place.tasks)[0].hashes() for place in small)])
+
+    def pick(self, wanted: Hashes) -> list[Picked]:
+        """Return the answers to these tasks; only those shards are read that may have some of them."""
+        bounds = np.array([tally.hashes for tally in self._shards.tallies], np.uint64)
+        first, last = (np.searchsorted(wanted, bounds[:, side], ("left", "right")[side]) for side in (0, 1))
+        jobs = [(self._shards.places[number], int(number)) for number in np.flatnonzero(first < last)]
+        found = self._shards.processes.map(partial(_pick, domain=self.domain, wanted=wanted), jobs)
+        return [part for part in found if part is not None]
+
+    def extend(self, shard: Shard, tally: Tally, view: View, picked: list[Picked], again: Change | None) -> DiskRun:
+        """Have the old shards read as they are seen now, and write the new one beside them."""
+        shards = self._shards.seen(view, picked)
+        if again is not None:
+            shards = shards.changed(again)
+        return self._with(shards.with_shard(shard, tally))
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Know where ranges of the tasks of a shard were written, and what they sum to."""
+
+    path: Path
+    ends: list[int]
+    totals: dict[str, tuple[float, int]]
+
+    def read(self, number: int) -> Piece:
+        """Read one range."""
+        begin = self.ends[number - 1] if number else 0
+        piece: Piece = read_pack(self.path, begin, self.ends[number] - begin)
+        return piece
+
+
+@dataclass(frozen=True)
+class DiskFound(Found):
+    """Know where everything was written that was found."""
+
+    space: Workspace
+    parts: list[Ranges]
+
+    def total(self, name: str) -> float:
+        """Add up what the shards sum to."""
+        return sum(part.totals[name][0] for part in self.parts)
+
+    def count(self, name: str) -> int:
+        """Add up what the shards count."""
+        return sum(part.totals[name][1] for part in self.parts)
+
+    def pieces(self) -> Iterator[Piece]:
+        """Put the tasks in order, range by range."""
+        for number in range(len(self.parts[0].ends)):
+            pieces = [part.read(number) for part in self.parts]
+            filled = [piece for piece in pieces if len(piece.tasks)]
+            if filled:
+                yield in_order(filled)
+
+
+def _make(
+    routed: Routed, number: int, *, folder: Path, domain: Domain, truths: Truths | None, repeats: str
+) -> tuple[Place, Tally]:
+    shard, tally = make_shard(*routed.columns(number), domain, truths, repeats)
+    place = keep_shard(folder, str(number), shard)
+    routed.remove(number)
+    return place, tally
+
+
+def _sum(places: list[Place], *, kernel: Kernel, params: tuple[Floats, ...], n_workers: int) -> Sums:
+    sums = Sums(n_workers)
+    for place in places:
+        for block in place.read_blocks():
+            sums.add(block, kernel, params)
+    return sums
+
+
+def _find(place: Place, *, folder: Path, kernel: Kernel, params: tuple[Floats, ...], cuts: Cuts) -> Ranges:
+    piece = find_piece(place.read(), kernel, params)
+    path = folder / place.blocks.name
+    ends = np.cumsum([write_pack(path, part) for part in cuts(piece)]).tolist()
+    return Ranges(path, ends, {name: sum_up(array) for name, array in piece.found.items()})
+
+
+def _change(place: Place, *, folder: Path, change: Callable[[Block], Block]) -> Place:
+    changed = replace(place, blocks=folder / place.blocks.name, view=None)
+    write_pack(changed.blocks, [change(block) for block in place.read_blocks()])
+    return changed
+
+
+def _pick(place: Place, number: int, *, domain: Domain, wanted: Hashes) -> Picked | None:
+    return pick(place.read(), number, domain, wanted)

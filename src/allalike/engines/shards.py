@@ -1,0 +1,195 @@
+"""Shards: some whole tasks at a time, for engines that do not have all answers in one place.
+
+A shard knows the ids of all workers, and its domain what is shared by all labels, so that sums over shards are sums
+over all answers. Everything here works on one shard; an engine says where shards are and adds up.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.answers import Answers
+from allalike.engines.adding import at
+from allalike.engines.base import Piece
+from allalike.grouping import order_of
+from allalike.values import Values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy.typing as npt
+
+    from allalike.blocks import Array, Block, Floats, Kernel
+    from allalike.columns import Column
+    from allalike.domains import Domain
+    from allalike.gold import Truths
+
+__all__ = [
+    "Cuts",
+    "Shard",
+    "Tally",
+    "find_piece",
+    "fitting_answers",
+    "in_order",
+    "make_shard",
+    "of_answers",
+    "sample_cuts",
+    "sum_up",
+]
+
+_SMALLEST, _LARGEST = 1 << 16, 1 << 18  # answers in a block
+_PER_WORKER = 10  # answers in a block for each worker, so that sums per worker cost little beside the block
+_SAMPLE = 256  # tasks of each shard that show where to cut
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Count what a shard holds, name some of its tasks, evenly spaced, and say where the hashes of all of them lie."""
+
+    given: npt.NDArray[np.int64]
+    n_tasks: int
+    n_gold: int
+    repeats: int
+    some_tasks: Values
+    hashes: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Hold the prepared blocks of some whole tasks, and these tasks with the number of their answers."""
+
+    blocks: list[Block]
+    tasks: Values
+    sizes: npt.NDArray[np.int64]
+
+    @property
+    def live(self) -> npt.NDArray[np.bool_]:
+        """Which tasks count: those that no later shard has taken over."""
+        return np.concatenate(
+            [np.ones(block.n_tasks, np.bool_) if block.live is None else block.live for block in self.blocks]
+        )
+
+    @property
+    def task_hash(self) -> npt.NDArray[np.uint64]:
+        """The hash of each task."""
+        return np.concatenate([block.task_hash for block in self.blocks])
+
+
+def fitting_answers(n_workers: int) -> int:
+    """Return how many answers a block should hold: as many as fit in the cache, more where there are many workers.
+
+    >>> fitting_answers(10), fitting_answers(1_000_000)
+    (65536, 262144)
+    """
+    return min(max(_SMALLEST, _PER_WORKER * n_workers), _LARGEST)
+
+
+def make_shard(
+    worker: Column, task: Column, label: Column, domain: Domain, truths: Truths | None, repeats: str
+) -> tuple[Shard, Tally]:
+    """Turn three columns into prepared blocks."""
+    answers = Answers.of_shard(worker, task, label, domain, repeats=repeats)
+    return of_answers(answers if truths is None else truths.given_to(answers))
+
+
+def of_answers(
+    answers: Answers, block_answers: int | None = None, told: Callable[[int, int], None] = lambda done, total: None
+) -> tuple[Shard, Tally]:
+    """Turn answers into prepared blocks, of a fitting size unless another is given; tell how far it is."""
+    blocks, done = [], 0
+    for block in answers.blocks(block_answers or fitting_answers(len(answers.workers))):
+        told(done, answers.n_answers)
+        blocks.append(answers.domain.prepare(block))
+        done += len(block.label)
+    places = np.unique(np.linspace(0, len(answers.tasks) - 1, _SAMPLE).astype(np.int64))
+    tally = Tally(
+        given=answers.given,
+        n_tasks=len(answers.tasks),
+        n_gold=len(answers.gold_task),
+        repeats=answers.notes.get("repeats_set_aside", 0),
+        some_tasks=answers.tasks.take(places),
+        hashes=(
+            min(int(block.task_hash.min()) for block in blocks),
+            max(int(block.task_hash.max()) for block in blocks),
+        ),
+    )
+    return Shard(blocks, answers.tasks, np.diff(answers.starts)), tally
+
+
+def find_piece(shard: Shard, kernel: Kernel, params: tuple[Floats, ...]) -> Piece:
+    """Return what a kernel finds for the tasks of a shard that count; they are in order."""
+    parts = [kernel(block, *at(block, params)) for block in shard.blocks]
+    found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    piece = Piece(shard.tasks, shard.sizes, found)
+    if all(block.live is None for block in shard.blocks):
+        return piece
+    return _part(piece, np.flatnonzero(shard.live))
+
+
+def sum_up(array: Array) -> tuple[float, int]:
+    """Add up and count what is not NaN, in arrays of numbers; labels are not added up.
+
+    >>> sum_up(np.array([0.5, np.nan, 1.0]))
+    (1.5, 2)
+    """
+    if array.ndim != 1 or array.dtype.kind not in "bf":
+        return np.nan, 0
+    return float(np.nansum(array)), int(np.count_nonzero(~np.isnan(array)))
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Say where the tasks of all shards are cut into ranges, so that ranges of many shards are put in order at once."""
+
+    tasks: list[Any]
+
+    def __call__(self, piece: Piece) -> list[Piece]:
+        """Cut a piece into ranges."""
+        places = [bisect_left(_Lazy(piece.tasks), task) for task in self.tasks]
+        bounds = [0, *places, len(piece.tasks)]
+        return [_part(piece, np.arange(begin, end)) for begin, end in itertools.pairwise(bounds)]
+
+
+def sample_cuts(tallies: list[Tally], tasks_at_once: int) -> Cuts:
+    """Find cuts between which there are about so many tasks; tasks that are no plain values are not cut."""
+    n_tasks = sum(tally.n_tasks for tally in tallies)
+    some = Values.join([tally.some_tasks for tally in tallies])
+    n_ranges = -(-n_tasks // tasks_at_once)
+    if n_ranges == 1 or isinstance(some.data, list):
+        return Cuts([])
+    weight = np.concatenate(
+        [np.full(len(tally.some_tasks), tally.n_tasks / len(tally.some_tasks)) for tally in tallies]
+    )
+    order = order_of(some)
+    marks = np.arange(1, n_ranges) * (n_tasks / n_ranges)
+    places = np.searchsorted(np.cumsum(weight[order]), marks)
+    return Cuts([some[int(order[place])] for place in np.unique(places)])
+
+
+def in_order(pieces: list[Piece]) -> Piece:
+    """Join the pieces of many shards, and put their tasks in order."""
+    joined = Piece.join(pieces)
+    return _part(joined, order_of(joined.tasks))
+
+
+def _part(piece: Piece, rows: npt.NDArray[Any]) -> Piece:
+    found = {name: array[rows] for name, array in piece.found.items()}
+    return Piece(piece.tasks.take(rows), piece.answers[rows], found)
+
+
+class _Lazy:
+    """Let `bisect` look at single ids."""
+
+    def __init__(self, values: Values) -> None:
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getitem__(self, index: int) -> Any:
+        return self._values[index]

@@ -1,0 +1,104 @@
+"""Workspace: the folder of the disk engine, and how shards are kept in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from allalike.engines.packing import pack, unpack
+from allalike.engines.shards import Shard
+from allalike.errors import OutputError
+
+if TYPE_CHECKING:
+    from allalike.blocks import Block
+    from allalike.errors import AllalikeError
+
+__all__ = ["Place", "Workspace", "keep_shard", "no_room", "read_pack", "write_pack"]
+
+
+class Workspace:
+    """Be a folder that is removed when nobody uses it any more, and when the program ends.
+
+    >>> space = Workspace()
+    >>> path = space.path
+    >>> write_pack(path / "some", [1, 2]) > 0, read_pack(path / "some")
+    (True, [1, 2])
+    >>> del space
+    >>> path.exists()
+    False
+    """
+
+    def __init__(self, parent: str | os.PathLike[str] | None = None) -> None:
+        try:
+            self.path = Path(tempfile.mkdtemp(prefix="allalike-", dir=parent))
+        except OSError as error:
+            raise OutputError(f"No work folder can be made in {parent}: {error.strerror}.") from error
+        self._outer: Workspace | None = None
+        self._outermost = self.path
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+    def inner(self) -> Workspace:
+        """Make a folder that is removed before this one; both are within the outermost, lest paths get long."""
+        space = Workspace(self._outermost)
+        space._outer, space._outermost = self, self._outermost
+        return space
+
+
+@dataclass(frozen=True)
+class Place:
+    """Say where the blocks of a shard are, where its tasks, and where it is said how it is seen, if not as it is."""
+
+    blocks: Path
+    tasks: Path
+    view: Path | None = None
+
+    def read(self) -> Shard:
+        """Read a shard whole."""
+        return Shard(self.read_blocks(), *read_pack(self.tasks))
+
+    def read_blocks(self) -> list[Block]:
+        """Read the blocks of a shard, as they are seen."""
+        blocks: list[Block] = read_pack(self.blocks)
+        if self.view is not None:
+            blocks = read_pack(self.view).of(blocks)
+        return blocks
+
+
+def keep_shard(folder: Path, name: str, shard: Shard) -> Place:
+    """Write a shard."""
+    place = Place(folder / f"{name}.blocks", folder / f"{name}.tasks")
+    write_pack(place.blocks, shard.blocks)
+    write_pack(place.tasks, (shard.tasks, shard.sizes))
+    return place
+
+
+def write_pack(path: Path, thing: Any) -> int:
+    """Pack a thing at the end of a file, and return how many bytes it takes."""
+    data = pack(thing)
+    try:
+        with path.open("ab") as file:
+            return file.write(data)
+    except OSError as error:
+        raise no_room(path.parent, error) from error
+
+
+def read_pack(path: Path, begin: int = 0, size: int = -1) -> Any:
+    """Read what was packed at this place of a file."""
+    with path.open("rb") as file:
+        file.seek(begin)
+        data = bytearray(size if size >= 0 else os.fstat(file.fileno()).st_size)
+        file.readinto(data)
+    return unpack(data)
+
+
+def no_room(folder: Path, error: OSError) -> AllalikeError:
+    """Say that the work folder cannot be written to."""
+    return OutputError(
+        f"The disk engine cannot write to its work folder {folder}: {error.strerror}. It needs about as much space as"
+        " the answers take as CSV; name another place with folder= (--folder)."
+    )

@@ -1,0 +1,229 @@
+"""The disk engine: whatever the processes, the memory and the partitions, the same numbers; nothing is left behind."""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import allalike
+from allalike import Disk, Memory
+from allalike.discovery import find_truths
+from allalike.engines.processes import Processes
+from allalike.errors import OptionError, OutputError, TooLargeError
+from allalike.ties import Ties
+
+Rows = list[tuple[str, str, str]]
+
+
+def crowd(tasks: int = 400, seed: int = 0) -> Rows:
+    rng = np.random.default_rng(seed)
+    fault = rng.uniform(0.05, 0.7, 30)
+    rows = [
+        (f"w{worker}", f"t{task}", "abcd"[task % 4] if rng.random() > fault[worker] else rng.choice(list("abcd")))
+        for task in range(tasks)
+        for worker in rng.choice(30, 5, replace=False)
+    ]
+    rng.shuffle(rows)
+    return [(str(worker), str(task), str(label)) for worker, task, label in rows]
+
+
+def write(path: Path, rows: Rows) -> Path:
+    path.write_text("worker,task,label\n" + "".join(f"{','.join(row)}\n" for row in rows))
+    return path
+
+
+def work_folders(parent: Path) -> list[Path]:
+    gc.collect()
+    return list(parent.glob("allalike-*"))
+
+
+def test_the_number_of_processes_does_not_change_a_bit() -> None:
+    rows = crowd()
+    found = [allalike.discover(rows, engine=Disk(partitions=16, processes=number)) for number in (1, 2)]
+    assert found[0].workers.equals(found[1].workers)
+    assert found[0].truth.equals(found[1].truth)
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 64, 1024])
+def test_the_number_of_partitions_does_not_matter(partitions: int) -> None:
+    rows = crowd()
+    ours, memory = allalike.discover(rows, engine=Disk(partitions=partitions)), allalike.discover(rows)
+    np.testing.assert_allclose(ours.workers["fault"], memory.workers["fault"], rtol=1e-12)
+    assert ours.truth["label"].tolist() == memory.truth["label"].tolist()
+    assert ours.truth["task"].tolist() == memory.truth["task"].tolist()
+    other = {"engine": "disk", "effective_workers": pytest.approx(memory.summary["effective_workers"])}
+    assert ours.summary == {**memory.summary, **other}
+
+
+def test_truths_come_in_order_however_few_are_put_in_order_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("allalike.engines.disk._AT_ONCE", 7)
+    rows = crowd()
+    result = allalike.discover(rows, engine=Disk(partitions=8))
+    pieces = list(result.found.pieces())
+    assert len(pieces) > 20
+    assert result.truth["task"].tolist() == sorted({task for _, task, _ in rows})
+    assert result.truth["label"].tolist() == allalike.discover(rows).truth["label"].tolist()
+
+
+@pytest.mark.parametrize("file_format", ["csv", "parquet"])
+def test_a_streamed_result_is_the_same_file_as_that_of_the_memory_engine(
+    tmp_path: Path, file_format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pandas as pd
+
+    monkeypatch.setattr("allalike.engines.disk._AT_ONCE", 50)
+    rows = crowd()
+    tables = []
+    for engine in (Memory(), Disk(partitions=8)):
+        path = allalike.discover(rows, engine=engine, method="UA").save(tmp_path / engine.name, format=file_format)[0]
+        tables.append(pd.read_csv(path) if file_format == "csv" else pd.read_parquet(path))
+    pd.testing.assert_frame_equal(tables[0], tables[1], rtol=1e-12)
+
+
+def test_all_files_of_a_pattern_are_read(tmp_path: Path) -> None:
+    rows = crowd()
+    for part in range(3):
+        write(tmp_path / f"part{part}.csv", rows[part::3])
+    found = allalike.discover(str(tmp_path / "part*.csv"), engine="disk")
+    assert found.summary["answers"] == len(rows)
+    assert found.truth["label"].tolist() == allalike.discover(rows).truth["label"].tolist()
+
+
+def test_the_work_folder_is_gone_when_the_result_is(tmp_path: Path) -> None:
+    result = allalike.discover(crowd(), engine=Disk(folder=tmp_path, partitions=4))
+    assert len(work_folders(tmp_path)) == 1
+    assert len(result.truth) == 400
+    del result
+    assert not work_folders(tmp_path)
+
+
+def test_the_work_folder_is_gone_after_an_error(tmp_path: Path) -> None:
+    with pytest.raises(allalike.AllalikeError, match="Row 3 has no label"):
+        allalike.discover([("a", 1, "x"), ("b", 1, "y"), ("c", 1, None)], engine=Disk(folder=tmp_path))
+    assert not work_folders(tmp_path)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_command_leaves_no_work_folder_and_no_half_result(tmp_path: Path, how: signal.Signals) -> None:
+    answers = write(tmp_path / "answers.csv", crowd(20_000))
+    work = tmp_path / "work"
+    work.mkdir()
+    program = str(Path(sys.executable).with_name("allalike"))
+    command = [program, "discover", str(answers), "--engine", "disk(processes=2)", "--method", "DS(tol=0)"]
+    process = subprocess.Popen([*command, "--folder", str(work), "-o", str(tmp_path / "out")])
+    while not list(work.glob("allalike-*/*.blocks")) and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(how)
+    assert process.wait(20) != 0
+    assert not list(work.iterdir())
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_full_disk_is_a_clear_error_and_nothing_is_left(tmp_path: Path) -> None:
+    code = """
+        import resource, sys, allalike
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+        try:
+            allalike.discover(sys.argv[1], engine=allalike.Disk(folder=sys.argv[2]))
+        except allalike.AllalikeError as error:
+            print(type(error).__name__, error)
+    """
+    answers = write(tmp_path / "answers.csv", crowd(5_000))
+    command = [sys.executable, "-c", textwrap.dedent(code), str(answers), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("OutputError The disk engine cannot write to its work folder")
+    assert "File too large" in done.stdout
+    assert not work_folders(tmp_path)
+
+
+def test_a_folder_that_is_not_there_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="No work folder can be made"):
+        allalike.discover(crowd(3), engine=Disk(folder=tmp_path / "nowhere"))
+
+
+def test_a_script_without_a_guard_is_not_run_again_in_every_process(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    rows = crowd(50)
+    script.write_text(
+        f"import allalike\nprint('once')\nresult = allalike.discover({rows!r}, engine=allalike.Disk(partitions=4,"
+        " processes=2))\nprint(len(result.truth))\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["once", "50"]
+
+
+def test_a_distance_that_no_other_process_can_know_works(tmp_path: Path) -> None:
+    kind = allalike.Custom(distance=lambda left, right: float(left != right))
+    rows = crowd(60)
+    ours = allalike.discover(rows, domain=kind, engine=Disk(partitions=4, processes=2))
+    assert ours.truth["label"].tolist() == allalike.discover(rows, domain=kind).truth["label"].tolist()
+
+
+def test_a_process_that_is_ended_from_outside_is_a_clear_error() -> None:
+    with pytest.raises(TooLargeError, match="ended from outside"), Processes(2) as processes:
+        list(processes.map(os._exit, [(1,), (1,)]))
+
+
+def test_an_error_in_a_process_is_the_same_error_here() -> None:
+    with pytest.raises(ZeroDivisionError), Processes(2) as processes:
+        list(processes.map(divmod, [(1, 1), (1, 0)]))
+
+
+def test_printing_in_a_process_does_no_harm() -> None:
+    with Processes(2) as processes:
+        assert list(processes.map(print, [("a",), ("b",)])) == [None, None]
+
+
+@pytest.mark.parametrize("memory", ["much", "0GB", "-1GB", ""])
+def test_a_memory_that_is_none_is_refused(memory: str) -> None:
+    with pytest.raises(OptionError, match="Write a size"):
+        Disk(memory=memory)
+
+
+def test_files_larger_than_half_of_the_free_memory_go_to_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "answers.csv", crowd())
+    assert "engine" not in allalike.discover(path).summary["guessed"]
+    monkeypatch.setattr("allalike.discovery.free_memory", lambda: path.stat().st_size)
+    summary = allalike.discover(path).summary
+    assert (summary["engine"], summary["guessed"]["engine"]) == ("disk", "disk")
+
+
+def test_answers_in_memory_can_be_kept_on_disk() -> None:
+    answers = allalike.read(crowd())
+    ours = allalike.discover(answers, engine="disk")
+    assert ours.truth["label"].tolist() == allalike.discover(answers).truth["label"].tolist()
+
+
+def test_changed_blocks_go_away_with_their_run(tmp_path: Path) -> None:
+    from allalike.readers import scan
+
+    run = Disk(folder=tmp_path, partitions=2).open(scan(crowd()), None, Ties())
+    changed = run.map(_same)
+    [space] = work_folders(tmp_path)
+    assert len(list(space.glob("allalike-*"))) == 1
+    before, after = (each.sum(run.domain.peer_sums, np.ones(len(run.workers))) for each in (run, changed))
+    np.testing.assert_array_equal(before["distance"], after["distance"])
+    del changed
+    gc.collect()
+    assert not list(space.glob("allalike-*"))
+    found = find_truths(run, allalike.UA().weigh(run))
+    assert found.joined().found["label"].shape == (run.n_tasks,)
+
+
+def _same(block: Any) -> Any:
+    return block
+
+
+def test_the_limits_of_this_test_process_are_as_they_were() -> None:
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY

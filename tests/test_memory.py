@@ -1,0 +1,44 @@
+"""The memory engine: large files are read part by part, with the same result."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import allalike
+import samples
+
+KINDS = ["categorical", "binary", "real", "ranking", "text", "set", "interval", "vector"]
+
+
+@pytest.mark.parametrize("domain", KINDS)
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_large_files_are_read_part_by_part_with_the_same_result(
+    domain: str, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pandas as pd
+
+    rows = samples.crowd(domain, seed=3, n=8, m=60, missing=0.3)
+    written = [
+        (w, t, label if isinstance(label, str | int | float) else json.dumps(list(label))) for w, t, label in rows
+    ]
+    frame = pd.DataFrame(written, columns=["worker", "task", "label"])
+    path = tmp_path / f"answers.{ending}"
+    (frame.to_csv if ending == "csv" else frame.to_parquet)(path, index=False)
+    gold = {task: label for worker, task, label in rows if worker == "w000"}
+    whole = allalike.discover(path, domain=samples.kind(domain), gold=gold)
+    monkeypatch.setattr("allalike.engines.memory._LARGE", 0)
+    monkeypatch.setattr("allalike.engines.memory._SHARD", 1 << 9)
+    parts = allalike.discover(path, domain=samples.kind(domain), gold=gold)
+    assert len(parts.run._shards) > 1  # type: ignore[attr-defined]
+    assert parts.truth["task"].tolist() == whole.truth["task"].tolist()
+    if domain in ("real", "vector"):
+        labels = [np.stack(result.truth["label"].tolist()) for result in (parts, whole)]
+        np.testing.assert_allclose(labels[0], labels[1], rtol=1e-9)
+    else:
+        assert parts.truth["label"].tolist() == whole.truth["label"].tolist()
+    np.testing.assert_allclose(parts.workers["fault"], whole.workers["fault"], rtol=1e-9)
+    assert parts.summary["gold"]["error"] == pytest.approx(whole.summary["gold"]["error"])
