@@ -1,0 +1,360 @@
+"""The Spark engine: shards stay on the executors, kernels go to them, and sums per worker come back.
+
+Shards are packed bytes in a cached RDD, which Spark keeps in memory, moves to disk where memory is short, and makes
+again where an executor is lost. A round broadcasts the parameters of the workers, and each partition adds up its
+blocks; where there are many partitions, each range of workers is then added up on an executor, so that the driver
+receives every sum once. Sums are added in a fixed order, so that two runs give the same numbers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import weakref
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from allalike.crowds import Crowds
+from allalike.engines import executing
+from allalike.engines.base import Engine, Found, Run
+from allalike.engines.packing import unpack
+from allalike.engines.session import check_pyspark, clear_errors, find_context, find_session
+from allalike.engines.shards import sample_cuts
+from allalike.engines.spark_reading import send
+from allalike.engines.spark_sources import find_reading
+from allalike.errors import OutputError
+from allalike.grouping import order_of
+from allalike.matrices import settle
+from allalike.progress import report
+from allalike.registry import check_number
+from allalike.values import Values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    import numpy.typing as npt
+    import pyarrow as pa
+    from pyspark import RDD, Broadcast, SparkContext
+    from pyspark.sql import SparkSession
+
+    from allalike.answers import Answers
+    from allalike.blocks import Block, Floats, Kernel
+    from allalike.domains import Domain
+    from allalike.engines.base import Piece
+    from allalike.engines.shards import Cuts
+    from allalike.gold import Gold
+    from allalike.readers import Scan
+    from allalike.ties import Ties
+
+__all__ = ["Spark", "SparkFound", "SparkRun"]
+
+_SHARD = 1 << 20  # answers in a shard that is cut from answers in memory, at most
+_SMALL = 1 << 16  # answers that are not cut
+_TINY = 1 << 16  # bytes of answers that may well be sent with every task
+_SENT = 1 << 26  # bytes of a partition when it is sent to an executor; Spark refuses to send 128 MB at once
+_SUMS = 16  # bytes of sums for each worker: mostly there are two
+_FEW, _LITTLE = 8, 1 << 21  # partitions, or bytes of their sums, that are added up on the driver
+_ADDED = 1 << 26  # bytes of sums that are added up on an executor at once, about
+_AT_ONCE = 1 << 19  # tasks that are put in order at once
+
+
+@dataclass(frozen=True)
+class Spark(Engine):
+    """Keep answers on the executors of Spark.
+
+    Parameters
+    ----------
+    session
+        The Spark session to use; by default the active one, or else one that is made for this.
+    master
+        Where to make it: ``local[*]`` is this machine with all its cores, ``spark://host:7077`` a cluster.
+    partitions
+        Into how many parts answers are cut; by default one for few answers, and else one for each core, or more.
+
+    >>> Spark(master="local[2]")
+    Spark(session=None, master='local[2]', partitions=None)
+    """
+
+    name: ClassVar[str] = "spark"
+    session: Any = None
+    master: str = "local[*]"
+    partitions: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.partitions is not None:
+            check_number(self.partitions, "partitions", least=1, whole=True)
+
+    def start(self) -> SparkSession:
+        """Start Spark, or find it if it runs already, and return its session."""
+        report("starting Spark")
+        return find_session(self.session, self.master)
+
+    def load(self, answers: Answers, ties: Ties) -> SparkRun:
+        """Cut answers that are in memory into ranges of tasks, and send these to the executors."""
+        report("starting Spark")
+        context = find_context(self.session, self.master)
+        report("sending answers")
+        with clear_errors():
+            parcels = _send(answers, context, self.partitions)
+            return SparkRun(
+                parcels.mapPartitions(executing.make_shards),
+                workers=answers.workers,
+                given=answers.given,
+                n_tasks=len(answers.tasks),
+                n_gold=len(answers.gold_task),
+                domain=answers.domain.shared(),
+                crowds=answers.crowds,
+                ties=ties,
+                notes=answers.notes,
+                worker_task=answers.worker_task,
+            )
+
+    def reads(self, source: Scan) -> bool:
+        """Read everything on the executors, or else hand it to them."""
+        return True
+
+    def open(self, source: Scan, gold: Gold | None, ties: Ties) -> SparkRun:
+        """Have the executors read answers and keep them; what they cannot read is read here, and sent to them."""
+        check_pyspark()
+        reading = find_reading(source, self.session, self.master)
+        if reading is None:
+            answers = source.read()
+            return self.load(answers if gold is None else gold.given_to(answers), ties)
+        report("reading")
+        arrived = reading.read(self.partitions)
+        with clear_errors():
+            guessed = arrived.guess()
+            domain = arrived.resolve(guessed.with_choices(**source.choices))
+            truths = None
+            if gold is not None:
+                domain, truths = gold.encoded(domain)
+            report("preparing")
+            shards, sent = arrived.make_shards(domain, truths, self.partitions)
+        run = SparkRun(
+            shards,
+            workers=arrived.facts.workers,
+            given=np.empty(0, np.int64),
+            n_tasks=0,
+            n_gold=0,
+            domain=domain,
+            crowds=Crowds.single(len(arrived.facts.workers)),
+            ties=ties,
+            notes=arrived.notes,
+            origin=_Sent(sent),
+        )
+        run.count(gold)
+        if source.domain is None:
+            run.notes["guessed"]["domain"] = guessed.name
+        return run
+
+
+class _Sent:
+    """Keep what was sent to the executors as long as shards may have to be made of it again."""
+
+    def __init__(self, sent: Broadcast[Any]) -> None:
+        weakref.finalize(self, _release, None, (sent,)).atexit = False
+
+
+@dataclass(eq=False)
+class SparkRun(Run):
+    """Go over shards on the executors; ``cuts`` put their tasks in order, unless they are in order already.
+
+    ``origin`` is what shards may have to be made of again.
+    """
+
+    shards: RDD[executing.Record]
+    workers: Values
+    given: npt.NDArray[np.int64]
+    n_tasks: int
+    n_gold: int
+    domain: Domain
+    crowds: Crowds
+    ties: Ties
+    notes: dict[str, Any]
+    worker_task: Values | None = None
+    cuts: Cuts | None = None
+    origin: Any = None
+
+    def __post_init__(self) -> None:
+        _keep(self, self.shards)
+
+    def count(self, gold: Gold | None) -> None:
+        """Count what the shards hold, once they are made."""
+        self.given = self.sum(executing.count_answers)["answers"].astype(np.int64)
+        with clear_errors():
+            packed = self.shards.mapPartitions(executing.tallies).collect()
+            tallies = [unpack(tally) for tally in executing.values(packed)]
+        self.n_tasks = sum(tally.n_tasks for tally in tallies)
+        self.n_gold = sum(tally.n_gold for tally in tallies)
+        self.cuts = sample_cuts(tallies, _AT_ONCE) if len(tallies) > 1 else None
+        repeats = sum(tally.repeats for tally in tallies)
+        if repeats:
+            self.notes = {"repeats_set_aside": repeats, **self.notes}
+        if gold is not None:
+            firsts = Values.join([tally.some_tasks.take(np.zeros(1, np.int64)) for tally in tallies])
+            self.notes["gold"] = gold.count(self.n_gold, firsts[int(order_of(firsts)[0])])
+
+    def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
+        """Add up what the kernel returns for each block."""
+        return self._add(executing.sum_blocks, kernel, params, np.concatenate, len(self.workers))
+
+    def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
+        """Add up matrices."""
+        rows = rows or range(len(self.workers))
+        add = partial(executing.sum_pairs, n_workers=len(self.workers), rows=rows)
+        return self._add(add, kernel, (), settle, len(rows))
+
+    def find(self, kernel: Kernel, *params: Floats) -> SparkFound:
+        """Have the executors keep what the kernel finds for their shards."""
+        return SparkFound(self, kernel, params)
+
+    def map(self, change: Callable[[Block], Block]) -> SparkRun:
+        """Change all blocks where they are, when they are needed."""
+        return replace(self, shards=self.shards.mapPartitions(partial(executing.change_blocks, change=change)))
+
+    def _add(
+        self, add: Callable[..., Any], kernel: Kernel, params: tuple[Floats, ...], join: Callable[..., Any], n_rows: int
+    ) -> dict[str, Any]:
+        n_ranges = _ranges(self.shards.getNumPartitions(), n_rows)
+        bounds = np.linspace(0, n_rows, n_ranges + 1).astype(np.int64).tolist()
+        with clear_errors():
+            sent = send(self.shards.context, kernel, params)
+            sums = self.shards.mapPartitionsWithIndex(
+                partial(executing.add_partition, add=add, sent=sent, bounds=bounds)
+            )
+            if len(bounds) > 2:
+                sums = sums.partitionBy(len(bounds) - 1, int).mapPartitions(executing.add_ranges)
+            totals = executing.add_up(sums.collect())
+            sent.destroy()
+        return {name: join([total[name] for total in totals]) for name in totals[0]}
+
+
+class SparkFound(Found):
+    """Know what was found on the executors, and what it sums to."""
+
+    def __init__(self, run: SparkRun, kernel: Kernel, params: tuple[Floats, ...]) -> None:
+        self._cuts = run.cuts
+        with clear_errors():
+            sent = send(run.shards.context, kernel, params)
+            self._found = run.shards.mapPartitions(partial(executing.find_pieces, sent=sent, cuts=self._cuts))
+            _keep(self, self._found, sent)
+            self._totals = list(executing.values(self._found.mapPartitions(executing.totals).collect()))
+
+    def total(self, name: str) -> float:
+        """Add up what the shards sum to."""
+        return math.fsum(totals[name][0] for totals in self._totals)
+
+    def count(self, name: str) -> int:
+        """Add up what the shards count."""
+        return sum(totals[name][1] for totals in self._totals)
+
+    def pieces(self) -> Iterator[Piece]:
+        """Fetch everything in the order of task ids, one partition at a time."""
+        with clear_errors():
+            for piece in executing.values(self._in_order().toLocalIterator(prefetchPartitions=True)):
+                yield unpack(piece)
+
+    def write(self, path: Path, table: Callable[[Piece], pa.Table]) -> None:
+        """Have the executors write Parquet files into a folder of this name, in order; CSV is written from here."""
+        if path.suffix != ".parquet":
+            super().write(path, table)
+            return
+        path.mkdir(parents=True, exist_ok=True)
+        with clear_errors():
+            write = partial(executing.write_pieces, path=path, table=table)
+            names = list(executing.values(self._in_order().mapPartitionsWithIndex(write).collect()))
+        elsewhere = sum(not (path / name).exists() for name in names)
+        if elsewhere:
+            raise OutputError(
+                f"{elsewhere} of {len(names)} parts of {path} were written by executors on other machines, and are not"
+                " here. Give a folder that all machines share."
+            )
+
+    def _in_order(self) -> RDD[executing.Record]:
+        pieces = self._found.mapPartitions(executing.pieces)
+        if self._cuts is None:
+            return pieces
+        return pieces.partitionBy(len(self._cuts.tasks) + 1, int).mapPartitions(executing.put_in_order)
+
+
+def _send(answers: Answers, context: SparkContext, partitions: int | None) -> RDD[executing.Record]:
+    """Send shards to the executors, in order.
+
+    Spark would send a list with every task of every round; once shuffled, its parts are where they are needed.
+    """
+    cores = context.defaultParallelism
+    many = cores if str(context.master).startswith("local") else max(cores, answers.n_answers // _SHARD)
+    wanted = partitions or (many if answers.n_answers > _SMALL else 1)
+    per_partition = -(-answers.n_answers // (wanted * _SHARD))
+    marks = np.linspace(0, answers.n_answers, wanted * per_partition + 1)[1:-1]
+    bounds = np.unique([0, *np.searchsorted(answers.starts, marks), len(answers.tasks)]).tolist()
+    parcels = [parcel for begin, end in itertools.pairwise(bounds) for parcel in _parcels(answers, begin, end)]
+    number = min(len(parcels), max(wanted, sum(map(len, parcels)) // _SENT))
+    ends = np.linspace(0, len(parcels), number + 1).astype(np.int64)
+    sent = [(place, parcels[ends[place] : ends[place + 1]]) for place in range(number)]
+    parallel = context.parallelize(sent, number)
+    return parallel if sum(map(len, parcels)) < _TINY else parallel.partitionBy(number, int)
+
+
+def _parcels(answers: Answers, begin: int, end: int) -> Iterator[bytes]:
+    """Pack a range of tasks, or its halves if it is large."""
+    from pyspark import cloudpickle  # which sends also functions of the user
+
+    parcel: bytes = cloudpickle.dumps(_cut(answers, begin, end))  # type: ignore[no-untyped-call]
+    if len(parcel) <= _SENT or end - begin == 1:
+        yield parcel
+        return
+    middle = (begin + end) // 2
+    yield from _parcels(answers, begin, middle)
+    yield from _parcels(answers, middle, end)
+
+
+def _cut(answers: Answers, begin: int, end: int) -> Answers:
+    """Cut out a range of tasks; workers keep their numbers, but their ids are not needed."""
+    first, last = answers.starts[begin], answers.starts[end]
+    known = slice(*np.searchsorted(answers.gold_task, [begin, end]))
+    domain, label = answers.domain.narrow(answers.label[first:last])
+    return replace(
+        answers,
+        workers=Values(range(len(answers.workers))),
+        tasks=answers.tasks.take(np.arange(begin, end)),
+        domain=domain,
+        starts=answers.starts[begin : end + 1] - first,
+        worker=answers.worker[first:last],
+        label=label,
+        crowds=Crowds.single(len(answers.workers)),
+        gold_task=answers.gold_task[known] - begin,
+        gold_label=answers.gold_label[known],
+        gold=None,
+        notes={},
+        reading={},
+    )
+
+
+def _ranges(n_partitions: int, n_workers: int) -> int:
+    """Return into how many ranges of workers sums are split that executors add up, or 1 if the driver does."""
+    size = n_partitions * n_workers * _SUMS
+    if n_partitions <= _FEW or size <= _LITTLE:
+        return 1
+    return min(n_partitions, n_workers, max(math.isqrt(n_partitions), size // _ADDED))
+
+
+def _keep(owner: object, rdd: RDD[Any], *sent: Broadcast[Any]) -> None:
+    """Keep an RDD on the executors as long as its owner is used, and what was sent to make it."""
+    from pyspark import StorageLevel
+
+    rdd.persist(StorageLevel.MEMORY_AND_DISK_DESER)
+    weakref.finalize(owner, _release, rdd, sent).atexit = False
+
+
+def _release(rdd: RDD[Any] | None, sent: tuple[Broadcast[Any], ...]) -> None:
+    with suppress(Exception):  # Spark may have been stopped
+        if rdd is not None:
+            rdd.unpersist()
+        for broadcast in sent:
+            broadcast.destroy()

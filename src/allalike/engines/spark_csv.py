@@ -1,0 +1,163 @@
+"""Read text with columns on the executors of Spark, as it is read in memory.
+
+Spark cuts files into splits at the ends of lines, and hands over lines. A quoted field may hold several, so that a
+split may end within a field, and the next one begin there. Therefore each piece of lines is read with one record more
+behind it: if that is not read as a record, the piece ends within a field. If no split does, all of them begin with a
+record. Else files must be read whole.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.errors import InputError
+from allalike.values import numpy_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    import pyarrow as pa
+
+    Split = tuple[int, int]
+
+__all__ = ["CutFieldError", "TextFile", "read_lines", "runs", "split_header"]
+
+_END = "\x1e"  # a value of the record that stands behind a piece
+
+
+class CutFieldError(Exception):
+    """Say that a split may begin or end within a field."""
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """Know how to read the lines of a file: its place among all, and its columns, be they its own or another's."""
+
+    number: int
+    name: str
+    names: list[str]
+    delimiter: str
+    picked: dict[str, str]
+    unseen: bool = False
+
+    def check(self, line: bytes) -> None:
+        """Refuse a file with other columns, if it was not looked at before."""
+        if self.unseen and split_header(line.decode(errors="replace"), self.delimiter) != self.names:
+            raise InputError(f"{self.name} has other columns than the first file. Give all files the same columns.")
+
+    def parse(self, lines: bytes, *, header: bool, ended: bool) -> pa.Table | None:
+        """Return worker, task and label of some lines, or nothing if these end within a field."""
+        import pyarrow as pa
+        import pyarrow.csv as pacsv
+
+        asked = list(dict.fromkeys(self.picked.values()))
+        if not ended:
+            lines += (self.delimiter.join([_END] * len(self.names)) + "\n").encode()
+        table = pacsv.read_csv(
+            pa.BufferReader(lines),
+            pacsv.ReadOptions(
+                block_size=len(lines) + 1,
+                use_threads=False,
+                column_names=self.names,
+                skip_rows_after_names=int(header),
+            ),
+            pacsv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+            pacsv.ConvertOptions(
+                include_columns=asked,
+                column_types={name: pa.string() for name in asked},
+                strings_can_be_null=False,
+            ),
+        )
+        if not ended:
+            if not table.num_rows or any(column[-1].as_py() != _END for column in table.columns):
+                return None
+            table = table.slice(0, table.num_rows - 1)
+        return pa.table({role: table[name] for role, name in self.picked.items()})
+
+
+def split_header(line: str, delimiter: str) -> list[str]:
+    """Return the names that a line holds.
+
+    >>> split_header('worker,"the, task",label', ",")
+    ['worker', 'the, task', 'label']
+    """
+    return next(csv.reader([line.removeprefix("\ufeff").rstrip("\r\n")], delimiter=delimiter), [])
+
+
+def read_lines(
+    batches: Iterable[pa.RecordBatch], files: Mapping[int, TextFile], *, whole: bool, piece: int
+) -> Iterator[tuple[Split, pa.Table]]:
+    """Yield the columns of lines, so many bytes at a time, with the file and the place in it where their split begins.
+
+    Unless files come whole, what cannot be read is a `CutFieldError`: it may be due to where they were cut.
+    """
+    for (key, block), parts in groupby(runs(batches), key=lambda run: run[0]):
+        file = files[key]
+        lines = (_joined(part["value"]) for _, part in parts)
+        for table in _read_split(file, lines, piece, header=block == 0, whole=whole):
+            yield (file.number, block), table
+
+
+def runs(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Split, pa.RecordBatch]]:
+    """Cut batches where another split begins."""
+    for batch in batches:
+        file, block = (numpy_of(batch[name]) for name in ("file", "block"))
+        begins = np.flatnonzero((file[1:] != file[:-1]) | (block[1:] != block[:-1])) + 1
+        bounds = [0, *begins.tolist(), len(file)]
+        for begin, end in pairwise(bounds):
+            if begin < end:
+                yield (int(file[begin]), int(block[begin])), batch.slice(begin, end - begin)
+
+
+def _read_split(file: TextFile, parts: Iterator[bytes], piece: int, *, header: bool, whole: bool) -> Iterator[pa.Table]:
+    """Read some lines at a time; where they end within a field, more."""
+    import pyarrow as pa
+
+    waiting: list[bytes] = []
+    size, wanted, problem = 0, piece, None
+    for part in parts:
+        if header and not waiting:
+            file.check(part.partition(b"\n")[0])
+        waiting.append(part)
+        size += len(part)
+        if size < wanted:
+            continue
+        try:
+            table = file.parse(b"".join(waiting), header=header, ended=False)
+        except pa.ArrowInvalid:  # perhaps because the last record is cut
+            table = None
+        if table is None:
+            wanted = 2 * size
+            continue
+        yield table
+        waiting, size, wanted, header = [], 0, piece, False
+    if not waiting:
+        return
+    try:
+        last = file.parse(b"".join(waiting), header=header, ended=whole)
+    except pa.ArrowInvalid as error:
+        last, problem = None, error
+    if last is not None:
+        yield last
+    elif whole:
+        reason = re.sub(r"Row #\d+: ", "", str(problem).splitlines()[0].strip().rstrip("."))
+        raise InputError(f"{file.name} cannot be read as text with columns: {reason}.") from problem
+    else:
+        raise CutFieldError
+
+
+def _joined(lines: Any) -> bytes:
+    """Return lines as they stood in the file."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = pa.large_binary()
+    ended = pc.binary_join_element_wise(lines.cast(kind), pa.scalar(b"", kind), pa.scalar(b"\n", kind))
+    offsets = np.frombuffer(ended.buffers()[1], np.int64)[ended.offset : ended.offset + len(ended) + 1]
+    return bytes(memoryview(ended.buffers()[2])[offsets[0] : offsets[-1]])

@@ -1,0 +1,208 @@
+"""Know what is true of all rows that Spark has read, and make columns of their chunks.
+
+Rows are numbered within their source. Once it is known how many rows there are before each split of a file, this gives
+their numbers among all: in the order in which they stand in the files, and as errors name them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.columns import Column
+from allalike.engines.partitions import number_rows
+from allalike.engines.routing import whole_numbers
+from allalike.engines.spark_rows import ROLES, look_at
+from allalike.engines.vocabulary import Vocabulary
+from allalike.grouping import factorize, ranked
+from allalike.values import Values, arrow_of, is_string, numpy_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from allalike.engines.spark_rows import Digest, Odd, Plan, Rows
+
+    Shifts = dict[int, tuple[Rows, Rows]]
+
+__all__ = ["Facts", "columns_of", "join_digests", "label_column", "read_chunks", "shifted"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """Know what is true of all rows.
+
+    Parameters
+    ----------
+    read, kept
+        How many rows there are, and how many of them have a label and ids.
+    blank
+        How many rows lack a label, or else an id, and the first of them.
+    workers
+        The ids of all workers, in order.
+    text
+        The columns of strings that all are whole numbers, and are to be read as such.
+    labels, first_rows
+        Every different label in the order in which they came first, and these rows; nothing if there are many.
+    numbers
+        Whether labels are numbers by their type.
+    odd
+        Row and value of the first of many labels of text files that is no number.
+    first
+        The source that has the first rows.
+    shifts
+        Of each source, where its splits begin, and what makes the numbers of rows there those among all.
+    """
+
+    read: int
+    kept: int
+    blank: dict[str, tuple[int, int]]
+    workers: Values
+    text: frozenset[str]
+    labels: Values | None
+    first_rows: Any
+    numbers: bool
+    odd: Odd | None
+    first: int
+    shifts: Shifts
+
+
+def join_digests(digests: Iterable[Digest], plan: Plan) -> Facts | None:
+    """Put together what is known of all sources; nothing if files must be read whole."""
+    text = plan.text
+    known = sorted(digests, key=lambda digest: digest.source)
+    if any(digest.cut for digest in known):
+        return None
+    shifts, first = _shifts(known)
+    used = [digest for digest in known if digest.kept]
+    workers = Vocabulary()
+    for digest in used:
+        workers.number(Column("worker", digest.workers))
+    _, ids = ranked(workers.values, text=text) if used else (None, Values([]))
+    labels, rows = _labels(used, shifts, plan.few)
+    odds, whole = [], text
+    if labels is None and text:
+        for digest in used:
+            odd, own = digest.odd, digest.whole["label"]
+            if digest.labels is not None:
+                odd, own = look_at(Values(digest.labels), digest.first_rows)
+            odds += [] if odd is None else [(shifted(odd[0], shifts[digest.source]), odd[1])]
+            whole = whole and own
+    elif labels is not None:
+        whole = text and whole_numbers(labels.data) is not None
+    flags = {
+        "worker": text and len(ids) > 0 and not is_string(ids.data.type),
+        "task": text and all(digest.whole["task"] for digest in used),
+        "label": whole,
+    }
+    return Facts(
+        read=sum(digest.read for digest in known),
+        kept=sum(digest.kept for digest in known),
+        blank=_blank(known, shifts),
+        workers=ids,
+        text=frozenset(role for role, flag in flags.items() if flag),
+        labels=labels,
+        first_rows=rows,
+        numbers=any(digest.numbers for digest in used),
+        odd=min(odds, default=None),
+        first=first,
+        shifts=shifts,
+    )
+
+
+def _shifts(digests: list[Digest]) -> tuple[Shifts, int]:
+    """Put all splits in order, and number their rows."""
+    splits = sorted((split, digest.source, n) for digest in digests for n, (split, _) in enumerate(digest.splits))
+    sizes = {digest.source: [rows for _, rows in digest.splits] for digest in digests}
+    begins = {source: np.cumsum([0, *rows])[:-1] for source, rows in sizes.items()}
+    shift = {source: np.zeros(len(rows), np.int64) for source, rows in sizes.items()}
+    before, first = 0, 0
+    for _, source, n in splits:
+        first = first if before else source
+        shift[source][n] = before - begins[source][n]
+        before += sizes[source][n]
+    return {source: (begins[source], shift[source]) for source in sizes}, first
+
+
+def shifted(rows: Any, shift: tuple[Rows, Rows]) -> Any:
+    """Number rows of a source among all.
+
+    >>> shifted(np.array([0, 1, 2]), (np.array([0, 2]), np.array([10, -2])))
+    array([10, 11,  0])
+    """
+    begins, by = shift
+    return rows + by[np.searchsorted(begins, rows, side="right") - 1]
+
+
+def _labels(digests: list[Digest], shifts: Shifts, few: int) -> tuple[Values | None, Any]:
+    """Return every different label, and its first row, unless there are many."""
+    if any(digest.labels is None for digest in digests) or not digests:
+        return None, None
+    vocabulary = Vocabulary()
+    first = np.empty(0, np.int64)
+    for digest in digests:
+        codes = vocabulary.number(Column("label", digest.labels))
+        first = np.concatenate([first, np.full(len(vocabulary) - len(first), np.iinfo(np.int64).max)])
+        np.minimum.at(first, codes, shifted(digest.first_rows, shifts[digest.source]))
+        if len(vocabulary) > few:
+            return None, None
+    order = np.argsort(first)
+    return vocabulary.values.take(order), first[order]
+
+
+def _blank(digests: list[Digest], shifts: Shifts) -> dict[str, tuple[int, int]]:
+    blank: dict[str, tuple[int, int]] = {}
+    for digest in digests:
+        for role, (count, row) in digest.blank.items():
+            among = int(shifted(row, shifts[digest.source]))
+            others, first = blank.get(role, (0, among))
+            blank[role] = others + count, min(first, among)
+    return blank
+
+
+def read_chunks(chunks: Iterable[bytes], facts: Facts, source: int | None = None) -> dict[str, Any] | None:
+    """Return the columns of chunks, of one source or of all, with their rows numbered among all, in order."""
+    import pyarrow as pa
+
+    tables = []
+    for chunk in chunks:
+        table = pa.ipc.open_stream(pa.py_buffer(chunk)).read_all()
+        own = int(table.schema.metadata[b"source"])
+        if source is None or own == source:
+            tables.append((shifted(numpy_of(table["row"]), facts.shifts[own]), table))
+    if not tables:
+        return None
+    tables.sort(key=lambda table: int(table[0][0]))
+    rows = np.concatenate([own for own, _ in tables])
+    columns = {role: _chunked([table[role] for _, table in tables]) for role in ROLES}
+    if np.any(rows[1:] < rows[:-1]):
+        order = np.argsort(rows, kind="stable")
+        columns = {role: column.take(arrow_of(order)) for role, column in columns.items()}
+        rows = rows[order]
+    return {**columns, "row": rows}
+
+
+def _chunked(columns: list[Any]) -> Any:
+    """Put columns one behind the other, of which some may be dictionaries."""
+    import pyarrow as pa
+
+    if len({column.type for column in columns}) > 1:
+        columns = [c.cast(c.type.value_type) if pa.types.is_dictionary(c.type) else c for c in columns]
+    return pa.chunked_array([chunk for column in columns for chunk in column.chunks])
+
+
+def label_column(columns: dict[str, Any], facts: Facts) -> Column:
+    """Return labels that know their rows."""
+    return number_rows(Column("label", columns["label"], text="label" in facts.text), columns["row"])
+
+
+def columns_of(columns: dict[str, Any], facts: Facts) -> tuple[Column, Column, Column]:
+    """Return worker, task and label as a shard is made of them; workers are numbered among all."""
+    import pyarrow.compute as pc
+
+    codes, own = Column("worker", columns["worker"], text="worker" in facts.text).factors
+    among = numpy_of(pc.index_in(own.data, value_set=facts.workers.data))
+    worker = Column.of_codes("worker", among[codes], facts.workers)
+    task = Column.of_codes("task", *factorize(columns["task"], text="task" in facts.text, many=True))
+    return worker, task, label_column(columns, facts)

@@ -1,0 +1,210 @@
+"""Find out how Spark can read answers where they are: data frames, tables, and files of text or Parquet.
+
+Text is handed over in lines, and read on the executors as it is read in memory. Small files of this machine, and all
+other kinds of answers, are not for the executors: they are read here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from allalike.engines.session import find_session
+from allalike.engines.spark_csv import TextFile, split_header
+from allalike.engines.spark_reading import Reading
+from allalike.engines.spark_rows import ROLES, Plan
+from allalike.errors import InputError, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from allalike.readers import Scan
+
+    Frame = Callable[[SparkSession], DataFrame]
+
+__all__ = ["find_reading"]
+
+_ENDINGS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".parquet": "", ".pq": ""}
+_OTHERS = (".json", ".jsonl", ".ndjson", ".soc", ".gz")
+_HERE = 1 << 22  # bytes of files of this machine that are read here, for Spark takes longer to begin
+
+
+def find_reading(source: Scan, session: Any, master: str) -> Reading | None:
+    """Find out how Spark reads these answers; nothing if they are better read here."""
+    given = source.source
+    start = partial(find_session, session, master)
+    if type(given).__module__.startswith("pyspark.sql."):
+        if source.wide is not None:
+            raise UnsupportedError(
+                "A wide Spark data frame cannot be read. Make one row per answer, e.g. with unpivot."
+            )
+        own = find_session(given.sparkSession, master)
+        return _of_frame(source, own, lambda _: given, "The data frame")
+    names = given if isinstance(given, list | tuple) else [given]
+    if source.wide is not None or not names or not all(isinstance(name, str | os.PathLike) for name in names):
+        return None
+    paths = list(map(os.fspath, names))
+    if any("://" in path for path in paths):
+        return _of_uris(source, start(), paths)
+    if len(paths) == 1 and _may_be_table(paths[0]):
+        return _of_table(source, start(), paths[0])
+    return _of_files(source, start, paths)
+
+
+def _may_be_table(name: str) -> bool:
+    plain = re.fullmatch(r"(?:\w+|`[^`]+`)(?:\.(?:\w+|`[^`]+`)){0,2}", name)
+    return plain is not None and not Path(name).exists() and Path(name).suffix.lower() not in (*_ENDINGS, *_OTHERS)
+
+
+def _of_frame(source: Scan, session: SparkSession, frame: Frame, where: str) -> Reading:
+    picked, guessed = source.pick(frame(session).columns, where)
+
+    def rows(own: SparkSession) -> DataFrame:
+        return frame(own).select(*_picked(picked))
+
+    return Reading(source, session, rows, Plan(1), guessed)
+
+
+def _of_table(source: Scan, session: SparkSession, name: str) -> Reading:
+    from pyspark.errors import AnalysisException
+
+    try:
+        session.table(name)
+    except AnalysisException as error:
+        raise InputError(f"There is no file {name}, and Spark has no table of this name.") from error
+    return _of_frame(source, session, lambda own: own.table(name), f"The table {name}")
+
+
+def _of_files(source: Scan, start: Callable[[], SparkSession], paths: list[str]) -> Reading | None:
+    """Read files of this machine, which all executors must see."""
+    listed = [inner for path in paths for inner in _inside(path)]
+    table = replace(source, source=listed).table()
+    parts = table.parts or (table,)
+    if table.flow is None or len({part.text for part in parts}) > 1 or sum(map(_size, parts)) <= _HERE:
+        return None
+    picked, guessed = source.pick(table.names, table.where)
+    session = start()
+    places = {os.path.abspath(part.where): number for number, part in enumerate(parts)}  # noqa: PTH100
+    frame = partial(_load, paths=[f"file://{_escaped(path)}" for path in places], text=table.text)
+    keys = {uri: places[unquote(urlsplit(uri).path)] for uri in frame(session).inputFiles()}
+    files = {
+        _key(uri): TextFile(number, parts[number].where, parts[number].names, parts[number].delimiter, picked)
+        for uri, number in keys.items()
+    }
+    return _reading(source, session, frame, files, picked, guessed)
+
+
+def _of_uris(source: Scan, session: SparkSession, paths: list[str]) -> Reading:
+    """Read files wherever Spark finds them; those that are text must have the same columns."""
+    endings = {_ending(path) for path in paths}
+    if None in endings or len(endings) > 1:
+        raise InputError(f"Spark can read {', '.join(_ENDINGS)} files, all of the same kind. These are {paths}.")
+    delimiter = _ENDINGS[str(endings.pop())]
+    frame = partial(_load, paths=paths, text=bool(delimiter))
+    try:
+        uris = [
+            uri for path in paths for uri in sorted(_load(session, paths=[path], text=bool(delimiter)).inputFiles())
+        ]
+        whole = frame(session)
+        names = whole.columns
+        if delimiter:
+            line = session.read.text(_escaped(unquote(uris[0])), lineSep="\n").head()
+            names = split_header("" if line is None else line[0], delimiter)
+            other = next((mark for mark in ";\t" if len(names) == 1 and delimiter == "," and mark in names[0]), None)
+            if other:
+                delimiter, names = other, split_header(names[0], other)
+    except _analysis_error() as error:
+        raise InputError(f"Spark cannot read {paths}: {str(error).splitlines()[0]}") from error
+    picked, guessed = source.pick(names, paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more")
+    files = {
+        _key(uri): TextFile(number, uri, names, delimiter, picked, unseen=number > 0) for number, uri in enumerate(uris)
+    }
+    return _reading(source, session, frame, files, picked, guessed)
+
+
+def _analysis_error() -> type[Exception]:
+    from pyspark.errors import AnalysisException
+
+    return AnalysisException
+
+
+def _reading(
+    source: Scan,
+    session: SparkSession,
+    frame: Frame,
+    files: dict[int, TextFile],
+    picked: dict[str, str],
+    guessed: dict[str, str],
+) -> Reading:
+    from pyspark.sql import functions as sql
+
+    text = any(file.delimiter for file in files.values())
+    place = [_file_key(len(files)).alias("file"), sql.col("_metadata.file_block_start").alias("block")]
+
+    def rows(own: SparkSession) -> DataFrame:
+        return frame(own).select(*([sql.col("value")] if text else _picked(picked)), *place)
+
+    if len(files) == 1:
+        files = dict(zip([0], files.values(), strict=True))
+    plan = Plan(1, files=files) if text else Plan(1, order={key: file.number for key, file in files.items()})
+    return Reading(source, session, rows, plan, guessed)
+
+
+def _load(session: SparkSession, paths: list[str], text: bool) -> DataFrame:
+    return session.read.text(paths, lineSep="\n") if text else session.read.parquet(*paths)
+
+
+def _picked(picked: dict[str, str]) -> list[Any]:
+    from pyspark.sql import functions as sql
+
+    return [sql.col("`{}`".format(picked[role].replace("`", "``"))).alias(role) for role in ROLES]
+
+
+def _file_key(n_files: int) -> Any:
+    """Tell files apart in few bytes: their paths would be sent with every row."""
+    from pyspark.sql import functions as sql
+
+    if n_files == 1:
+        return sql.lit(0).cast("long")
+    path = sql.col("_metadata.file_path")
+    return sql.shiftleft(sql.crc32(path), 31).bitwiseXOR(sql.crc32(sql.reverse(path)))
+
+
+def _key(uri: str) -> int:
+    path = re.sub("^file:/+", "file:/", uri)
+    return (zlib.crc32(path.encode()) << 31) ^ zlib.crc32(path[::-1].encode())
+
+
+def _ending(path: str) -> str | None:
+    suffixes = [suffix.lower() for suffix in Path(path.rstrip("/")).suffixes if suffix.lower() != ".gz"]
+    return suffixes[-1] if suffixes and suffixes[-1] in _ENDINGS else None
+
+
+def _inside(path: str) -> list[str]:
+    """Return the files of a folder into which Spark has written, or else the path."""
+    folder = Path(path)
+    if not folder.is_dir() or _ending(path) is None:
+        return [path]
+    inside = sorted(str(file) for file in folder.iterdir() if file.is_file() and file.name[0] not in "._")
+    return inside or [path]
+
+
+def _size(part: Any) -> int:
+    return Path(part.where).stat().st_size
+
+
+def _escaped(path: str) -> str:
+    r"""Return a path that is no pattern for Spark.
+
+    >>> _escaped("a[1].csv")
+    'a\\[1\\].csv'
+    """
+    return re.sub(r"([\[\]{}*?\\])", r"\\\1", path)

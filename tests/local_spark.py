@@ -1,0 +1,24 @@
+"""Spark on this machine, for tests: one session for all of them."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from allalike import Spark
+from allalike.engines.session import check_pyspark, find_java
+from allalike.errors import UnsupportedError
+
+SPARK = Spark(master="local[2]", partitions=3)
+
+
+def need_spark() -> None:
+    """Skip a module of tests where there is no Spark, unless it is required."""
+    try:
+        check_pyspark()
+        find_java()
+    except UnsupportedError as error:
+        if os.environ.get("ALLALIKE_SPARK") == "required":
+            raise
+        pytest.skip(str(error), allow_module_level=True)

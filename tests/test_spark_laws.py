@@ -1,0 +1,42 @@
+"""Every method finds on Spark what it finds in memory, for every kind of label that it serves."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import allalike
+from allalike import METHODS, Memory
+from allalike.errors import ConvergenceWarning
+from local_spark import SPARK, need_spark
+from samples import crowd, kind
+
+need_spark()
+
+KINDS = ["categorical", "binary", "real", "ranking", "text", "bitmap", "set", "interval", "vector", "custom"]
+CASES = [(name, domain) for domain in KINDS for name, method in METHODS.items() if method().serves(kind(domain))]
+
+
+@pytest.mark.parametrize(("method", "domain"), CASES)
+def test_spark_finds_what_memory_finds(method: str, domain: str) -> None:
+    rows = crowd(domain, seed=1, n=6, m=12, missing=0.2)
+    gold = list({task: label for _, task, label in reversed(rows)}.items())[:5]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        expected, found = (
+            allalike.discover(rows, domain=kind(domain), method=method, engine=engine, gold=gold)
+            for engine in (Memory(), SPARK)
+        )
+    assert found.run.shards.getNumPartitions() == 3  # type: ignore[attr-defined]
+    pd.testing.assert_frame_equal(found.workers, expected.workers, rtol=1e-9, atol=1e-12)
+    columns = ["label", "unweighted"] if domain in ("vector", "bitmap") else []
+    for column in columns:
+        for one, other in zip(found.truth[column], expected.truth[column], strict=True):
+            assert np.allclose(one, other, rtol=1e-9)
+    left, right = (result.truth.drop(columns=columns) for result in (found, expected))
+    pd.testing.assert_frame_equal(left, right, rtol=1e-9, atol=1e-12)
+    assert found.summary["gold"] == pytest.approx(expected.summary["gold"])
+    assert found.summary["iterations"] == expected.summary["iterations"]

@@ -1,0 +1,393 @@
+"""What Spark reads on its executors is what memory reads."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+
+import allalike
+from allalike import Memory, Spark
+from allalike.engines import spark_sources
+from allalike.engines.spark_rows import Plan
+from allalike.errors import AllalikeError, InputError, LabelError, UnsupportedError
+from local_spark import SPARK, need_spark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+need_spark()
+
+N = 400
+
+
+@pytest.fixture(scope="session")
+def spark() -> Spark:
+    return SPARK
+
+
+@pytest.fixture(scope="session")
+def session(spark: Spark) -> SparkSession:
+    return spark.start()
+
+
+@pytest.fixture(autouse=True)
+def everything_on_executors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_sources, "_HERE", 0)
+
+
+@pytest.fixture
+def small_splits(session: SparkSession) -> Iterator[None]:
+    """Have files cut into splits of 1,500 bytes, and lines handed over a few at a time."""
+    settings = {"spark.sql.files.maxPartitionBytes": "1500", "spark.sql.execution.arrow.maxRecordsPerBatch": "7"}
+    before = {name: session.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        session.conf.set(name, value)
+    yield
+    for name, old in before.items():
+        assert old is not None
+        session.conf.set(name, old)
+
+
+def table(n: int = N, seed: int = 0, repeats: bool = False) -> pa.Table:
+    """Return answers whose order matters where a worker answers twice."""
+    rng = np.random.default_rng(seed)
+    pairs = rng.integers(0, 20 * 40, n) if repeats else rng.permutation(20 * 40)[:n]
+    return pa.table(
+        {
+            "worker": [f"w{pair % 20}" for pair in pairs],
+            "task": [f"t{pair // 20}" for pair in pairs],
+            "label": [("red", "green", "blue")[code] for code in rng.integers(0, 3, n)],
+        }
+    )
+
+
+def with_label(labels: list[Any], kind: Any = None) -> pa.Table:
+    plain = table(len(labels))
+    return plain.set_column(2, "label", pa.array(labels, kind))
+
+
+def same(found: Any, expected: Any) -> None:
+    pd.testing.assert_frame_equal(found.truth, expected.truth, rtol=1e-9)
+    pd.testing.assert_frame_equal(found.workers, expected.workers, rtol=1e-9)
+    summaries = [{**result.summary, "engine": "", "versions": ""} for result in (found, expected)]
+    for name in ("gold", "effective_workers"):
+        one, other = (summary.pop(name, {}) for summary in summaries)
+        assert one == pytest.approx(other)
+    assert summaries[0] == summaries[1]
+
+
+def check(spark: Spark, source: Any, memory: Any = None, **options: Any) -> None:
+    """Compare what is found on Spark with what is found in memory."""
+    kept = {name: options.pop(name) for name in ("gold", "method") if name in options}
+    here, there = (allalike.scan(what, **options) for what in (source if memory is None else memory, source))
+    expected = allalike.discover(here, engine=Memory(), **{"method": "P-TD", **kept})
+    same(allalike.discover(there, engine=spark, **{"method": "P-TD", **kept}), expected)
+
+
+def fail(spark: Spark, source: Any, memory: Any = None, **options: Any) -> str:
+    """Return the error, which must be that of memory."""
+    told = []
+    for what, engine in ((source if memory is None else memory, Memory()), (source, spark)):
+        with pytest.raises(AllalikeError) as raised:
+            allalike.discover(allalike.scan(what, **options), engine=engine)
+        told.append((type(raised.value), str(raised.value)))
+    assert told[0] == told[1]
+    return told[1][1]
+
+
+def written(answers: pa.Table, folder: Path, ending: str) -> str | list[str]:
+    """Write answers in one of several ways."""
+    half = len(answers) // 2
+    parts = [answers.slice(0, half), answers.slice(half)]
+    if ending == ".csv.gz":
+        pacsv.write_csv(answers, folder / "a.csv")
+        (folder / "a.csv.gz").write_bytes(gzip.compress((folder / "a.csv").read_bytes()))
+    elif ending in (".tsv", ";.csv"):
+        path = folder / f"a{ending}"
+        pacsv.write_csv(answers, path, pacsv.WriteOptions(delimiter="\t" if ending == ".tsv" else ";"))
+    elif ending == "*.csv":
+        for number, part in enumerate(parts):
+            pacsv.write_csv(part.select(part.column_names[:: 1 - 2 * number]), folder / f"a {number}.csv")
+        return str(folder / "a *.csv")
+    elif ending == "*.parquet":
+        for number, part in enumerate(parts):
+            pq.write_table(part, folder / f"b[{number}].parquet")
+        return [str(folder / f"b[{number}].parquet") for number in (1, 0)]
+    elif ending == ".csv":
+        pacsv.write_csv(answers, folder / "a.csv")
+    else:
+        pq.write_table(answers, folder / "a.parquet", row_group_size=100)
+    return str(folder / f"a{ending}")
+
+
+FORMS = [".csv", ".csv.gz", ".tsv", ";.csv", "*.csv", ".parquet", "*.parquet"]
+
+
+@pytest.mark.parametrize("ending", FORMS)
+@pytest.mark.parametrize("repeats", ["first", "last"])
+@pytest.mark.usefixtures("small_splits")
+def test_files_give_what_they_give_in_memory(spark: Spark, tmp_path: Path, ending: str, repeats: str) -> None:
+    gold = {"t1": "red", "t7": "blue", "nobody": "green"}
+    check(spark, written(table(repeats=True), tmp_path, ending), repeats=repeats, gold=gold)
+
+
+def test_a_data_frame_a_table_and_what_spark_wrote_are_read(
+    spark: Spark, session: SparkSession, tmp_path: Path
+) -> None:
+    path = str(written(table(), tmp_path, ".parquet"))
+    frame = session.read.parquet(path)
+    check(spark, frame, path)
+    frame.createOrReplaceTempView("some_answers")
+    check(spark, "some_answers", path)
+    check(spark, ["some_answers"], path)
+    frame.repartition(3).write.parquet(str(tmp_path / "folder.parquet"))
+    check(spark, str(tmp_path / "folder.parquet"), path)
+    check(spark, (tmp_path / "folder.parquet").as_uri(), path)
+    other = allalike.discover(frame, engine="spark", method="P-TD")
+    same(other, allalike.discover(path, method="P-TD"))
+
+
+def test_addresses_go_to_spark(spark: Spark, tmp_path: Path) -> None:
+    for ending in (".csv", ".parquet", ";.csv"):
+        path = str(written(table(), tmp_path, ending))
+        check(spark, f"file://{path}", path)
+    paths = str(written(table(), tmp_path, "*.csv"))
+    with pytest.raises(InputError, match=r"a%201.csv has other columns than the first file"):
+        allalike.discover(f"file://{paths}", engine=spark)
+    with pytest.raises(InputError, match="Spark cannot read .*nowhere.csv"):
+        allalike.discover(f"file://{tmp_path}/nowhere.csv", engine=spark)
+    with pytest.raises(InputError, match=r"Spark can read \.csv, .*These are \['s3://bucket/answers.zip'\]"):
+        allalike.discover("s3://bucket/answers.zip", engine=spark)
+
+
+def test_the_order_of_a_data_frame_says_which_answer_was_first(spark: Spark, session: SparkSession) -> None:
+    answers = table(repeats=True)
+    rows = [tuple(row.values()) for row in answers.to_pylist()]
+    frame = session.createDataFrame(rows, answers.column_names)
+    for repeats in ("first", "last"):
+        check(spark, frame, rows, repeats=repeats)
+
+
+QUOTED = ["one", 'a "quote"', "two\nlines", "a, comma", " spaces ", '"', "\r\n", "ünï", 'three\n\nlines, and\n"more"']
+
+
+@pytest.mark.parametrize("n", [9, 400])
+@pytest.mark.usefixtures("small_splits")
+def test_fields_of_several_lines_are_read_as_they_are(spark: Spark, tmp_path: Path, n: int) -> None:
+    labels = [QUOTED[number % len(QUOTED)] for number in range(n)]
+    check(spark, written(with_label(labels), tmp_path, ".csv"), domain="categorical")
+    check(spark, written(with_label(labels), tmp_path, "*.csv"), domain="categorical")
+
+
+@pytest.mark.usefixtures("small_splits")
+def test_text_is_read_in_pieces(spark: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_sources, "Plan", lambda places, **more: Plan(places, piece=40, **more))
+    check(spark, written(table(), tmp_path, ".csv"))
+    check(spark, written(with_label(QUOTED * 40), tmp_path, ".csv"), domain="categorical")
+
+
+def test_a_malformed_file_is_named(spark: Spark, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("worker,task,label\n" + "".join(f"w{i % 9},t{i // 9},x\n" for i in range(90)) + "w1,t99\n")
+    assert fail(spark, str(path)) == (
+        f"{path} cannot be read as text with columns: CSV parse error: Expected 3 columns, got 2: w1,t99."
+    )
+    path.write_bytes(b"worker,task,label\n" + b"".join(b"w%d,t1,x\n" % k for k in range(2000)) + b"w2,t1,\xff\n")
+    assert "invalid UTF8" in fail(spark, str(path))
+
+
+IDS: dict[str, list[Any]] = {
+    "whole": [10, 9, -3, 0],
+    "mixed": ["10", "007", "x", "-1"],
+    "unicode": ["é", "z", "日本", "a b"],
+    "large": [2**40, 5, -(2**50), 7],
+}
+
+
+@pytest.mark.parametrize("ids", list(IDS))
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_ids_are_what_they_are_in_memory(spark: Spark, tmp_path: Path, ids: str, ending: str) -> None:
+    rows = [(worker, task, (k + j) % 2) for k, worker in enumerate(IDS[ids]) for j, task in enumerate(IDS[ids])]
+    worker, task, label = (list(column) for column in zip(*rows, strict=True))
+    check(spark, written(pa.table({"worker": worker, "task": task, "label": label}), tmp_path, ending))
+
+
+TYPED = {
+    "int8": pa.array([3, 1, 2], pa.int8()),
+    "int32": pa.array([3, 1, 2**30], pa.int32()),
+    "float": pa.array([1.5, -2.0, 0.0]),
+    "boolean": pa.array([True, False, True]),
+    "decimal": pa.array([Decimal("1.50"), Decimal("2.25"), Decimal("-3.00")]),
+    "binary": pa.array([b"a", b"\xff", b""]),
+    "date": pa.array([date(2020, 1, 2), date(2019, 1, 2), date(2021, 1, 2)]),
+    "dictionary": pa.array(["x", "y", "x"]).dictionary_encode(),
+}
+
+
+@pytest.mark.parametrize("kind", list(TYPED))
+def test_ids_of_all_types_are_read_from_parquet(spark: Spark, tmp_path: Path, kind: str) -> None:
+    many = TYPED[kind].take(pa.array(np.arange(30) % 3))
+    others = pa.array(np.arange(30) // 3)
+    label = pa.array([f"l{k % 2}" for k in range(30)])
+    for number, (worker, task) in enumerate(((many, others), (others, many))):
+        path = tmp_path / f"{number}.parquet"
+        pq.write_table(pa.table({"worker": worker, "task": task, "label": label}), path)
+        check(spark, str(path))
+
+
+LABELS: dict[str, tuple[list[Any], Any, str | None]] = {
+    "truth values": ([True, False, False] * 30, None, None),
+    "few whole numbers": ([1, 2, 3] * 30, pa.int16(), None),
+    "many whole numbers": (list(range(90)), None, None),
+    "numbers": ([k / 7 for k in range(90)], None, None),
+    "decimals": ([Decimal(k) / 4 for k in range(90)], pa.decimal128(9, 2), None),
+    "rankings": ([["a", "b", "c"], ["b", "a", "c"], ["c", "b", "a"]] * 30, None, None),
+    "rankings as text": (["a>b>c", "b>a>c", "c>b>a"] * 30, None, None),
+    "sets": ([["a"], ["b", "c"], []] * 30, pa.list_(pa.string()), "set"),
+    "vectors": ([[k / 3, 1.0] for k in range(90)], None, "vector"),
+    "intervals": ([[[k / 3, k / 3 + 2]] for k in range(90)], None, "interval"),
+    "texts": ([f"the text number {k}" for k in range(90)], None, None),
+    "binary": ([b"a", b"b"] * 45, None, "categorical"),
+}
+
+
+@pytest.mark.parametrize("few", [2, 10_000])
+@pytest.mark.parametrize("kind", list(LABELS))
+def test_labels_of_all_types_are_read_from_parquet(
+    spark: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, few: int
+) -> None:
+    monkeypatch.setattr(spark_sources, "Plan", lambda places, **more: Plan(places, few=few, **more))
+    if few == 2 and kind == "few whole numbers":
+        pytest.skip("what is few is asked for here")
+    labels, type_, domain = LABELS[kind]
+    check(spark, written(with_label(labels, type_), tmp_path, ".parquet"), domain=domain)
+
+
+TEXTS = ["few whole numbers", "many whole numbers", "numbers", "rankings as text", "texts"]
+
+
+@pytest.mark.parametrize("few", [2, 10_000])
+@pytest.mark.parametrize("kind", TEXTS)
+def test_labels_in_text_files_are_guessed_as_in_memory(
+    spark: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, few: int
+) -> None:
+    monkeypatch.setattr(spark_sources, "Plan", lambda places, **more: Plan(places, few=few, **more))
+    labels, _, _ = LABELS[kind]
+    if few == 2 and kind == "few whole numbers":
+        pytest.skip("what is few is asked for here")
+    check(spark, written(with_label(labels), tmp_path, ".csv"))
+    check(spark, written(with_label(labels), tmp_path, "*.csv"))
+
+
+@pytest.mark.parametrize("few", [2, 10_000])
+@pytest.mark.usefixtures("small_splits")
+def test_a_text_among_numbers_is_named(spark: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    monkeypatch.setattr(spark_sources, "Plan", lambda places, **more: Plan(places, few=few, **more))
+    labels = [*(str(k / 8) for k in range(80)), "none", *(str(k / 8) for k in range(9))]
+    path = written(with_label(labels), tmp_path, ".csv")
+    assert "that in row 81 is 'none'" in fail(spark, path)
+    assert fail(spark, path, domain="real").startswith("The label 'none' in row 81 is not a number.")
+
+
+def test_labels_that_do_not_fit_are_named_by_their_row(spark: Spark, tmp_path: Path) -> None:
+    labels = [[1.0, 2.0]] * 50 + [[1.0]] + [[2.0, 2.0]] * 10
+    with pytest.raises(LabelError):
+        allalike.discover(written(with_label(labels), tmp_path, ".parquet"), domain="vector", engine=spark)
+    unclear = written(with_label([f"x{k}" for k in range(90)]), tmp_path, ".csv")
+    assert "unclear what kind" in fail(spark, unclear)
+
+
+@pytest.mark.parametrize("ending", [".csv", "*.csv", ".parquet"])
+@pytest.mark.usefixtures("small_splits")
+def test_missing_values_are_refused_or_dropped(spark: Spark, tmp_path: Path, ending: str) -> None:
+    holes = [None if k % 7 == 5 else "xy"[k % 2] for k in range(90)]
+    without = written(with_label(holes), tmp_path, ending)
+    assert fail(spark, without).startswith("Row 6 has no label, and 13 rows in all.")
+    check(spark, without, missing="drop")
+    for place, role in enumerate(("worker", "task")):
+        answers = table(90)
+        ids = [None if k in (40, 70) else value for k, value in enumerate(answers[role].to_pylist())]
+        path = written(answers.set_column(place, role, pa.array(ids)), tmp_path, ending)
+        assert fail(spark, path) == f"Row 41 has no {role}, and 2 rows in all. Fill it in, or remove them."
+    assert fail(spark, written(with_label([None] * 9, pa.string()), tmp_path, ending)) == "No row has a label."
+
+
+def test_no_answers_and_repeats_are_errors(spark: Spark, tmp_path: Path) -> None:
+    assert fail(spark, written(table(0), tmp_path, ".parquet")) == "There are no answers."
+    path = written(pa.concat_tables([table(), table().slice(3, 1)]), tmp_path, ".parquet")
+    assert "more than once, and there are 1 such rows" in fail(spark, path, repeats="error")
+
+
+def test_columns_are_recognised_and_named(spark: Spark, session: SparkSession, tmp_path: Path) -> None:
+    other = table().rename_columns(["annotator", "item.id", "an `odd` name"])
+    path = written(other, tmp_path, ".parquet")
+    check(spark, path, columns={"label": "an `odd` name", "task": "item.id"})
+    frame = session.read.parquet(str(path))
+    check(spark, frame, path, columns={"label": "an `odd` name", "task": "item.id"})
+    with pytest.raises(AllalikeError, match=r"The data frame has no column that looks like the label\. It has: "):
+        allalike.discover(frame, engine=spark)
+
+
+def test_gold_that_does_not_match_is_an_error(spark: Spark, tmp_path: Path) -> None:
+    path = written(table(), tmp_path, ".parquet")
+    told = []
+    for engine in (Memory(), spark):
+        with pytest.raises(AllalikeError) as raised:
+            allalike.discover(path, gold={"t999": "red"}, engine=engine)
+        told.append(str(raised.value))
+    assert told[0] == told[1]
+
+
+def test_a_missing_file_or_table_is_named(spark: Spark, tmp_path: Path) -> None:
+    assert fail(spark, str(tmp_path / "none.csv")) == f"There is no file {tmp_path / 'none.csv'}."
+    assert fail(spark, "none.csv") == "There is no file none.csv."
+    with pytest.raises(InputError, match="There is no file nothing, and Spark has no table of this name"):
+        allalike.discover("nothing", engine=spark)
+
+
+def test_a_wide_data_frame_and_one_of_connect_are_refused(spark: Spark, session: SparkSession) -> None:
+    frame = session.createDataFrame([("t1", "x")], ["task", "w1"])
+    with pytest.raises(UnsupportedError, match="one row per answer"):
+        allalike.discover(allalike.scan(frame, wide="tasks"), engine=spark)
+
+
+def test_other_answers_are_read_here(spark: Spark, tmp_path: Path) -> None:
+    rows = [tuple(row.values()) for row in table(90).to_pylist()]
+    check(spark, rows)
+    check(spark, table(90))
+    (tmp_path / "a.jsonl").write_text('{"worker": 1, "task": 2, "label": "x"}\n' * 2)
+    check(spark, str(tmp_path / "a.jsonl"), domain="categorical")
+    wide = tmp_path / "wide.csv"
+    wide.write_text("task,ada,bob,eve\n1,x,x,y\n2,y,y,y\n")
+    check(spark, str(wide), wide="tasks")
+
+
+def test_small_files_are_read_here(spark: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_sources, "_HERE", 1 << 22)
+    source = allalike.scan(written(table(), tmp_path, ".csv"))
+    assert spark_sources.find_reading(source, None, "nowhere") is None
+    check(spark, source.source)
+
+
+def test_many_tasks_come_out_in_order(spark: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("allalike.engines.spark._AT_ONCE", 10)
+    path = written(table(), tmp_path, ".parquet")
+    check(spark, path)
+    result = allalike.discover(path, engine=spark)
+    result.save(tmp_path / "out", format="parquet")
+    parts = sorted((tmp_path / "out" / "truth.parquet").iterdir())
+    assert len(parts) > 2
+    saved = pa.concat_tables([pq.read_table(part) for part in parts])["task"].to_pylist()
+    assert saved == allalike.discover(path).truth["task"].tolist()
