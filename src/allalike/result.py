@@ -6,7 +6,7 @@ import json
 import shutil
 import tempfile
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from allalike.errors import OutputError, UnsupportedError
 from allalike.registry import check_choice
 from allalike.values import Values, arrow_of
+from allalike.writing import FORMATS, write_tables
 
 if TYPE_CHECKING:
     import os
@@ -23,13 +24,12 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from allalike.answers import Answers
     from allalike.blocks import Array
+    from allalike.domains import Domain
+    from allalike.engines import Found, Piece, Run
     from allalike.methods import Weighing
 
-__all__ = ["FORMATS", "Result"]
-
-FORMATS = ("csv", "parquet")
+__all__ = ["Result", "frame_of", "worker_columns"]
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Result:
 
     Parameters
     ----------
-    answers
-        The answers it was found in.
+    run
+        The answers it was found in, where they are.
     weighing
         What the method found out about the workers.
     found
@@ -48,6 +48,8 @@ class Result:
         Counts, settings, versions, what was guessed, and the errors against gold where there is any.
     posteriors
         What finds the probability of each class, per task, for methods that know it.
+    renew
+        What finds the result for more answers and more gold.
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y")])
@@ -57,21 +59,22 @@ class Result:
     1     2     y        1    False
     """
 
-    answers: Answers
+    run: Run
     weighing: Weighing
-    found: Mapping[str, Array]
+    found: Found
     summary: dict[str, Any]
-    posteriors: Callable[[], Array] | None = None
+    posteriors: Callable[[], Found] | None = None
+    renew: Callable[[Any, Any], Result] | None = None
 
     @cached_property
     def truth(self) -> pd.DataFrame:
         """One row per task: task, label, confidence, error, answers, tied, unweighted, changed."""
-        return _frame(self._truth_columns())
+        return frame_of(truth_columns(self.found.joined(), self.run.domain))
 
     @cached_property
     def workers(self) -> pd.DataFrame:
         """One row per worker: worker, answers, disparity, fault, weight; one per task too where tasks are apart."""
-        return _frame(self._worker_columns())
+        return frame_of(worker_columns(self.run, self.weighing))
 
     @cached_property
     def probabilities(self) -> pd.DataFrame:
@@ -87,12 +90,41 @@ class Result:
         if self.posteriors is None:
             method = self.summary["method"]["name"]
             raise UnsupportedError(f"{method} does not say how probable each class is. DS and DS-1 do.")
-        table = self.posteriors()
-        labels = self.answers.domain.decode(np.arange(table.shape[1])).tolist()
-        frame = _frame({"task": self.answers.tasks})
-        for place, label in enumerate(labels):
+        piece = self.posteriors().joined()
+        table = piece.found["probability"]
+        frame = frame_of({"task": piece.tasks})
+        for place, label in enumerate(self.run.domain.decode(np.arange(table.shape[1])).tolist()):
             frame[label] = table[:, place]
         return frame
+
+    def update(self, more: Any, *, gold: Any = None) -> Result:
+        """Return the result for these answers and more, as if it had been found from all of them.
+
+        Works on the engines memory and disk, and leaves this result as it is. What is read, sorted and prepared is in
+        proportion to the new answers and to the old ones of the same tasks. The sums of the first round are reused: UA,
+        P-TD and P-TD-AK weigh the workers without another look at the old answers, and the other methods go over all
+        blocks in later rounds. Because all weights change, all tasks are decided again.
+
+        Parameters
+        ----------
+        more
+            New answers, in any form that `discover` takes. They are read with the columns, options and domain of the
+            first ones, and must fit in memory. They may be about new or old tasks, by new or old workers, and name new
+            classes. A worker who answers a task again is dealt with by ``repeats``, as `read` has it.
+        gold
+            Further truths that are known; those given before stay known, unless a new one takes their place.
+
+        >>> import allalike
+        >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "x"), ("bob", 2, "y")])
+        >>> result.update([("eve", 2, "x"), ("eve", 3, "z")]).truth[["task", "label", "answers"]]
+           task label  answers
+        0     1     x        2
+        1     2     x        3
+        2     3     z        1
+        """
+        if self.renew is None:
+            raise UnsupportedError("This result cannot be updated. Run allalike.discover on all answers.")
+        return self.renew(more, gold)
 
     def save(self, folder: str | os.PathLike[str], *, format: str = "csv") -> list[Path]:  # noqa: A002
         """Write truth, workers and summary into a folder, and return the paths.
@@ -119,52 +151,67 @@ class Result:
             raise NotADirectoryError(0, "it is a file, not a folder")
         beside = Path(tempfile.mkdtemp(prefix=".allalike-", dir=target.absolute().parent))
         try:
-            truth = self._truth_columns()
-            for name, folder in (("label", "labels"), ("unweighted", "unweighted")):
-                labels = self.answers.domain.decode(self.found[name])
-                truth[name] = self.answers.domain.export(labels, self.answers.tasks, beside / folder)
-            written = [
-                _write(truth, beside / "truth", file_format),
-                _write(self._worker_columns(), beside / "workers", file_format),
-                beside / "summary.json",
-            ]
+            truth, workers = (beside / f"{name}.{file_format}" for name in ("truth", "workers"))
+            self.found.write(truth, partial(truth_table, domain=self.run.domain, folder=beside))
+            write_tables(workers, [_table(worker_columns(self.run, self.weighing))])
+            summary = beside / "summary.json"
             text = json.dumps(self.summary, indent=2, ensure_ascii=False)
-            written[-1].write_text(text + "\n", encoding="utf-8")
-            target.mkdir(exist_ok=True)
-            for made in [path for path in beside.iterdir() if path.is_dir()]:
-                if (target / made.name).exists():
-                    (target / made.name).rename(beside / f"old {made.name}")
-                made.rename(target / made.name)
-            return [path.replace(target / path.name) for path in written]
+            summary.write_text(text + "\n", encoding="utf-8")
+            return _move([truth, workers, summary], beside, target)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
 
-    def _truth_columns(self) -> dict[str, Values | Array]:
-        decode = self.answers.domain.decode
-        return {
-            "task": self.answers.tasks,
-            "label": decode(self.found["label"]),
-            "confidence": self.found["confidence"],
-            "error": self.found["error"],
-            "answers": np.diff(self.answers.starts),
-            "tied": self.found["tied"],
-            "unweighted": decode(self.found["unweighted"]),
-            "changed": self.found["changed"],
-        }
 
-    def _worker_columns(self) -> dict[str, Values | Array]:
-        tasks = np.repeat(np.arange(len(self.answers.tasks)), np.diff(self.answers.starts))
-        return {
-            **({"task": self.answers.tasks.take(tasks)} if self.answers.is_per_task else {}),
-            "worker": self.answers.workers,
-            "answers": np.bincount(self.answers.worker, minlength=len(self.answers.workers)),
-            "disparity": self.weighing.disparity,
-            "fault": self.weighing.fault,
-            "weight": self.weighing.weight,
-        }
+def _move(written: list[Path], beside: Path, target: Path) -> list[Path]:
+    """Rename what was written beside a folder into it; what was there in its place goes away."""
+    target.mkdir(exist_ok=True)
+    others = [path for path in beside.iterdir() if path not in written]
+    for made in [*others, *written]:
+        place = target / made.name
+        if place.is_dir() or (made.is_dir() and place.exists()):
+            place.rename(beside / f"old {made.name}")
+        made.replace(place)
+    return [target / path.name for path in written]
 
 
-def _frame(columns: Mapping[str, Values | Array]) -> pd.DataFrame:
+def worker_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
+    """Return the columns of the table of workers."""
+    return {
+        **({"task": run.worker_task} if run.worker_task is not None else {}),
+        "worker": run.workers,
+        "answers": run.given,
+        "disparity": weighing.disparity,
+        "fault": weighing.fault,
+        "weight": weighing.weight,
+    }
+
+
+def truth_columns(piece: Piece, domain: Domain) -> dict[str, Values | Array]:
+    """Return the columns of the table of truths."""
+    return {
+        "task": piece.tasks,
+        "label": domain.decode(piece.found["label"]),
+        "confidence": piece.found["confidence"],
+        "error": piece.found["error"],
+        "answers": piece.answers,
+        "tied": piece.found["tied"],
+        "unweighted": domain.decode(piece.found["unweighted"]),
+        "changed": piece.found["changed"],
+    }
+
+
+def truth_table(piece: Piece, *, domain: Domain, folder: Path) -> pa.Table:
+    """Return the table of truths as it is written; labels that are files are written into the folder."""
+    columns = truth_columns(piece, domain)
+    for name, place in (("label", "labels"), ("unweighted", "unweighted")):
+        labels = columns[name]
+        assert isinstance(labels, Values)
+        columns[name] = domain.export(labels, piece.tasks, folder / place)
+    return _table(columns)
+
+
+def frame_of(columns: Mapping[str, Values | Array]) -> pd.DataFrame:
+    """Return columns as a pandas frame."""
     import pandas as pd
 
     return pd.DataFrame({n: c.series() if isinstance(c, Values) else c for n, c in columns.items()})
@@ -175,16 +222,3 @@ def _table(columns: Mapping[str, Values | Array]) -> pa.Table:
 
     arrays = [column.arrow() if isinstance(column, Values) else arrow_of(column) for column in columns.values()]
     return pa.Table.from_arrays(arrays, names=list(columns))
-
-
-def _write(columns: Mapping[str, Values | Array], stem: Path, file_format: str) -> Path:
-    path = stem.with_suffix(f".{file_format}")
-    if file_format == "parquet":
-        import pyarrow.parquet as pq
-
-        pq.write_table(_table(columns), path)
-    else:
-        import pyarrow.csv as pacsv
-
-        pacsv.write_csv(_table(columns), path, pacsv.WriteOptions(quoting_style="needed"))
-    return path
