@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         Text,
         Vector,
     )
-    from allalike.engines import ENGINES, Engine, Memory
+    from allalike.engines import ENGINES, Disk, Engine, Memory, Spark
     from allalike.errors import AllalikeError, ConvergenceWarning
     from allalike.methods import (
         CATD,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         Method,
     )
     from allalike.noise import POPULATIONS, Copiers
-    from allalike.readers import read
+    from allalike.readers import Scan, read, scan
     from allalike.result import Result
     from allalike.simulation import CROWDS, MODELS, Simulated, simulate
     from allalike.weighing import weigh
@@ -85,6 +85,7 @@ __all__ = [
     "ConvergenceWarning",
     "Copiers",
     "Custom",
+    "Disk",
     "Domain",
     "Engine",
     "Interval",
@@ -93,13 +94,16 @@ __all__ = [
     "Ranking",
     "Real",
     "Result",
+    "Scan",
     "Set",
     "Simulated",
+    "Spark",
     "Text",
     "Vector",
     "compare",
     "discover",
     "read",
+    "scan",
     "simulate",
     "weigh",
 ]
@@ -128,8 +132,10 @@ _HOMES = {
     ),
     "engines": (
         "ENGINES",
+        "Disk",
         "Engine",
         "Memory",
+        "Spark",
     ),
     "errors": (
         "AllalikeError",
@@ -160,7 +166,11 @@ _HOMES = {
         "POPULATIONS",
         "Copiers",
     ),
-    "readers": ("read",),
+    "readers": (
+        "Scan",
+        "read",
+        "scan",
+    ),
     "result": ("Result",),
     "simulation": (
         "CROWDS",

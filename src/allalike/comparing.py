@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Any
 from allalike.comparison import Comparison, Outcome
 from allalike.discovery import (
     check_served,
-    collect_truths,
     describe_answers,
-    find_engine,
     find_ties,
+    find_truths,
     find_versions,
-    take_answers,
+    open_run,
 )
 from allalike.errors import AllalikeError, GoldError, OptionError
 from allalike.methods import METHODS, OA, UA, Method
 from allalike.progress import report, watching
-from allalike.readers import read_gold
 from allalike.registry import make
 
 if TYPE_CHECKING:
@@ -67,28 +65,24 @@ def compare(
     1              P-TD  12.55  -14.65  -7.90     tie
     2                UA  14.71    0.00   0.00     tie
     """
-    draws, where, named = find_ties(seed, ties), find_engine(engine), _named(methods)
-    answers = take_answers(answers, domain)
-    has_gold = gold is not None or len(answers.gold_task) > 0
-    chosen = _serving(answers.domain, has_gold=has_gold) if named is None else named
-    _check(chosen, answers.domain, has_gold=has_gold)
-    if gold is not None:
-        answers = read_gold(gold, answers)
-    outcomes = _solve_all(_titled([UA(), *chosen]), where.load(answers, draws))
+    draws, named = find_ties(seed, ties), _named(methods)
+    where, run = open_run(answers, domain=domain, gold=gold, engine=engine, ties=draws)
+    has_gold = run.n_gold > 0
+    chosen = _serving(run.domain, has_gold=has_gold) if named is None else named
+    _check(chosen, run.domain, has_gold=has_gold)
+    outcomes = _solve_all(_titled([UA(), *chosen]), run)
     summary = {
-        **describe_answers(answers),
-        "domain": answers.domain.describe(),
+        **describe_answers(run),
+        "domain": run.domain.describe(),
         "engine": where.name,
         "seed": seed,
         "ties": ties,
-        "not_served": []
-        if named is not None
-        else [name for name in METHODS if not METHODS[name]().serves(answers.domain)],
-        **answers.notes,
+        "not_served": [] if named is not None else [name for name in METHODS if not METHODS[name]().serves(run.domain)],
+        **run.notes,
     }
-    found = Comparison(answers, outcomes, summary)
+    found = Comparison(run, outcomes, summary)
     if has_gold:
-        summary["gold"] = {**answers.notes.get("gold", {}), "compared": len(found.distances[UA.name])}
+        summary["gold"] = {**run.notes.get("gold", {}), "compared": len(found.distances[UA.name])}
         summary["best"] = next(row["method"] for row in found.rows if row["verdict"] == "best")
     summary["ranked_by"] = found.ranked_by
     summary["versions"] = find_versions()
@@ -175,10 +169,10 @@ def _solve(method: Method, run: Run) -> Outcome:
     begin = time.perf_counter()
     try:
         weighing = method.weigh(run)
-        label = collect_truths(run, weighing)["label"]
+        found = find_truths(run, weighing).joined().found
     except (AllalikeError, MemoryError) as error:
         if isinstance(method, UA):  # without which nothing can be compared
             raise
         failure = str(error) or "There is not enough memory for this."
         return Outcome(method=method, seconds=time.perf_counter() - begin, failure=failure)
-    return Outcome(method=method, seconds=time.perf_counter() - begin, weighing=weighing, label=label)
+    return Outcome(method=method, seconds=time.perf_counter() - begin, weighing=weighing, found=found)

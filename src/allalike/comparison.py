@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import tempfile
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.discovery import apart_from_gold
 from allalike.errors import GoldError, OutputError
 from allalike.methods import OA, UA, Method
 from allalike.progress import report
@@ -24,8 +23,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from allalike.answers import Answers
-    from allalike.blocks import Array, Floats
+    from allalike.blocks import Array, Block, Floats
+    from allalike.domains import Domain
+    from allalike.engines import Run
     from allalike.methods import Weighing
 
 __all__ = ["Comparison", "Outcome"]
@@ -46,7 +46,7 @@ class Outcome:
     method: Method
     seconds: float
     weighing: Weighing | None = None
-    label: Array | None = None
+    found: Mapping[str, Array] | None = None
     failure: str = ""
 
     @property
@@ -70,7 +70,7 @@ class Comparison:
 
     Parameters
     ----------
-    answers
+    run
         The answers, with gold where there is any.
     outcomes
         What each method found, by its name with options.
@@ -86,7 +86,7 @@ class Comparison:
     P-TD-AK  36.0      0.0
     """
 
-    answers: Answers
+    run: Run
     outcomes: Mapping[str, Outcome]
     summary: dict[str, Any]
 
@@ -114,7 +114,7 @@ class Comparison:
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """The rows of the table, with None for what is not known."""
-        scores = self._errors() if len(self.answers.gold_task) else self._averages()
+        scores = self._errors() if self.run.n_gold else self._averages()
         nothing = {column: "failed" if column == "verdict" else None for column in next(iter(scores.values()))}
         failed = {name: nothing for name in self.outcomes if name not in scores}
         return [{"method": name, **row, **self.outcomes[name].describe()} for name, row in (scores | failed).items()]
@@ -125,9 +125,9 @@ class Comparison:
 
         These are numbers, and masks and sets that are put together from their parts; they are not kept as codes.
         """
-        if len(self.answers.gold_task):
+        if self.run.n_gold:
             return "error"
-        return "same" if self._labels[UA.name].dtype.kind in "iu" else "distance"
+        return "same" if self.run.domain.recurring else "distance"
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the table as CSV; it is written beside its place and renamed, so that a failure leaves what was there.
@@ -155,12 +155,12 @@ class Comparison:
 
     @cached_property
     def _labels(self) -> dict[str, Array]:
-        return {name: outcome.label for name, outcome in self.outcomes.items() if outcome.label is not None}
+        return {name: outcome.found["label"] for name, outcome in self.outcomes.items() if outcome.found is not None}
 
     @cached_property
     def distances(self) -> dict[str, Floats]:
         """Of each method, how far its truths are from gold, for the tasks where this is known for all methods."""
-        apart = {name: apart_from_gold(self.answers, label) for name, label in self._labels.items()}
+        apart = {name: outcome.found["gold"] for name, outcome in self.outcomes.items() if outcome.found is not None}
         known = ~np.isnan(np.stack(list(apart.values()))).any(axis=0)
         if not known.any():
             raise GoldError("There is no task with gold from which the distances of all truths are known.")
@@ -191,18 +191,22 @@ class Comparison:
 
     @cached_property
     def _agreement(self) -> dict[str, Floats]:
-        labels, domain = list(self._labels.values()), self.answers.domain
-        everything = next(self.answers.blocks(self.answers.n_answers))
+        labels, domain = list(self._labels.values()), self.run.domain
+        scatter = self.run.collect(partial(_scatter, domain=domain))["scatter"]
         same, distance = np.eye(len(labels)), np.zeros((len(labels), len(labels)))
         pairs = list(combinations(range(len(labels)), 2))
         for done, (i, j) in enumerate(pairs):
             report("comparing truths", done, len(pairs))
             apart = domain.apart(labels[i], labels[j])
             known = ~np.isnan(apart)
-            equal = ~domain.differs(everything, labels[i], labels[j])
+            equal = ~domain.differs(labels[i], labels[j], scatter)
             same[i, j] = same[j, i] = _mean(equal[known])
             distance[i, j] = distance[j, i] = _mean(apart[known])
         return {"same": same, "distance": distance}
+
+
+def _scatter(block: Block, *, domain: Domain) -> dict[str, Array]:
+    return {"scatter": domain.scatter(block)}
 
 
 def _against(error: float, unweighted: float) -> dict[str, float | None]:

@@ -11,30 +11,30 @@ import numpy as np
 from allalike.answers import Answers
 from allalike.engines import ENGINES, Engine, Memory
 from allalike.errors import OptionError, UnsupportedError
+from allalike.machine import free_memory
 from allalike.methods import METHODS, Method
 from allalike.progress import report
-from allalike.readers import read, read_gold
+from allalike.readers import Scan, open_gold, scan
 from allalike.registry import check_choice, make
 from allalike.result import Result
 from allalike.ties import Ties
+from allalike.updating import Origin
 
 if TYPE_CHECKING:
     from allalike.blocks import Array, Block, Floats
     from allalike.domains import Domain
-    from allalike.engines import Run
+    from allalike.engines import Found, Run
     from allalike.methods import Weighing
     from allalike.methods.base import Decide
 
 __all__ = [
-    "apart_from_gold",
     "check_served",
-    "collect_truths",
     "describe_answers",
     "discover",
-    "find_engine",
     "find_ties",
+    "find_truths",
     "find_versions",
-    "take_answers",
+    "open_run",
 ]
 
 
@@ -54,13 +54,14 @@ def discover(
     ----------
     answers
         A path or several (CSV, TSV, JSON lines, Parquet; globs too), a pandas, polars or pyarrow table, rows of
-        (worker, task, label), or `Answers` from `allalike.read`.
+        (worker, task, label), what `allalike.read` or `allalike.scan` returns, or with Spark its data frame or table.
     domain
         The kind of label: a name from `allalike.DOMAINS`, a `Domain`, or nothing to have it guessed.
     method
         A name from `allalike.METHODS`, with options in brackets if need be, or a `Method`.
     engine
-        Where it runs: a name from `allalike.ENGINES` or an `Engine`. ``memory`` by default.
+        Where it runs: a name from `allalike.ENGINES` or an `Engine`. By default ``memory``, and ``disk`` for files that
+        are larger than half of the free memory.
     gold
         Truths that are known: a path or a table with task and label, a mapping, or rows of (task, label). The
         summary reports the error against them, and OA uses them.
@@ -78,24 +79,24 @@ def discover(
     """
     draws = find_ties(seed, ties)
     chosen = make(method, METHODS, "method") if isinstance(method, str) else method
-    where = find_engine(engine)
-    answers = take_answers(answers, domain)
-    check_served(chosen, answers.domain)
-    if gold is not None:
-        answers = read_gold(gold, answers)
-    run = where.load(answers, draws)
-    weighing = chosen.weigh_or_warn(run)
+    source, known = _take_source(answers, domain), None if gold is None else open_gold(gold)
+    where, run = open_run(source, domain=None, gold=known, engine=engine, ties=draws)
+    return _solve(run, chosen, Origin.of(source, known), engine=where.name, seed=seed, ties=ties)
+
+
+def _solve(run: Run, method: Method, origin: Origin, **settings: Any) -> Result:
+    check_served(method, run.domain)
+    weighing = method.weigh_or_warn(run, stacklevel=4)
     report("deciding")
-    found = collect_truths(run, weighing, unweighted=True)
-    settings = {
-        "domain": answers.domain.describe(),
-        "method": chosen.describe(),
-        "engine": where.name,
-        "seed": seed,
-        "ties": ties,
-    }
-    posteriors = partial(collect_posteriors, run, weighing) if weighing.probabilities else None
-    return Result(answers, weighing, found, _summary(answers, weighing, found, settings), posteriors)
+    found = find_truths(run, weighing, unweighted=True)
+    described = {"domain": run.domain.describe(), "method": method.describe(), **settings}
+    posteriors = partial(find_posteriors, run, weighing) if weighing.probabilities else None
+
+    def renew(more: Any, gold: Any) -> Result:
+        grown, remembered = origin.grow(run, more, gold)
+        return _solve(grown, method, remembered, **settings)
+
+    return Result(run, weighing, found, _summary(run, weighing, found, described), posteriors, renew)
 
 
 def find_ties(seed: int, ties: str) -> Ties:
@@ -103,18 +104,41 @@ def find_ties(seed: int, ties: str) -> Ties:
     return Ties(seed, first=check_choice(ties, ("random", "first"), "ties") == "first")
 
 
-def find_engine(engine: str | Engine | None) -> Engine:
-    """Return the engine of this name, or the engine itself; the memory if none is given."""
-    return make(engine, ENGINES, "engine") if isinstance(engine, str) else engine or Memory()
+def open_run(
+    answers: Any, *, domain: str | Domain | None, gold: Any, engine: str | Engine | None, ties: Ties
+) -> tuple[Engine, Run]:
+    """Load answers into an engine, or have it read them where they are; return also which engine it is."""
+    source = _take_source(answers, domain)
+    where = _find_engine(engine, source)
+    known = None if gold is None else open_gold(gold)
+    if isinstance(source, Scan) and where.reads(source):
+        run = where.open(source, known, ties)
+    else:
+        whole = source.read() if isinstance(source, Scan) else source
+        run = where.load(whole if known is None else known.given_to(whole), ties)
+    if engine is None and where.name != Memory.name:
+        run.notes["guessed"] = {**run.notes.get("guessed", {}), "engine": where.name}
+    return where, run
 
 
-def take_answers(source: Any, domain: str | Domain | None) -> Answers:
-    """Return answers as they are, or read them; those that are read already have a domain."""
-    if not isinstance(source, Answers):
-        return read(source, domain=domain)
+def _take_source(source: Any, domain: str | Domain | None) -> Answers | Scan:
+    """Return answers as they are, or name them; those that were read or named already have a domain."""
+    if not isinstance(source, Answers | Scan):
+        return scan(source, domain=domain)
     if domain is not None:
-        raise OptionError("The answers have a domain already. Give it to allalike.read instead.")
+        raise OptionError("The answers have a domain already. Give it to allalike.read or allalike.scan instead.")
     return source
+
+
+def _find_engine(engine: str | Engine | None, source: Answers | Scan) -> Engine:
+    """Return the engine of this name, or the engine itself.
+
+    If none is given, answers are kept in memory, unless they are files larger than half of what is free.
+    """
+    if engine is None:
+        large = isinstance(source, Scan) and source.size > free_memory() / 2
+        return ENGINES["disk"]() if large else Memory()
+    return make(engine, ENGINES, "engine") if isinstance(engine, str) else engine
 
 
 def check_served(method: Method, domain: Domain) -> None:
@@ -127,37 +151,57 @@ def check_served(method: Method, domain: Domain) -> None:
         )
 
 
-def collect_truths(run: Run, weighing: Weighing, *, unweighted: bool = False) -> dict[str, Array]:
-    """Find the truths of all tasks as the method decides them, and beside them those without weights if asked for."""
+def find_truths(run: Run, weighing: Weighing, *, unweighted: bool = False) -> Found:
+    """Find the truths of all tasks as the method decides them, and beside them those without weights if asked for.
+
+    Where truths are known, ``gold`` is how far the one found is from it, and NaN for all other tasks.
+    """
     by_rule = partial(run.domain.aggregate, ties=run.ties)
-    own = weighing.decide or by_rule
-    kernel = partial(_decide_both, own=own, by_rule=by_rule, domain=run.domain) if unweighted else own
-    return run.collect(kernel, weighing.weight, weighing.fault, *weighing.parameters)
+    kernel = partial(
+        _decide,
+        own=weighing.decide or by_rule,
+        by_rule=by_rule if unweighted else None,
+        domain=run.domain,
+        gold=run.n_gold > 0,
+    )
+    return run.find(kernel, weighing.weight, weighing.fault, *weighing.parameters)
 
 
-def collect_posteriors(run: Run, weighing: Weighing) -> Array:
+def find_posteriors(run: Run, weighing: Weighing) -> Found:
     """Find how probable each class is, per task."""
     assert weighing.probabilities is not None
-    found = run.collect(weighing.probabilities, weighing.weight, weighing.fault, *weighing.parameters)
-    return found["probability"]
+    return run.find(weighing.probabilities, weighing.weight, weighing.fault, *weighing.parameters)
 
 
-def _decide_both(
-    block: Block, weights: Floats, faults: Floats, *more: Floats, own: Decide, by_rule: Decide, domain: Domain
+def _decide(
+    block: Block,
+    weights: Floats,
+    faults: Floats,
+    *more: Floats,
+    own: Decide,
+    by_rule: Decide | None,
+    domain: Domain,
+    gold: bool,
 ) -> dict[str, Array]:
     found = own(block, weights, faults, *more)
-    unweighted = by_rule(block, np.ones(block.n_workers), faults)["label"]
-    return {**found, "unweighted": unweighted, "changed": domain.differs(block, found["label"], unweighted)}
+    labels = {"gold": found["label"]}
+    if by_rule is not None:
+        plain = by_rule(block, np.ones(block.n_workers), faults)["label"]
+        found = {**found, "unweighted": plain, "changed": domain.differs(found["label"], plain, domain.scatter(block))}
+        labels["unweighted_gold"] = plain
+    return found | ({name: _from_gold(block, label, domain) for name, label in labels.items()} if gold else {})
 
 
-def apart_from_gold(answers: Answers, label: Array) -> Floats:
-    """Measure, per task with gold, how far the truth found is from the one known."""
-    return answers.domain.apart(label[answers.gold_task], answers.gold_label)
+def _from_gold(block: Block, label: Array, domain: Domain) -> Floats:
+    apart = np.full(block.n_tasks, np.nan)
+    if len(block.gold_task):
+        apart[block.gold_task] = domain.apart(label[block.gold_task], domain.known_truths(block))
+    return apart
 
 
-def describe_answers(answers: Answers) -> dict[str, int]:
+def describe_answers(run: Run) -> dict[str, int]:
     """Count answers, workers and tasks for a summary."""
-    return {"answers": answers.n_answers, "workers": len(answers.workers), "tasks": len(answers.tasks)}
+    return {"answers": int(run.given.sum()), "workers": len(run.workers), "tasks": run.n_tasks}
 
 
 def find_versions() -> dict[str, str]:
@@ -174,21 +218,21 @@ def find_versions() -> dict[str, str]:
     }
 
 
-def _summary(answers: Answers, weighing: Weighing, found: dict[str, Array], settings: dict[str, Any]) -> dict[str, Any]:
+def _summary(run: Run, weighing: Weighing, found: Found, settings: dict[str, Any]) -> dict[str, Any]:
     summary = {
-        **describe_answers(answers),
+        **describe_answers(run),
         **settings,
         "iterations": weighing.iterations,
         "converged": weighing.converged,
-        "changed": int(found["changed"].sum()),
-        "tied": int(found["tied"].sum()),
-        "effective_workers": float(len(answers.crowds.sizes) / np.square(weighing.weight).sum()),
-        **answers.notes,
+        "changed": int(found.total("changed")),
+        "tied": int(found.total("tied")),
+        "effective_workers": float(len(run.crowds.sizes) / np.square(weighing.weight).sum()),
+        **run.notes,
     }
-    if len(answers.gold_task):
+    if run.n_gold:
         summary["gold"] = {
-            **answers.notes.get("gold", {}),
-            "error": float(apart_from_gold(answers, found["label"]).mean()),
-            "unweighted_error": float(apart_from_gold(answers, found["unweighted"]).mean()),
+            **run.notes.get("gold", {}),
+            "error": found.mean("gold"),
+            "unweighted_error": found.mean("unweighted_gold"),
         }
     return {**summary, "versions": find_versions()}

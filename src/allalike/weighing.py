@@ -13,7 +13,7 @@ from allalike.engines import Memory
 from allalike.errors import InputError, UnsupportedError
 from allalike.methods import METHODS, Method
 from allalike.registry import make
-from allalike.result import Result
+from allalike.result import frame_of, worker_columns
 from allalike.ties import Ties
 
 if TYPE_CHECKING:
@@ -67,8 +67,9 @@ def weigh(
     chosen = make(method, METHODS, "method") if isinstance(method, str) else method
     if not chosen.serves(domain):
         raise UnsupportedError(f"{chosen.name} needs the answers themselves. Use allalike.discover.")
-    weighing = chosen.weigh_or_warn(Memory().load(answers, Ties()))
-    return Result(answers, weighing, {}, {}).workers.drop(columns="answers")
+    run = Memory().load(answers, Ties())
+    weighing = chosen.weigh_or_warn(run)
+    return frame_of(worker_columns(run, weighing)).drop(columns="answers")
 
 
 def _distances(matrix: npt.ArrayLike, *, similarity: bool) -> tuple[Floats, float | None]:

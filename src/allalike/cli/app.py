@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
@@ -35,6 +36,7 @@ for _command in (discover, compare, simulate, datasets, reproduce, demo, methods
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the program: 0 is done, 2 a wrong input or call, 1 anything else; every error is one message."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that work folders are removed
     try:
         app(arguments)
     except AllalikeError as error:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allalike.cli.console import bar_after_a_second, notes_for_warnings, rows
-from allalike.cli.options import printing, read_answers, reading, solving
+from allalike.cli.options import name_answers, name_engine, printing, reading, solving
 from allalike.cli.text import guesses
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ def compare(
     from allalike.comparing import compare as run
 
     with notes_for_warnings(quiet=quiet), bar_after_a_second(quiet=quiet):
-        known = {name: options[name] for name in ("gold", "engine", "seed", "ties")}
-        found = run(read_answers(files, options), methods=methods, **known)
+        known = {name: options[name] for name in ("gold", "seed", "ties")}
+        found = run(name_answers(files, options), methods=methods, engine=name_engine(options), **known)
         _ = found.rows
         written = {"file": str(found.save(output))} if output else {}
     if not quiet:

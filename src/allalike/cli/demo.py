@@ -45,7 +45,7 @@ def demo(output: str, seed: int) -> None:
         f"\nFound by {summary['method']['name']}, best first:\n"
     )
     order = np.argsort(found.fault)
-    ids, fault = result.answers.workers.tolist(), dict(zip(names, faults, strict=True))
+    ids, fault = result.run.workers.tolist(), dict(zip(names, faults, strict=True))
     table = [(ids[i], float(fault[ids[i]]), float(found.fault[i]), float(found.weight[i])) for i in order]
     click.echo(rows([("worker", "true fault", "found fault", "weight"), *table]))
     before, after = summary["gold"]["unweighted_error"], summary["gold"]["error"]

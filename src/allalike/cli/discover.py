@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from allalike.cli.console import bar_after_a_second, notes_for_warnings
-from allalike.cli.options import printing, read_answers, reading, solving
+from allalike.cli.options import name_answers, name_engine, printing, reading, solving
 from allalike.cli.text import guesses, report_text
 
 __all__ = ["discover"]
@@ -44,18 +44,16 @@ def discover(
     of masks.
     """
     from allalike.discovery import discover as run
-    from allalike.engines import ENGINES
     from allalike.methods import METHODS
     from allalike.progress import report
     from allalike.registry import check_choice, make
-    from allalike.result import FORMATS
+    from allalike.writing import FORMATS
 
     file_format = check_choice(options["file_format"], FORMATS, "--format")
-    method, engine = make(options["method"], METHODS, "method"), make(options["engine"], ENGINES, "engine")
+    method, engine = make(options["method"], METHODS, "method"), name_engine(options)
     with notes_for_warnings(quiet=quiet), bar_after_a_second(quiet=quiet):
-        answers = read_answers(files, options)
         known = {name: options[name] for name in ("gold", "seed", "ties")}
-        result = run(answers, method=method, engine=engine, **known)
+        result = run(name_answers(files, options), method=method, engine=engine, **known)
         report("saving")
         paths = result.save(options["output"], format=file_format)
     if not quiet:

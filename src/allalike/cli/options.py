@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from allalike.errors import OptionError
+from allalike.registry import make
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from allalike.answers import Answers
+    from allalike.engines import Engine
+    from allalike.readers import Scan
 
-__all__ = ["printing", "read_answers", "reading", "solving"]
+__all__ = ["name_answers", "name_engine", "printing", "reading", "solving"]
+
+_OF_ENGINES = {"memory": "disk", "folder": "disk", "master": "spark"}
 
 _READING = (
     click.argument("files", nargs=-1, required=True),
@@ -33,7 +39,10 @@ _READING = (
     click.option("--missing", default="error", help="Rows without a label: error or drop.", show_default=True),
 )
 _SOLVING = (
-    click.option("--engine", default="memory", help="Where it runs.", show_default=True),
+    click.option("--engine", help="Where it runs: memory, disk or spark. By default memory, and disk for large files."),
+    click.option("--memory", help="How much memory the disk engine may use, such as 2GB. By default half of the free."),
+    click.option("--folder", help="Where the disk engine puts its work folder. By default where temporary files go."),
+    click.option("--master", help="Where Spark runs, such as spark://host:7077. By default here: local[*]."),
     click.option("--gold", help="Known truths: a file with the columns task and label."),
     click.option("--seed", type=int, default=0, help="Which draw to take among tied labels.", show_default=True),
     click.option(
@@ -63,7 +72,7 @@ def solving(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of how answers are solved.
 
     >>> [parameter.name for parameter in click.command(solving(lambda **options: None)).params]
-    ['engine', 'gold', 'seed', 'ties']
+    ['engine', 'memory', 'folder', 'master', 'gold', 'seed', 'ties']
     """
     return _with(_SOLVING, command)
 
@@ -82,14 +91,29 @@ def _with(options: tuple[Callable[..., Any], ...], command: Callable[..., Any]) 
     return reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
 
-def read_answers(files: tuple[str, ...], options: Mapping[str, Any]) -> Answers:
-    """Read files as the options of `reading` say."""
-    from allalike.readers import read_with
+def name_answers(files: tuple[str, ...], options: Mapping[str, Any]) -> Answers | Scan:
+    """Name files as the options of `reading` say; they are read here if every task is a problem of its own."""
+    from allalike.readers import scan
 
     choices = {name: options[name] for name in ("distance", "rule") if options[name] is not None}
     how = {name: options[name] for name in ("wide", "repeats", "missing", "domain")}
-    answers = read_with(choices, list(files), columns=_roles(options["columns"]), **how)
-    return answers.per_task() if options["per_task"] else answers
+    source = replace(scan(list(files), columns=_roles(options["columns"]), **how), choices=choices)
+    return source.read().per_task() if options["per_task"] else source
+
+
+def name_engine(options: Mapping[str, Any]) -> Engine | None:
+    """Return the engine that the options of `solving` name, if they do."""
+    from allalike.engines import ENGINES
+
+    given = {option: options[option] for option in _OF_ENGINES if options[option] is not None}
+    name = options["engine"] or next((_OF_ENGINES[option] for option in given), None)
+    if name is None:
+        return None
+    engine = make(name, ENGINES, "engine")
+    for option in given:
+        if _OF_ENGINES[option] != engine.name:
+            raise OptionError(f"--{option} is for --engine {_OF_ENGINES[option]}, not for {engine.name}.")
+    return replace(engine, **given)  # type: ignore[type-var]
 
 
 def _roles(columns: str | None) -> dict[str, str]:

@@ -34,6 +34,11 @@ def guesses(summary: Mapping[str, Any]) -> list[str]:
         )
     if "domain" in guessed:
         lines.append(f"Recognised: the labels are {guessed['domain']} (--domain {guessed['domain']}).")
+    if "engine" in guessed:
+        lines.append(
+            "Note: the files are larger than half of the free memory, so the answers are kept on disk (--engine"
+            f" {guessed['engine']}; --engine memory overrides)."
+        )
     if summary.get("missing_dropped"):
         lines.append(f"Dropped {summary['missing_dropped']:,} rows without a label (--missing drop).")
     if summary.get("repeats_set_aside"):
@@ -81,9 +86,9 @@ def gold_text(result: Result) -> list[str]:
 
 def worker_rows(result: Result, shown: int = _SHOWN) -> list[tuple[object, ...]]:
     """List the best and the worst workers, by weight and then by fault."""
-    weighing, ids = result.weighing, result.answers.workers
+    weighing, ids = result.weighing, result.run.workers
     order = np.lexsort((np.nan_to_num(weighing.fault, nan=np.inf), -weighing.weight))
-    counts = np.bincount(result.answers.worker, minlength=len(ids))
+    counts = result.run.given
     picked = [*order[:shown], *order[max(shown, len(order) - shown) :]]
     lines: list[tuple[object, ...]] = [("worker", "answers", "fault", "weight")]
     for place, number in enumerate(picked):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike.datasets import DATASETS, load
-from allalike.discovery import collect_truths
+from allalike.discovery import find_truths
 from allalike.engines import Memory
 from allalike.errors import UnknownNameError
 from allalike.experiments.biased_copeland import BIASED, BiasedRanking
@@ -94,13 +94,11 @@ def solve(setting: Setting, chunk: int, methods: tuple[str, ...] | None = None) 
     sampler = _sampler(setting.source, setting.pool, setting.rule, crowd)
     rng = np.random.default_rng([setting.seed, chunk])
     sample = sampler.draw(workers=setting.workers, tasks=setting.tasks, problems=CHUNK, rng=rng, first=chunk * CHUNK)
-    domain = sample.answers.domain
     run = Memory().load(sample.answers, Ties(setting.seed))
     errors = {}
     for name in setting.methods if methods is None else methods:
         weighing = make(name, METHODS, "method").weigh(run)
-        found = collect_truths(run, weighing)["label"]
-        errors[name] = sample.mean(domain.apart(found, sample.answers.gold_label))
+        errors[name] = sample.mean(find_truths(run, weighing).joined().found["gold"])
     return errors
 
 
