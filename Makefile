@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test quick check bench bench-large league clean
+.PHONY: demo test quick check bench league clean
 
 demo: .venv/installed
 	$(BIN)/allalike demo
@@ -24,9 +24,7 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/experiments.py
 	$(BIN)/python benchmarks/texts.py
 	$(BIN)/python benchmarks/masks.py
-
-bench-large: .venv/dev
-	$(BIN)/python benchmarks/core.py --answers 10000000
+	$(BIN)/python benchmarks/engines.py -o docs/BENCHMARKS.md
 
 league: .venv/dev
 	$(BIN)/python benchmarks/league.py -o docs/LEAGUE.md

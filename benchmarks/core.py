@@ -2,7 +2,7 @@
 
 Every figure is a ratio to something that others wrote and that runs beside it on the same machine and the same
 answers. The program ends with an error if a bar is missed. ``make bench`` runs it with a million answers;
-``make bench-large`` with ten million, where crowd-kit alone takes several minutes.
+``--answers 10000000`` measures ten million, where crowd-kit alone takes several minutes.
 """
 
 from __future__ import annotations

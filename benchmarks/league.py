@@ -26,7 +26,7 @@ import numpy as np
 from allalike import METHODS, OA, PTD, AllalikeError, Memory, Method
 from allalike.datasets import DATASETS, load, source_of
 from allalike.datasets.folders import find_folder
-from allalike.discovery import apart_from_gold, collect_truths
+from allalike.discovery import find_truths
 from allalike.readers import read_gold
 from allalike.ties import Ties
 from league_figures import Data, Figure, League
@@ -111,8 +111,7 @@ def play_ours(method: Method, answers: Answers, limit: float = LIMIT) -> tuple[f
     begin = time.process_time()
     while len(errors) < SEEDS and time.process_time() - begin <= limit / SEEDS:
         run = Memory().load(answers, Ties(len(errors)))
-        label = collect_truths(run, method.weigh(run))["label"]
-        errors.append(float(apart_from_gold(answers, label).mean()))
+        errors.append(find_truths(run, method.weigh(run)).mean("gold"))
     return sum(errors) / len(errors), (time.process_time() - begin) / len(errors)
 
 
