@@ -191,6 +191,11 @@ def test_a_memory_that_is_none_is_refused(memory: str) -> None:
         Disk(memory=memory)
 
 
+def test_less_memory_than_it_needs_is_refused() -> None:
+    with pytest.raises(OptionError, match="needs at least 500 MB"):
+        Disk(memory="1KB")
+
+
 def test_files_larger_than_half_of_the_free_memory_go_to_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "answers.csv", crowd())
     assert "engine" not in allalike.discover(path).summary["guessed"]

@@ -23,6 +23,7 @@ from allalike.engines.processes import Processes
 from allalike.engines.routing import Routed, route
 from allalike.engines.shards import Cuts, Tally, find_piece, in_order, make_shard, of_answers, sample_cuts, sum_up
 from allalike.engines.workspace import Place, Workspace, keep_shard, read_pack, write_pack
+from allalike.errors import OptionError
 from allalike.machine import free_memory, parse_size
 from allalike.progress import report
 from allalike.registry import check_number
@@ -47,6 +48,7 @@ __all__ = ["Disk"]
 
 _SHARD = 1 << 25  # bytes of rows that make a shard, at most
 _SHARE = 24  # so many times the rows of a shard are needed while it is made, in each process
+_LEAST = 500_000_000  # bytes, for Python itself and a batch of rows
 _LANES = 16  # groups of shards whose sums are added apart, whatever the number of processes
 _FEW = 2_000_000  # answers for which further processes are not worth their start
 _AT_ONCE = 1 << 19  # tasks that are put in order at once
@@ -81,8 +83,8 @@ class Disk(Engine):
     partitions: int | None = None
 
     def __post_init__(self) -> None:
-        if self.memory is not None:
-            parse_size(self.memory, "memory")
+        if self.memory is not None and parse_size(self.memory, "memory") < _LEAST:
+            raise OptionError(f"memory is {self.memory!r}. The disk engine needs at least {_LEAST // 10**6} MB.")
         for name in ("processes", "partitions"):
             if getattr(self, name) is not None:
                 check_number(getattr(self, name), name, least=1, whole=True)
