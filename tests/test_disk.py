@@ -116,8 +116,27 @@ def test_the_work_folder_is_gone_after_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_command_leaves_no_work_folder_and_no_half_result(tmp_path: Path, how: signal.Signals) -> None:
-    answers = write(tmp_path / "answers.csv", crowd(20_000))
     work = tmp_path / "work"
+    _interrupt(tmp_path, work, how)
+    assert not list(work.iterdir())
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_a_killed_command_left_is_swept_by_the_next_but_what_is_in_use_is_not(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    _interrupt(tmp_path, work, signal.SIGKILL)
+    left = work_folders(work)
+    assert len(left) == 1
+    first = allalike.discover(crowd(3), engine=Disk(folder=work))
+    second = allalike.discover(crowd(3), engine=Disk(folder=work))
+    assert len(work_folders(work)) == 2
+    assert not set(left) & set(work_folders(work))
+    assert len(first.truth) == len(second.truth) == 3
+
+
+def _interrupt(tmp_path: Path, work: Path, how: signal.Signals) -> None:
+    """Send a signal to a command in the middle of its work."""
+    answers = write(tmp_path / "answers.csv", crowd(20_000))
     work.mkdir()
     program = str(Path(sys.executable).with_name("allalike"))
     command = [program, "discover", str(answers), "--engine", "disk(processes=2)", "--method", "DS(tol=0)"]
@@ -126,8 +145,6 @@ def test_an_interrupted_command_leaves_no_work_folder_and_no_half_result(tmp_pat
         time.sleep(0.01)
     process.send_signal(how)
     assert process.wait(20) != 0
-    assert not list(work.iterdir())
-    assert not (tmp_path / "out").exists()
 
 
 def test_a_full_disk_is_a_clear_error_and_nothing_is_left(tmp_path: Path) -> None:

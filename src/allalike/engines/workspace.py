@@ -6,13 +6,20 @@ import os
 import shutil
 import tempfile
 import weakref
+from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from allalike.engines.packing import pack, unpack
 from allalike.engines.shards import Shard
 from allalike.errors import OutputError
+
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from allalike.blocks import Block
@@ -20,9 +27,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Place", "Workspace", "keep_shard", "no_room", "read_pack", "write_pack"]
 
+_LOCK = "in-use"
+
 
 class Workspace:
     """Be a folder that is removed when nobody uses it any more, and when the program ends.
+
+    What a process leaves behind that is killed is removed when the next one makes a folder in the same place.
 
     >>> space = Workspace()
     >>> path = space.path
@@ -34,19 +45,53 @@ class Workspace:
     """
 
     def __init__(self, parent: str | os.PathLike[str] | None = None) -> None:
-        try:
-            self.path = Path(tempfile.mkdtemp(prefix="allalike-", dir=parent))
-        except OSError as error:
-            raise OutputError(f"No work folder can be made in {parent}: {error.strerror}.") from error
+        _sweep(Path(parent or tempfile.gettempdir()))
+        self.path = _make_folder(parent)
         self._outer: Workspace | None = None
         self._outermost = self.path
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        weakref.finalize(self, _remove, self.path, _claim(self.path))
 
     def inner(self) -> Workspace:
         """Make a folder that is removed before this one; both are within the outermost, lest paths get long."""
-        space = Workspace(self._outermost)
-        space._outer, space._outermost = self, self._outermost
+        space = copy(self)
+        space.path, space._outer = _make_folder(self._outermost), self
+        weakref.finalize(space, _remove, space.path)
         return space
+
+
+def _make_folder(parent: str | os.PathLike[str] | None) -> Path:
+    try:
+        return Path(tempfile.mkdtemp(prefix="allalike-", dir=parent))
+    except OSError as error:
+        raise OutputError(f"No work folder can be made in {parent}: {error.strerror}.") from error
+
+
+def _claim(folder: Path) -> IO[bytes] | None:
+    """Lock a file in the folder as long as this process runs; it gets its name once it is locked."""
+    if fcntl is None:
+        return None
+    unnamed = folder / f"{_LOCK}.new"
+    try:
+        file = unnamed.open("wb")
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        unnamed.rename(folder / _LOCK)
+    except OSError:  # there are file systems without locks; then the folder is left alone
+        return None
+    return file
+
+
+def _remove(folder: Path, claim: IO[bytes] | None = None) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    if claim is not None:
+        claim.close()
+
+
+def _sweep(parent: Path) -> None:
+    """Remove the folders of processes that were killed: nobody holds their locks any more."""
+    for lock in parent.glob(f"allalike-*/{_LOCK}") if fcntl is not None else ():
+        with suppress(OSError), lock.open("r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(lock.parent, ignore_errors=True)
 
 
 @dataclass(frozen=True)
