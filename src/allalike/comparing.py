@@ -157,6 +157,7 @@ def _solve_all(methods: Mapping[str, Method], run: Run) -> dict[str, Outcome]:
     import scipy.special
     import scipy.stats  # noqa: F401
 
+    _ = run.first_sums
     width, outcomes = max(map(len, methods)), {}
     for place, (name, method) in enumerate(methods.items()):
         report(f"comparing methods: {name:{width}}", place, len(methods))

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from allalike.progress import report
+
 if TYPE_CHECKING:
     from allalike.blocks import Floats
 
@@ -67,6 +69,7 @@ def minimise(objective: Objective, start: Floats, *, max_iter: int, tol: float) 
     past: deque[_Pair] = deque(maxlen=_MEMORY)
     size = 1 / np.maximum(np.sqrt(_dots(gradient, gradient)), 1e-300)
     for number in range(1, max_iter + 1):
+        report("round", number, max_iter)
         direction = _direction(gradient, past, size)
         new, new_value, new_gradient = _step(objective, rows, x, value, gradient, direction)
         pair, size = _curvature(new - x, new_gradient - gradient, size)
