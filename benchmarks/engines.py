@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from crowd_file import write_crowd
 from engines_page import Bar, write_page
-from engines_programs import DISCOVER, JOINS, PANDAS, READ, RIVALS, ROUND, SPARK_ROUNDS
+from engines_programs import DISCOVER, JOINS, PAIRS, PANDAS, READ, RIVALS, ROUND, SPARK_ROUNDS, UPDATE
 from measuring import Measured, measure
 
 if TYPE_CHECKING:
@@ -138,6 +138,30 @@ def against_others(folder: Path, answers: int) -> list[Bar]:
     return bars
 
 
+def worker_pairs(folder: Path, workers: int) -> list[Bar]:
+    """Measure methods that compare every worker with every other, where all of them met."""
+    bars = []
+    for method in ("P-TD(per_pair=True)", "EVD", "EXP", "TOP2"):
+        found = measure(PAIRS.format(workers=workers, method=method), folder)
+        name = f"pairs: {method}, {workers:,} workers who all met, peak in GB"
+        bars.append(Bar(name, f"{gigabytes(found)}, {seconds(found)} CPU", "", found.peak / 1e9, 24))
+    return bars
+
+
+def more_answers(folder: Path, answers: int) -> list[Bar]:
+    """Measure an update by answers to a thousand new tasks against a run from scratch."""
+    bars = []
+    for engine in (MEMORY, DISK):
+        found = measure(UPDATE.format(engine=engine), folder / f"{answers}.parquet").figures
+        if not found["same"]:
+            raise RuntimeError("an update found something else than a run from scratch")
+        where = engine.partition("(")[0].lower()
+        name = f"{where}: P-TD, update by 10,000 answers / from scratch, {millions(answers)}, CPU"
+        ours, theirs = (f"{found[key]:.2f} s" for key in ("update", "scratch"))
+        bars.append(Bar(name, ours, theirs, found["update"] / found["scratch"], None))
+    return bars
+
+
 def seconds(measured: Measured) -> str:
     """Write CPU seconds."""
     return f"{measured.figures['cpu']:.1f} s"
@@ -164,6 +188,7 @@ def main() -> None:
     parser.add_argument("--few", type=int, default=10_000_000)
     parser.add_argument("--many", type=int, default=100_000_000)
     parser.add_argument("--rivals", type=int, default=1_000_000)
+    parser.add_argument("--workers", type=int, default=20_000)
     parser.add_argument("--folder", help="where the answers are written; by default a temporary folder")
     parser.add_argument("-o", "--output", type=Path, help="the page to write")
     given = parser.parse_args()
@@ -177,6 +202,8 @@ def main() -> None:
             partial(in_memory, answers=given.many, most=9),
             partial(on_disk, few=given.few, many=given.many),
             partial(against_others, answers=given.rivals),
+            partial(more_answers, answers=given.rivals),
+            partial(worker_pairs, workers=given.workers),
         ]
         for part in parts:
             for bar in part(folder):

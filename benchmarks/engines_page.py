@@ -64,7 +64,7 @@ class Bar:
         """Say it in a row of a Markdown table."""
         most = "" if self.most is None else f"{self.most:.3g}"
         judged = "" if self.most is None else "kept" if self.kept else "**missed**"
-        ratio = "" if self.most is None else f"{self.ratio:.3g}"
+        ratio = f"{self.ratio:.3g}" if self.most is not None or self.theirs else ""
         return f"| {self.name} | {self.ours} | {self.theirs} | {ratio} | {most} | {judged} |"
 
 

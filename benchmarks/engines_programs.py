@@ -1,6 +1,6 @@
 """The programs that `engines.py` measures, each in a process of its own."""
 
-__all__ = ["DISCOVER", "JOINS", "PANDAS", "READ", "RIVALS", "ROUND", "SPARK_ROUNDS"]
+__all__ = ["DISCOVER", "JOINS", "PAIRS", "PANDAS", "READ", "RIVALS", "ROUND", "SPARK_ROUNDS", "UPDATE"]
 
 READ = """
 import pyarrow.parquet as pq
@@ -50,10 +50,40 @@ for _ in range(10):
     run.sum(run.domain.peer_sums, weights)
 report(start=begun - start, open=opened - begun, round=(tree_cpu() - opened) / 10)
 """
+PAIRS = """
+import numpy as np
+import pyarrow as pa
+import allalike
+rng, workers, tasks = np.random.default_rng(0), {workers}, 50
+truth, fault = rng.integers(0, 2, tasks), 0.05 + 0.4 * rng.random(workers)
+label = truth ^ (rng.random((workers, tasks)) < fault[:, None])
+worker, task = (numbers.ravel() for numbers in np.indices((workers, tasks)))
+table = pa.table({{"worker": worker, "task": task, "label": label.ravel()}})
+before = tree_cpu()
+found = allalike.discover(table, domain="categorical", method="{method}")
+report(cpu=tree_cpu() - before, error=float(np.mean(found.truth["label"].to_numpy() != truth)))
+"""
+UPDATE = """
+import pyarrow as pa, pyarrow.parquet as pq
+import allalike
+from allalike.engines import Disk, Memory
+table = pq.read_table(path)
+tasks = set(table["task"].unique().to_pylist()[:1000])
+later = pa.array([task in tasks for task in table["task"].to_pylist()])
+first, more = table.filter(pa.compute.invert(later)), table.filter(later)
+result = allalike.discover(first, method="P-TD", engine={engine})
+whole, before = allalike.discover(table, method="P-TD", engine={engine}), tree_cpu()
+whole = allalike.discover(table, method="P-TD", engine={engine})
+middle = tree_cpu()
+updated = result.update(more)
+taken = tree_cpu() - middle
+report(update=taken, scratch=middle - before, same=float(updated.truth["label"].equals(whole.truth["label"])))
+"""
 JOINS = """
 from pyspark.sql import SparkSession, functions as f
 spark = SparkSession.builder.master("local[*]").config("spark.ui.enabled", "false").config(
-    "spark.driver.memory", "8g").config("spark.sql.shuffle.partitions", "8").getOrCreate()
+    "spark.ui.showConsoleProgress", "false").config("spark.driver.memory", "8g").config(
+    "spark.sql.shuffle.partitions", "8").getOrCreate()
 spark.sparkContext.setLogLevel("ERROR")
 answers = spark.read.parquet(path).repartition(8, "task").persist()
 weights = answers.select("worker").distinct().withColumn("weight", f.lit(1e0)).persist()
