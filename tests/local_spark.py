@@ -7,7 +7,7 @@ import os
 import pytest
 
 from allalike import Spark
-from allalike.engines.session import check_pyspark, find_java
+from allalike.engines.spark.session import check_pyspark, find_java
 from allalike.errors import UnsupportedError
 
 SPARK = Spark(master="local[2]", partitions=3)

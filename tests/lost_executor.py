@@ -19,7 +19,8 @@ import pyspark
 from pyspark import SparkConf, SparkContext
 
 import allalike
-from allalike.engines import Memory, Spark, spark_sources
+from allalike.engines import Memory, Spark
+from allalike.engines.spark import sources as spark_sources
 from allalike.ties import Ties
 from samples import crowd
 

@@ -33,7 +33,7 @@ def test_large_files_are_read_part_by_part_with_the_same_result(
     monkeypatch.setattr("allalike.engines.memory._LARGE", 0)
     monkeypatch.setattr("allalike.engines.memory._SHARD", 1 << 9)
     parts = allalike.discover(path, domain=samples.kind(domain), gold=gold)
-    assert len(parts.run._shards) > 1  # type: ignore[attr-defined]
+    assert len(parts.run.shards) > 1  # type: ignore[attr-defined]
     assert parts.truth["task"].tolist() == whole.truth["task"].tolist()
     if domain in ("real", "vector"):
         labels = [np.stack(result.truth["label"].tolist()) for result in (parts, whole)]

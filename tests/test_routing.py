@@ -6,6 +6,7 @@ import json
 import pickle
 import re
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from allalike.engines import routing
 from allalike.engines.routing import Routed, route
 from allalike.errors import AllalikeError, InputError, LabelError, UnsupportedError
 from allalike.grouping import order_of
-from allalike.readers import files, open_stream, tables
+from allalike.readers import files, scan, tables
 from allalike.values import Values
 from samples import crowd, kind
 from test_bad_input import FILES
@@ -68,7 +69,7 @@ def check(source: Any, folder: Path, partitions: int = 4, **how: Any) -> Routed 
     except AllalikeError as error:
         with pytest.raises(type(error)) as caught:
             shards_of(
-                route(open_stream({}, source, **how), folder, memory=1 << 30, partitions=partitions), **_repeats(how)
+                route(scan(source, **how).stream(), folder, memory=1 << 30, partitions=partitions), **_repeats(how)
             )
         start, _, end = str(error).partition(", and ")
         if start == "No row has a label." and how.get("missing") != "drop":
@@ -77,7 +78,7 @@ def check(source: Any, folder: Path, partitions: int = 4, **how: Any) -> Routed 
         assert str(caught.value).startswith(start.rstrip("."))
         assert not end or str(caught.value).endswith(end[-20:])
         return None
-    routed = route(open_stream({}, source, **how), folder, memory=1 << 30, partitions=partitions)
+    routed = route(scan(source, **how).stream(), folder, memory=1 << 30, partitions=partitions)
     shards = shards_of(routed, **_repeats(how))
     assert joined(shards) == listed(expected)
     assert routed.workers.tolist() == expected.workers.tolist()
@@ -225,7 +226,7 @@ def test_objects_are_routed(tmp_path: Path) -> None:
 def check_error(source: Any, folder: Path, **how: Any) -> None:
     """Route what cannot be routed, and look that nothing is left."""
     try:
-        route(open_stream({}, source, **how), folder, memory=1 << 30, partitions=4)
+        route(scan(source, **how).stream(), folder, memory=1 << 30, partitions=4)
     finally:
         assert not list(folder.glob("*.rows"))
 
@@ -257,7 +258,7 @@ def test_a_bad_file_is_the_same_error_as_in_memory(name: str, tmp_path: Path) ->
     work.mkdir()
     message = "Row 1 has no label" if name == "no_labels.csv" else message  # more rows may follow
     with pytest.raises(AllalikeError, match="(?s)" + message):
-        shards_of(route(open_stream({}, path), work, memory=1 << 30))
+        shards_of(route(scan(path).stream(), work, memory=1 << 30))
     assert not list(work.iterdir())
 
 
@@ -299,7 +300,7 @@ def test_an_error_names_the_row_among_all(
     work = tmp_path / "work"
     work.mkdir()
     with pytest.raises(InputError, match=message):
-        shards_of(route(open_stream({}, tmp_path / "a.csv", **how), work, memory=1 << 30, partitions=4))
+        shards_of(route(scan(tmp_path / "a.csv", **how).stream(), work, memory=1 << 30, partitions=4))
 
 
 @pytest.mark.usefixtures("csv_blocks")
@@ -364,7 +365,7 @@ def test_whether_lists_are_rankings_is_decided_by_all_tasks(tmp_path: Path) -> N
 
 
 def test_another_rule_is_that_of_the_domain_guessed(tmp_path: Path) -> None:
-    stream = open_stream({"rule": "median"}, [("a", 1, 1.5), ("b", 1, 2.5)])
+    stream = replace(scan([("a", 1, 1.5), ("b", 1, 2.5)]), choices={"rule": "median"}).stream()
     routed = route(stream, tmp_path, memory=1 << 30)
     assert routed.domain == allalike.Real(rule="median")
 

@@ -21,10 +21,11 @@ import pytest
 
 import allalike
 from allalike.engines import Memory, Piece
-from allalike.engines import spark as spark_engine
-from allalike.engines.session import find_context, find_java
 from allalike.engines.shards import Cuts
-from allalike.engines.spark import Spark, SparkRun
+from allalike.engines.spark import Spark
+from allalike.engines.spark import engine as spark_engine
+from allalike.engines.spark.engine import SparkRun
+from allalike.engines.spark.session import find_context, find_java
 from allalike.errors import EngineError, LabelError, OptionError, OutputError, UnsupportedError
 from allalike.ties import Ties
 from local_spark import SPARK, need_spark
@@ -343,7 +344,7 @@ def run_program(*command: str) -> subprocess.CompletedProcess[str]:
 def test_spark_says_nothing_unless_it_cannot_start_and_ends_with_the_program() -> None:
     program = """
 import allalike
-from allalike.engines.session import find_context
+from allalike.engines.spark.session import find_context
 from allalike.engines.spark import Spark
 try:
     find_context(None, "nowhere")

@@ -17,8 +17,8 @@ import pytest
 
 import allalike
 from allalike import Memory, Spark
-from allalike.engines import spark_sources
-from allalike.engines.spark_rows import Plan
+from allalike.engines.spark import sources as spark_sources
+from allalike.engines.spark.rows import Plan
 from allalike.errors import AllalikeError, InputError, LabelError, UnsupportedError
 from local_spark import SPARK, need_spark
 
@@ -381,7 +381,7 @@ def test_small_files_are_read_here(spark: Spark, tmp_path: Path, monkeypatch: py
 
 
 def test_many_tasks_come_out_in_order(spark: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allalike.engines.spark._AT_ONCE", 10)
+    monkeypatch.setattr("allalike.engines.spark.engine._AT_ONCE", 10)
     path = written(table(), tmp_path, ".parquet")
     check(spark, path)
     result = allalike.discover(path, engine=spark)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 
 import allalike
 from allalike.errors import AllalikeError, InputError
-from allalike.readers import files, open_stream, tables
+from allalike.readers import files, scan, tables
 from allalike.readers.tables import open_table
 from allalike.streams import Stream
 
@@ -67,7 +68,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("kind", ["csv", "tsv", "csv.gz", "parquet", "jsonl", "json"])
 def test_every_kind_of_file_comes_in_batches_with_all_its_rows(kind: str, tmp_path: Path) -> None:
     path = write(tmp_path, kind)
-    stream = open_stream({}, path)
+    stream = scan(path).stream()
     assert len(list(stream.batches())) > 5
     expected = {name: TABLE[name].to_pylist() for name in NAMES}
     assert values(stream) == expected
@@ -82,10 +83,10 @@ def test_several_files_come_one_behind_the_other(kinds: tuple[str, str], tmp_pat
     other = TABLE.select(["task", "label", "worker"]).slice(20)  # columns are found by their names
     paths = [write(tmp_path, kinds[0]), write(tmp_path, kinds[1], other)]
     expected = {name: TABLE[name].to_pylist() + other[name].to_pylist() for name in NAMES}
-    assert values(open_stream({}, paths)) == expected
-    assert values(open_stream({}, tmp_path / "answers*")) == expected
-    sizes = [open_stream({}, path).size for path in paths]
-    assert open_stream({}, paths).size == (0 if "jsonl" in kinds else sum(sizes))
+    assert values(scan(paths).stream()) == expected
+    assert values(scan(tmp_path / "answers*").stream()) == expected
+    sizes = [scan(path).stream().size for path in paths]
+    assert scan(paths).stream().size == (0 if "jsonl" in kinds else sum(sizes))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,7 @@ def test_several_files_come_one_behind_the_other(kinds: tuple[str, str], tmp_pat
 )
 @pytest.mark.usefixtures("small")
 def test_what_is_in_memory_comes_in_slices(source: Any) -> None:
-    stream = open_stream({}, source)
+    stream = scan(source).stream()
     assert len(list(stream.batches())) == 13
     assert values(stream) == {name: TABLE[name].to_pylist() for name in NAMES}
     assert (stream.size, stream.text) == (0, False)
@@ -111,44 +112,46 @@ def test_what_is_in_memory_comes_in_slices(source: Any) -> None:
 @pytest.mark.usefixtures("small")
 def test_wide_tables_come_in_slices(tmp_path: Path) -> None:
     (tmp_path / "wide.csv").write_text("task,1,10\na,x,x\nb,,y\n")
-    stream = open_stream({}, tmp_path / "wide.csv", wide="tasks")
+    stream = scan(tmp_path / "wide.csv", wide="tasks").stream()
     assert values(stream) == {"worker": ["1", "10", "10"], "task": ["a", "a", "b"], "label": ["x", "x", "y"]}
-    assert open_stream({}, np.eye(3), wide="workers").size == 0
+    assert scan(np.eye(3), wide="workers").stream().size == 0
 
 
 def test_what_was_asked_for_and_guessed_is_noted(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("annotator,item,vote\na,1,x\nb,1,x\n")
-    stream = open_stream({"rule": "plurality"}, path, repeats="last", missing="drop", domain="categorical")
+    stream = replace(
+        scan(path, repeats="last", missing="drop", domain="categorical"), choices={"rule": "plurality"}
+    ).stream()
     assert (stream.choices, stream.repeats, stream.missing) == ({"rule": "plurality"}, "last", "drop")
     assert stream.domain == allalike.Categorical()
     assert stream.notes == allalike.read(path, domain="categorical").notes
     with pytest.raises(AllalikeError, match="repeats"):
-        open_stream({}, path, repeats="never")
+        scan(path, repeats="never").stream()
 
 
 def test_a_compact_column_of_parquet_comes_as_a_dictionary(tmp_path: Path) -> None:
     table = pa.table({"worker": ["w1", "w2"] * 50_000, "task": [f"task {i}" for i in range(100_000)]})
     table = table.append_column("label", pa.array(["x"] * 100_000))
     pq.write_table(table, tmp_path / "a.parquet", dictionary_pagesize_limit=1000)
-    (batch,) = open_stream({}, tmp_path / "a.parquet").batches()
+    (batch,) = scan(tmp_path / "a.parquet").stream().batches()
     assert pa.types.is_dictionary(batch["worker"].data.type)
     assert not pa.types.is_dictionary(batch["task"].data.type)
 
 
 def test_sizes_tell_about_how_much_memory_the_columns_take(tmp_path: Path) -> None:
     plain, packed, parquet = (write(tmp_path, kind) for kind in ("csv", "csv.gz", "parquet"))
-    assert open_stream({}, plain).size == plain.stat().st_size
-    assert open_stream({}, packed).size == 4 * packed.stat().st_size
+    assert scan(plain).stream().size == plain.stat().st_size
+    assert scan(packed).stream().size == 4 * packed.stat().st_size
     taken = sum(TABLE[name].nbytes for name in NAMES)
-    assert taken / 4 < open_stream({}, parquet).size < taken * 4
+    assert taken / 4 < scan(parquet).stream().size < taken * 4
     table = open_table(parquet)
     assert table.size({"label": "label"}) < table.size({"label": "label", "task": "task"})
 
 
 def test_files_whose_columns_differ_in_type_are_refused(tmp_path: Path) -> None:
     paths = [write(tmp_path, "parquet"), write(tmp_path, "parquet", TABLE.set_column(3, "task", [list(range(100))]))]
-    for read in (allalike.read, lambda paths: values(open_stream({}, paths))):
+    for read in (allalike.read, lambda paths: values(scan(paths).stream())):
         with pytest.raises(InputError, match="'task' has different types in different files: int64, string"):
             read(paths)
 
@@ -156,7 +159,7 @@ def test_files_whose_columns_differ_in_type_are_refused(tmp_path: Path) -> None:
 def test_files_may_differ_in_what_they_keep_as_dictionaries(tmp_path: Path) -> None:
     encoded = TABLE.set_column(3, "task", TABLE["task"].dictionary_encode())
     paths = [write(tmp_path, "parquet"), write(tmp_path, "parquet", encoded)]
-    assert values(open_stream({}, paths))["task"] == TABLE["task"].to_pylist() * 2
+    assert values(scan(paths).stream())["task"] == TABLE["task"].to_pylist() * 2
 
 
 @pytest.mark.usefixtures("small")
@@ -172,18 +175,18 @@ def test_a_broken_row_in_a_later_batch_is_a_clear_error(line: bytes, message: st
     path = tmp_path / "a.csv"
     path.write_bytes(b"worker,task,label\n" + b"a,1,x\n" * 5000 + line + b"a,1,x\n" * 200)
     with pytest.raises(InputError, match=message):
-        values(open_stream({}, path))
+        values(scan(path).stream())
 
 
 def test_a_file_that_ends_too_early_is_a_clear_error(tmp_path: Path) -> None:
     packed = gzip.compress(b"worker,task,label\n" + b"".join(b"a,%d,x\n" % n for n in range(100_000)))
     (tmp_path / "a.csv.gz").write_bytes(packed[:-1000])
     path = write(tmp_path, "parquet")
-    for read in (allalike.read, lambda path: values(open_stream({}, path))):
+    for read in (allalike.read, lambda path: values(scan(path).stream())):
         with pytest.raises(InputError, match="a.csv.gz cannot be read: Truncated"):
             read(tmp_path / "a.csv.gz")
     whole = path.read_bytes()
-    stream = open_stream({}, path)
+    stream = scan(path).stream()
     path.write_bytes(whole[:100])
     with pytest.raises(InputError, match="cannot be read as Parquet"):
         values(stream)
@@ -191,7 +194,7 @@ def test_a_file_that_ends_too_early_is_a_clear_error(tmp_path: Path) -> None:
 
 def test_a_file_that_vanishes_is_a_clear_error(tmp_path: Path) -> None:
     path = write(tmp_path, "csv")
-    stream = open_stream({}, path)
+    stream = scan(path).stream()
     path.unlink()
     with pytest.raises(InputError, match="answers0.csv cannot be read"):
         values(stream)
@@ -199,15 +202,15 @@ def test_a_file_that_vanishes_is_a_clear_error(tmp_path: Path) -> None:
 
 def test_long_labels_make_short_batches(tmp_path: Path) -> None:
     table = pa.table({"worker": ["a", "b"] * 50, "task": [1] * 100, "label": ["x" * 5_000_000] * 100})
-    assert [len(batch["label"]) for batch in open_stream({}, table).batches()] == [13] * 7 + [9]
+    assert [len(batch["label"]) for batch in scan(table).stream().batches()] == [13] * 7 + [9]
     distinct = pa.array([chr(65 + number % 26) * 3_000_000 for number in range(100)])
     pq.write_table(table.set_column(2, "label", distinct), tmp_path / "a.parquet", use_dictionary=False)
-    sizes = [len(batch["label"]) for batch in open_stream({}, tmp_path / "a.parquet").batches()]
+    sizes = [len(batch["label"]) for batch in scan(tmp_path / "a.parquet").stream().batches()]
     assert sum(sizes) == 100
     assert max(sizes) <= 22
 
 
 def test_missing_ids_and_labels_of_pandas_stay_missing() -> None:
     frame = pd.DataFrame({"worker": ["a", None], "task": [1, 1], "label": [1.5, np.nan]})
-    (batch,) = open_stream({}, frame).batches()
+    (batch,) = scan(frame).stream().batches()
     assert [batch[name].missing().tolist() for name in NAMES] == [[False, True], [False, False], [False, True]]

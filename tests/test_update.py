@@ -71,10 +71,10 @@ def test_small_shards_are_joined_so_that_there_are_few() -> None:
     parts = cut(rows, 60, 2)
     result, _ = check(parts, domain="categorical", method="P-TD")
     assert isinstance(result.run, MemoryRun)
-    assert len(result.run._shards) <= 6
+    assert len(result.run.shards) <= 6
     result, _ = check([rows[:300], *([row] for row in rows[300:325])], domain="categorical", engine=ENGINES["disk"])
     assert isinstance(result.run, DiskRun)
-    assert len(result.run._shards.places) <= 3 + 6
+    assert len(result.run.shards.places) <= 3 + 6
 
 
 def test_shards_into_which_a_large_file_was_read_stay_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -86,14 +86,14 @@ def test_shards_into_which_a_large_file_was_read_stay_apart(monkeypatch: pytest.
     result = allalike.discover(path, domain="categorical")
     run = result.run
     assert isinstance(run, MemoryRun)
-    n_shards = len(run._shards)
+    n_shards = len(run.shards)
     assert n_shards > 8
     more: list[Row] = [("new", "t0003", 2), ("w001", "t0061", 0), *(("other", f"t{j:04d}", 3) for j in range(0, 60, 3))]
     for row in more:
         result = result.update([row])
     run = result.run
     assert isinstance(run, MemoryRun)
-    assert n_shards < len(run._shards) <= n_shards + 6
+    assert n_shards < len(run.shards) <= n_shards + 6
     assert_same(result, allalike.discover([*rows, *more], domain="categorical"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -254,6 +255,12 @@ class Column:
             kept = Column(self.name, data.filter(arrow_of(rows)), text=self.text)
         kept._rows = np.flatnonzero(rows)
         return kept
+
+    def numbered(self, rows: npt.NDArray[np.int64]) -> Column:
+        """Return the column with numbers for its rows, from 0, by which errors name them."""
+        other = copy(self)
+        other._rows = rows
+        return other
 
     def value(self, index: int) -> Any:
         """Return one value as it came."""

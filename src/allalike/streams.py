@@ -50,8 +50,8 @@ class Stream:
     notes
         What was guessed about columns.
 
-    >>> from allalike.readers import open_stream
-    >>> stream = open_stream({}, [("ada", 1, "x"), ("bob", 1, "y")])
+    >>> import allalike
+    >>> stream = allalike.scan([("ada", 1, "x"), ("bob", 1, "y")]).stream()
     >>> [batch["worker"].data.to_pylist() for batch in stream.batches()]
     [['ada', 'bob']]
     """

@@ -100,6 +100,7 @@ class Found(ABC):
         write_tables(path, map(table, self.pieces()))
 
 
+@dataclass(eq=False, kw_only=True)
 class Run(ABC):
     """Apply kernels to all blocks. This is all that a method sees of the answers.
 
@@ -107,8 +108,8 @@ class Run(ABC):
     was guessed or set aside on the way; ``worker_task`` names the task of each worker where every task is a problem of
     its own, and ``block_answers`` says how many answers a block holds, about, if that was asked for.
 
-    A run that ``grows`` is one to which answers can be added later (`allalike.engines.layers`): it can `pick` some of
-    its answers, and `extend` itself by a shard.
+    An engine adds the shards, as it keeps them. A run that ``grows`` is one to which answers can be added later
+    (`allalike.engines.layers`): it can `pick` some of its answers, and `extend` itself by a shard.
     """
 
     grows: ClassVar[bool] = False

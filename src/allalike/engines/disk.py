@@ -8,20 +8,28 @@ are added in an order that does not depend on their number. Memory holds the wor
 from __future__ import annotations
 
 import os
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from allalike.crowds import Crowds
 from allalike.engines.adding import PairSums, Sums
 from allalike.engines.base import Engine, Found, Piece, Run
 from allalike.engines.layers import count_small, pick
 from allalike.engines.processes import Processes
 from allalike.engines.routing import Routed, route
-from allalike.engines.shards import Cuts, Tally, find_piece, in_order, make_shard, of_answers, sample_cuts, sum_up
+from allalike.engines.shards import (
+    Cuts,
+    Tally,
+    describe,
+    find_piece,
+    in_order,
+    make_shard,
+    of_answers,
+    sample_cuts,
+    sum_up,
+)
 from allalike.engines.workspace import Place, Workspace, keep_shard, read_pack, write_pack
 from allalike.errors import OptionError
 from allalike.machine import free_memory, parse_size
@@ -94,15 +102,7 @@ class Disk(Engine):
         space = Workspace(self.folder)
         shard, tally = of_answers(answers)
         place = keep_shard(space.path, "0", shard)
-        return DiskRun(
-            Shards(space, [place], [tally], Processes(1)),
-            workers=answers.workers,
-            domain=answers.domain.shared(),
-            crowds=answers.crowds,
-            ties=ties,
-            notes=answers.notes,
-            worker_task=answers.worker_task,
-        )
+        return DiskRun(Shards(space, [place], [tally], Processes(1)), **describe(answers, ties))
 
     def reads(self, source: Scan) -> bool:
         """Read everything in a stream."""
@@ -127,14 +127,8 @@ class Disk(Engine):
             report("preparing", len(places), len(jobs))
             places.append(place)
             tallies.append(tally)
-        return DiskRun(
-            Shards(space, places, tallies, processes),
-            workers=routed.workers,
-            domain=domain,
-            crowds=Crowds.single(len(routed.workers)),
-            ties=ties,
-            notes=routed.all_notes(gold, tallies),
-        )
+        shards = Shards(space, places, tallies, processes)
+        return DiskRun(shards, **routed.describe(domain, gold, ties, tallies))
 
 
 @dataclass(frozen=True)
@@ -191,88 +185,65 @@ class Shards:
         return replace(self, places=places, tallies=tallies, n_added=self.n_added + 1)
 
 
+@dataclass(eq=False)
 class DiskRun(Run):
     """Go over shards on disk."""
 
     grows: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        shards: Shards,
-        *,
-        workers: Values,
-        domain: Domain,
-        crowds: Crowds,
-        ties: Ties,
-        notes: dict[str, Any],
-        worker_task: Values | None = None,
-    ) -> None:
-        self._shards = shards
-        self.workers, self.domain, self.crowds, self.ties = workers, domain, crowds, ties
-        self.notes, self.worker_task = notes, worker_task
-        self.given = np.add.reduce([tally.given for tally in shards.tallies])
-        self.n_tasks = sum(tally.n_tasks for tally in shards.tallies)
-        self.n_gold = sum(tally.n_gold for tally in shards.tallies)
-        self._cuts = sample_cuts(shards.tallies, _AT_ONCE)
+    shards: Shards
 
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
         """Add up what the kernel returns for each block, lane by lane."""
         sums = Sums(len(self.workers))
-        for lane in self._shards.lanes(partial(_sum, kernel=kernel, params=params, n_workers=len(self.workers))):
+        for lane in self.shards.lanes(partial(_sum, kernel=kernel, params=params, n_workers=len(self.workers))):
             sums.merge(lane)
         return sums.arrays
 
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
         """Add up matrices, in this process: each other would have a matrix of its own."""
         sums = PairSums(len(self.workers), rows)
-        for place in self._shards.places:
+        for place in self.shards.places:
             for block in place.read_blocks():
                 sums.add(block, kernel)
         return sums.result()
 
     def find(self, kernel: Kernel, *params: Floats) -> DiskFound:
         """Write what the kernel finds for each shard, cut into ranges of tasks."""
-        space = self._shards.space.inner()
-        find = partial(_find, folder=space.path, kernel=kernel, params=params, cuts=self._cuts)
-        return DiskFound(space, list(self._shards.each(find)))
+        space, cuts = self.shards.space.inner(), sample_cuts(self.shards.tallies, _AT_ONCE)
+        find = partial(_find, folder=space.path, kernel=kernel, params=params, cuts=cuts)
+        return DiskFound(space, list(self.shards.each(find)))
 
     def map(self, change: Callable[[Block], Block]) -> DiskRun:
         """Write changed blocks beside those that are there."""
-        return self._with(self._shards.changed(change))
-
-    def _with(self, shards: Shards) -> DiskRun:
-        changed = copy(self)
-        vars(changed).pop("first_sums", None)
-        changed._shards = shards
-        changed._cuts = sample_cuts(shards.tallies, _AT_ONCE)
-        return changed
+        return replace(self, shards=self.shards.changed(change))
 
     @property
     def some_tasks(self) -> Values:
         """Some tasks of the first shard."""
-        return self._shards.tallies[0].some_tasks
+        return self.shards.tallies[0].some_tasks
 
     def absorb(self, n_tasks: int) -> Hashes:
         """Name the tasks of small shards that were added last."""
-        first = len(self._shards.places) - self._shards.n_added
-        number = count_small([tally.n_tasks for tally in self._shards.tallies[first:]], n_tasks)
-        small = self._shards.places[len(self._shards.places) - number :]
+        first = len(self.shards.places) - self.shards.n_added
+        number = count_small([tally.n_tasks for tally in self.shards.tallies[first:]], n_tasks)
+        small = self.shards.places[len(self.shards.places) - number :]
         return np.concatenate([np.empty(0, np.uint64), *(read_pack(place.tasks)[0].hashes() for place in small)])
 
     def pick(self, wanted: Hashes) -> list[Picked]:
         """Return the answers to these tasks; only those shards are read that may have some of them."""
-        bounds = np.array([tally.hashes for tally in self._shards.tallies], np.uint64)
+        bounds = np.array([tally.hashes for tally in self.shards.tallies], np.uint64)
         first, last = (np.searchsorted(wanted, bounds[:, side], ("left", "right")[side]) for side in (0, 1))
-        jobs = [(self._shards.places[number], int(number)) for number in np.flatnonzero(first < last)]
-        found = self._shards.processes.map(partial(_pick, domain=self.domain, wanted=wanted), jobs)
+        jobs = [(self.shards.places[number], int(number)) for number in np.flatnonzero(first < last)]
+        found = self.shards.processes.map(partial(_pick, domain=self.domain, wanted=wanted), jobs)
         return [part for part in found if part is not None]
 
     def extend(self, shard: Shard, tally: Tally, view: View, picked: list[Picked], again: Change | None) -> DiskRun:
         """Have the old shards read as they are seen now, and write the new one beside them."""
-        shards = self._shards.seen(view, picked)
+        shards = self.shards.seen(view, picked)
         if again is not None:
             shards = shards.changed(again)
-        return self._with(shards.with_shard(shard, tally))
+        return replace(self, shards=shards.with_shard(shard, tally))
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from allalike.crowds import Crowds
 from allalike.engines.adding import PairSums, Sums
 from allalike.engines.base import Engine, Found, Piece, Run
 from allalike.engines.layers import Picked, View, count_small, pick
-from allalike.engines.shards import Shard, Tally, find_piece, in_order, make_shard, of_answers
+from allalike.engines.shards import Shard, Tally, describe, find_piece, in_order, make_shard, of_answers
 from allalike.progress import report
 from allalike.registry import check_number
 
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
 
     from allalike.answers import Answers
     from allalike.blocks import Block, Floats, Kernel
-    from allalike.domains import Domain
     from allalike.engines.base import Change
     from allalike.gold import Gold
     from allalike.hashing import Hashes
@@ -60,18 +57,8 @@ class Memory(Engine):
 
     def load(self, answers: Answers, ties: Ties) -> MemoryRun:
         """Cut the answers into blocks, and prepare these."""
-        shard, tally = of_answers(answers, self.block_answers, partial(report, "preparing"))
-        return MemoryRun(
-            [shard],
-            [tally],
-            workers=answers.workers,
-            domain=answers.domain,
-            crowds=answers.crowds,
-            ties=ties,
-            notes=answers.notes,
-            worker_task=answers.worker_task,
-            block_answers=self.block_answers,
-        )
+        shard, _ = of_answers(answers, self.block_answers, partial(report, "preparing"))
+        return MemoryRun([shard], **describe(answers, ties), block_answers=self.block_answers)
 
     def reads(self, source: Scan) -> bool:
         """Read large files part by part, which takes less time and less memory than sorting all rows at once."""
@@ -91,15 +78,8 @@ class Memory(Engine):
             shards.append(shard)
             tallies.append(tally)
             routed.remove(number)
-        return MemoryRun(
-            shards,
-            tallies,
-            workers=routed.workers,
-            domain=domain,
-            crowds=Crowds.single(len(routed.workers)),
-            ties=ties,
-            notes=routed.all_notes(gold, tallies),
-        )
+        n_apart = len(shards) if len(shards) > 1 else 0
+        return MemoryRun(shards, n_apart, **routed.describe(domain, gold, ties, tallies))
 
 
 @dataclass(frozen=True)
@@ -121,39 +101,22 @@ class MemoryFound(Found):
         yield self.piece
 
 
+@dataclass(eq=False)
 class MemoryRun(Run):
     """Hold shards of prepared blocks; sums are added in the order of blocks.
 
     There is one shard, or as many as large files were read into, and one more for each time that answers were added,
-    unless small ones were joined.
+    unless small ones were joined; the first ``n_apart`` never are, for there may be many of one size.
     """
 
     grows: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        shards: list[Shard],
-        tallies: list[Tally],
-        *,
-        workers: Values,
-        domain: Domain,
-        crowds: Crowds,
-        ties: Ties,
-        notes: dict[str, Any],
-        worker_task: Values | None = None,
-        block_answers: int | None = None,
-    ) -> None:
-        self._shards = shards
-        self._n_apart = len(shards) if len(shards) > 1 else 0  # these are never joined: there may be many of one size
-        self.workers, self.domain, self.crowds, self.ties = workers, domain, crowds, ties
-        self.notes, self.worker_task, self.block_answers = notes, worker_task, block_answers
-        self.given = np.add.reduce([tally.given for tally in tallies])
-        self.n_tasks = sum(tally.n_tasks for tally in tallies)
-        self.n_gold = sum(tally.n_gold for tally in tallies)
+    shards: list[Shard]
+    n_apart: int = 0
 
     @property
     def _blocks(self) -> list[Block]:
-        return [block for shard in self._shards for block in shard.blocks]
+        return [block for shard in self.shards for block in shard.blocks]
 
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
         """Add up what the kernel returns for each block."""
@@ -171,43 +134,35 @@ class MemoryRun(Run):
 
     def find(self, kernel: Kernel, *params: Floats) -> MemoryFound:
         """Join what the kernel returns for each block."""
-        pieces = [find_piece(shard, kernel, params) for shard in self._shards]
+        pieces = [find_piece(shard, kernel, params) for shard in self.shards]
         return MemoryFound(pieces[0] if len(pieces) == 1 else in_order(pieces))
 
     def map(self, change: Callable[[Block], Block]) -> MemoryRun:
         """Change all blocks now."""
-        return self._with([_changed(shard, change) for shard in self._shards])
-
-    def _with(self, shards: list[Shard]) -> MemoryRun:
-        changed = copy(self)
-        vars(changed).pop("first_sums", None)
-        changed._shards = shards
-        return changed
+        return replace(self, shards=[_changed(shard, change) for shard in self.shards])
 
     @property
     def some_tasks(self) -> Values:
         """The tasks of the first shard."""
-        return self._shards[0].tasks
+        return self.shards[0].tasks
 
     def absorb(self, n_tasks: int) -> Hashes:
         """Name the tasks of the last shards that are small."""
-        added = self._shards[self._n_apart :]
+        added = self.shards[self.n_apart :]
         number = count_small([int(shard.live.sum()) for shard in added], n_tasks)
         return np.concatenate([np.empty(0, np.uint64), *(shard.task_hash for shard in added[len(added) - number :])])
 
     def pick(self, wanted: Hashes) -> list[Picked]:
         """Return the answers to these tasks."""
-        found = (pick(shard, number, self.domain, wanted) for number, shard in enumerate(self._shards))
+        found = (pick(shard, number, self.domain, wanted) for number, shard in enumerate(self.shards))
         return [part for part in found if part is not None]
 
     def extend(self, shard: Shard, tally: Tally, view: View, picked: list[Picked], again: Change | None) -> MemoryRun:
         """Let the old shards be seen otherwise, and put the new one behind them."""
-        seen = [replace(old, blocks=view.of(old.blocks)) for old in self._shards]
+        seen = [replace(old, blocks=view.of(old.blocks)) for old in self.shards]
         live = [bool(old.live.any()) for old in seen]
         left = [old if again is None else _changed(old, again) for old, stays in zip(seen, live, strict=True) if stays]
-        extended = self._with([*left, shard])
-        extended._n_apart = sum(live[: self._n_apart])
-        return extended
+        return replace(self, shards=[*left, shard], n_apart=sum(live[: self.n_apart]))
 
 
 def _changed(shard: Shard, change: Callable[[Block], Block]) -> Shard:

@@ -17,12 +17,10 @@ from allalike.values import numpy_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import numpy.typing as npt
-
     from allalike.grouping import Codes
     from allalike.values import Values
 
-__all__ = ["Partitions", "append", "number_rows", "pickled"]
+__all__ = ["Partitions", "append", "pickled"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +87,7 @@ class Partitions:
         if self.labels is not None and self.label_rank is not None:
             return Column.of_codes("label", *_used(self.label_rank[numpy_of(table["label"])], self.labels))
         column = Column("label", self._plain(table, "label"), text=self.text)
-        return number_rows(column, numpy_of(table["row"])) if "row" in self.schema.names else column
+        return column.numbered(numpy_of(table["row"])) if "row" in self.schema.names else column
 
     def _plain(self, table: Any, name: str) -> Any:
         """Return a column as it came."""
@@ -146,9 +144,3 @@ def pickled(column: Column) -> Any:
         raise UnsupportedError(
             f"The {column.name}s cannot be written to disk: {error}. Use the memory engine (--engine memory)."
         ) from error
-
-
-def number_rows(column: Column, rows: npt.NDArray[np.int64]) -> Column:
-    """Let errors name these rows, counted from 0 among all rows."""
-    column._rows = rows
-    return column

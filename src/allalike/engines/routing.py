@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.columns import Column
-from allalike.engines.partitions import Partitions, append, number_rows, pickled
+from allalike.crowds import Crowds
+from allalike.engines.partitions import Partitions, append, pickled
+from allalike.engines.shards import count_up
 from allalike.engines.vocabulary import Vocabulary
 from allalike.errors import InputError, LabelError
 from allalike.grouping import ranked
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from allalike.grouping import Codes
     from allalike.hashing import Hashes
     from allalike.streams import Batch, Stream
+    from allalike.ties import Ties
 
     Rows = npt.NDArray[np.int64]
 
@@ -82,13 +85,11 @@ class Routed(Partitions):
             domain = self.domain.join(list(apply(_resolve, jobs)))
         return (domain, None) if gold is None else gold.encoded(domain)
 
-    def all_notes(self, gold: Gold | None, tallies: list[Tally]) -> dict[str, Any]:
-        """Return the notes, with what was found out when shards were made."""
-        repeats = sum(tally.repeats for tally in tallies)
-        notes = {**({"repeats_set_aside": repeats} if repeats else {}), **self.notes}
-        if gold is not None:
-            notes["gold"] = gold.count(sum(tally.n_gold for tally in tallies), tallies[0].some_tasks[0])
-        return notes
+    def describe(self, domain: Domain, gold: Gold | None, ties: Ties, tallies: list[Tally]) -> dict[str, Any]:
+        """Return what a run knows of the answers, once shards are made of them."""
+        crowds = Crowds.single(len(self.workers))
+        known = {"workers": self.workers, "domain": domain, "crowds": crowds, "ties": ties}
+        return {**known, **count_up(tallies, gold, self.notes)}
 
 
 def _resolve(routed: Routed, number: int) -> Domain:
@@ -112,8 +113,8 @@ def route(stream: Stream, folder: Path | None, *, memory: int, partitions: int |
 
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from allalike.readers import open_stream
-    >>> stream = open_stream({}, [("bob", 7, "x"), ("ada", 7, "y"), ("eve", 7, "x")])
+    >>> import allalike
+    >>> stream = allalike.scan([("bob", 7, "x"), ("ada", 7, "y"), ("eve", 7, "x")]).stream()
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     routed = route(stream, Path(folder), memory=1 << 30)
     ...     worker, task, label = routed.columns(0)
@@ -190,7 +191,7 @@ class _Pass:
         if not self._kept:
             self._text = {role: column.text and column.kind == "text" for role, column in batch.items()}
         hashes, task = self._task(batch["task"])
-        labels = self._label(number_rows(batch["label"], rows), batch["task"], rows)
+        labels = self._label(batch["label"].numbered(rows), batch["task"], rows)
         self._write(hashes, {"worker": self._workers.number(batch["worker"]), "task": task, **labels})
         self._kept += len(rows)
 
@@ -253,7 +254,7 @@ class _Pass:
     def _plain(self, label: Column, task: Column, rows: Rows) -> Any:
         """Return labels as they came; guess what they are by the first batch."""
         if self._domain is None:
-            some = number_rows(Column("label", label.data, text=label.text), rows)
+            some = Column("label", label.data, text=label.text).numbered(rows)
             self._domain = self._stream.guess(some, [(some, Column("task", task.data).factors[0])], len(rows))
         if isinstance(label.data, list):
             return self._pickled(label)
@@ -329,7 +330,7 @@ class _Pass:
         first = self._labels.first_rows
         order = np.argsort(first)
         column = Column("label", self._labels.values.take(order).data, text=self._text["label"])
-        return number_rows(column, first[order])
+        return column.numbered(first[order])
 
 
 def _parts(partitions: Partitions) -> Iterator[tuple[Column, Codes]]:

@@ -27,12 +27,15 @@ if TYPE_CHECKING:
     from allalike.blocks import Array, Block, Floats, Kernel
     from allalike.columns import Column
     from allalike.domains import Domain
-    from allalike.gold import Truths
+    from allalike.gold import Gold, Truths
+    from allalike.ties import Ties
 
 __all__ = [
     "Cuts",
     "Shard",
     "Tally",
+    "count_up",
+    "describe",
     "find_piece",
     "fitting_answers",
     "in_order",
@@ -57,6 +60,33 @@ class Tally:
     repeats: int
     some_tasks: Values
     hashes: tuple[int, int]
+
+
+def describe(answers: Answers, ties: Ties) -> dict[str, Any]:
+    """Return what a run knows of answers that are in memory."""
+    return {
+        "workers": answers.workers,
+        "given": answers.given,
+        "n_tasks": len(answers.tasks),
+        "n_gold": len(answers.gold_task),
+        "domain": answers.domain.shared(),
+        "crowds": answers.crowds,
+        "ties": ties,
+        "notes": answers.notes,
+        "worker_task": answers.worker_task,
+    }
+
+
+def count_up(tallies: list[Tally], gold: Gold | None, notes: dict[str, Any]) -> dict[str, Any]:
+    """Return what a run knows of answers once all shards are made: counts, and notes with what was found out then."""
+    n_gold = sum(tally.n_gold for tally in tallies)
+    repeats = sum(tally.repeats for tally in tallies)
+    notes = {**({"repeats_set_aside": repeats} if repeats else {}), **notes}
+    if gold is not None:
+        firsts = Values.join([tally.some_tasks.take(np.zeros(1, np.int64)) for tally in tallies])
+        notes["gold"] = gold.count(n_gold, firsts[int(order_of(firsts)[0])])
+    given = np.add.reduce([tally.given for tally in tallies])
+    return {"given": given, "n_tasks": sum(tally.n_tasks for tally in tallies), "n_gold": n_gold, "notes": notes}
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Readers: from files and frames to answers."""
 
 from allalike.readers.gold import open_gold, read_gold
-from allalike.readers.reading import open_stream, read, read_with
-from allalike.readers.scanning import Scan, scan
+from allalike.readers.reading import read, scan
+from allalike.readers.scanning import Scan
 
-__all__ = ["Scan", "open_gold", "open_stream", "read", "read_gold", "read_with", "scan"]
+__all__ = ["Scan", "open_gold", "read", "read_gold", "scan"]

@@ -1,34 +1,46 @@
-"""scan: name answers and say how to read them, without reading them yet."""
+"""Scan: answers that are named, with the way to read them, all at once or batch after batch."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from allalike.answers import Answers
+from allalike.columns import Column
+from allalike.errors import InputError
+from allalike.progress import report
 from allalike.readers.files import is_path, matching
 from allalike.readers.kinds import guess_domain
 from allalike.readers.names import pick_columns
-from allalike.readers.reading import check_reading, open_stream, read_with
-from allalike.readers.tables import open_table
+from allalike.readers.tables import Table, of_array, of_columns, open_table
+from allalike.readers.wide import ROWS, stack
+from allalike.registry import check_choice
+from allalike.streams import Stream, check_ids, drop_blanks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from allalike.answers import Answers
     from allalike.domains import Domain
-    from allalike.readers.tables import Table
-    from allalike.streams import Guess, Stream
+    from allalike.streams import Guess
 
-__all__ = ["Scan", "scan"]
+__all__ = ["Scan"]
+
+_SAME = {role: role for role in ("worker", "task", "label")}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scan:
     """Name answers, and say how to read them; an engine reads them where they are.
 
-    >>> scan([("ada", 7, "x"), ("bob", 7, "y"), ("eve", 7, "x")]).read().n_answers
-    3
+    ``choices`` are another rule or distance of the domain, be that given or guessed; the other parameters are those
+    of `allalike.read`.
+
+    >>> answers = Scan(source=[("ada", 7, "x"), ("bob", 7, "y"), ("eve", 7, "x")])
+    >>> answers.read().n_answers, [len(batch["label"]) for batch in answers.stream().batches()]
+    (3, [3])
     """
 
     source: Any
@@ -38,6 +50,12 @@ class Scan:
     missing: str = "error"
     domain: Domain | None = None
     choices: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_choice(self.repeats, ("first", "last", "error"), "repeats")
+        check_choice(self.missing, ("error", "drop"), "missing")
+        if self.wide is not None:
+            check_choice(self.wide, ROWS, "wide")
 
     @property
     def size(self) -> int:
@@ -55,11 +73,39 @@ class Scan:
 
     def read(self) -> Answers:
         """Read all answers into memory."""
-        return read_with(self.choices, self.source, **self._how())
+        report("reading")
+        table, picked, guessed = self._opened()
+        found, dropped = _complete(table.columns(picked), self.missing)
+        notes, kind = _notes(guessed), self.domain
+        if kind is None:
+            label = found["label"]
+            kind = guess_domain(label, [(label, found["task"].factors[0])], len(label))
+            notes["guessed"]["domain"] = kind.name
+        if dropped:
+            notes["missing_dropped"] = dropped
+        kind = kind.with_choices(**self.choices)
+        answers = Answers.of_columns(found["worker"], found["task"], found["label"], kind, repeats=self.repeats)
+        answers.notes.update(notes)
+        answers.reading.update(columns=self.columns, wide=self.wide, missing=self.missing)
+        return answers
 
     def stream(self) -> Stream:
-        """Open the answers, to be read batch after batch."""
-        return open_stream(self.choices, self.source, **self._how())
+        """Open the answers, to be read batch after batch.
+
+        CSV and Parquet files are read some rows at a time; everything else is in memory from now on.
+        """
+        table, picked, guessed = self._opened()
+        return Stream(
+            batches=partial(table.batches, picked),
+            guess=guess_domain,
+            text=table.text,
+            size=table.size(picked),
+            domain=self.domain,
+            choices=self.choices,
+            repeats=self.repeats,
+            missing=self.missing,
+            notes=_notes(guessed),
+        )
 
     def table(self) -> Table:
         """Open the files, to see which columns they have."""
@@ -69,29 +115,51 @@ class Scan:
         """Find the columns of worker, task and label among these; return also what was guessed."""
         return pick_columns(names, self.columns, where)
 
-    def _how(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("columns", "wide", "repeats", "missing", "domain")}
+    def _opened(self) -> tuple[Table, dict[str, str], dict[str, str]]:
+        """Return a table, which of its columns are worker, task and label, and what was guessed about that."""
+        if self.wide is not None:
+            matrix = isinstance(self.source, np.ndarray) and self.source.ndim == 2
+            table = of_array(self.source, ROWS[self.wide][0]) if matrix else self.table()
+            columns, guessed = stack(table, self.wide, self.columns)
+            return of_columns(columns), _SAME, guessed
+        if _is_rows(self.source):
+            return of_columns(_of_rows(self.source)), _SAME, {}
+        table = self.table()
+        picked, guessed = self.pick(table.names, table.where)
+        return table, picked, {**guessed, **({"layout": table.layout} if table.layout else {})}
 
 
-def scan(
-    source: Any,
-    *,
-    columns: Mapping[str, str] | None = None,
-    wide: str | None = None,
-    repeats: str = "first",
-    missing: str = "error",
-    domain: str | Domain | None = None,
-) -> Scan:
-    """Name answers for `discover`, and say how to read them, as `read` does, but leave the reading to the engine.
+def _notes(guessed: dict[str, str]) -> dict[str, Any]:
+    """Say what was guessed about columns, and how files lie in a folder."""
+    layout = {name: guessed.pop(name) for name in ("layout",) if name in guessed}
+    return {"guessed": {**({"columns": guessed} if guessed else {}), **layout}}
 
-    The disk engine reads files in a stream, and Spark on its executors, so that they need not fit in memory. The
-    parameters are those of `read`; with Spark, the source may also be a Spark data frame, the name of a table, or a
-    path that Spark can read.
 
-    >>> import allalike
-    >>> source = scan([("ada", 7, 1.5), ("bob", 7, 2.5)], domain="real")
-    >>> allalike.discover(source, engine="disk").truth["label"].tolist()
-    [2.0]
-    """
-    kind = check_reading(repeats, missing, domain)
-    return Scan(source=source, columns=columns or {}, wide=wide, repeats=repeats, missing=missing, domain=kind)
+def _is_rows(source: Any) -> bool:
+    if isinstance(source, str | Mapping) or not isinstance(source, Iterable) or hasattr(source, "__arrow_c_stream__"):
+        return False
+    if isinstance(source, list | tuple):
+        return not source or isinstance(source[0], list | tuple)
+    return not hasattr(source, "columns") and not isinstance(source, np.ndarray)
+
+
+def _of_rows(source: Iterable[Any]) -> dict[str, Column]:
+    rows = list(source)
+    for number, row in enumerate(rows):
+        if not isinstance(row, list | tuple) or len(row) != 3:
+            raise InputError(f"Row {number + 1} is not (worker, task, label): {row!r}.")
+    parts = zip(*rows, strict=True) if rows else ((), (), ())
+    return {role: Column.of_objects(role, list(part)) for role, part in zip(_SAME, parts, strict=True)}
+
+
+def _complete(columns: dict[str, Column], missing: str) -> tuple[dict[str, Column], int]:
+    """Refuse rows without an id, and refuse or drop those without a label; encode the ids."""
+    if not len(columns["label"]):
+        raise InputError("There are no answers.")
+    if columns["label"].missing().all():
+        raise InputError("No row has a label.")
+    columns, labelled = drop_blanks(columns, missing)
+    for role in ("task", "worker"):  # one after the other, so that only one of them is in memory as it came
+        check_ids(columns[role])
+        _ = columns[role].factors
+    return columns, int((~labelled).sum())

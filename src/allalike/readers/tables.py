@@ -13,7 +13,7 @@ from allalike.errors import InputError
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Table", "join", "of_array", "of_frame", "of_records", "open_table", "slices"]
+__all__ = ["Table", "join", "of_array", "of_columns", "of_frame", "of_records", "open_table", "slices"]
 
 _ROWS, _OBJECTS = 1 << 20, 1 << 16  # rows of a slice, of Arrow columns and of Python objects
 _BYTES = 1 << 26  # bytes of a slice
@@ -28,7 +28,7 @@ class Table:
     names
         The names of the columns.
     load
-        Reads some columns: for each name an Arrow column, a list, or a function that returns one of these.
+        Reads some columns: for each name an Arrow column, a list, a function that returns one of these, or a `Column`.
     where
         What to call the table in a message.
     text
@@ -83,6 +83,8 @@ class Table:
 
     def column(self, role: str, data: Any) -> Column:
         """Make a column of what was loaded."""
+        if isinstance(data, Column):
+            return data
         return Column.of_objects(role, data) if isinstance(data, list) else Column(role, data, text=self.text)
 
 
@@ -224,6 +226,15 @@ def of_array(array: np.ndarray[Any, Any], rows: str) -> Table:
     columns = {str(number): list(column) for number, column in enumerate(array.T)}
     columns = {rows: list(range(len(array))), **columns}
     return Table(list(columns), lambda asked: {name: columns[name] for name in asked}, "The matrix")
+
+
+def of_columns(columns: Mapping[str, Column]) -> Table:
+    """Open columns that are ready.
+
+    >>> of_columns({"label": Column.of_objects("label", ["x"])}).names
+    ['label']
+    """
+    return Table(list(columns), lambda asked: {name: columns[name] for name in asked}, text=columns["label"].text)
 
 
 def slices(columns: Mapping[str, Column]) -> Iterator[dict[str, Column]]:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.columns import Column
-from allalike.engines import executing
 from allalike.engines.packing import unpack
-from allalike.engines.partitions import number_rows
-from allalike.engines.session import clear_errors, without_warnings
-from allalike.engines.spark_rows import SCHEMA, route_rows
+from allalike.engines.spark import executing
+from allalike.engines.spark.rows import SCHEMA, route_rows
+from allalike.engines.spark.session import clear_errors, without_warnings
 from allalike.errors import AllalikeError, InputError
 from allalike.streams import lacking
 from allalike.values import arrow_of
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from allalike.domains import Domain
-    from allalike.engines.spark_facts import Facts
-    from allalike.engines.spark_rows import Plan
+    from allalike.engines.spark.facts import Facts
+    from allalike.engines.spark.rows import Plan
     from allalike.gold import Truths
     from allalike.grouping import Codes
     from allalike.readers import Scan
@@ -171,7 +170,7 @@ class Arrived:
     def _different(self) -> Column:
         """Return every label once, in the order in which they came first."""
         assert self.facts.labels is not None
-        return number_rows(Column("label", self.facts.labels.data, text=self.plan.text), self.facts.first_rows)
+        return Column("label", self.facts.labels.data, text=self.plan.text).numbered(self.facts.first_rows)
 
     def _parts(self) -> Iterator[tuple[Column, Codes]]:
         """Fetch all labels with the numbers of their tasks, one place after the other."""
@@ -199,7 +198,7 @@ class Arrived:
         if odd is not None and odd[0] not in rows:
             labels = pa.chunked_array([*labels.chunks, pa.array([odd[1]], labels.type)])
             tasks, rows = np.append(tasks, tasks[-1] + 1), np.append(rows, odd[0])
-        return number_rows(Column("label", labels, text=self.plan.text), rows), tasks
+        return Column("label", labels, text=self.plan.text).numbered(rows), tasks
 
     def _send(self, *things: Any) -> Any:
         return send(self.chunks.context, self.facts, self.plan.places, *things)

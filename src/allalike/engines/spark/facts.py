@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.columns import Column
-from allalike.engines.partitions import number_rows
 from allalike.engines.routing import whole_numbers
-from allalike.engines.spark_rows import ROLES, look_at
+from allalike.engines.spark.rows import ROLES, look_at
 from allalike.engines.vocabulary import Vocabulary
 from allalike.grouping import factorize, ranked
 from allalike.values import Values, arrow_of, is_string, numpy_of
@@ -22,7 +21,7 @@ from allalike.values import Values, arrow_of, is_string, numpy_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from allalike.engines.spark_rows import Digest, Odd, Plan, Rows
+    from allalike.engines.spark.rows import Digest, Odd, Plan, Rows
 
     Shifts = dict[int, tuple[Rows, Rows]]
 
@@ -194,7 +193,7 @@ def _chunked(columns: list[Any]) -> Any:
 
 def label_column(columns: dict[str, Any], facts: Facts) -> Column:
     """Return labels that know their rows."""
-    return number_rows(Column("label", columns["label"], text="label" in facts.text), columns["row"])
+    return Column("label", columns["label"], text="label" in facts.text).numbered(columns["row"])
 
 
 def columns_of(columns: dict[str, Any], facts: Facts) -> tuple[Column, Column, Column]:

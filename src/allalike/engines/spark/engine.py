@@ -19,15 +19,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from allalike.crowds import Crowds
-from allalike.engines import executing
 from allalike.engines.base import Engine, Found, Run
 from allalike.engines.packing import unpack
-from allalike.engines.session import check_pyspark, clear_errors, find_context, find_session
-from allalike.engines.shards import sample_cuts
-from allalike.engines.spark_reading import send
-from allalike.engines.spark_sources import find_reading
+from allalike.engines.shards import count_up, describe, sample_cuts
+from allalike.engines.spark import executing
+from allalike.engines.spark.reading import send
+from allalike.engines.spark.session import check_pyspark, clear_errors, find_context, find_session
+from allalike.engines.spark.sources import find_reading
 from allalike.errors import OutputError
-from allalike.grouping import order_of
 from allalike.matrices import settle
 from allalike.progress import report
 from allalike.registry import check_number
@@ -37,14 +36,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    import numpy.typing as npt
     import pyarrow as pa
     from pyspark import RDD, Broadcast, SparkContext
     from pyspark.sql import SparkSession
 
     from allalike.answers import Answers
     from allalike.blocks import Block, Floats, Kernel
-    from allalike.domains import Domain
     from allalike.engines.base import Piece
     from allalike.engines.shards import Cuts
     from allalike.gold import Gold
@@ -101,18 +98,7 @@ class Spark(Engine):
         report("sending answers")
         with clear_errors():
             parcels = _send(answers, context, self.partitions)
-            return SparkRun(
-                parcels.mapPartitions(executing.make_shards),
-                workers=answers.workers,
-                given=answers.given,
-                n_tasks=len(answers.tasks),
-                n_gold=len(answers.gold_task),
-                domain=answers.domain.shared(),
-                crowds=answers.crowds,
-                ties=ties,
-                notes=answers.notes,
-                worker_task=answers.worker_task,
-            )
+            return SparkRun(parcels.mapPartitions(executing.make_shards), **describe(answers, ties))
 
     def reads(self, source: Scan) -> bool:
         """Read everything on the executors, or else hand it to them."""
@@ -168,15 +154,6 @@ class SparkRun(Run):
     """
 
     shards: RDD[executing.Record]
-    workers: Values
-    given: npt.NDArray[np.int64]
-    n_tasks: int
-    n_gold: int
-    domain: Domain
-    crowds: Crowds
-    ties: Ties
-    notes: dict[str, Any]
-    worker_task: Values | None = None
     cuts: Cuts | None = None
     origin: Any = None
 
@@ -185,19 +162,12 @@ class SparkRun(Run):
 
     def count(self, gold: Gold | None) -> None:
         """Count what the shards hold, once they are made."""
-        self.given = self.sum(executing.count_answers)["answers"].astype(np.int64)
         with clear_errors():
             packed = self.shards.mapPartitions(executing.tallies).collect()
             tallies = [unpack(tally) for tally in executing.values(packed)]
-        self.n_tasks = sum(tally.n_tasks for tally in tallies)
-        self.n_gold = sum(tally.n_gold for tally in tallies)
+        vars(self).update(count_up(tallies, gold, self.notes))
+        self.given = self.sum(executing.count_answers)["answers"].astype(np.int64)
         self.cuts = sample_cuts(tallies, _AT_ONCE) if len(tallies) > 1 else None
-        repeats = sum(tally.repeats for tally in tallies)
-        if repeats:
-            self.notes = {"repeats_set_aside": repeats, **self.notes}
-        if gold is not None:
-            firsts = Values.join([tally.some_tasks.take(np.zeros(1, np.int64)) for tally in tallies])
-            self.notes["gold"] = gold.count(self.n_gold, firsts[int(order_of(firsts)[0])])
 
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
         """Add up what the kernel returns for each block."""

@@ -20,7 +20,7 @@ import numpy as np
 from allalike.engines.adding import PairSums, Sums
 from allalike.engines.packing import pack, unpack
 from allalike.engines.shards import Shard, find_piece, in_order, make_shard, of_answers, sum_up
-from allalike.engines.spark_facts import columns_of, join_digests, label_column, read_chunks
+from allalike.engines.spark.facts import columns_of, join_digests, label_column, read_chunks
 from allalike.errors import AllalikeError, OutputError
 from allalike.writing import write_tables
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from allalike.blocks import Block, Floats, Kernel
     from allalike.engines.base import Piece
     from allalike.engines.shards import Cuts, Tally
-    from allalike.engines.spark_rows import Plan
+    from allalike.engines.spark.rows import Plan
 
     Record = tuple[int, Any]
     Records = Iterable[Record]

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from allalike.engines.session import find_session
-from allalike.engines.spark_csv import TextFile, split_header
-from allalike.engines.spark_reading import Reading
-from allalike.engines.spark_rows import ROLES, Plan
+from allalike.engines.spark.csv_files import TextFile, split_header
+from allalike.engines.spark.reading import Reading
+from allalike.engines.spark.rows import ROLES, Plan
+from allalike.engines.spark.session import find_session
 from allalike.errors import InputError, UnsupportedError
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 What Spark reads in one go, a source, is cut into chunks, one for each place to which tasks go by their hashes, and into
 a digest of what must be known of all rows: who the workers are, whether there are few labels, whether ids are whole
-numbers. Digests go to a place of their own, where they are joined (`allalike.engines.spark_facts`). So everything is
+numbers. Digests go to a place of their own, where they are joined (`allalike.engines.spark.facts`). So everything is
 read once.
 """
 
@@ -15,9 +15,8 @@ import numpy as np
 
 from allalike.columns import Column
 from allalike.engines.packing import pack
-from allalike.engines.partitions import number_rows
 from allalike.engines.routing import whole_numbers
-from allalike.engines.spark_csv import CutFieldError, TextFile, read_lines, runs
+from allalike.engines.spark.csv_files import CutFieldError, TextFile, read_lines, runs
 from allalike.engines.vocabulary import Vocabulary
 from allalike.errors import AllalikeError
 from allalike.grouping import distinct
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from allalike.engines.spark_csv import Split
+    from allalike.engines.spark.csv_files import Split
 
     Rows = npt.NDArray[np.int64]
     Odd = tuple[int, Any]
@@ -274,7 +273,7 @@ def _text_among(label: Column, rows: Rows) -> Odd | None:
     """Return row and value of the first label that does not read as a number."""
     if label.is_numeric():
         return None
-    row, value = number_rows(label, rows).first_without_number()
+    row, value = label.numbered(rows).first_without_number()
     return row - 1, value
 
 
