@@ -281,13 +281,18 @@ def test_semicolons_byte_order_marks_and_windows_lines(tmp_path: Path) -> None:
     assert allalike.read(tmp_path / "a.jsonl").tasks.tolist() == ["2020-01-01"]
 
 
-def test_a_compact_parquet_column_is_read_as_a_dictionary(tmp_path: Path) -> None:
+@pytest.mark.parametrize("at_once", [1 << 26, 0])
+def test_a_compact_parquet_column_is_read_as_a_dictionary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr(files, "_BYTES", at_once)
     table = pa.table({"worker": ["w1", "w2"] * 50_000, "task": [f"task {i}" for i in range(100_000)]})
     table = table.append_column("label", pa.array(["x"] * 100_000))
     pq.write_table(table, tmp_path / "a.parquet", dictionary_pagesize_limit=1000)
-    loaded = files.open_files([tmp_path / "a.parquet"]).load(["worker", "task"])
-    assert pa.types.is_dictionary(loaded["worker"]().type)
-    assert not pa.types.is_dictionary(loaded["task"]().type)
+    opened = files.open_files([tmp_path / "a.parquet"])
+    kinds = {role: column.data.type for role, column in opened.columns({"worker": "worker", "task": "task"}).items()}
+    assert pa.types.is_dictionary(kinds["worker"])
+    assert not pa.types.is_dictionary(kinds["task"])
     assert allalike.read(tmp_path / "a.parquet").n_answers == 100_000
 
 

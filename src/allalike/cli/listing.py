@@ -5,8 +5,6 @@ from __future__ import annotations
 import click
 
 from allalike.cli.console import rows
-from allalike.domains import DOMAINS, RULES
-from allalike.methods import METHODS
 
 __all__ = ["domains", "methods", "rules"]
 
@@ -14,12 +12,16 @@ __all__ = ["domains", "methods", "rules"]
 @click.command
 def methods() -> None:
     """List the methods, one line each."""
+    from allalike.methods import METHODS
+
     click.echo(rows([(name, method.summary) for name, method in METHODS.items()], indent=""))
 
 
 @click.command
 def domains() -> None:
     """List the kinds of label, one line each."""
+    from allalike.domains import DOMAINS
+
     lines = [
         (
             name,
@@ -35,6 +37,8 @@ def domains() -> None:
 @click.command
 def rules() -> None:
     """List the rules that find a task's label, one line each."""
+    from allalike.domains import RULES
+
     lines: dict[tuple[str, str], list[str]] = {}
     for name, domains in RULES.items():
         for domain, rule in domains.items():

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from allalike.cli.console import rows
 
 if TYPE_CHECKING:
@@ -86,6 +84,8 @@ def gold_text(result: Result) -> list[str]:
 
 def worker_rows(result: Result, shown: int = _SHOWN) -> list[tuple[object, ...]]:
     """List the best and the worst workers, by weight and then by fault."""
+    import numpy as np
+
     weighing, ids = result.weighing, result.run.workers
     order = np.lexsort((np.nan_to_num(weighing.fault, nan=np.inf), -weighing.weight))
     counts = result.run.given

@@ -175,25 +175,29 @@ def _open_parquet(path: Path) -> Table:
     file = _guarded(path, "Parquet", lambda: pq.ParquetFile(path))
     names = file.schema_arrow.names
 
-    def read(name: str) -> Any:
-        compact = [name] if _is_compact(file, name) else None
-        return _guarded(
-            path, "Parquet", lambda: pq.ParquetFile(path, read_dictionary=compact).read(columns=[name])[name]
-        )
+    def read(asked: Sequence[str]) -> Any:
+        return _guarded(path, "Parquet", lambda: opened(asked).read(columns=list(asked)))
+
+    def opened(asked: Sequence[str], **how: int) -> Any:
+        compact = [name for name in asked if _is_compact(file, name)]
+        return pq.ParquetFile(path, read_dictionary=compact, **how)
+
+    def load(asked: Sequence[str]) -> dict[str, Any]:
+        if weigh(asked) > _BYTES:  # then one after the other is read when it is needed, to save memory
+            return {name: lambda name=name: read([name])[name] for name in asked}
+        table = read(asked)  # which reads columns in parallel
+        return {name: table[name] for name in asked}
 
     def flow(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
-        compact = [name for name in asked if _is_compact(file, name)]
         rows = max(1, min(_ROWS, _BYTES * file.metadata.num_rows // max(weigh(asked), 1)))
-        opened = _guarded(path, "Parquet", lambda: pq.ParquetFile(path, read_dictionary=compact, buffer_size=_BUFFER))
-        with opened:
-            yield from _each(path, "Parquet", opened.iter_batches(rows, columns=list(asked)), asked)
+        with _guarded(path, "Parquet", lambda: opened(asked, buffer_size=_BUFFER)) as open_file:
+            yield from _each(path, "Parquet", open_file.iter_batches(rows, columns=list(asked)), asked)
 
     def weigh(asked: Sequence[str]) -> int:
         chunks = [_extent(file, name) for name in asked]
         return sum(max(size, _CODE * values) for size, values in chunks)
 
-    load = {name: partial(read, name) for name in names}
-    return Table(names, lambda asked: {name: load[name] for name in asked}, str(path), flow=flow, weigh=weigh)
+    return Table(names, load, str(path), flow=flow, weigh=weigh)
 
 
 def _extent(file: Any, name: str) -> tuple[int, int]:
