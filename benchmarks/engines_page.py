@@ -34,8 +34,9 @@ bytes that a round shuffles are workers x partitions x 16, and do not depend on 
 {shapes}
 
 Blocks take 13 bytes an answer here (the worker in four, the label in one, its group in four to eight), and a core does
-about {speed:.0f} million answers a second, as measured above; partitions hold 10 million answers. Where the sums of all
-partitions together are large, executors add up ranges of workers first, so that the driver receives every sum once.
+about {speed:.0f} million answers a second, as measured above. A partition holds a million answers, and at least ten for
+every worker, so that sums are small beside blocks. Where the sums of all partitions together are large, executors add
+up ranges of workers first, so that the driver receives every sum once.
 """
 _BYTES = 13
 
@@ -62,10 +63,19 @@ class Bar:
 
     def row(self) -> str:
         """Say it in a row of a Markdown table."""
-        most = "" if self.most is None else f"{self.most:.3g}"
+        most = "" if self.most is None else _short(self.most)
         judged = "" if self.most is None else "kept" if self.kept else "**missed**"
-        ratio = f"{self.ratio:.3g}" if self.most is not None or self.theirs else ""
+        ratio = _short(self.ratio) if self.most is not None or self.theirs else ""
         return f"| {self.name} | {self.ours} | {self.theirs} | {ratio} | {most} | {judged} |"
+
+
+def _short(ratio: float) -> str:
+    """Write a ratio; small ones as fractions.
+
+    >>> _short(1.104), _short(0.05)
+    ('1.1', '1/20')
+    """
+    return f"{ratio:.3g}" if ratio >= 0.4 else f"1/{1 / ratio:.3g}"
 
 
 def write_page(path: Path, bars: list[Bar]) -> None:
@@ -85,7 +95,7 @@ def _shape(answers: int, workers: int, executors: int, speed: float) -> str:
     >>> _shape(10**10, 10**6, 100, 6e6)
     '| 10^10 | 10^6 | 100 | 800 | 1,000 | 1.3 GB | 16.0 GB | 2.1 s |'
     """
-    cores, partitions = 8 * executors, answers // 10**7
+    cores, partitions = 8 * executors, answers // max(10**6, 10 * workers)
     memory, shuffled = answers * _BYTES / executors, workers * partitions * 16
     powers = f"| 10^{len(str(answers)) - 1} | 10^{len(str(workers)) - 1} "
     sizes = f"| {memory / 1e9:.1f} GB | {shuffled / 1e9:.1f} GB | {answers / speed / cores:.1f} s |"

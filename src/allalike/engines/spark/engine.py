@@ -23,7 +23,7 @@ from allalike.engines.base import Engine, Found, Run
 from allalike.engines.packing import unpack
 from allalike.engines.shards import count_up, describe, sample_cuts
 from allalike.engines.spark import executing
-from allalike.engines.spark.reading import send
+from allalike.engines.spark.reading import fitting_partitions, send
 from allalike.engines.spark.session import check_pyspark, clear_errors, find_context, find_session
 from allalike.engines.spark.sources import find_reading
 from allalike.errors import OutputError
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 __all__ = ["Spark", "SparkFound", "SparkRun"]
 
 _SHARD = 1 << 20  # answers in a shard that is cut from answers in memory, at most
-_SMALL = 1 << 16  # answers that are not cut
 _TINY = 1 << 16  # bytes of answers that may well be sent with every task
 _SENT = 1 << 26  # bytes of a partition when it is sent to an executor; Spark refuses to send 128 MB at once
 _SUMS = 16  # bytes of sums for each worker: mostly there are two
@@ -257,9 +256,7 @@ def _send(answers: Answers, context: SparkContext, partitions: int | None) -> RD
 
     Spark would send a list with every task of every round; once shuffled, its parts are where they are needed.
     """
-    cores = context.defaultParallelism
-    many = cores if str(context.master).startswith("local") else max(cores, answers.n_answers // _SHARD)
-    wanted = partitions or (many if answers.n_answers > _SMALL else 1)
+    wanted = partitions or fitting_partitions(context, answers.n_answers, len(answers.workers))
     per_partition = -(-answers.n_answers // (wanted * _SHARD))
     marks = np.linspace(0, answers.n_answers, wanted * per_partition + 1)[1:-1]
     bounds = np.unique([0, *np.searchsorted(answers.starts, marks), len(answers.tasks)]).tolist()

@@ -12,7 +12,8 @@ import uuid
 from collections import deque
 from dataclasses import replace
 from functools import wraps
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,6 +63,8 @@ __all__ = [
     "values",
     "write_pieces",
 ]
+
+_SMALL = 1 << 22  # bytes of rows that go into one shard with others
 
 
 def values(records: Records) -> Iterator[Any]:
@@ -145,11 +148,28 @@ def resolve_labels(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]
 
 @_handing_on
 def shards_of_rows(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]:
-    """Make a shard of the rows of a place."""
+    """Make shards of the rows of some places."""
     facts, places, domain, truths, repeats = pickle.loads(sent.value)
-    columns = read_chunks(_chunks(records, places), facts)
-    if columns is not None:
-        yield 0, _packed(*make_shard(*columns_of(columns, facts), domain, truths, repeats))
+    for chunks in _parts(records, places):
+        columns = read_chunks(chunks, facts)
+        if columns is not None:
+            yield 0, _packed(*make_shard(*columns_of(columns, facts), domain, truths, repeats))
+
+
+def _parts(records: Records, places: int) -> Iterator[list[bytes]]:
+    """Yield the chunks of one place after the other, or of several that are small.
+
+    >>> [len(chunks) for chunks in _parts([(0, bytes(_SMALL)), (1, b"a"), (2, b"b"), (3, b"a digest")], 3)]
+    [1, 2]
+    """
+    chunks: list[bytes] = []
+    for _, of_place in groupby((record for record in records if record[0] < places), key=itemgetter(0)):
+        chunks += (data for _, data in of_place)
+        if sum(map(len, chunks)) >= _SMALL:
+            yield chunks
+            chunks = []
+    if chunks:
+        yield chunks
 
 
 @_handing_on

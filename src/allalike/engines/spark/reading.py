@@ -30,14 +30,16 @@ if TYPE_CHECKING:
     from allalike.grouping import Codes
     from allalike.readers import Scan
 
-__all__ = ["Arrived", "Reading", "send"]
+__all__ = ["Arrived", "Reading", "fitting_partitions", "send"]
 
 _SOME = 1 << 19  # first rows that show what many different labels are
 _PLACE = 1 << 24  # bytes of files whose rows go to one place, about
 _PER_CORE = 4  # places for each core, where it is not known how many rows there are
-_MOST = 1 << 14  # places
-_SHARD = 1 << 20  # answers in a shard, unless there are few cores
-_FEW = 1 << 16  # answers that make one shard
+_MOST = 1 << 12  # places
+_PARTITION = 1 << 20  # answers in a partition on a cluster, unless there are few cores
+_HERE = 1 << 23  # and on one machine
+_PER_WORKER = 10  # answers in a partition for each worker, so that sums per worker are small beside its blocks
+_FEW = 1 << 16  # answers that make one partition
 _UNCUT = str(1 << 60)
 
 
@@ -161,8 +163,7 @@ class Arrived:
 
     def make_shards(self, domain: Domain, truths: Truths | None, wanted: int | None) -> tuple[RDD[Any], Any]:
         """Make a shard of the rows of one place, or of several if there are few; return also what that depends on."""
-        cores = self.chunks.context.defaultParallelism
-        fitting = max(cores, self.facts.kept // _SHARD) if self.facts.kept > _FEW else 1
+        fitting = fitting_partitions(self.chunks.context, self.facts.kept, len(self.facts.workers))
         chunks = self.chunks.coalesce(wanted or min(fitting, self.plan.places))
         sent = self._send(domain, truths, self.reading.source.repeats)
         return chunks.mapPartitions(partial(executing.shards_of_rows, sent=sent)), sent
@@ -202,6 +203,14 @@ class Arrived:
 
     def _send(self, *things: Any) -> Any:
         return send(self.chunks.context, self.facts, self.plan.places, *things)
+
+
+def fitting_partitions(context: SparkContext, n_answers: int, n_workers: int) -> int:
+    """Return into how many partitions answers are cut: one for few of them, and else one for each core, or more."""
+    if n_answers <= _FEW:
+        return 1
+    usual = _HERE if str(context.master).startswith("local") else _PARTITION
+    return max(context.defaultParallelism, n_answers // max(usual, _PER_WORKER * n_workers))
 
 
 def send(context: SparkContext, *things: Any) -> Any:
