@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import compileall
-import json
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,8 @@ from typing import Any
 import numpy as np
 
 import allalike
+from measuring import measure
+from programs import ROUND
 
 LIMITS = {  # what: (the largest ratio allowed with a million answers, and with ten million)
     "discover / crowd-kit DawidSkene, CPU": (1 / 15, 1 / 35),
@@ -31,28 +32,10 @@ LIMITS = {  # what: (the largest ratio allowed with a million answers, and with 
 BASE_MEMORY = 0.4e9
 
 DISCOVER = """
-import allalike.discovery, pyarrow.compute, pyarrow.csv, pyarrow.parquet, warnings
-warnings.simplefilter("ignore")
+import allalike.discovery, pyarrow.compute, pyarrow.csv, pyarrow.parquet
 start = time.process_time()
 allalike.discover(path, method="iP-TD(max_iter=10, tol=0)").save(path + ".out")
-report(time.process_time() - start)
-"""
-ROUND = """
-import allalike, numpy as np
-from allalike.engines import Memory
-from allalike.ties import Ties
-answers = allalike.read(path)
-run, weights = Memory().load(answers, Ties()), np.ones(len(answers.workers))
-values = np.random.default_rng(0).random(answers.n_answers)
-def measure(action):
-    times = []
-    for _ in range(5):
-        start = time.process_time()
-        action()
-        times.append(time.process_time() - start)
-    return min(times)
-ours = measure(lambda: run.sum(run.domain.peer_sums, weights))
-report(ours / measure(lambda: np.bincount(answers.worker, values)), ours / measure(lambda: np.bincount(answers.worker)))
+report(cpu=time.process_time() - start)
 """
 PANDAS = """
 import pandas, pyarrow.parquet
@@ -60,36 +43,19 @@ start = time.perf_counter()
 frame = pandas.read_parquet(path)
 for column in ("worker", "task", "label"):
     pandas.factorize(frame[column])
-report(time.perf_counter() - start)
+report(wall=time.perf_counter() - start)
 """
 CROWD_KIT = """
-import pandas, warnings
-warnings.simplefilter("ignore")
+import pandas
 from crowdkit.aggregation import DawidSkene, MajorityVote
 frame = pandas.read_parquet(path)
-times = []
+taken = {}
 for method in (MajorityVote(), DawidSkene(n_iter=10, tol=0)):
     start = time.process_time()
     method.fit_predict(frame)
-    times.append(time.process_time() - start)
-report(*times)
+    taken[type(method).__name__] = time.process_time() - start
+report(**taken)
 """
-PRELUDE = """
-import json, re, sys, time
-path = sys.argv[1]
-def report(*figures):
-    status = open("/proc/self/status").read()  # getrusage would count the process that started this one
-    print(json.dumps([*figures, 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", status)[1])]))
-"""
-
-
-def run(code: str, path: Path) -> list[float]:
-    """Run a program of its own, and return what it measured, and last its peak memory in bytes."""
-    done = subprocess.run(
-        [sys.executable, "-c", PRELUDE + code, str(path)], stdout=subprocess.PIPE, text=True, check=True
-    )
-    figures: list[float] = json.loads(done.stdout.splitlines()[-1])
-    return figures
 
 
 def wall(command: list[str], *, times: int) -> float:
@@ -128,27 +94,29 @@ def write_answers(path: Path, n_answers: int, *, real: bool) -> None:
     pq.write_table(pa.table({name: pa.array(column) for name, column in columns.items()}), path)
 
 
-def measure(path: Path, n_answers: int, *, real: bool) -> dict[str, float]:
+def find_ratios(path: Path, n_answers: int, *, real: bool) -> dict[str, float]:
     """Return the ratios of this machine, now."""
     times = 5 if n_answers <= 1_000_000 else 2
-    pandas_wall = min(run(PANDAS, path)[0] for _ in range(times))
-    ours, peak = min(run(DISCOVER, path) for _ in range(times))
+    pandas_wall = min(measure(PANDAS, path).figures["wall"] for _ in range(times))
+    found = [measure(DISCOVER, path) for _ in range(times)]
+    ours, peak = min(one.figures["cpu"] for one in found), max(one.peak for one in found)
     program = str(Path(sys.executable).with_name("allalike"))
     command = wall([program, "discover", str(path), "-q", "-o", f"{path}.out"], times=times)
-    weighted, unweighted, _ = run(ROUND, path)
+    rounds = measure(ROUND, path).figures
     imports = [wall([sys.executable, "-c", f"import {name}"], times=10) for name in ("allalike", "numpy")]
     ratios = {
         "whole command / pandas read and factorize, wall": command / pandas_wall,
-        "one round / one numpy.bincount": weighted,
+        "one round / one numpy.bincount": rounds["round"] / rounds["bincount"],
         "peak memory above 0.4 GB, bytes an answer": max(0.0, (peak - BASE_MEMORY) / n_answers),
         "import allalike / import numpy, wall": imports[0] / imports[1],
     }
     print(
         f"  discover {ours:.2f} s CPU, {ours / n_answers * 1e9:.0f} ns an answer, peak {peak / 1e6:.0f} MB; command"
-        f" {command:.2f} s; pandas {pandas_wall:.2f} s; one round / bincount without weights {unweighted:.1f}"
+        f" {command:.2f} s; pandas {pandas_wall:.2f} s; one round / bincount without weights"
+        f" {rounds['round'] / rounds['unweighted']:.1f}"
     )
     if not real:
-        vote, dawid_skene, _ = run(CROWD_KIT, path)
+        vote, dawid_skene = measure(CROWD_KIT, path).figures.values()
         ratios["discover / crowd-kit DawidSkene, CPU"] = ours / dawid_skene
         ratios["discover / crowd-kit MajorityVote, CPU"] = ours / vote
         print(f"  crowd-kit: MajorityVote {vote:.2f} s CPU, DawidSkene with 10 rounds {dawid_skene:.1f} s CPU")
@@ -168,7 +136,7 @@ def main() -> None:
             print(f"{n_answers:,} {kind} answers")
             path = Path(folder) / f"{kind}.parquet"
             write_answers(path, n_answers, real=kind == "real")
-            for name, ratio in measure(path, n_answers, real=kind == "real").items():
+            for name, ratio in find_ratios(path, n_answers, real=kind == "real").items():
                 limit = LIMITS[name][large]
                 missed += ratio > limit
                 print(f"  {'missed' if ratio > limit else 'kept  '}  {name:50s} {ratio:8.3f}  (at most {limit:.3f})")

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from crowd_file import write_crowd
 from engines_page import Bar, write_page
-from engines_programs import DISCOVER, JOINS, PAIRS, PANDAS, READ, RIVALS, ROUND, SPARK_ROUNDS, UPDATE
 from measuring import Measured, measure
+from programs import DISCOVER, JOINS, PAIRS, PANDAS, READ, RIVALS, ROUND, SPARK_ROUNDS, UPDATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

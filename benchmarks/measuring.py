@@ -1,9 +1,10 @@
-"""Measure programs with all their processes: CPU seconds, wall seconds, and peak resident memory."""
+"""Measure programs with all their processes: wall seconds, peak memory, and what they report themselves."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -30,7 +31,6 @@ def report(**figures):
 class Measured:
     """Hold what a program took, and what it reported itself."""
 
-    cpu: float
     wall: float
     peak: float
     figures: dict[str, float]
@@ -53,7 +53,7 @@ def measure(code: str, path: Path | str) -> Measured:
     watch.stop()
     if process.returncode:
         raise RuntimeError(f"a measured program failed:\n{code}")
-    return Measured(watch.cpu, wall, watch.peak, json.loads(output.splitlines()[-1]))
+    return Measured(wall, watch.peak, json.loads(output.splitlines()[-1]))
 
 
 def tree_cpu(pid: int | None = None) -> float:
@@ -79,13 +79,12 @@ class _Watch(threading.Thread):
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
-        self.cpu = self.peak = 0.0
+        self.peak = 0.0
         self._pid, self._over = pid, threading.Event()
 
     def run(self) -> None:
         while not self._over.wait(_PAUSE):
-            self.cpu = max(self.cpu, tree_cpu(self._pid))
-            self.peak = max(self.peak, sum(map(_resident, _tree(self._pid))))
+            self.peak = max(self.peak, sum(map(_highest, _tree(self._pid))))
 
     def stop(self) -> None:
         self._over.set()
@@ -107,9 +106,10 @@ def _threads(pid: int) -> list[Path]:
         return []
 
 
-def _resident(pid: int) -> float:
-    fields = _read(Path(f"/proc/{pid}/statm")).split()
-    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE") if fields else 0.0
+def _highest(pid: int) -> float:
+    """Return the most memory that a process had so far; the sum of several may be more than they had at any time."""
+    found = re.search(r"VmHWM:\s+(\d+)", _read(Path(f"/proc/{pid}/status")))
+    return 1024.0 * int(found[1]) if found else 0.0
 
 
 def _read(path: Path) -> str:

@@ -10,7 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from core import run, write_answers
+from core import write_answers
+from measuring import measure
 
 LIMITS = {
     "discover with DS / crowd-kit DawidSkene": 1 / 20,
@@ -25,26 +26,24 @@ LIMITS = {
 ROUNDS = 10
 
 OURS = """
-import allalike.discovery, pyarrow.compute, pyarrow.csv, pyarrow.parquet, scipy.special, warnings
-warnings.simplefilter("ignore")
-times = []
+import allalike.discovery, pyarrow.compute, pyarrow.csv, pyarrow.parquet, scipy.special
+taken = {}
 for method in ("DS(max_iter={first}, tol=0)", "DS-1(max_iter={first}, tol=0)"):
     start = time.process_time()
     allalike.discover(path, method=method).save(path + ".out")
-    times.append(time.process_time() - start)
-report(*times)
+    taken[method.partition("(")[0]] = time.process_time() - start
+report(**taken)
 """
 THEIRS = """
-import numpy, pandas, warnings
-warnings.simplefilter("ignore")
+import numpy, pandas
 from crowdkit.aggregation import DawidSkene, OneCoinDawidSkene
 frame = pandas.read_parquet(path)
-times = []
+taken = {}
 for method in (DawidSkene(n_iter={rounds}, tol=-numpy.inf), OneCoinDawidSkene(n_iter={rounds}, tol=-numpy.inf)):
     start = time.process_time()
     method.fit_predict(frame)
-    times.append(time.process_time() - start)
-report(*times)
+    taken[type(method).__name__] = time.process_time() - start
+report(**taken)
 """
 WEIGH = """
 import allalike, scipy.special
@@ -52,15 +51,15 @@ from allalike.methods import METHODS
 from allalike.registry import make
 from allalike.ties import Ties
 run = allalike.Memory().load(allalike.read(path), Ties())
-times = []
+taken = {}
 for name in ("iP-TD(max_iter={rounds}, tol=0)", "CRH(max_iter={rounds}, tol=0)", "CATD(n_iter={rounds})"):
     method, best = make(name, METHODS, "method"), float("inf")
     for _ in range(3):
         start = time.process_time()
         weighing = method.weigh(run)
         best = min(best, (time.process_time() - start) / weighing.iterations)
-    times.append(best)
-report(*times)
+    taken[method.name] = best
+report(**taken)
 """
 MAS = """
 import os
@@ -68,7 +67,7 @@ os.sched_setaffinity(0, {0})
 import allalike, numpy as np
 from allalike.noise import OneCoin
 from allalike.ties import Ties
-times = []
+taken = {}
 for n_workers in (10, 30):
     rng = np.random.default_rng(0)
     truth, faults = rng.integers(0, 2, 15), rng.uniform(0.1, 0.5, n_workers)
@@ -79,12 +78,12 @@ for n_workers in (10, 30):
     start = time.perf_counter()
     for _ in range(5):
         allalike.MAS().weigh(run)
-    times.append((time.perf_counter() - start) / 5)
-report(*times)
+    taken[str(n_workers)] = (time.perf_counter() - start) / 5
+report(**taken)
 """
 
 
-def measure(folder: Path) -> dict[str, float]:
+def find_figures(folder: Path) -> dict[str, float]:
     """Return the figures of this machine, now."""
     figures = {}
     path = folder / "classes.parquet"
@@ -96,7 +95,7 @@ def measure(folder: Path) -> dict[str, float]:
             code = code.replace(name, value)
         return code
 
-    ours, theirs = run(filled(OURS), path), run(filled(THEIRS), path)
+    ours, theirs = (list(measure(filled(code), path).figures.values()) for code in (OURS, THEIRS))
     print(f"  DS {ours[0]:.2f} s, DS-1 {ours[1]:.2f} s; crowd-kit {theirs[0]:.1f} s, {theirs[1]:.1f} s CPU")
     figures["discover with DS / crowd-kit DawidSkene"] = ours[0] / theirs[0]
     figures["discover with DS-1 / crowd-kit OneCoinDawidSkene"] = ours[1] / theirs[1]
@@ -104,10 +103,10 @@ def measure(folder: Path) -> dict[str, float]:
         path = folder / f"{kind}.parquet"
         if kind == "numbers":
             write_answers(path, 1_000_000, real=True)
-        proximity, crh, catd, _ = run(filled(WEIGH), path)
+        proximity, crh, catd = measure(filled(WEIGH), path).figures.values()
         figures[f"CRH / iP-TD, {kind}"] = crh / proximity
         figures[f"CATD / iP-TD, {kind}"] = catd / proximity
-    few, many, _ = run(MAS, path)
+    few, many = measure(MAS, path).figures.values()
     return {**figures, "MAS, 10 workers, seconds": few, "MAS, 30 workers, seconds": many}
 
 
@@ -116,7 +115,7 @@ def main() -> None:
     missed = 0
     print("methods, 1,000,000 answers")
     with tempfile.TemporaryDirectory() as folder:
-        for name, figure in measure(Path(folder)).items():
+        for name, figure in find_figures(Path(folder)).items():
             missed += figure > LIMITS[name]
             verdict = "missed" if figure > LIMITS[name] else "kept  "
             print(f"  {verdict}  {name:50s} {figure:8.3f}  (at most {LIMITS[name]:.3f})")
