@@ -56,10 +56,10 @@ def measure(code: str, path: Path | str) -> Measured:
     return Measured(wall, watch.peak, json.loads(output.splitlines()[-1]))
 
 
-def tree_cpu(pid: int | None = None) -> float:
-    """Return the CPU seconds of a process and all its living children; of this process if none is named."""
+def tree_cpu() -> float:
+    """Return the CPU seconds of this process and all its living children."""
     total = 0.0
-    for member in _tree(pid or os.getpid()):
+    for member in _tree(os.getpid()):
         fields = _read(Path(f"/proc/{member}/stat")).rpartition(")")[2].split()
         total += sum(map(int, fields[11:15])) / _TICKS if fields else 0.0
     return total
