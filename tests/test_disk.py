@@ -187,6 +187,26 @@ def test_a_distance_that_no_other_process_can_know_works(tmp_path: Path) -> None
     assert ours.truth["label"].tolist() == allalike.discover(rows, domain=kind).truth["label"].tolist()
 
 
+def test_a_distance_of_a_script_which_processes_do_not_import_works(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    rows = crowd(60)
+    script.write_text(
+        "import allalike\ndef apart(left, right):\n    return float(left != right)\n"
+        f"engine = allalike.Disk(partitions=4, processes=2)\nkind = allalike.Custom(distance=apart)\nrows = {rows!r}\n"
+        "print(*allalike.discover(rows, domain=kind, engine=engine).truth['label'])\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    kind = allalike.Custom(distance=lambda left, right: float(left != right))
+    assert done.stdout.split() == allalike.discover(rows, domain=kind).truth["label"].tolist()
+
+
+def test_processes_do_one_function_after_the_other() -> None:
+    with Processes(2) as processes:
+        for _ in range(2):
+            assert list(processes.map(divmod, [(number, 2) for number in range(5)])) == [divmod(n, 2) for n in range(5)]
+            assert list(processes.map(max, [(number, 2) for number in range(5)])) == [2, 2, 2, 3, 4]
+
+
 def test_a_process_that_is_ended_from_outside_is_a_clear_error() -> None:
     with pytest.raises(TooLargeError, match="ended from outside"), Processes(2) as processes:
         list(processes.map(os._exit, [(1,), (1,)]))

@@ -118,9 +118,9 @@ class Disk(Engine):
         routed = route(stream, space.path, partitions=partitions, memory=memory)
         few = self.processes is None and routed.n_answers < _FEW
         processes = Processes(1 if few else number)
-        jobs = [(routed, number) for number in range(routed.n_partitions)]
+        jobs = [(number,) for number in range(routed.n_partitions)]
         domain, truths = routed.encoding(gold, processes.map)
-        make = partial(_make, folder=space.path, domain=domain, truths=truths, repeats=stream.repeats)
+        make = partial(_make, routed, folder=space.path, domain=domain, truths=truths, repeats=stream.repeats)
         places: list[Place] = []
         tallies: list[Tally] = []
         for place, tally in processes.map(make, jobs):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Processes"]
 
 _START = "from allalike.engines.processes import serve; serve()"
-_UNKNOWN = (AttributeError, ImportError)
+_UNKNOWN = "unknown"  # a function or a class that is not there
 
 
 class Processes:
@@ -82,7 +82,10 @@ class Processes:
 
 
 class _Child:
+    """Be another process, to which a function is sent once for many jobs."""
+
     def __init__(self) -> None:
+        self._knows: Callable[..., Any] | None = None
         self._process = subprocess.Popen(
             [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {_START}"],
             stdin=subprocess.PIPE,
@@ -94,7 +97,9 @@ class _Child:
         assert pipe is not None
         assert back is not None
         try:
-            _send(pipe, (function, job))
+            _send(pipe, None if function is self._knows else function)
+            self._knows = function
+            _send(pipe, job)
             kind, found = _receive(back)
         except (EOFError, BrokenPipeError, ValueError) as error:
             raise TooLargeError(
@@ -122,20 +127,28 @@ def _end_all(children: list[_Child]) -> None:
 
 
 def serve() -> None:
-    """Do the work that comes through standard input until it ends."""
+    """Do the work that comes through standard input until it ends: a function, unless it is the last one, and a job."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     work, back = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what is printed here must not get among what is sent back
+    known: Any = _UNKNOWN
     with suppress(EOFError, BrokenPipeError):
         while True:
-            _send(back, _answer(work))
+            function, job = _known(_frame(work)), _known(_frame(work))
+            known = known if function is None else function
+            _send(back, _answer(known, job))
 
 
-def _answer(work: IO[bytes]) -> tuple[str, Any]:
-    data = _frame(work)
+def _known(data: bytearray) -> Any:
+    """Return what was sent, if it can be known here."""
     try:
-        function, job = unpack(data)
-    except _UNKNOWN:
+        return unpack(data)
+    except (AttributeError, ImportError):
+        return _UNKNOWN
+
+
+def _answer(function: Any, job: Any) -> tuple[str, Any]:
+    if function is _UNKNOWN or job is _UNKNOWN:
         return "unknown", None
     try:
         return "found", function(*job)

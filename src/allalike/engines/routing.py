@@ -9,6 +9,7 @@ the first rows may turn out wrong later; then routing starts anew, and knows bet
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
@@ -81,8 +82,8 @@ class Routed(Partitions):
         if self.shared is not None:
             domain = self.shared
         else:
-            jobs = [(self, number) for number in range(self.n_partitions)]
-            domain = self.domain.join(list(apply(_resolve, jobs)))
+            jobs = [(number,) for number in range(self.n_partitions)]
+            domain = self.domain.join(list(apply(partial(_resolve, self), jobs)))
         return (domain, None) if gold is None else gold.encoded(domain)
 
     def describe(self, domain: Domain, gold: Gold | None, ties: Ties, tallies: list[Tally]) -> dict[str, Any]:
