@@ -12,7 +12,8 @@ from allalike.engines import Disk, Engine, Memory
 SLOW = """
 test_eigenvector test_experiments test_expert_core test_fetch test_figures test_kde test_league test_mas
 test_masks_folder test_parsers test_parsers_classes test_parsers_kinds test_parsers_own test_reproduce test_simulate
-test_spark test_spark_laws test_spark_reading test_theory test_theory_helpers test_theory_sizes test_voting_rules
+test_spark test_spark_laws test_spark_reading test_spark_session test_spark_sources test_theory test_theory_helpers
+test_theory_sizes test_voting_rules
 """  # modules that `make quick` leaves out
 
 

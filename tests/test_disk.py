@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import os
+import pickle
 import resource
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +23,9 @@ import pytest
 import allalike
 from allalike import Disk, Memory
 from allalike.discovery import find_truths
+from allalike.engines.disk import DiskRun
 from allalike.engines.processes import Processes
-from allalike.errors import OptionError, OutputError, TooLargeError
+from allalike.errors import OptionError, OutputError, TooLargeError, UnsupportedError
 from allalike.ties import Ties
 
 Rows = list[tuple[str, str, str]]
@@ -141,7 +146,7 @@ def _interrupt(tmp_path: Path, work: Path, how: signal.Signals) -> None:
     program = str(Path(sys.executable).with_name("allalike"))
     command = [program, "discover", str(answers), "--engine", "disk(processes=2)", "--method", "DS(tol=0)"]
     process = subprocess.Popen([*command, "--folder", str(work), "-o", str(tmp_path / "out")])
-    while not list(work.glob("allalike-*/*.blocks")) and process.poll() is None:
+    while not list(work.glob("allalike-*/*/*.blocks")) and process.poll() is None:
         time.sleep(0.01)
     process.send_signal(how)
     assert process.wait(20) != 0
@@ -253,12 +258,12 @@ def test_changed_blocks_go_away_with_their_run(tmp_path: Path) -> None:
     run = Disk(folder=tmp_path, partitions=2).open(scan(crowd()), None, Ties())
     changed = run.map(_same)
     [space] = work_folders(tmp_path)
-    assert len(list(space.glob("allalike-*"))) == 1
+    assert len(list(space.glob("allalike-*"))) == 2
     before, after = (each.sum(run.domain.peer_sums, np.ones(len(run.workers))) for each in (run, changed))
     np.testing.assert_array_equal(before["distance"], after["distance"])
     del changed
     gc.collect()
-    assert not list(space.glob("allalike-*"))
+    assert len(list(space.glob("allalike-*"))) == 1
     found = find_truths(run, allalike.UA().weigh(run))
     assert found.joined().found["label"].shape == (run.n_tasks,)
 
@@ -269,3 +274,53 @@ def _same(block: Any) -> Any:
 
 def test_the_limits_of_this_test_process_are_as_they_were() -> None:
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
+
+
+def test_what_is_known_of_the_parts_does_not_grow_with_the_number_of_workers() -> None:
+    rows = [(worker, worker // 5, "xy"[worker % 2]) for worker in range(20_000)]
+    run = allalike.discover(rows, domain="categorical", engine=Disk(partitions=32), method="UA").run
+    assert isinstance(run, DiskRun)
+    assert len(run.shards.tallies) == 32
+    assert len(pickle.dumps(run.shards.tallies)) < 32 * 8000
+    assert run.given.tolist() == [1] * 20_000
+
+
+def test_several_threads_may_use_one_result() -> None:
+    result = allalike.discover(crowd(300), engine=Disk(partitions=4, processes=2), method="UA")
+    with ThreadPoolExecutor(3) as threads:
+        more = [[("new", f"task-{number}", "x")] for number in range(6)]
+        found = list(threads.map(lambda answers: len(result.update(answers).truth), more))
+    assert found == [301] * 6
+
+
+def test_a_process_that_was_forked_does_not_remove_the_work_folder() -> None:
+    code = """
+        import os, sys, allalike
+        rows = [(worker, task, "xy"[worker * task % 2]) for worker in range(4) for task in range(40)]
+        result = allalike.discover(rows, engine=allalike.Disk(partitions=4, processes=2))
+        if os.fork() == 0:
+            sys.exit(0)
+        os.wait()
+        print(len(result.truth), result.update([(9, 9, "x")]).summary["answers"])
+    """
+    command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["40", "161"]
+
+
+@pytest.mark.parametrize("taking", [pickle.dumps, copy.deepcopy])
+def test_a_result_on_disk_is_not_copied(taking: Callable[[object], object]) -> None:
+    result = allalike.discover(crowd(5), engine=Disk())
+    with pytest.raises(UnsupportedError, match="Save it with result.save"):
+        taking(result)
+
+
+def test_an_update_with_a_new_class_does_not_keep_the_files_of_results_that_are_gone(tmp_path: Path) -> None:
+    result = allalike.discover(crowd(2000), engine=Disk(folder=tmp_path, partitions=4), method="UA")
+    sizes = []
+    for number in range(4):
+        result = result.update([("new", f"task-{number}", f"class-{number}")])
+        gc.collect()
+        sizes.append(sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()))
+    assert sizes[-1] < 1.2 * sizes[0]
+    assert len(result.truth) == 2004

@@ -274,6 +274,7 @@ def test_what_nobody_needs_any_more_is_let_go(spark: Spark) -> None:
 def test_the_active_session_is_used_again(spark: Spark) -> None:
     spark.load(some(), Ties())
     context = find_context(None, "local[2]")
+    assert context is find_context(None, None)
     assert context is find_context(SimpleNamespace(sparkContext=context), "local[*]")
     assert context.getConf().get("spark.ui.enabled") == "false"
     assert context.getConf().get("spark.driver.bindAddress") == "127.0.0.1"
@@ -290,10 +291,22 @@ def test_no_partitions_are_refused() -> None:
         Spark(partitions=0)
 
 
-def test_a_master_that_is_not_there_is_named_at_once(spark: Spark) -> None:
-    spark.load(some(), Ties())
+def test_a_master_that_is_not_there_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyspark.SparkContext._active_spark_context", None)
+    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
+    monkeypatch.delenv("YARN_CONF_DIR", raising=False)
     with pytest.raises(EngineError, match="No Spark master answers at spark://127.0.0.1:1"):
         Spark(master="spark://127.0.0.1:1").load(some(), Ties())
+    with pytest.raises(EngineError, match=r"does not know where YARN is\. Set HADOOP_CONF_DIR or YARN_CONF_DIR\."):
+        Spark(master="yarn").load(some(), Ties())
+
+
+def test_another_master_beside_the_active_one_is_refused(spark: Spark) -> None:
+    run = spark.load(some(), Ties())
+    with pytest.raises(UnsupportedError, match=r"runs already with master 'local\[2\]', and cannot run with 'local'"):
+        Spark(master="local").load(some(), Ties())
+    assert Spark().load(some(), Ties()).shards.context is run.shards.context
+    peer_sums(run)
 
 
 def a_java(folder: Path, version: str) -> None:

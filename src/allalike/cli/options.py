@@ -42,7 +42,10 @@ _SOLVING = (
     click.option("--engine", help="Where it runs: memory, disk or spark. By default memory, and disk for large files."),
     click.option("--memory", help="How much memory the disk engine may use, such as 2GB. By default half of the free."),
     click.option("--folder", help="Where the disk engine puts its work folder. By default where temporary files go."),
-    click.option("--master", help="Where Spark runs, such as spark://host:7077. By default here: local[*]."),
+    click.option(
+        "--master",
+        help="Where Spark runs, such as spark://host:7077. By default as spark-submit says, or here: local[*].",
+    ),
     click.option("--gold", help="Known truths: a file with the columns task and label."),
     click.option("--seed", type=int, default=0, help="Which draw to take among tied labels.", show_default=True),
     click.option(

@@ -23,14 +23,14 @@ from allalike.engines.shards import (
     Cuts,
     Tally,
     describe,
+    encode,
     find_piece,
     in_order,
-    make_shard,
     of_answers,
     sample_cuts,
     sum_up,
 )
-from allalike.engines.workspace import Place, Workspace, keep_shard, read_pack, write_pack
+from allalike.engines.workspace import Place, Workspace, keep_shard, link_file, read_pack, write_pack
 from allalike.errors import OptionError
 from allalike.machine import free_memory, parse_size
 from allalike.progress import report
@@ -39,6 +39,8 @@ from allalike.registry import check_number
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    import numpy.typing as npt
 
     from allalike.answers import Answers
     from allalike.blocks import Block, Floats, Kernel
@@ -93,13 +95,15 @@ class Disk(Engine):
     def __post_init__(self) -> None:
         if self.memory is not None and parse_size(self.memory, "memory") < _LEAST:
             raise OptionError(f"memory is {self.memory!r}. The disk engine needs at least {_LEAST // 10**6} MB.")
+        if self.folder is not None and not isinstance(self.folder, str | os.PathLike):
+            raise OptionError(f"folder is {self.folder!r}. Give the path of a folder.")
         for name in ("processes", "partitions"):
             if getattr(self, name) is not None:
                 check_number(getattr(self, name), name, least=1, whole=True)
 
     def load(self, answers: Answers, ties: Ties) -> DiskRun:
         """Write answers that are in memory to disk, as one shard."""
-        space = Workspace(self.folder)
+        space = Workspace(self.folder).inner()
         shard, tally = of_answers(answers)
         place = keep_shard(space.path, "0", shard)
         return DiskRun(Shards(space, [place], [tally], Processes(1)), **describe(answers, ties))
@@ -111,7 +115,7 @@ class Disk(Engine):
     def open(self, source: Scan, gold: Gold | None, ties: Ties) -> DiskRun:
         """Route rows to partitions, and make a shard of each."""
         stream = source.stream()
-        space = Workspace(self.folder)
+        space = Workspace(self.folder).inner()
         memory = parse_size(self.memory, "memory") if self.memory is not None else free_memory() // 2
         number = self.processes or os.cpu_count() or 1
         partitions = self.partitions or max(1, stream.size // min(_SHARD, memory // (_SHARE * number)))
@@ -123,12 +127,14 @@ class Disk(Engine):
         make = partial(_make, routed, folder=space.path, domain=domain, truths=truths, repeats=stream.repeats)
         places: list[Place] = []
         tallies: list[Tally] = []
-        for place, tally in processes.map(make, jobs):
+        given = np.zeros(len(routed.workers), np.int64)
+        for place, tally, theirs in processes.map(make, jobs):
             report("preparing", len(places), len(jobs))
             places.append(place)
             tallies.append(tally)
+            given += theirs
         shards = Shards(space, places, tallies, processes)
-        return DiskRun(shards, **routed.describe(domain, gold, ties, tallies))
+        return DiskRun(shards, **routed.describe(domain, gold, ties, tallies, given))
 
 
 @dataclass(frozen=True)
@@ -161,7 +167,7 @@ class Shards:
 
     def seen(self, view: View, picked: list[Picked]) -> Shards:
         """Return the shards seen otherwise, but for those of which all tasks were picked."""
-        space = self.space.inner()
+        space = self.space.inner(self.space)
         touched = {part.shard: len(part.answers.tasks) for part in picked}
         views: dict[Path | None, Path] = {}
         places, tallies, n_added = [], [], 0
@@ -212,7 +218,8 @@ class DiskRun(Run):
         """Write what the kernel finds for each shard, cut into ranges of tasks."""
         space, cuts = self.shards.space.inner(), sample_cuts(self.shards.tallies, _AT_ONCE)
         find = partial(_find, folder=space.path, kernel=kernel, params=params, cuts=cuts)
-        return DiskFound(space, list(self.shards.each(find)))
+        kinds = {str(getattr(tally.some_tasks.data, "type", list)) for tally in self.shards.tallies}
+        return DiskFound(space, list(self.shards.each(find)), wide=len(kinds) > 1)
 
     def map(self, change: Callable[[Block], Block]) -> DiskRun:
         """Write changed blocks beside those that are there."""
@@ -263,10 +270,11 @@ class Ranges:
 
 @dataclass(frozen=True)
 class DiskFound(Found):
-    """Know where everything was written that was found."""
+    """Know where everything was written that was found; ``wide`` if tasks are whole numbers of different widths."""
 
     space: Workspace
     parts: list[Ranges]
+    wide: bool = False
 
     def total(self, name: str) -> float:
         """Add up what the shards sum to."""
@@ -282,16 +290,18 @@ class DiskFound(Found):
             pieces = [part.read(number) for part in self.parts]
             filled = [piece for piece in pieces if len(piece.tasks)]
             if filled:
-                yield in_order(filled)
+                piece = in_order(filled)
+                yield replace(piece, tasks=piece.tasks.widened()) if self.wide else piece
 
 
 def _make(
     routed: Routed, number: int, *, folder: Path, domain: Domain, truths: Truths | None, repeats: str
-) -> tuple[Place, Tally]:
-    shard, tally = make_shard(*routed.columns(number), domain, truths, repeats)
+) -> tuple[Place, Tally, npt.NDArray[np.int64]]:
+    answers = encode(*routed.columns(number), domain, truths, repeats)
+    shard, tally = of_answers(answers)
     place = keep_shard(folder, str(number), shard)
     routed.remove(number)
-    return place, tally
+    return place, tally, answers.given
 
 
 def _sum(places: list[Place], *, kernel: Kernel, params: tuple[Floats, ...], n_workers: int) -> Sums:
@@ -310,8 +320,9 @@ def _find(place: Place, *, folder: Path, kernel: Kernel, params: tuple[Floats, .
 
 
 def _change(place: Place, *, folder: Path, change: Callable[[Block], Block]) -> Place:
-    changed = replace(place, blocks=folder / place.blocks.name, view=None)
+    changed = Place(folder / place.blocks.name, folder / place.tasks.name)
     write_pack(changed.blocks, [change(block) for block in place.read_blocks()])
+    link_file(place.tasks, changed.tasks)
     return changed
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from allalike.engines.adding import PairSums, Sums
 from allalike.engines.base import Engine, Found, Piece, Run
 from allalike.engines.layers import Picked, View, count_small, pick
-from allalike.engines.shards import Shard, Tally, describe, find_piece, in_order, make_shard, of_answers
+from allalike.engines.shards import Shard, Tally, describe, encode, find_piece, in_order, of_answers
 from allalike.progress import report
 from allalike.registry import check_number
 
@@ -71,15 +71,17 @@ class Memory(Engine):
         stream = source.stream()
         routed = route(stream, None, memory=_SHARD, partitions=stream.size // _SHARD)
         domain, truths = routed.encoding(gold)
-        shards, tallies = [], []
+        shards, tallies, given = [], [], np.zeros(len(routed.workers), np.int64)
         for number in range(routed.n_partitions):
             report("preparing", number, routed.n_partitions)
-            shard, tally = make_shard(*routed.columns(number), domain, truths, stream.repeats)
+            answers = encode(*routed.columns(number), domain, truths, stream.repeats)
+            shard, tally = of_answers(answers)
             shards.append(shard)
             tallies.append(tally)
+            given += answers.given
             routed.remove(number)
         n_apart = len(shards) if len(shards) > 1 else 0
-        return MemoryRun(shards, n_apart, **routed.describe(domain, gold, ties, tallies))
+        return MemoryRun(shards, n_apart, **routed.describe(domain, gold, ties, tallies, given))
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ import sys
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from queue import SimpleQueue
+from threading import Lock
 from typing import IO, TYPE_CHECKING, Any
 
 from allalike.engines.packing import pack, unpack
@@ -40,8 +42,10 @@ class Processes:
 
     def __init__(self, number: int) -> None:
         self._children: list[_Child] = []
+        self._idle: SimpleQueue[_Child] = SimpleQueue()
         self._number = number
-        weakref.finalize(self, _end_all, self._children)
+        self._starting = Lock()
+        weakref.finalize(self, _end_all, self._children, os.getpid())
 
     def __enter__(self) -> Processes:
         return self
@@ -50,22 +54,24 @@ class Processes:
         self.close()
 
     def map(self, function: Callable[..., Any], jobs: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-        """Yield what the function returns for each job, in the order of jobs."""
+        """Yield what the function returns for each job, in the order of jobs; several threads may ask for that."""
         if self._number == 1 or len(jobs) <= 1 or not _pickles(function):
             yield from (function(*job) for job in jobs)
             return
-        while len(self._children) < min(self._number, len(jobs)):
-            self._children.append(_Child())
-        idle = list(self._children)
+        with self._starting:
+            while len(self._children) < min(self._number, len(jobs)):
+                self._children.append(_Child())
+                self._idle.put(self._children[-1])
+            idle, number = self._idle, len(self._children)
 
         def work(job: tuple[Any, ...]) -> Any:
-            child = idle.pop()
+            child = idle.get()
             try:
                 return child.apply(function, job)
             finally:
-                idle.append(child)
+                idle.put(child)
 
-        with ThreadPoolExecutor(len(idle)) as threads:
+        with ThreadPoolExecutor(number) as threads:
             waiting = [threads.submit(work, job) for job in jobs]
             try:
                 for place, future in enumerate(waiting):
@@ -78,7 +84,9 @@ class Processes:
 
     def close(self) -> None:
         """End all children."""
-        _end_all(self._children)
+        with self._starting:
+            self._idle = SimpleQueue()
+            _end_all(self._children, os.getpid())
 
 
 class _Child:
@@ -121,8 +129,8 @@ class _Child:
         self._process.wait()
 
 
-def _end_all(children: list[_Child]) -> None:
-    while children:
+def _end_all(children: list[_Child], owner: int) -> None:
+    while children and os.getpid() == owner:  # and not a child that was forked
         children.pop().end()
 
 

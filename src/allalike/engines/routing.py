@@ -86,11 +86,18 @@ class Routed(Partitions):
             domain = self.domain.join(list(apply(partial(_resolve, self), jobs)))
         return (domain, None) if gold is None else gold.encoded(domain)
 
-    def describe(self, domain: Domain, gold: Gold | None, ties: Ties, tallies: list[Tally]) -> dict[str, Any]:
-        """Return what a run knows of the answers, once shards are made of them."""
+    def describe(
+        self,
+        domain: Domain,
+        gold: Gold | None,
+        ties: Ties,
+        tallies: list[Tally],
+        given: npt.NDArray[np.int64],
+    ) -> dict[str, Any]:
+        """Return what a run knows of the answers, once shards are made of them, and it is known who gave how many."""
         crowds = Crowds.single(len(self.workers))
         known = {"workers": self.workers, "domain": domain, "crowds": crowds, "ties": ties}
-        return {**known, **count_up(tallies, gold, self.notes)}
+        return {**known, **count_up(tallies, given, gold, self.notes)}
 
 
 def _resolve(routed: Routed, number: int) -> Domain:

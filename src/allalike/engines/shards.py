@@ -36,10 +36,10 @@ __all__ = [
     "Tally",
     "count_up",
     "describe",
+    "encode",
     "find_piece",
     "fitting_answers",
     "in_order",
-    "make_shard",
     "of_answers",
     "sample_cuts",
     "sum_up",
@@ -54,7 +54,6 @@ _SAMPLE = 256  # tasks of each shard that show where to cut
 class Tally:
     """Count what a shard holds, name some of its tasks, evenly spaced, and say where the hashes of all of them lie."""
 
-    given: npt.NDArray[np.int64]
     n_tasks: int
     n_gold: int
     repeats: int
@@ -77,7 +76,9 @@ def describe(answers: Answers, ties: Ties) -> dict[str, Any]:
     }
 
 
-def count_up(tallies: list[Tally], gold: Gold | None, notes: dict[str, Any]) -> dict[str, Any]:
+def count_up(
+    tallies: list[Tally], given: npt.NDArray[np.int64], gold: Gold | None, notes: dict[str, Any]
+) -> dict[str, Any]:
     """Return what a run knows of answers once all shards are made: counts, and notes with what was found out then."""
     n_gold = sum(tally.n_gold for tally in tallies)
     repeats = sum(tally.repeats for tally in tallies)
@@ -85,7 +86,6 @@ def count_up(tallies: list[Tally], gold: Gold | None, notes: dict[str, Any]) -> 
     if gold is not None:
         firsts = Values.join([tally.some_tasks.take(np.zeros(1, np.int64)) for tally in tallies])
         notes["gold"] = gold.count(n_gold, firsts[int(order_of(firsts)[0])])
-    given = np.add.reduce([tally.given for tally in tallies])
     return {"given": given, "n_tasks": sum(tally.n_tasks for tally in tallies), "n_gold": n_gold, "notes": notes}
 
 
@@ -119,12 +119,10 @@ def fitting_answers(n_workers: int) -> int:
     return min(max(_SMALLEST, _PER_WORKER * n_workers), _LARGEST)
 
 
-def make_shard(
-    worker: Column, task: Column, label: Column, domain: Domain, truths: Truths | None, repeats: str
-) -> tuple[Shard, Tally]:
-    """Turn three columns into prepared blocks."""
+def encode(worker: Column, task: Column, label: Column, domain: Domain, truths: Truths | None, repeats: str) -> Answers:
+    """Turn three columns into the answers of a shard."""
     answers = Answers.of_shard(worker, task, label, domain, repeats=repeats)
-    return of_answers(answers if truths is None else truths.given_to(answers))
+    return answers if truths is None else truths.given_to(answers)
 
 
 def of_answers(
@@ -138,7 +136,6 @@ def of_answers(
         done += len(block.label)
     places = np.unique(np.linspace(0, len(answers.tasks) - 1, _SAMPLE).astype(np.int64))
     tally = Tally(
-        given=answers.given,
         n_tasks=len(answers.tasks),
         n_gold=len(answers.gold_task),
         repeats=answers.notes.get("repeats_set_aside", 0),

@@ -7,14 +7,13 @@ import shutil
 import tempfile
 import weakref
 from contextlib import suppress
-from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from allalike.engines.packing import pack, unpack
 from allalike.engines.shards import Shard
-from allalike.errors import OutputError
+from allalike.errors import OutputError, UnsupportedError
 
 try:
     import fcntl
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from allalike.blocks import Block
     from allalike.errors import AllalikeError
 
-__all__ = ["Place", "Workspace", "keep_shard", "no_room", "read_pack", "write_pack"]
+__all__ = ["Place", "Workspace", "keep_shard", "link_file", "no_room", "read_pack", "write_pack"]
 
 _LOCK = "in-use"
 
@@ -47,15 +46,19 @@ class Workspace:
     def __init__(self, parent: str | os.PathLike[str] | None = None) -> None:
         _sweep(Path(parent or tempfile.gettempdir()))
         self.path = _make_folder(parent)
-        self._outer: Workspace | None = None
-        self._outermost = self.path
-        weakref.finalize(self, _remove, self.path, _claim(self.path))
+        self._root: Workspace | None = None
+        self._needed: tuple[Workspace, ...] = ()
+        weakref.finalize(self, _remove, os.getpid(), self.path, _claim(self.path))
 
-    def inner(self) -> Workspace:
-        """Make a folder that is removed before this one; both are within the outermost, lest paths get long."""
-        space = copy(self)
-        space.path, space._outer = _make_folder(self._outermost), self
-        weakref.finalize(space, _remove, space.path)
+    def __reduce__(self) -> Any:
+        """Refuse to be copied: the files would go away with the original."""
+        raise UnsupportedError("A result on disk cannot be pickled or copied. Save it with result.save.")
+
+    def inner(self, *needed: Workspace) -> Workspace:
+        """Make a folder within the outermost one; as long as it is used, so are those that are needed with it."""
+        space, root = Workspace.__new__(Workspace), self._root or self
+        space.path, space._root, space._needed = _make_folder(root.path), root, needed
+        weakref.finalize(space, _remove, os.getpid(), space.path)
         return space
 
 
@@ -80,8 +83,9 @@ def _claim(folder: Path) -> IO[bytes] | None:
     return file
 
 
-def _remove(folder: Path, claim: IO[bytes] | None = None) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
+def _remove(owner: int, folder: Path, claim: IO[bytes] | None = None) -> None:
+    if os.getpid() == owner:  # and not a child that was forked
+        shutil.rmtree(folder, ignore_errors=True)
     if claim is not None:
         claim.close()
 
@@ -139,6 +143,17 @@ def read_pack(path: Path, begin: int = 0, size: int = -1) -> Any:
         data = bytearray(size if size >= 0 else os.fstat(file.fileno()).st_size)
         file.readinto(data)
     return unpack(data)
+
+
+def link_file(path: Path, target: Path) -> None:
+    """Have a file in a second place; it is copied only where it cannot be linked."""
+    try:
+        os.link(path, target)
+    except OSError:
+        try:
+            shutil.copyfile(path, target)
+        except OSError as error:
+            raise no_room(target.parent, error) from error
 
 
 def no_room(folder: Path, error: OSError) -> AllalikeError:

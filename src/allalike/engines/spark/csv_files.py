@@ -48,7 +48,7 @@ class TextFile:
 
     def check(self, line: bytes) -> None:
         """Refuse a file with other columns, if it was not looked at before."""
-        if self.unseen and split_header(line.decode(errors="replace"), self.delimiter) != self.names:
+        if self.unseen and split_header(line.decode(errors="replace"), self.delimiter, self.name) != self.names:
             raise InputError(f"{self.name} has other columns than the first file. Give all files the same columns.")
 
     def parse(self, lines: bytes, *, header: bool, ended: bool) -> pa.Table | None:
@@ -81,13 +81,16 @@ class TextFile:
         return pa.table({role: table[name] for role, name in self.picked.items()})
 
 
-def split_header(line: str, delimiter: str) -> list[str]:
-    """Return the names that a line holds.
+def split_header(line: str, delimiter: str, where: str) -> list[str]:
+    """Return the names that the first line of a file holds.
 
-    >>> split_header('worker,"the, task",label', ",")
+    >>> split_header('worker,"the, task",label', ",", "answers.csv")
     ['worker', 'the, task', 'label']
     """
-    return next(csv.reader([line.removeprefix("\ufeff").rstrip("\r\n")], delimiter=delimiter), [])
+    try:
+        return next(csv.reader([line.removeprefix("\ufeff").rstrip("\r\n")], delimiter=delimiter), [])
+    except csv.Error as error:
+        raise InputError(f"{where} cannot be read as text with columns: {error}.") from error
 
 
 def read_lines(

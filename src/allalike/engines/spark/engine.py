@@ -23,7 +23,7 @@ from allalike.engines.base import Engine, Found, Run
 from allalike.engines.packing import unpack
 from allalike.engines.shards import count_up, describe, sample_cuts
 from allalike.engines.spark import executing
-from allalike.engines.spark.reading import fitting_partitions, send
+from allalike.engines.spark.reading import broadcast, fitting_partitions, send
 from allalike.engines.spark.session import check_pyspark, clear_errors, find_context, find_session
 from allalike.engines.spark.sources import find_reading
 from allalike.errors import OutputError
@@ -68,7 +68,8 @@ class Spark(Engine):
     session
         The Spark session to use; by default the active one, or else one that is made for this.
     master
-        Where to make it: ``local[*]`` is this machine with all its cores, ``spark://host:7077`` a cluster.
+        Where to make it: ``local[*]`` is this machine with all its cores, ``spark://host:7077`` a cluster. By default
+        that of spark-submit or of Spark's own settings, and if there is none, ``local[*]``.
     partitions
         Into how many parts answers are cut; by default one for few answers, and else one for each core, or more.
 
@@ -78,7 +79,7 @@ class Spark(Engine):
 
     name: ClassVar[str] = "spark"
     session: Any = None
-    master: str = "local[*]"
+    master: str | None = None
     partitions: int | None = None
 
     def __post_init__(self) -> None:
@@ -95,7 +96,7 @@ class Spark(Engine):
         report("starting Spark")
         context = find_context(self.session, self.master)
         report("sending answers")
-        with clear_errors():
+        with clear_errors(context):
             parcels = _send(answers, context, self.partitions)
             return SparkRun(parcels.mapPartitions(executing.make_shards), **describe(answers, ties))
 
@@ -106,13 +107,14 @@ class Spark(Engine):
     def open(self, source: Scan, gold: Gold | None, ties: Ties) -> SparkRun:
         """Have the executors read answers and keep them; what they cannot read is read here, and sent to them."""
         check_pyspark()
-        reading = find_reading(source, self.session, self.master)
+        with clear_errors():
+            reading = find_reading(source, self.session, self.master)
         if reading is None:
             answers = source.read()
             return self.load(answers if gold is None else gold.given_to(answers), ties)
         report("reading")
         arrived = reading.read(self.partitions)
-        with clear_errors():
+        with clear_errors(arrived.chunks.context):
             guessed = arrived.guess()
             domain = arrived.resolve(guessed.with_choices(**source.choices))
             truths = None
@@ -157,15 +159,16 @@ class SparkRun(Run):
     origin: Any = None
 
     def __post_init__(self) -> None:
-        _keep(self, self.shards)
+        with clear_errors(self.shards.context):
+            _keep(self, self.shards)
 
     def count(self, gold: Gold | None) -> None:
         """Count what the shards hold, once they are made."""
-        with clear_errors():
+        with clear_errors(self.shards.context):
             packed = self.shards.mapPartitions(executing.tallies).collect()
             tallies = [unpack(tally) for tally in executing.values(packed)]
-        vars(self).update(count_up(tallies, gold, self.notes))
-        self.given = self.sum(executing.count_answers)["answers"].astype(np.int64)
+        given = self.sum(executing.count_answers)["answers"].astype(np.int64)
+        vars(self).update(count_up(tallies, given, gold, self.notes))
         self.cuts = sample_cuts(tallies, _AT_ONCE) if len(tallies) > 1 else None
 
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
@@ -189,17 +192,17 @@ class SparkRun(Run):
     def _add(
         self, add: Callable[..., Any], kernel: Kernel, params: tuple[Floats, ...], join: Callable[..., Any], n_rows: int
     ) -> dict[str, Any]:
-        n_ranges = _ranges(self.shards.getNumPartitions(), n_rows)
+        context = self.shards.context
+        with clear_errors(context):
+            n_ranges = _ranges(self.shards.getNumPartitions(), n_rows)
         bounds = np.linspace(0, n_rows, n_ranges + 1).astype(np.int64).tolist()
-        with clear_errors():
-            sent = send(self.shards.context, kernel, params)
+        with clear_errors(context), broadcast(context, kernel, params) as sent:
             sums = self.shards.mapPartitionsWithIndex(
                 partial(executing.add_partition, add=add, sent=sent, bounds=bounds)
             )
             if len(bounds) > 2:
                 sums = sums.partitionBy(len(bounds) - 1, int).mapPartitions(executing.add_ranges)
             totals = executing.add_up(sums.collect())
-            sent.destroy()
         return {name: join([total[name] for total in totals]) for name in totals[0]}
 
 
@@ -208,7 +211,7 @@ class SparkFound(Found):
 
     def __init__(self, run: SparkRun, kernel: Kernel, params: tuple[Floats, ...]) -> None:
         self._cuts = run.cuts
-        with clear_errors():
+        with clear_errors(run.shards.context):
             sent = send(run.shards.context, kernel, params)
             self._found = run.shards.mapPartitions(partial(executing.find_pieces, sent=sent, cuts=self._cuts))
             _keep(self, self._found, sent)
@@ -224,7 +227,7 @@ class SparkFound(Found):
 
     def pieces(self) -> Iterator[Piece]:
         """Fetch everything in the order of task ids, one partition at a time."""
-        with clear_errors():
+        with clear_errors(self._found.context):
             for piece in executing.values(self._in_order().toLocalIterator(prefetchPartitions=True)):
                 yield unpack(piece)
 
@@ -234,7 +237,7 @@ class SparkFound(Found):
             super().write(path, table)
             return
         path.mkdir(parents=True, exist_ok=True)
-        with clear_errors():
+        with clear_errors(self._found.context):
             write = partial(executing.write_pieces, path=path, table=table)
             names = list(executing.values(self._in_order().mapPartitionsWithIndex(write).collect()))
         elsewhere = sum(not (path / name).exists() for name in names)

@@ -10,7 +10,6 @@ import gc
 import pickle
 import uuid
 from collections import deque
-from dataclasses import replace
 from functools import wraps
 from itertools import groupby, pairwise
 from operator import itemgetter
@@ -20,7 +19,7 @@ import numpy as np
 
 from allalike.engines.adding import PairSums, Sums
 from allalike.engines.packing import pack, unpack
-from allalike.engines.shards import Shard, find_piece, in_order, make_shard, of_answers, sum_up
+from allalike.engines.shards import Shard, encode, find_piece, in_order, of_answers, sum_up
 from allalike.engines.spark.facts import columns_of, join_digests, label_column, read_chunks
 from allalike.errors import AllalikeError, OutputError
 from allalike.writing import write_tables
@@ -100,15 +99,19 @@ def make_shards(records: Records) -> Iterator[Record]:
 
 
 def _packed(shard: Shard, tally: Tally) -> tuple[bytes, bytes, bytes]:
-    """Pack the blocks of a shard, its tasks, and what it holds; how much of it each worker gave is asked for apart."""
-    told = replace(tally, given=tally.given[:0])
-    return pack(shard.blocks), pack((shard.tasks, shard.sizes)), pack(told)
+    """Pack the blocks of a shard, its tasks, and what it holds."""
+    return pack(shard.blocks), pack((shard.tasks, shard.sizes)), pack(tally)
 
 
 def join_facts(records: Records, plan: Plan) -> Iterator[Any]:
     """Return what is true of all rows, or what is wrong with them; this place has the digests of all sources."""
-    told = [unpack(data) for place, data in records if place == plan.places]
-    yield next((error for error in told if isinstance(error, AllalikeError)), None) or join_digests(told, plan)
+    told = values((place, unpack(data)) for place, data in records if place == plan.places)
+    try:
+        facts: Any = join_digests(told, plan)
+    except AllalikeError as error:
+        facts = error
+    deque(records, maxlen=0)
+    yield facts
 
 
 def _chunks(records: Records, places: int) -> Iterator[bytes]:
@@ -117,12 +120,11 @@ def _chunks(records: Records, places: int) -> Iterator[bytes]:
 
 @_handing_on
 def some_rows(records: Records, sent: Broadcast[bytes], limit: int) -> Iterator[Record]:
-    """Return the rows of a place that are among the first, in order."""
+    """Return the rows of a place whose numbers are below a limit, in order."""
     facts, places = pickle.loads(sent.value)
-    columns = read_chunks(_chunks(records, places), facts, facts.first)
+    columns = read_chunks(_chunks(records, places), facts, limit)
     if columns is not None:
-        here = slice(0, int(np.searchsorted(columns["row"], limit)))
-        yield 0, pack({name: column[here] for name, column in columns.items()})
+        yield 0, pack(columns)
 
 
 @_handing_on
@@ -153,7 +155,7 @@ def shards_of_rows(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]
     for chunks in _parts(records, places):
         columns = read_chunks(chunks, facts)
         if columns is not None:
-            yield 0, _packed(*make_shard(*columns_of(columns, facts), domain, truths, repeats))
+            yield 0, _packed(*of_answers(encode(*columns_of(columns, facts), domain, truths, repeats)))
 
 
 def _parts(records: Records, places: int) -> Iterator[list[bytes]]:

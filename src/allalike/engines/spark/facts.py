@@ -6,7 +6,7 @@ their numbers among all: in the order in which they stand in the files, and as e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,8 +48,6 @@ class Facts:
         Whether labels are numbers by their type.
     odd
         Row and value of the first of many labels of text files that is no number.
-    first
-        The source that has the first rows.
     shifts
         Of each source, where its splits begin, and what makes the numbers of rows there those among all.
     """
@@ -63,21 +61,23 @@ class Facts:
     first_rows: Any
     numbers: bool
     odd: Odd | None
-    first: int
     shifts: Shifts
 
 
 def join_digests(digests: Iterable[Digest], plan: Plan) -> Facts | None:
     """Put together what is known of all sources; nothing if files must be read whole."""
     text = plan.text
-    known = sorted(digests, key=lambda digest: digest.source)
+    known = []
+    workers = Vocabulary()
+    for digest in digests:
+        if digest.kept:
+            workers.number(Column("worker", digest.workers))
+        known.append(replace(digest, workers=None))  # of which there may be many, in every source
     if any(digest.cut for digest in known):
         return None
-    shifts, first = _shifts(known)
+    known.sort(key=lambda digest: digest.source)
+    shifts = _shifts(known)
     used = [digest for digest in known if digest.kept]
-    workers = Vocabulary()
-    for digest in used:
-        workers.number(Column("worker", digest.workers))
     _, ids = ranked(workers.values, text=text) if used else (None, Values([]))
     labels, rows = _labels(used, shifts, plan.few)
     odds, whole = [], text
@@ -105,23 +105,21 @@ def join_digests(digests: Iterable[Digest], plan: Plan) -> Facts | None:
         first_rows=rows,
         numbers=any(digest.numbers for digest in used),
         odd=min(odds, default=None),
-        first=first,
         shifts=shifts,
     )
 
 
-def _shifts(digests: list[Digest]) -> tuple[Shifts, int]:
+def _shifts(digests: list[Digest]) -> Shifts:
     """Put all splits in order, and number their rows."""
     splits = sorted((split, digest.source, n) for digest in digests for n, (split, _) in enumerate(digest.splits))
     sizes = {digest.source: [rows for _, rows in digest.splits] for digest in digests}
     begins = {source: np.cumsum([0, *rows])[:-1] for source, rows in sizes.items()}
     shift = {source: np.zeros(len(rows), np.int64) for source, rows in sizes.items()}
-    before, first = 0, 0
+    before = 0
     for _, source, n in splits:
-        first = first if before else source
         shift[source][n] = before - begins[source][n]
         before += sizes[source][n]
-    return {source: (begins[source], shift[source]) for source in sizes}, first
+    return {source: (begins[source], shift[source]) for source in sizes}
 
 
 def shifted(rows: Any, shift: tuple[Rows, Rows]) -> Any:
@@ -160,16 +158,18 @@ def _blank(digests: list[Digest], shifts: Shifts) -> dict[str, tuple[int, int]]:
     return blank
 
 
-def read_chunks(chunks: Iterable[bytes], facts: Facts, source: int | None = None) -> dict[str, Any] | None:
-    """Return the columns of chunks, of one source or of all, with their rows numbered among all, in order."""
+def read_chunks(chunks: Iterable[bytes], facts: Facts, limit: int | None = None) -> dict[str, Any] | None:
+    """Return the columns of chunks, with their rows numbered among all, in order; up to a limit if there is one."""
     import pyarrow as pa
 
     tables = []
     for chunk in chunks:
         table = pa.ipc.open_stream(pa.py_buffer(chunk)).read_all()
-        own = int(table.schema.metadata[b"source"])
-        if source is None or own == source:
-            tables.append((shifted(numpy_of(table["row"]), facts.shifts[own]), table))
+        rows = shifted(numpy_of(table["row"]), facts.shifts[int(table.schema.metadata[b"source"])])
+        if limit is not None:
+            table, rows = table.filter(arrow_of(rows < limit)), rows[rows < limit]
+        if len(rows):
+            tables.append((rows, table))
     if not tables:
         return None
     tables.sort(key=lambda table: int(table[0][0]))

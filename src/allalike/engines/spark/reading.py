@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from allalike.grouping import Codes
     from allalike.readers import Scan
 
-__all__ = ["Arrived", "Reading", "fitting_partitions", "send"]
+__all__ = ["Arrived", "Reading", "broadcast", "fitting_partitions", "send"]
 
 _SOME = 1 << 19  # first rows that show what many different labels are
 _PLACE = 1 << 24  # bytes of files whose rows go to one place, about
@@ -69,7 +70,7 @@ class Reading:
 
     def read(self, places: int | None) -> Arrived:
         """Read everything, and have it where it belongs."""
-        with clear_errors(), without_warnings():
+        with clear_errors(self.session.sparkContext), without_warnings():
             frame = self.frame(self.session)
             plan = replace(self.plan, places=places or _places(frame, self.session.sparkContext))
             chunks, facts = _route(frame, plan)
@@ -155,17 +156,16 @@ class Arrived:
             return resolved
         if domain.numeric:
             return domain
-        sent = self._send(domain)
-        resolve = partial(executing.resolve_labels, sent=sent)
-        parts = list(executing.values(self.chunks.mapPartitions(resolve).collect()))
-        sent.destroy()
+        with self._sent(domain) as sent:
+            resolve = partial(executing.resolve_labels, sent=sent)
+            parts = list(executing.values(self.chunks.mapPartitions(resolve).collect()))
         return domain.join([cloudpickle.loads(part) for part in parts])
 
     def make_shards(self, domain: Domain, truths: Truths | None, wanted: int | None) -> tuple[RDD[Any], Any]:
         """Make a shard of the rows of one place, or of several if there are few; return also what that depends on."""
         fitting = fitting_partitions(self.chunks.context, self.facts.kept, len(self.facts.workers))
         chunks = self.chunks.coalesce(wanted or min(fitting, self.plan.places))
-        sent = self._send(domain, truths, self.reading.source.repeats)
+        sent = send(self.chunks.context, self.facts, self.plan.places, domain, truths, self.reading.source.repeats)
         return chunks.mapPartitions(partial(executing.shards_of_rows, sent=sent)), sent
 
     def _different(self) -> Column:
@@ -175,19 +175,19 @@ class Arrived:
 
     def _parts(self) -> Iterator[tuple[Column, Codes]]:
         """Fetch all labels with the numbers of their tasks, one place after the other."""
-        parts = self.chunks.mapPartitions(partial(executing.label_parts, sent=self._send()))
-        for part in executing.values(parts.toLocalIterator()):
-            codes, values, tasks = unpack(part)
-            yield Column.of_codes("label", codes, values), tasks
+        with self._sent() as sent:
+            parts = self.chunks.mapPartitions(partial(executing.label_parts, sent=sent))
+            for part in executing.values(parts.toLocalIterator()):
+                codes, values, tasks = unpack(part)
+                yield Column.of_codes("label", codes, values), tasks
 
     def _some(self) -> tuple[Column, Codes]:
         """Fetch the first labels, and the first that is no number, with the numbers of their tasks."""
         import pyarrow as pa
 
-        some = partial(executing.some_rows, sent=self._send(), limit=_SOME)
-        parts = [unpack(part) for part in executing.values(self.chunks.mapPartitions(some).collect())]
+        parts = self._first_rows(_SOME)
         rows = np.concatenate([part["row"] for part in parts])
-        order = np.argsort(rows)
+        order = np.argsort(rows)[:_SOME]
 
         def joined(role: str) -> Any:
             columns = [part[role] for part in parts]
@@ -201,8 +201,18 @@ class Arrived:
             tasks, rows = np.append(tasks, tasks[-1] + 1), np.append(rows, odd[0])
         return Column("label", labels, text=self.plan.text).numbered(rows), tasks
 
-    def _send(self, *things: Any) -> Any:
-        return send(self.chunks.context, self.facts, self.plan.places, *things)
+    def _first_rows(self, limit: int) -> list[dict[str, Any]]:
+        """Fetch the first rows of all places: more of them where many have no label."""
+        with self._sent() as sent:
+            some = partial(executing.some_rows, sent=sent, limit=limit)
+            parts = [unpack(part) for part in executing.values(self.chunks.mapPartitions(some).collect())]
+        enough = sum(len(part["row"]) for part in parts) >= min(_SOME, self.facts.kept)
+        return parts if enough else self._first_rows(4 * limit)
+
+    @contextmanager
+    def _sent(self, *things: Any) -> Iterator[Any]:
+        with broadcast(self.chunks.context, self.facts, self.plan.places, *things) as sent:
+            yield sent
 
 
 def fitting_partitions(context: SparkContext, n_answers: int, n_workers: int) -> int:
@@ -218,3 +228,14 @@ def send(context: SparkContext, *things: Any) -> Any:
     from pyspark import cloudpickle
 
     return context.broadcast(cloudpickle.dumps(things))  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def broadcast(context: SparkContext, *things: Any) -> Iterator[Any]:
+    """Send things to the executors for a while."""
+    sent = send(context, *things)
+    try:
+        yield sent
+    finally:
+        with suppress(Exception):  # Spark may have been stopped
+            sent.destroy()

@@ -278,7 +278,12 @@ def _text_among(label: Column, rows: Rows) -> Odd | None:
 
 
 def _whole(column: Any) -> Any:
-    """Return a column as one array; strings of more than 2 GB do not come at once."""
+    """Return a column as one array, and instants in UTC; strings of more than 2 GB do not come at once."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_timestamp(kind) and kind.tz is not None:  # Spark's, which depends on a setting
+        column = column.cast(pa.timestamp(kind.unit, "UTC"))
     return column.combine_chunks()
 
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import warnings
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allalike.errors import EngineError, UnsupportedError
+from allalike.errors import AllalikeError, EngineError, UnsupportedError
 from allalike.machine import free_memory
 
 if TYPE_CHECKING:
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-__all__ = ["check_pyspark", "clear_errors", "find_context", "find_java", "find_session", "without_warnings"]
+__all__ = ["check_pyspark", "clear_errors", "find_context", "find_java", "find_session", "reason", "without_warnings"]
 
 _PYSPARK, _JAVA = 4, 17  # the oldest that will do
 _INSTALL = 'Install it with `pip install "allalike[spark]"`.'
@@ -32,29 +35,31 @@ _INSTALL_JAVA = (
     "Install it, for example with `apt install openjdk-17-jre-headless` (Debian, Ubuntu) or `brew install openjdk@17`"
     " (macOS); JAVA_HOME names it if it is not on the PATH."
 )
+_STOPPED = "The Spark session was stopped. Start another one, and begin anew."
+_HADOOP = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 _own: list[SparkContext] = []
 
 
-def find_context(session: Any, master: str) -> SparkContext:
-    """Return the context of a session, or else the active one, or else a new one with this master.
-
-    An active context that was made here gives way to one with another master.
-    """
+def find_context(session: Any, master: str | None) -> SparkContext:
+    """Return the context of a session, or else the active one, or else a new one with this master."""
     check_pyspark()
     from pyspark import SparkContext
 
     if session is not None:
         return _context_of(session)
     active = SparkContext._active_spark_context
-    if active is not None and (active.master == master or active not in _own):
-        return active
-    find_java()
-    _check_reachable(master)
-    _stop()
-    return _start(master)
+    if active is None:
+        find_java()
+        return _start(master)
+    if master not in (None, active.master):
+        raise UnsupportedError(
+            f"Spark runs already with master {str(active.master)!r}, and cannot run with {master!r} beside it. Leave"
+            " the master out, or stop the session first: Spark().start().stop()."
+        )
+    return active
 
 
-def find_session(session: Any, master: str) -> SparkSession:
+def find_session(session: Any, master: str | None) -> SparkSession:
     """Return a session, or else one of the active context, or of a new one with this master."""
     context = find_context(session, master)
     with without_warnings():
@@ -93,25 +98,62 @@ def find_java() -> str:
 
 
 @contextmanager
-def clear_errors() -> Iterator[None]:
-    """Say in a sentence why Spark gave up."""
+def clear_errors(context: SparkContext | None = None) -> Iterator[None]:
+    """Say in a sentence why Spark gave up; of a context it is known whether it was stopped."""
     from py4j.protocol import Py4JError, Py4JNetworkError
     from pyspark.errors import PySparkException
+    from pyspark.logger import PySparkLogger
 
+    logger = PySparkLogger.getLogger("DataFrameQueryContextLogger")  # which writes errors that are raised as well
+    was_silent, logger.disabled = logger.disabled, True
     try:
         yield
+    except (KeyboardInterrupt, SystemExit):
+        _cancel_jobs()
+        raise
+    except (AttributeError, AssertionError) as error:
+        if context is not None and _is_stopped(context):
+            raise EngineError(_STOPPED) from error
+        raise
     except (Py4JError, Py4JNetworkError, PySparkException) as error:
+        if (context is not None and _is_stopped(context)) or "stopped SparkContext" in str(error):
+            raise EngineError(_STOPPED) from error
         lacking = re.search(r"ModuleNotFoundError: No module named '([\w.]+)'", str(error))
         if lacking:
             raise UnsupportedError(
                 f"The executors of Spark do not have {lacking[1]}. Install it on them, or send it along: a zip of a"
                 " package with `--py-files`, a packed environment with `--archives`."
             ) from error
-        raise EngineError(f"Spark gave up. {_reason(str(error))}") from error
+        raise EngineError(f"Spark gave up. {reason(str(error))}") from error
+    finally:
+        logger.disabled = was_silent
 
 
-def _reason(text: str) -> str:
-    """Find the error of a Python worker in what Spark says, or else the first one of Java."""
+def _is_stopped(context: SparkContext) -> bool:
+    return context._jsc is None
+
+
+def _cancel_jobs() -> None:
+    """Cancel what runs, from another thread: the connection of this one still waits for an answer."""
+    from pyspark import SparkContext
+
+    def cancel() -> None:
+        with suppress(Exception):
+            active = SparkContext._active_spark_context
+            if active is not None:
+                active.cancelAllJobs()
+
+    thread = threading.Thread(target=cancel, daemon=True)
+    thread.start()
+    thread.join(5)
+
+
+def reason(text: str) -> str:
+    r"""Find the error of a Python worker in what Spark says, or else the first one of Java.
+
+    >>> reason('An error occurred.\n: org.apache.hadoop.fs.SomeException: No FileSystem for scheme "s3"\n\tat x')
+    'SomeException: No FileSystem for scheme "s3"'
+    """
     worker = re.search(r"Traceback \(most recent call last\):\n(?:\s.*\n)*(\S.*)", text)
     java = re.search(r"\b(?:\w+\.)+(\w+(?:Exception|Error): .*)", text)
     found = worker or java
@@ -135,6 +177,8 @@ def _context_of(session: Any) -> SparkContext:
     with suppress(AttributeError, PySparkException):  # a session of Spark Connect has a client and no context
         if isinstance(session.sparkContext, SparkContext):
             context: SparkContext = session.sparkContext
+            if _is_stopped(context):
+                raise EngineError(_STOPPED)
             return context
     raise UnsupportedError(
         f"The Spark engine cannot use {type(session).__module__}.{type(session).__name__}. Give it a SparkSession, and"
@@ -142,43 +186,107 @@ def _context_of(session: Any) -> SparkContext:
     )
 
 
-def _start(master: str) -> SparkContext:
-    """Start Spark. What it says goes to a file, and is shown where it does not start."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+def _start(master: str | None) -> SparkContext:
+    """Start Spark. What it says goes to a file, and is shown where it does not start.
+
+    Unless a master is given it is that of spark-submit, PYSPARK_SUBMIT_ARGS or spark-defaults.conf, or else local[*].
+    """
+    resulting = master or "local[*]"
+    _check_master(resulting)
     with tempfile.TemporaryFile("w+") as said, without_warnings():
         from pyspark import SparkConf, SparkContext
         from pyspark.java_gateway import launch_gateway
 
-        conf = SparkConf(loadDefaults=False).setMaster(master).setAppName("allalike")
-        conf.setAll(list(_settings(master).items()))
+        asked = None
+        if _is_local(resulting):
+            os.environ.setdefault("SPARK_DRIVER_MEMORY", f"{max(1024, free_memory() // 4 >> 20)}m")
+        else:  # of a cluster spark-submit must know
+            asked = SparkConf(loadDefaults=False).setMaster(resulting)
         try:
             # One JVM serves all contexts, one after the other.
-            gateway = SparkContext._gateway or launch_gateway(conf, {"stderr": said})  # type: ignore[no-untyped-call]
-            context = SparkContext(gateway=gateway, conf=conf)
+            with _uninterrupted():
+                gateway = SparkContext._gateway or launch_gateway(asked, {"stderr": said})  # type: ignore[no-untyped-call]
+            conf = SparkConf(_jvm=gateway.jvm)
+            resulting = master or str(conf.get("spark.master", resulting))
+            _check_master(resulting)
+            conf.setMaster(resulting).setAppName("allalike").set("spark.ui.showConsoleProgress", "false")
+            for name, value in _settings(resulting).items():
+                conf.setIfMissing(name, value)
+            if _is_local(resulting):
+                os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+            logging.getLogger().addFilter(_is_news)
+            with _same_interrupt():
+                context = SparkContext(gateway=gateway, conf=conf)
+        except AllalikeError:
+            raise
         except Exception as error:
             said.seek(0)
-            raise EngineError(f"Spark does not start with master {master!r}. {_reason(said.read())}") from error
+            why = reason(said.read().strip() or str(error))
+            raise EngineError(f"Spark does not start with master {resulting!r}. {why}") from error
         context.setLogLevel("ERROR")
     _own.append(context)
     atexit.register(_stop)
     return context
 
 
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Hold a signal back until a JVM has started, which would else be left behind; a second one is not held back."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held: list[int] = []
+    before = {number: signal.getsignal(number) or signal.SIG_DFL for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def hold(number: int, _: object) -> None:
+        held.append(number)
+        signal.signal(number, before[signal.Signals(number)])
+
+    for number in before:
+        signal.signal(number, hold)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if held:
+            signal.raise_signal(held[0])
+
+
+@contextmanager
+def _same_interrupt() -> Iterator[None]:
+    """Keep what Ctrl-C does: PySpark would ask to cancel jobs on a connection that waits for another answer."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if threading.current_thread() is threading.main_thread() and before is not None:
+        signal.signal(signal.SIGINT, before)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Keep quiet about calls that Ctrl-C ended, which Py4J tells with a traceback."""
+    return "KeyboardInterrupt while sending command" not in str(record.msg)
+
+
+def _is_local(master: str) -> bool:
+    return master.startswith("local")
+
+
 def _settings(master: str) -> dict[str, str]:
-    settings = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
-    if not master.startswith("local"):
-        return settings
-    return settings | {
+    if not _is_local(master):
+        return {"spark.ui.enabled": "false"}
+    return {
+        "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": f"{max(1024, free_memory() // 4 >> 20)}m",
         # Workers find what this process finds, such as the module in which the user wrote a distance.
         "spark.executorEnv.PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path),
     }
 
 
-def _check_reachable(master: str) -> None:
-    """Refuse a master of a standalone cluster that is not there, for which Spark would wait a minute."""
+def _check_master(master: str) -> None:
+    """Refuse a cluster that is not there, for which Spark would wait a minute, or of which nothing is known."""
+    if master == "yarn" and not any(map(os.environ.get, _HADOOP)):
+        raise EngineError(f"Spark does not know where YARN is. Set {' or '.join(_HADOOP)}.")
     places = re.findall(r"([\w.-]+):(\d+)", master) if master.startswith("spark://") else []
     for host, port in places:
         with suppress(OSError), socket.create_connection((host, int(port)), timeout=5):

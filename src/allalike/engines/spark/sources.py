@@ -6,9 +6,11 @@ other kinds of answers, are not for the executors: they are read here.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import zlib
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,13 +20,14 @@ from urllib.parse import unquote, urlsplit
 from allalike.engines.spark.csv_files import TextFile, split_header
 from allalike.engines.spark.reading import Reading
 from allalike.engines.spark.rows import ROLES, Plan
-from allalike.engines.spark.session import find_session
+from allalike.engines.spark.session import find_session, reason
 from allalike.errors import InputError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
     from allalike.readers import Scan
 
@@ -34,29 +37,26 @@ __all__ = ["find_reading"]
 
 _ENDINGS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".parquet": "", ".pq": ""}
 _OTHERS = (".json", ".jsonl", ".ndjson", ".soc", ".gz")
+_LONG = "Make one row per answer, e.g. with unpivot."
 _HERE = 1 << 22  # bytes of files of this machine that are read here, for Spark takes longer to begin
 
 
-def find_reading(source: Scan, session: Any, master: str) -> Reading | None:
+def find_reading(source: Scan, session: Any, master: str | None) -> Reading | None:
     """Find out how Spark reads these answers; nothing if they are better read here."""
     given = source.source
     start = partial(find_session, session, master)
-    if type(given).__module__.startswith("pyspark.sql."):
-        if source.wide is not None:
-            raise UnsupportedError(
-                "A wide Spark data frame cannot be read. Make one row per answer, e.g. with unpivot."
-            )
-        own = find_session(given.sparkSession, master)
-        return _of_frame(source, own, lambda _: given, "The data frame")
+    if type(given).__module__.startswith("pyspark."):
+        return _of_given(source, given)
     names = given if isinstance(given, list | tuple) else [given]
-    if source.wide is not None or not names or not all(isinstance(name, str | os.PathLike) for name in names):
+    if not names or not all(isinstance(name, str | os.PathLike) for name in names):
         return None
     paths = list(map(os.fspath, names))
-    if any("://" in path for path in paths):
-        return _of_uris(source, start(), paths)
-    if len(paths) == 1 and _may_be_table(paths[0]):
-        return _of_table(source, start(), paths[0])
-    return _of_files(source, start, paths)
+    remote = any("://" in path for path in paths)
+    if not remote and not (len(paths) == 1 and _may_be_table(paths[0])):
+        return None if source.wide is not None else _of_files(source, start, paths)
+    if source.wide is not None:
+        raise UnsupportedError(f"There is no file {paths[0]}, and what only Spark can read cannot be wide. {_LONG}")
+    return _of_uris(source, start(), paths) if remote else _of_table(source, start(), paths[0])
 
 
 def _may_be_table(name: str) -> bool:
@@ -64,11 +64,32 @@ def _may_be_table(name: str) -> bool:
     return plain is not None and not Path(name).exists() and Path(name).suffix.lower() not in (*_ENDINGS, *_OTHERS)
 
 
-def _of_frame(source: Scan, session: SparkSession, frame: Frame, where: str) -> Reading:
-    picked, guessed = source.pick(frame(session).columns, where)
+def _of_given(source: Scan, given: Any) -> Reading:
+    """Read a data frame in its own session."""
+    from pyspark.sql.classic.dataframe import DataFrame
 
-    def rows(own: SparkSession) -> DataFrame:
-        return frame(own).select(*_picked(picked))
+    if not isinstance(given, DataFrame):
+        raise UnsupportedError(
+            f"The Spark engine cannot read {type(given).__module__}.{type(given).__name__}. Give it a data frame of a"
+            " SparkSession, and not one of Spark Connect."
+        )
+    if source.wide is not None:
+        raise UnsupportedError(f"A wide Spark data frame cannot be read. {_LONG}")
+    return _of_frame(source, find_session(given.sparkSession, None), lambda _: given, "The data frame")
+
+
+def _of_frame(source: Scan, session: SparkSession, frame: Frame, where: str) -> Reading:
+    if frame(session).isStreaming:
+        raise UnsupportedError(f"{where} is a stream, which has no end. Write it down first, and read that.")
+    names = frame(session).columns
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise InputError(f"{where} has two columns called {twice[0]!r}. Rename one of them.")
+    picked, guessed = source.pick(names, where)
+    places = {role: str(names.index(name)) for role, name in picked.items()}
+
+    def rows(own: SparkSession) -> DataFrame:  # by their places, for Spark may not tell names apart
+        return frame(own).toDF(*map(str, range(len(names)))).select(*_picked(places))
 
     return Reading(source, session, rows, Plan(1), guessed)
 
@@ -90,11 +111,19 @@ def _of_files(source: Scan, start: Callable[[], SparkSession], paths: list[str])
     parts = table.parts or (table,)
     if table.flow is None or len({part.text for part in parts}) > 1 or sum(map(_size, parts)) <= _HERE:
         return None
+    places = {os.path.abspath(part.where): number for number, part in enumerate(parts)}  # noqa: PTH100
+    if len(places) < len(parts):  # Spark reads a file once
+        return None
     picked, guessed = source.pick(table.names, table.where)
     session = start()
-    places = {os.path.abspath(part.where): number for number, part in enumerate(parts)}  # noqa: PTH100
-    frame = partial(_load, paths=[f"file://{_escaped(path)}" for path in places], text=table.text)
+    paths = [f"file://{_escaped(path)}" for path in places]
+    schema = None if table.text else _schema(_kinds(session, paths, f"file://{next(iter(places))}"), picked)
+    if isinstance(schema, str):
+        return None
+    frame = partial(_load, paths=paths, schema=schema)
     keys = {uri: places[unquote(urlsplit(uri).path)] for uri in frame(session).inputFiles()}
+    if len(keys) < len(places):  # Spark passes over files whose names begin with _ or .
+        return None
     files = {
         _key(uri): TextFile(number, parts[number].where, parts[number].names, parts[number].delimiter, picked)
         for uri, number in keys.items()
@@ -104,36 +133,82 @@ def _of_files(source: Scan, start: Callable[[], SparkSession], paths: list[str])
 
 def _of_uris(source: Scan, session: SparkSession, paths: list[str]) -> Reading:
     """Read files wherever Spark finds them; those that are text must have the same columns."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
     endings = {_ending(path) for path in paths}
     if None in endings or len(endings) > 1:
         raise InputError(f"Spark can read {', '.join(_ENDINGS)} files, all of the same kind. These are {paths}.")
-    delimiter = _ENDINGS[str(endings.pop())]
-    frame = partial(_load, paths=paths, text=bool(delimiter))
     try:
-        uris = [
-            uri for path in paths for uri in sorted(_load(session, paths=[path], text=bool(delimiter)).inputFiles())
-        ]
-        whole = frame(session)
-        names = whole.columns
-        if delimiter:
-            line = session.read.text(_escaped(unquote(uris[0])), lineSep="\n").head()
-            names = split_header("" if line is None else line[0], delimiter)
-            other = next((mark for mark in ";\t" if len(names) == 1 and delimiter == "," and mark in names[0]), None)
-            if other:
-                delimiter, names = other, split_header(names[0], other)
-    except _analysis_error() as error:
-        raise InputError(f"Spark cannot read {paths}: {str(error).splitlines()[0]}") from error
+        return _of_endings(source, session, paths, _ENDINGS[str(endings.pop())])
+    except (Py4JError, PySparkException) as error:
+        why = reason(str(error)) if isinstance(error, Py4JError) else str(error).splitlines()[0]
+        raise InputError(f"Spark cannot read {paths}: {why}") from error
+
+
+def _of_endings(source: Scan, session: SparkSession, paths: list[str], delimiter: str) -> Reading:
+    uris = [uri for path in paths for uri in sorted(_load(session, [path]).inputFiles())]
+    if not uris:
+        raise InputError(f"There are no files in {paths}.")
+    if delimiter:
+        line = session.read.text(_escaped(unquote(uris[0])), lineSep="\n").head()
+        names = split_header("" if line is None else line[0], delimiter, uris[0])
+        other = next((mark for mark in ";\t" if len(names) == 1 and delimiter == "," and mark in names[0]), None)
+        if other:
+            delimiter, names = other, split_header(names[0], other, uris[0])
+    else:
+        kinds = _kinds(session, paths, unquote(uris[0]))
+        names = list(kinds)
     picked, guessed = source.pick(names, paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more")
+    schema = None if delimiter else _schema(kinds, picked)
+    if isinstance(schema, str):
+        raise UnsupportedError(f"Spark cannot read the column {schema!r} of {uris[0]}. Give it another type or name.")
     files = {
         _key(uri): TextFile(number, uri, names, delimiter, picked, unseen=number > 0) for number, uri in enumerate(uris)
     }
-    return _reading(source, session, frame, files, picked, guessed)
+    return _reading(source, session, partial(_load, paths=paths, schema=schema), files, picked, guessed)
 
 
-def _analysis_error() -> type[Exception]:
+def _schema(kinds: dict[str, Any], picked: dict[str, str]) -> StructType | str:
+    """Return the types of the picked columns alone, or the name of one that Spark cannot read or tell from another."""
+    from pyspark.sql.types import StructField, StructType
+
+    alike = Counter(["_metadata", *(name.lower() for name in kinds)])
+    for name in picked.values():
+        if kinds.get(name) is None or alike[name.lower()] > 1:
+            return name
+    return StructType([StructField(name, kinds[name]) for name in dict.fromkeys(picked.values())])
+
+
+def _kinds(session: SparkSession, paths: list[str], first: str) -> dict[str, Any]:
+    """Return the types of all columns of Parquet files, and nothing for those of which Spark does not know the type."""
     from pyspark.errors import AnalysisException
+    from pyspark.sql.types import StructType
 
-    return AnalysisException
+    try:
+        return {field.name: field.dataType for field in session.read.parquet(*paths).schema}
+    except AnalysisException:  # because of one of them
+        pass
+    jvm: Any = session._jvm
+    parquet = jvm.org.apache.parquet
+    path = parquet.hadoop.util.HadoopInputFile.fromPath(
+        jvm.org.apache.hadoop.fs.Path(first), session.sparkContext._jsc.hadoopConfiguration()
+    )
+    file = parquet.hadoop.ParquetFileReader.open(path)
+    columns = file.getFileMetaData().getSchema().getFields()
+    file.close()
+    converter = jvm.org.apache.spark.sql.execution.datasources.parquet.ParquetToSparkSchemaConverter(
+        session._jsparkSession.sessionState().conf()
+    )
+    kinds: dict[str, Any] = {}
+    for column in columns:
+        try:
+            one = converter.convert(parquet.schema.MessageType("one", [column]))
+            kind = StructType.fromJson(json.loads(one.json())).fields[0].dataType
+        except AnalysisException:
+            kind = None
+        kinds[column.getName()] = None if kind is None or kind.typeName() == "time" else kind
+    return kinds
 
 
 def _reading(
@@ -158,8 +233,9 @@ def _reading(
     return Reading(source, session, rows, plan, guessed)
 
 
-def _load(session: SparkSession, paths: list[str], text: bool) -> DataFrame:
-    return session.read.text(paths, lineSep="\n") if text else session.read.parquet(*paths)
+def _load(session: SparkSession, paths: list[str], schema: StructType | None = None) -> DataFrame:
+    """Read lines, or columns of Parquet."""
+    return session.read.text(paths, lineSep="\n") if schema is None else session.read.schema(schema).parquet(*paths)
 
 
 def _picked(picked: dict[str, str]) -> list[Any]:
