@@ -16,7 +16,7 @@ import allalike
 from allalike import AllalikeError, Categorical
 from allalike.cli import main
 from allalike.engines import Memory
-from allalike.errors import LabelError
+from allalike.errors import GoldError
 from allalike.methods import DTD, IPTD, OA, PTD, PTDAK
 from allalike.readers import files
 
@@ -270,5 +270,5 @@ def test_no_file_whatever_is_in_it_breaks_the_reader(content: bytes, ending: str
 
 
 def test_gold_whose_square_is_beyond_all_numbers_is_refused() -> None:
-    with pytest.raises(LabelError, match=r"row 1 is 1e\+200, whose square is beyond all numbers"):
+    with pytest.raises(GoldError, match=r"row 1 is 1e\+200, whose square is beyond all numbers"):
         allalike.discover([("ada", 1, 1.5), ("bob", 1, 2.5)], domain="real", gold={1: 1e200})

@@ -290,7 +290,7 @@ def test_the_report_counts_methods_and_says_nothing_of_their_rounds() -> None:
     [
         ({"methods": "PTD"}, LookupError, "Did you mean 'P-TD'"),
         ({"methods": "P-TD,,UA"}, LookupError, "'' is not the name of a method"),
-        ({"methods": [PTD]}, OptionError, "is no method"),
+        ({"methods": [3]}, OptionError, "3 is no method"),
         ({"methods": [OA(faults={}), OA(faults={"w000": 1.0})]}, OptionError, "Two methods are called OA"),
         ({"methods": "OA"}, GoldError, "OA needs known truths"),
         ({"gold": {"t9": 1.0}}, GoldError, "None of the 1 tasks with gold was answered"),

@@ -232,3 +232,26 @@ def test_it_beats_the_vote_as_published() -> None:
         known = evd + vote > 0
         ri = 100 * ((evd - vote)[known] / (evd + vote)[known]).mean()
         assert ri == pytest.approx(published, abs=4)
+
+
+def test_a_group_that_is_not_linked_to_the_others_is_decided_by_a_plain_vote_whatever_its_names() -> None:
+    rng = np.random.default_rng(0)
+    rows = [*_group(rng, 12, 60, 5, 0), *_group(rng, 5, 8, 4, 1000)]
+    expected = allalike.discover(rows, method="UA").truth.iloc[60:]
+    for seed in range(4):
+        names = np.random.default_rng(seed).permutation(2000)
+        found = allalike.discover([(int(names[w]), task, label) for w, task, label in rows], method="EVD")
+        truth = found.truth.iloc[60:]
+        assert truth["label"].tolist() == expected["label"].tolist()
+        assert truth["confidence"].tolist() == pytest.approx(expected["confidence"].tolist())
+
+
+def _group(rng: np.random.Generator, n_workers: int, n_tasks: int, each: int, first: int) -> list[tuple[int, int, str]]:
+    """Return answers of workers who are right more often than not, to tasks of their own."""
+    skill, rows = 0.45 + 0.5 * rng.random(n_workers), []
+    for task in range(n_tasks):
+        truth = rng.integers(0, 2)
+        for worker in rng.choice(n_workers, each, replace=False):
+            right = rng.random() < skill[worker]
+            rows.append((first + int(worker), first + task, "ab"[truth if right else 1 - truth]))
+    return rows

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import textwrap
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -13,7 +19,7 @@ from hypothesis import strategies as st
 
 from allalike import grouping
 from allalike.grouping import factorize, group_by_hash
-from allalike.hashing import hash_strings
+from allalike.hashing import hash_objects, hash_strings
 
 
 @pytest.fixture
@@ -98,3 +104,39 @@ def test_unused_categories_are_no_values() -> None:
     column = pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array([2, 0], pa.int8()), ["c", "unused", "a"])])
     codes, distinct = factorize(column)
     assert (codes.tolist(), distinct.tolist()) == ([0, 1], ["a", "c"])
+
+
+def test_sets_as_ids_give_the_same_in_every_run_and_order() -> None:
+    code = """
+        import allalike
+        rows = [(w, frozenset(s), l) for s in ("abcd", "efgh", "abc", "mnop") for w, l in (("a", "x"), ("b", "y"))]
+        for given in (rows, rows[::-1]):
+            truth = allalike.discover(given).truth
+            print([sorted(task) for task in truth["task"]], truth["label"].tolist())
+    """
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(code)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.splitlines()
+        for seed in "123"
+    ]
+    assert len({line for run in runs for line in run}) == 1
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (("t", 8), ("t", 8.0)),
+        (("t", 8), ("t", np.int64(8))),
+        (Decimal("1.0"), Decimal("1.00")),
+        (frozenset([0, 8]), frozenset([8, 0])),
+        (datetime(2020, 1, 1, 12, tzinfo=UTC), datetime(2020, 1, 1, 13, tzinfo=timezone(timedelta(hours=1)))),
+    ],
+)
+def test_equal_objects_have_the_same_hash(left: Any, right: Any) -> None:
+    assert left == right
+    assert hash_objects([left]) == hash_objects([right])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -91,3 +92,23 @@ def test_saving_again_replaces_the_files(result: Result, tmp_path: Path) -> None
     other.save(tmp_path)
     assert json.loads((tmp_path / "summary.json").read_text()) == other.summary
     assert sorted(path.name for path in tmp_path.iterdir()) == ["summary.json", "truth.csv", "workers.csv"]
+
+
+def test_a_class_called_task_leaves_the_tasks_alone() -> None:
+    rows = [("a", 1, "task"), ("b", 1, "task"), ("c", 1, "y"), ("a", 2, "y"), ("b", 2, "y")]
+    found = allalike.discover(rows, method="DS-1").probabilities
+    assert found.columns.tolist() == ["task", "task", "y"]
+    assert found.iloc[:, 0].tolist() == [1, 2]
+
+
+def test_a_result_in_memory_can_be_pickled_and_updated_afterwards() -> None:
+    result = allalike.discover([("a", 1, "x"), ("b", 1, "x"), ("c", 1, "y")])
+    copied = pickle.loads(pickle.dumps(result))
+    assert copied.truth.equals(result.truth)
+    assert copied.update([("a", 2, "y")]).summary["tasks"] == 2
+
+
+def test_a_result_is_not_written_to_an_address() -> None:
+    result = allalike.discover([("a", 1, "x"), ("b", 1, "x")])
+    with pytest.raises(OutputError, match="cannot be written to hdfs://host/out"):
+        result.save("hdfs://host/out")

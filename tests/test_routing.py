@@ -71,6 +71,8 @@ def check(source: Any, folder: Path, partitions: int = 4, **how: Any) -> Routed 
             shards_of(
                 route(scan(source, **how).stream(), folder, memory=1 << 30, partitions=partitions), **_repeats(how)
             )
+        if isinstance(caught.value, LabelError) and re.match("Row [0-9]+ has no", str(error)):
+            return None  # both are wrong, and the label that does not fit came first
         start, _, end = str(error).partition(", and ")
         if start == "No row has a label." and how.get("missing") != "drop":
             start = "Row 1 has no label"  # as long as it is not known that no other row has one

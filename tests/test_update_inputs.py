@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as csv
+import pyarrow.parquet
 import pytest
 
 import allalike
@@ -172,10 +175,10 @@ def test_ids_may_be_of_any_type(first: Any) -> None:
 
 def test_ids_of_another_type_are_refused() -> None:
     numbers = allalike.discover([("ada", 1, "x"), ("bob", 1, "x")])
-    with pytest.raises(InputError, match="tasks of the new answers are of another type.*'t9' is str, 1 is int"):
+    with pytest.raises(InputError, match="tasks of the new answers are of another type.*'t9' is string, 1 is int64"):
         numbers.update([("eve", "t9", "x")])
     texts = allalike.discover([("ada", "007", "x"), ("bob", "007", "x")])
-    with pytest.raises(InputError, match=r"workers .* 8.5 is float, 'ada' is str"):
+    with pytest.raises(InputError, match=r"workers .* 8.5 is double, 'ada' is string"):
         texts.update([(8.5, "007", "x")])
     with pytest.raises(InputError, match="of another type"):
         texts.update([("ada", (1, 2), "x")])
@@ -259,3 +262,59 @@ def test_answers_can_only_be_added_where_that_is_possible(monkeypatch: pytest.Mo
         result.update([("eve", 1, "x")])
     with pytest.raises(UnsupportedError, match="cannot be updated"):
         Result(result.run, result.weighing, result.found, {}).update([("eve", 1, "x")])
+
+
+@both_engines
+def test_outliers_that_are_corrected_one_after_the_other_leave_all_digits(engine: Engine) -> None:
+    rows = [answer for i in range(10) for answer in (("bad", i, 1e9 / 9**i), ("g1", i, 0.0), ("g2", i, 0.1))]
+    rows += [answer for i in range(100, 160) for answer in (("bad", i, 0.0), ("g1", i, 0.1), ("g2", i, 0.2))]
+    corrections = [[("bad", i, 0.3)] for i in range(7)]
+    result = allalike.discover(allalike.scan(rows, domain="real", repeats="last"), method="P-TD", engine=engine)
+    for more in corrections:
+        result = result.update(more)
+    whole = allalike.scan([*rows, *(more[0] for more in corrections)], domain="real", repeats="last")
+    expected = allalike.discover(whole, method="P-TD").workers["disparity"]
+    np.testing.assert_allclose(result.workers["disparity"], expected, rtol=1e-9)
+
+
+@both_engines
+@pytest.mark.parametrize("make", [lambda i: datetime.date(2020, 1, 1 + i), lambda i: ("t", i), lambda i: i + 0.5])
+def test_truths_that_come_later_find_tasks_of_any_type_by_their_text(make: Any, engine: Engine) -> None:
+    ids = [make(number) for number in range(9)]
+    rows = [(worker, task, label) for task in ids for worker, label in (("a", "x"), ("b", "x"), ("c", "y"))]
+    more, gold = [("z", ids[-1], "x")], {str(ids[0]): "y", str(ids[-1]): "x"}
+    expected = allalike.discover(rows + more, gold=gold, domain="categorical").summary["gold"]
+    updated = allalike.discover(rows, engine=engine, domain="categorical").update(more, gold=gold).summary["gold"]
+    assert updated == expected
+    assert updated["tasks"] == 2
+
+
+@both_engines
+@pytest.mark.parametrize("other", [("t", 8.0), ("t", np.int64(8)), ("t", Decimal("8.0"))])
+def test_a_task_that_equals_an_old_one_is_the_same_task(other: Any, engine: Engine) -> None:
+    rows = [(worker, ("t", number), "x") for worker in "abc" for number in range(9)]
+    assert allalike.discover(rows, engine=engine).update([("e", other, "y")]).summary["tasks"] == 9
+
+
+@both_engines
+def test_whole_numbers_of_another_width_stay_whole_numbers(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("allalike.engines.disk._AT_ONCE", 3)
+
+    def table(kind: Any, tasks: list[int], labels: list[int]) -> pa.Table:
+        columns = {"worker": list("abc") * len(tasks), "task": pa.array(np.repeat(tasks, 3), kind)}
+        return pa.table({**columns, "label": pa.array(np.repeat(labels, 3), kind)})
+
+    first = allalike.scan(table(pa.int32(), [1, 2, 3, 4, 5], [1, 2, 1, 2, 1]), domain="categorical")
+    result = allalike.discover(first, engine=engine).update(table(pa.int64(), [5, 6, 7], [1, 3, 3]))
+    assert result.truth["label"].tolist() == [1, 2, 1, 2, 1, 3, 3]
+    assert result.truth["label"].dtype.kind == "i"
+    path = result.save(tmp_path / "out", format="parquet")[0]
+    assert pa.parquet.read_table(path)["task"].to_pylist() == [1, 2, 3, 4, 5, 6, 7]
+    path = result.update(table(pa.int64(), [1 << 40], [1])).save(tmp_path / "wide", format="parquet")[0]
+    assert pa.parquet.read_table(path)["task"].to_pylist() == [1, 2, 3, 4, 5, 6, 7, 1 << 40]
+    large = allalike.discover(table(pa.uint64(), [1, (1 << 64) - 1], [1, 2]), domain="categorical", engine=engine)
+    assert large.update(table(pa.int64(), [1, 2], [1, 2])).truth["task"].tolist() == [1, 2, (1 << 64) - 1]
+    with pytest.raises(InputError, match="-1 is int64, 1.* is uint64"):
+        large.update(table(pa.int64(), [-1], [1]))

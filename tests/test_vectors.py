@@ -21,7 +21,7 @@ import allalike
 from allalike import ConvergenceWarning, Memory
 from allalike.blocks import Block
 from allalike.domains.vector import Vector
-from allalike.errors import LabelError
+from allalike.errors import GoldError, LabelError
 from allalike.rules.geometric import geometric_median
 from allalike.ties import Ties
 from crowd_vector import answers
@@ -294,7 +294,7 @@ def test_a_zero_vector_has_no_direction() -> None:
 
 
 def test_gold_must_have_the_length_of_the_answers() -> None:
-    with pytest.raises(LabelError, match="3 numbers, but others have 2"):
+    with pytest.raises(GoldError, match="3 numbers, but others have 2"):
         solve([("ada", 1, [1.0, 0.0]), ("bob", 1, [0.0, 1.0])], gold={1: [1.0, 2.0, 3.0]})
 
 

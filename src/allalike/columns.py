@@ -77,6 +77,8 @@ class Column:
                 return cls(name, pa.chunked_array([pa.array(objects, from_pandas=True)]))
             except OverflowError:  # whole numbers beyond 64 bits
                 pass
+            except UnicodeEncodeError as error:
+                raise InputError(f"The {name} {error.object!r} is no valid text. Correct it.") from None
         return cls(name, objects)
 
     @classmethod
@@ -102,7 +104,7 @@ class Column:
         column = data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data])
         if pa.types.is_nested(column.type) and not pa.types.is_dictionary(column.type):
             return column.to_pylist()
-        column = _without_views(column)
+        column = _with_plain_dictionary(_without_views(column))
         pa.default_memory_pool().release_unused()
         return column
 
@@ -282,9 +284,11 @@ def _shortened(value: Any) -> str:
 
 
 def _without_views(column: Any) -> Any:
-    """Turn string views, for which Arrow lacks much, into plain strings."""
+    """Turn string views and short floats, for which Arrow lacks much, into plain strings and floats."""
     import pyarrow as pa
 
+    if pa.types.is_float16(column.type):
+        return column.cast(pa.float32())
     dictionary = pa.types.is_dictionary(column.type)
     kind = column.type.value_type if dictionary else column.type
     if not (pa.types.is_string_view(kind) or pa.types.is_binary_view(kind)):
@@ -296,7 +300,20 @@ def _without_views(column: Any) -> Any:
     return pa.chunked_array(chunks, pa.dictionary(column.type.index_type, plain))
 
 
+def _with_plain_dictionary(column: Any) -> Any:
+    """Write a column out whose dictionary has a value twice, or one that is missing."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return column
+    dictionaries = [chunk.dictionary for chunk in column.chunks]
+    plain = all(not each.null_count and len(each.unique()) == len(each) for each in dictionaries)
+    return column if plain else column.cast(column.type.value_type)
+
+
 def _reads_as_number(value: Any) -> bool:
+    if isinstance(value, str) and ("_" in value or not value.strip().isascii()):  # which Python reads, but nobody else
+        return False
     try:
         return math.isfinite(float(value))
     except (TypeError, ValueError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from allalike.comparison import Comparison, Outcome
@@ -18,10 +19,10 @@ from allalike.discovery import (
 from allalike.errors import AllalikeError, GoldError, OptionError
 from allalike.methods import METHODS, OA, UA, Method
 from allalike.progress import report, watching
-from allalike.registry import make
+from allalike.registry import choose
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from allalike.domains import Domain
     from allalike.engines import Engine, Run
@@ -92,12 +93,10 @@ def compare(
 def _named(methods: str | Method | Iterable[str | Method] | None) -> list[Method] | None:
     if methods is None:
         return None
-    listed = _split(methods) if isinstance(methods, str) else [methods] if isinstance(methods, Method) else methods
-    made = [make(method, METHODS, "method") if isinstance(method, str) else method for method in listed]
-    for method in made:
-        if not isinstance(method, Method):
-            raise OptionError(f"{method!r} is no method. Give names from allalike.METHODS, or methods such as PTD().")
-    return made
+    if isinstance(methods, str):
+        methods = _split(methods)
+    listed = methods if isinstance(methods, Iterable) else [methods]
+    return [choose(method, METHODS, "method", Method) for method in listed]  # type: ignore[type-abstract]
 
 
 def _split(text: str) -> list[str]:

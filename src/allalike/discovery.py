@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from functools import partial
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from allalike.machine import free_memory
 from allalike.methods import METHODS, Method
 from allalike.progress import report
 from allalike.readers import Scan, open_gold, scan
-from allalike.registry import check_choice, make
+from allalike.registry import check_choice, choose
 from allalike.result import Result
 from allalike.ties import Ties
 from allalike.updating import Origin
@@ -78,7 +79,7 @@ def discover(
     (['cat', 'dog'], 0.0)
     """
     draws = find_ties(seed, ties)
-    chosen = make(method, METHODS, "method") if isinstance(method, str) else method
+    chosen = choose(method, METHODS, "method", Method)  # type: ignore[type-abstract]
     source, known = _take_source(answers, domain), None if gold is None else open_gold(gold)
     where, run = open_run(source, domain=None, gold=known, engine=engine, ties=draws)
     return _solve(run, chosen, Origin.of(source, known), engine=where.name, seed=seed, ties=ties)
@@ -92,15 +93,19 @@ def _solve(run: Run, method: Method, origin: Origin, **settings: Any) -> Result:
     described = {"domain": run.domain.describe(), "method": method.describe(), **settings}
     posteriors = partial(find_posteriors, run, weighing) if weighing.probabilities else None
 
-    def renew(more: Any, gold: Any) -> Result:
-        grown, remembered = origin.grow(run, more, gold)
-        return _solve(grown, method, remembered, **settings)
-
+    renew = partial(_renew, run, method, origin, settings)
     return Result(run, weighing, found, _summary(run, weighing, found, described), posteriors, renew)
+
+
+def _renew(run: Run, method: Method, origin: Origin, settings: dict[str, Any], more: Any, gold: Any) -> Result:
+    grown, remembered = origin.grow(run, more, gold)
+    return _solve(grown, method, remembered, **settings)
 
 
 def find_ties(seed: int, ties: str) -> Ties:
     """Say how winners are drawn among equals: by the seed, or the first."""
+    if not isinstance(seed, Integral):
+        raise OptionError(f"seed is {seed!r}. It must be a whole number.")
     return Ties(seed, first=check_choice(ties, ("random", "first"), "ties") == "first")
 
 
@@ -138,7 +143,7 @@ def _find_engine(engine: str | Engine | None, source: Answers | Scan) -> Engine:
     if engine is None:
         large = isinstance(source, Scan) and source.size > free_memory() / 2
         return ENGINES["disk"]() if large else Memory()
-    return make(engine, ENGINES, "engine") if isinstance(engine, str) else engine
+    return choose(engine, ENGINES, "engine", Engine)  # type: ignore[type-abstract]
 
 
 def check_served(method: Method, domain: Domain) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.columns import Column
-from allalike.errors import GoldError, InputError
+from allalike.errors import GoldError, InputError, LabelError
 from allalike.values import is_string, numpy_of
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from allalike.domains import Domain
     from allalike.values import Values
 
-__all__ = ["Gold", "Truths"]
+__all__ = ["Gold", "Truths", "find_places"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Truths:
 
     def given_to(self, answers: Answers) -> Answers:
         """Return the answers with the truths of those tasks that they have."""
-        place = _places(self.tasks, answers.tasks)
+        place = find_places(self.tasks, answers.tasks)
         known = np.flatnonzero(place >= 0)
         known = known[np.argsort(place[known])]
         task = place[known]
@@ -71,7 +71,10 @@ class Gold:
     def encoded(self, domain: Domain) -> tuple[Domain, Truths]:
         """Encode the truths; return also the domain that knows them, for nobody need have answered them."""
         codes, ids = self.task.factors
-        domain, label = domain.take_gold(self.label)
+        try:
+            domain, label = domain.take_gold(self.label)
+        except LabelError as error:
+            raise GoldError(f"The gold does not fit. {error}") from error
         return domain, Truths(ids, label[np.argsort(codes)])
 
     def given_to(self, answers: Answers) -> Answers:
@@ -121,8 +124,15 @@ def _column(labels: list[Any]) -> Column:
         return Column("label", labels)
 
 
-def _places(wanted: Values, tasks: Values) -> npt.NDArray[np.int64]:
-    """Return where each wanted id stands among the tasks, or -1; ids of another type match by their text."""
+def find_places(wanted: Values, tasks: Values) -> npt.NDArray[np.int64]:
+    """Return where each wanted id stands among the tasks, or -1; ids of another type match by their text.
+
+    >>> from allalike.values import Values
+    >>> find_places(Values(["8", "9"]), Values([7, 8]))
+    array([ 1, -1])
+    """
+    if not len(wanted):
+        return np.empty(0, np.int64)
     if not isinstance(wanted.data, list) and not isinstance(tasks.data, list):
         found = _arrow_places(wanted.data, tasks.data)
         if found is not None:

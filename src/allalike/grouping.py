@@ -13,13 +13,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from allalike.hashing import hash_strings, mix, string_bytes, string_words
+from allalike.hashing import hash_strings, mix, string_bytes, string_words, write
 from allalike.values import Values, arrow_of, is_string, numpy_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Codes", "distinct", "factorize", "factorize_objects", "group_by_hash", "order_of", "ranked", "unite"]
+__all__ = [
+    "Codes",
+    "distinct",
+    "factorize",
+    "factorize_objects",
+    "group_by_hash",
+    "only_used",
+    "order_of",
+    "ranked",
+    "unite",
+]
 
 Codes = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.int64]
@@ -97,10 +107,17 @@ def order_of(values: Values) -> npt.NDArray[Any]:
     """
     if not isinstance(values.data, list):
         return _order(values.data)
+    keys = values.data
+    if any(isinstance(value, frozenset | tuple) for value in keys):  # sets are "smaller" than those they are part of
+        keys = [write(value) if _holds_sets(value) else value for value in keys]
     try:
-        return np.array(sorted(range(len(values)), key=values.data.__getitem__), np.int64)
+        return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
     except TypeError:
-        return np.array(sorted(range(len(values)), key=lambda place: repr(values.data[place])), np.int64)
+        return np.array(sorted(range(len(keys)), key=[write(value) for value in values.data].__getitem__), np.int64)
+
+
+def _holds_sets(value: Any) -> bool:
+    return isinstance(value, frozenset) or (isinstance(value, tuple) and any(map(_holds_sets, value)))
 
 
 def ranked(values: Values, *, text: bool) -> tuple[Codes, Values]:
@@ -211,7 +228,16 @@ def _of_dictionary(column: Any) -> tuple[Codes, Values]:
     if not len(column):
         return np.empty(0, np.int32), Values(pa.array([], column.type.value_type))
     codes = np.concatenate([numpy_of(chunk.indices).astype(np.int32) for chunk in column.chunks])
-    values = Values(column.chunk(0).dictionary)
+    return only_used(codes, Values(column.chunk(0).dictionary))
+
+
+def only_used(codes: Codes, values: Values) -> tuple[Codes, Values]:
+    """Leave out the values that do not occur; if all do, they are the same object as before.
+
+    >>> codes, values = only_used(np.array([2, 0]), Values(["a", "b", "c"]))
+    >>> codes, values.tolist()
+    (array([1, 0], dtype=int32), ['a', 'c'])
+    """
     used = np.flatnonzero(np.bincount(codes, minlength=len(values)))
     if len(used) == len(values):
         return codes, values

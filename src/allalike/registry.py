@@ -62,6 +62,24 @@ def make(spec: str, known: Mapping[str, type[T]], kind: str) -> T:
     return cls(**check_options(cls, _options(parts[2] or "", spec), kind))
 
 
+def choose(given: Any, known: Mapping[str, type[T]], kind: str, base: type[T]) -> T:
+    """Return what is given, or make it of its name or its class.
+
+    >>> from allalike.methods import METHODS, PTD, Method
+    >>> choose("P-TD", METHODS, "method", Method) == choose(PTD, METHODS, "method", Method) == PTD()
+    True
+    """
+    if isinstance(given, str):
+        return make(given, known, kind)
+    if isinstance(given, type) and issubclass(given, base):
+        return given()
+    if isinstance(given, base):
+        return given
+    raise OptionError(
+        f"{given!r} is no {kind}. Give one of the names {', '.join(known)}, or an object of class {base.__name__}."
+    )
+
+
 def check_options(cls: type[Any], options: Mapping[str, Any], kind: str) -> dict[str, Any]:
     """Return the options if the class has all of them."""
     fields = [field.name for field in dataclasses.fields(cls) if field.init]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
-import tempfile
+import uuid
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,7 +19,6 @@ from allalike.values import Values, arrow_of
 from allalike.writing import FORMATS, write_tables
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Mapping
 
     import pandas as pd
@@ -90,12 +90,12 @@ class Result:
         if self.posteriors is None:
             method = self.summary["method"]["name"]
             raise UnsupportedError(f"{method} does not say how probable each class is. DS and DS-1 do.")
+        import pandas as pd
+
         piece = self.posteriors().joined()
         table = piece.found["probability"]
-        frame = frame_of({"task": piece.tasks})
-        for place, label in enumerate(self.run.domain.decode(np.arange(table.shape[1])).tolist()):
-            frame[label] = table[:, place]
-        return frame
+        classes = self.run.domain.decode(np.arange(table.shape[1])).tolist()
+        return pd.concat([frame_of({"task": piece.tasks}), pd.DataFrame(table, columns=classes)], axis=1)
 
     def update(self, more: Any, *, gold: Any = None) -> Result:
         """Return the result for these answers and more, as if it had been found from all of them.
@@ -138,6 +138,8 @@ class Result:
         ['truth.csv', 'workers.csv', 'summary.json']
         """
         check_choice(format, FORMATS, "format")
+        if "://" in os.fspath(folder):
+            raise OutputError(f"A result cannot be written to {os.fspath(folder)}. Name a folder, be it a shared one.")
         target = Path(folder)
         try:
             return self._save(target, format)
@@ -149,7 +151,8 @@ class Result:
         target.absolute().parent.mkdir(parents=True, exist_ok=True)
         if target.exists() and not target.is_dir():
             raise NotADirectoryError(0, "it is a file, not a folder")
-        beside = Path(tempfile.mkdtemp(prefix=".allalike-", dir=target.absolute().parent))
+        beside = target.absolute().with_name(f".allalike-{uuid.uuid4().hex}")
+        beside.mkdir()  # with the rights of any other folder: executors of Spark write into it
         try:
             truth, workers = (beside / f"{name}.{file_format}" for name in ("truth", "workers"))
             self.found.write(truth, partial(truth_table, domain=self.run.domain, folder=beside))

@@ -37,8 +37,6 @@ class Stream:
         Starts anew on every call, and yields the columns worker, task and label of some rows at a time.
     guess
         Tells the domain of labels, as `allalike.readers.kinds.guess_domain` does.
-    text
-        Whether the answers come from text files, where all values are strings.
     size
         About how many bytes they are once read, or 0 if they are in memory already.
     domain
@@ -58,7 +56,6 @@ class Stream:
 
     batches: Callable[[], Iterator[Batch]]
     guess: Guess
-    text: bool = False
     size: int = 0
     domain: Domain | None = None
     choices: Mapping[str, str] = field(default_factory=dict)

@@ -136,6 +136,18 @@ class Values:
         common = kinds.pop() if len(kinds) == 1 else pa.large_string() if all(map(is_string, kinds)) else pa.int64()
         return cls(pa.concat_arrays([part.data.cast(common) for part in parts]))
 
+    def widened(self) -> Values:
+        """Return whole numbers of any width as those of the largest; leave other values alone.
+
+        >>> import pyarrow as pa
+        >>> Values(pa.array([1], pa.int8())).widened().data.type
+        DataType(int64)
+        """
+        import pyarrow as pa
+
+        whole = not isinstance(self.data, list) and pa.types.is_integer(self.data.type)
+        return Values(self.data.cast(pa.int64())) if whole else self
+
     def arrow(self) -> pa.Array:
         """Return the values as Arrow, to be written; Python objects that Arrow cannot hold as their text."""
         import pyarrow as pa

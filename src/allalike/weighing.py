@@ -12,7 +12,7 @@ from allalike.domains import Custom
 from allalike.engines import Memory
 from allalike.errors import InputError, UnsupportedError
 from allalike.methods import METHODS, Method
-from allalike.registry import make
+from allalike.registry import choose
 from allalike.result import frame_of, worker_columns
 from allalike.ties import Ties
 
@@ -64,7 +64,7 @@ def weigh(
         raise InputError(f"There are {len(ids)} workers for a matrix of {n_workers} rows.")
     domain = Custom(distance=distances, farthest=farthest)
     answers = Answers.of_columns(ids, task, label, domain, repeats="error")
-    chosen = make(method, METHODS, "method") if isinstance(method, str) else method
+    chosen = choose(method, METHODS, "method", Method)  # type: ignore[type-abstract]
     if not chosen.serves(domain):
         raise UnsupportedError(f"{chosen.name} needs the answers themselves. Use allalike.discover.")
     run = Memory().load(answers, Ties())

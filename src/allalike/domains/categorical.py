@@ -172,8 +172,15 @@ def _united(parts: Sequence[Values]) -> Values:
     if any(isinstance(part.data, list) for part in parts):
         return factorize_objects([value for part in parts for value in part.tolist()])[1]
     kinds = {part.data.type for part in parts}
-    common = kinds.pop() if len(kinds) == 1 else pa.large_string() if any(map(is_string, kinds)) else pa.float64()
-    return factorize(pa.chunked_array([part.data.cast(common) for part in parts], common))[1]
+    common = next(iter(kinds))
+    if len(kinds) > 1:
+        whole = all(map(pa.types.is_integer, kinds))
+        common = pa.large_string() if any(map(is_string, kinds)) else pa.int64() if whole else pa.float64()
+    try:
+        return factorize(pa.chunked_array([part.data.cast(common) for part in parts], common))[1]
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        listed = ", ".join(sorted(map(str, kinds)))
+        raise LabelError(f"The labels are of different types: {listed}. Give all of them the same type.") from None
 
 
 def _code_type(n_labels: int) -> Any:

@@ -12,6 +12,7 @@ of the new shard added. Whole numbers stay exact. Where so much cancels that dig
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from allalike.crowds import Crowds
 from allalike.engines.adding import Sums
 from allalike.engines.shards import Shard, of_answers
 from allalike.errors import InputError, UnsupportedError
+from allalike.gold import find_places
 from allalike.grouping import Codes, unite
 from allalike.values import Values, is_string
 
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from allalike.blocks import Block, Floats
+    from allalike.blocks import Array, Block, Floats
     from allalike.domains import Domain
     from allalike.engines.base import Run
     from allalike.gold import Gold
@@ -41,6 +43,7 @@ __all__ = ["Picked", "View", "count_small", "grow", "pick"]
 
 _TIMES = 2  # a shard that has no more than so many times as many tasks as are new is joined with them
 _LEFT = 1e-2  # of a sum, when others are subtracted, for all digits that matter to be left, also some times over
+_PEAKS = "first_peaks"  # the largest sums of the first round since all of it was summed
 _EXACT = float(1 << 53)  # up to here, whole numbers are
 _WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")
 
@@ -209,14 +212,22 @@ def _alike(ids: Values, known: Values, what: str) -> Values:
     if not isinstance(ids.data, list) and not isinstance(known.data, list):
         mine, theirs = ids.data.type, known.data.type
         whole = pa.types.is_integer(mine)
-        if mine == theirs or (whole and pa.types.is_integer(theirs)):
+        texts = is_string(theirs) and "binary" not in f"{mine} {theirs}" and (whole or is_string(mine))
+        if mine == theirs:
             return ids
-        if is_string(theirs) and "binary" not in f"{mine} {theirs}" and (whole or is_string(mine)):
-            return Values(ids.data.cast(theirs))
+        if texts or (whole and pa.types.is_integer(theirs)):
+            with suppress(pa.ArrowInvalid):  # whole numbers that do not fit
+                return Values(ids.data.cast(theirs))
+            if pa.uint64() not in (mine, theirs):
+                return ids
     raise InputError(
-        f"The {what} of the new answers are of another type than those so far: {ids[0]!r} is {type(ids[0]).__name__},"
-        f" {known[0]!r} is {type(known[0]).__name__}. Give all of them the same type, or run it again on all answers."
+        f"The {what} of the new answers are of another type than those so far: {ids[0]!r} is {_kind(ids)},"
+        f" {known[0]!r} is {_kind(known)}. Give all of them the same type, or run it again on all answers."
     )
+
+
+def _kind(ids: Values) -> str:
+    return type(ids[0]).__name__ if isinstance(ids.data, list) else str(ids.data.type)
 
 
 def _place(known: Values, more: Values) -> tuple[Values, Codes | None, Codes]:
@@ -231,21 +242,33 @@ def _taken(run: Run, more: Answers, gold: Gold | None, fresh: Gold | None) -> Ha
     """Return the hashes of all tasks that get answers or a truth, and of those whose truth may be a new label."""
     hashes = [more.tasks.hashes(), run.absorb(len(more.tasks))]
     if fresh is not None:
-        hashes.append(_hash_loosely(fresh.task.factors[1]))
+        hashes.append(_hash_loosely(fresh.task.factors[1], run))
     if gold is not None:
         _, truths = gold.encoded(run.domain)
-        hashes.append(_hash_loosely(truths.tasks.take(np.flatnonzero(run.domain.unheard_of(truths.label)))))
+        hashes.append(_hash_loosely(truths.tasks.take(np.flatnonzero(run.domain.unheard_of(truths.label))), run))
     return np.unique(np.concatenate(hashes))
 
 
-def _hash_loosely(ids: Values) -> Hashes:
-    """Hash ids as they are, as texts and as numbers: those of known truths match by their text."""
+def _hash_loosely(ids: Values, run: Run) -> Hashes:
+    """Hash ids as they are, as texts and as numbers: those of known truths match by their text.
+
+    Where tasks are neither texts nor whole numbers, they are looked up among all.
+    """
     import pyarrow as pa
 
+    known = run.some_tasks.data
+    if isinstance(known, list) or not (is_string(known.type) or pa.types.is_integer(known.type)):
+        tasks = run.find(_nothing).joined().tasks
+        place = find_places(ids, tasks)
+        return tasks.take(place[place >= 0]).hashes()
     texts = list(map(str, ids.tolist()))
     numbers = [int(text) for text in texts if _WHOLE.fullmatch(text)]
     forms = ids, Values(pa.array(texts, pa.large_string())), Values(pa.array(numbers, pa.int64()))
     return np.concatenate([form.hashes() for form in forms])
+
+
+def _nothing(block: Block) -> dict[str, Array]:
+    return {}
 
 
 def _placed(values: Any, place: Codes | None, n_workers: int) -> Any:
@@ -268,20 +291,26 @@ def _notes(old: dict[str, Any], more: dict[str, Any], joined: dict[str, Any]) ->
 
 
 def _reuse_sums(run: Run, grown: Run, place: Codes | None, old: list[Answers], shard: Shard) -> None:
-    """Find the sums of the first round from those of the old run, if they are known and digits are left."""
+    """Find the sums of the first round from those of the old run, if they are known and digits are left.
+
+    What is lost grows with the largest sums since all was summed, so these are remembered.
+    """
     if "first_sums" not in vars(run):
         return
     gone = [block for part in old for block in of_answers(part.under(grown.domain), run.block_answers)[0].blocks]
     minus, plus = _first_sums(grown, gone), _first_sums(grown, shard.blocks)
-    sums = {}
+    sums, peaks = {}, {}
     for name, before in run.first_sums.items():
-        was = _placed(before, place, len(grown.workers))
+        was, peak = (
+            _placed(part, place, len(grown.workers)) for part in (before, vars(run).get(_PEAKS, run.first_sums)[name])
+        )
         less = minus.get(name, np.zeros(len(was)))
         sums[name] = was - less + plus[name]
-        whole = all(np.all((part == np.rint(part)) & (part < _EXACT)) for part in (was, less))
-        if not whole and np.any((less > 0) & (sums[name] < _LEFT * was)):
+        peaks[name] = np.maximum(peak, sums[name])
+        whole = all(np.all((part == np.rint(part)) & (part < _EXACT)) for part in (peak, was, less))
+        if not whole and np.any(sums[name] < _LEFT * peak):
             return
-    vars(grown)["first_sums"] = sums
+    vars(grown).update({"first_sums": sums, _PEAKS: peaks})
 
 
 def _first_sums(run: Run, blocks: Iterable[Block]) -> dict[str, Floats]:

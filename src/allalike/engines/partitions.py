@@ -6,12 +6,10 @@ import pickle
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from allalike.columns import Column
 from allalike.engines.workspace import no_room
 from allalike.errors import UnsupportedError
-from allalike.grouping import factorize
+from allalike.grouping import factorize, only_used
 from allalike.values import numpy_of
 
 if TYPE_CHECKING:
@@ -85,7 +83,7 @@ class Partitions:
 
     def _label(self, table: Any) -> Column:
         if self.labels is not None and self.label_rank is not None:
-            return Column.of_codes("label", *_used(self.label_rank[numpy_of(table["label"])], self.labels))
+            return Column.of_codes("label", *only_used(self.label_rank[numpy_of(table["label"])], self.labels))
         column = Column("label", self._plain(table, "label"), text=self.text)
         return column.numbered(numpy_of(table["row"])) if "row" in self.schema.names else column
 
@@ -106,16 +104,6 @@ class Partitions:
             while source.tell() < source.size():
                 batches.append(pa.ipc.read_record_batch(pa.ipc.read_message(source), self.schema))
         return pa.Table.from_batches(batches, self.schema)
-
-
-def _used(codes: Codes, values: Values) -> tuple[Codes, Values]:
-    """Leave out the values that do not occur; the values of all are the same object everywhere."""
-    used = np.flatnonzero(np.bincount(codes, minlength=len(values)))
-    if len(used) == len(values):
-        return codes, values
-    place = np.zeros(len(values), np.int32)
-    place[used] = np.arange(len(used), dtype=np.int32)
-    return place[codes], values.take(used)
 
 
 def append(part: Path | list[Any], batch: Any) -> None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["DIAGONALS", "EVD", "Covariances"]
 
 _NOTHING = 1e-12  # what is smaller is rounding
+_LEAST = 1e-9  # of the largest entry of a vector: what is smaller is rounding too
 _MOST_ROUNDS, _SETTLED = 1000, 1e-10
 _KEPT = 15  # bytes for each pair of a large crowd: its covariance, what is known of it, and where it is
 
@@ -203,6 +204,7 @@ def _votes(block: Block) -> dict[str, Floats]:
 def _vector(given: Covariances, diagonal: Floats) -> Floats:
     """Return the leading eigenvector, on the side of most workers; 0 where nobody varies, or no side is larger."""
     value, vector = given.q.leading(diagonal)
+    vector[np.abs(vector) < _LEAST * np.abs(vector).max(axis=1, keepdims=True)] = 0.0  # or rounding would decide tasks
     side = vector.sum(axis=1)
     known = (value > _NOTHING) & given.q.totals(np.abs).any(axis=1) & (np.abs(side) > 1e-9)
     turned: Floats = vector * np.where(known, np.sign(side), 0.0)[:, None]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from allalike.errors import ColumnError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 __all__ = ["SYNONYMS", "pick_columns"]
 
@@ -96,11 +97,15 @@ def pick_columns(
     allalike.errors.ColumnError: The table has two candidates for the worker: 'user' and 'annotator'. Say which with
     columns={'worker': 'user'} (--columns worker=user).
     """
+    if not isinstance(given, Mapping):
+        raise ColumnError(f"columns is {given!r}. Write it as {{'worker': ..., 'task': ..., 'label': ...}}.")
     for role, name in given.items():
         if role not in roles:
             raise ColumnError(f"columns names {role!r}. The roles are: {', '.join(roles)}.")
         if name not in names:
             raise ColumnError(f"{where} has no column {name!r}. It has: {_listed(names)}.")
+        if list(given.values()).count(name) > 1:
+            raise ColumnError(f"columns names {name!r} twice. Worker, task and label are columns of their own.")
     picked = dict(given)
     for role in roles:
         if role not in picked:

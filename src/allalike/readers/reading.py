@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from allalike.domains import DOMAINS
+from allalike.domains import DOMAINS, Domain
 from allalike.readers.scanning import Scan
-from allalike.registry import make
+from allalike.registry import choose
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from allalike.answers import Answers
-    from allalike.domains import Domain
 
 __all__ = ["read", "scan"]
 
@@ -72,5 +71,5 @@ def scan(
     >>> allalike.discover(source, engine="disk").truth["label"].tolist()
     [2.0]
     """
-    kind = make(domain, DOMAINS, "domain") if isinstance(domain, str) else domain
+    kind = None if domain is None else choose(domain, DOMAINS, "domain", Domain)  # type: ignore[type-abstract]
     return Scan(source=source, columns=columns or {}, wide=wide, repeats=repeats, missing=missing, domain=kind)

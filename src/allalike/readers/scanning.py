@@ -98,7 +98,6 @@ class Scan:
         return Stream(
             batches=partial(table.batches, picked),
             guess=guess_domain,
-            text=table.text,
             size=table.size(picked),
             domain=self.domain,
             choices=self.choices,

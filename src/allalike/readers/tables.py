@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -101,6 +102,9 @@ def open_table(source: Any) -> Table:
     if isinstance(source, list | tuple) and source and all(is_path(item) for item in source):
         return open_files(source)
     if isinstance(source, Mapping):
+        for name, values in source.items():
+            if isinstance(values, str) or not isinstance(values, Iterable):
+                raise InputError(f"The column {name!r} is {values!r}. Give the values of all rows, in a list.")
         columns = {str(name): list(values) for name, values in source.items()}
         if len({len(values) for values in columns.values()}) > 1:
             listed = ", ".join(f"{name!r} {len(values)}" for name, values in columns.items())
@@ -138,9 +142,14 @@ def of_frame(frame: Any) -> Table:
 def _of_series(series: Any) -> Any:
     import pyarrow as pa
 
-    if series.dtype == object:
-        return [None if missing else value for value, missing in zip(series, series.isna(), strict=True)]
-    return pa.chunked_array([pa.Array.from_pandas(series)]) if len(series) else []
+    if not len(series):
+        return []
+    if series.dtype != object:
+        with suppress(pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
+            array = pa.Array.from_pandas(series)
+            if not isinstance(array.type, pa.BaseExtensionType):  # periods and intervals of pandas
+                return pa.chunked_array([array])
+    return [None if missing else value for value, missing in zip(series, series.isna(), strict=True)]
 
 
 def of_records(records: Sequence[Mapping[str, Any]], where: str = "The table") -> Table:
