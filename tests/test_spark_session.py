@@ -91,9 +91,9 @@ def alive(mark: str) -> list[str]:
 
 def wait(until: float, done: Callable[[], object]) -> None:
     end = time.monotonic() + until
-    while not done() and time.monotonic() < end:
+    while not done():
+        assert time.monotonic() < end
         time.sleep(0.1)
-    assert done()
 
 
 @pytest.mark.parametrize(
@@ -104,9 +104,12 @@ def test_nothing_is_left_behind_after_an_interrupt(tmp_path: Path, when: str, nu
     environment = {**os.environ, "ALLALIKE_MARK": str(tmp_path)}
     command = [sys.executable, "-c", INTERRUPTED]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as program:
-        wait(60, (tmp_path / "running").exists if when == "run" else lambda: len(alive(mark)) > 1)
-        time.sleep(0.3)
-        program.send_signal(number)
-        _, said = program.communicate(timeout=60)
+        try:
+            wait(60, (tmp_path / "running").exists if when == "run" else lambda: len(alive(mark)) > 1)
+            time.sleep(0.3)
+            program.send_signal(number)
+            _, said = program.communicate(timeout=60)
+        finally:
+            program.kill()  # if it was not ended
     assert (program.returncode, said) == ((1, "Aborted!\n") if number == signal.SIGINT else (143, ""))
     wait(30, lambda: not alive(mark))
