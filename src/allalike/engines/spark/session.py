@@ -37,6 +37,7 @@ _INSTALL_JAVA = (
 )
 _STOPPED = "The Spark session was stopped. Start another one, and begin anew."
 _HADOOP = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
+_TOLD = ("while sending command", "while shutting down connection")  # of what Py4J logs, and raises as well
 _own: list[SparkContext] = []
 
 
@@ -214,7 +215,8 @@ def _start(master: str | None) -> SparkContext:
                 conf.setIfMissing(name, value)
             if _is_local(resulting):
                 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-            logging.getLogger().addFilter(_is_news)
+            for name in ("", "py4j.clientserver"):
+                logging.getLogger(name).addFilter(_is_news)
             with _same_interrupt():
                 context = SparkContext(gateway=gateway, conf=conf)
         except AllalikeError:
@@ -264,7 +266,7 @@ def _same_interrupt() -> Iterator[None]:
 
 def _is_news(record: logging.LogRecord) -> bool:
     """Keep quiet about calls that Ctrl-C ended, which Py4J tells with a traceback."""
-    return "KeyboardInterrupt while sending command" not in str(record.msg)
+    return not any(told in str(record.msg) for told in _TOLD)
 
 
 def _is_local(master: str) -> bool:
