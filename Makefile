@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test quick check bench league clean
+.PHONY: demo test quick check bench league reproduce clean
 
 demo: .venv/installed
 	$(BIN)/allalike demo
@@ -28,6 +28,9 @@ bench: .venv/dev
 
 league: .venv/dev
 	$(BIN)/python benchmarks/league.py -o docs/LEAGUE.md
+
+reproduce: .venv/dev
+	$(BIN)/python -m paper
 
 clean:
 	rm -rf .venv allalike-demo allalike-out

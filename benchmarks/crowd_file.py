@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.hashing import mix
-from allalike.values import arrow_of
+from allalike.columns.hashes import mix
+from allalike.columns.values import arrow_of
 
 if TYPE_CHECKING:
     from pathlib import Path

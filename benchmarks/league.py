@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike import METHODS, OA, PTD, AllalikeError, Memory, Method
+from allalike.api.discover import find_truths
+from allalike.blocks.ties import Ties
 from allalike.datasets import DATASETS, load, source_of
 from allalike.datasets.folders import find_folder
-from allalike.discovery import find_truths
 from allalike.readers import read_gold
-from allalike.ties import Ties
 from league_figures import Data, Figure, League
 from league_page import write_page
 from league_rivals import frame_of, rivals_of

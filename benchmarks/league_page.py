@@ -6,7 +6,7 @@ import os
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from allalike.discovery import find_versions
+from allalike.api.discover import find_versions
 from league_reading import CLASSES, read_figures
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike.distances import overlap
-from allalike.masks import Mask
+from allalike.masks.packed import Mask
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -26,7 +26,7 @@ LIMITS = {
 ROUNDS = 10
 
 OURS = """
-import allalike.discovery, pyarrow.compute, pyarrow.csv, pyarrow.parquet, scipy.special
+import allalike.api.discover, pyarrow.compute, pyarrow.csv, pyarrow.parquet, scipy.special
 taken = {}
 for method in ("DS(max_iter={first}, tol=0)", "DS-1(max_iter={first}, tol=0)"):
     start = time.process_time()
@@ -49,7 +49,7 @@ WEIGH = """
 import allalike, scipy.special
 from allalike.methods import METHODS
 from allalike.registry import make
-from allalike.ties import Ties
+from allalike.blocks.ties import Ties
 run = allalike.Memory().load(allalike.read(path), Ties())
 taken = {}
 for name in ("iP-TD(max_iter={rounds}, tol=0)", "CRH(max_iter={rounds}, tol=0)", "CATD(n_iter={rounds})"):
@@ -66,7 +66,7 @@ import os
 os.sched_setaffinity(0, {0})
 import allalike, numpy as np
 from allalike.noise import OneCoin
-from allalike.ties import Ties
+from allalike.blocks.ties import Ties
 taken = {}
 for n_workers in (10, 30):
     rng = np.random.default_rng(0)

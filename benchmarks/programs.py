@@ -9,7 +9,7 @@ pq.read_table(path, columns=["worker", "task", "label"])
 report(cpu=tree_cpu() - before)
 """
 DISCOVER = """
-import allalike, allalike.discovery, pyarrow.csv, pyarrow.parquet
+import allalike, allalike.api.discover, pyarrow.csv, pyarrow.parquet
 from allalike.engines import Disk, Memory
 before = tree_cpu()
 result = allalike.discover(path, method="iP-TD(max_iter=10, tol=0)", engine={engine})
@@ -19,7 +19,7 @@ report(cpu=tree_cpu() - before, tasks=result.summary["tasks"], changed=result.su
 ROUND = """
 import allalike, numpy as np
 from allalike.engines import Memory
-from allalike.ties import Ties
+from allalike.blocks.ties import Ties
 answers = allalike.read(path)
 run, weights = Memory().load(answers, Ties()), np.ones(len(answers.workers))
 values = np.random.default_rng(0).random(answers.n_answers)
@@ -41,7 +41,7 @@ SPARK_ROUNDS = """
 import numpy as np
 import allalike
 from allalike.engines import Spark
-from allalike.ties import Ties
+from allalike.blocks.ties import Ties
 start = tree_cpu()
 engine = Spark()
 engine.start()

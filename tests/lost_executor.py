@@ -19,9 +19,9 @@ import pyspark
 from pyspark import SparkConf, SparkContext
 
 import allalike
+from allalike.blocks.ties import Ties
 from allalike.engines import Memory, Spark
 from allalike.engines.spark import sources as spark_sources
-from allalike.ties import Ties
 from samples import crowd
 
 if TYPE_CHECKING:

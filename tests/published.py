@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from allalike.answers import Answers
-from allalike.blocks import Floats
+from allalike.blocks.block import Floats
 from allalike.datasets.base import Parsed
 from allalike.datasets.parsers import PARSERS
 from allalike.readers import read_gold

@@ -10,10 +10,10 @@ import numpy as np
 import crowd_custom
 from allalike import DOMAINS, Categorical, Custom, Memory, Method, Real
 from allalike.answers import Answers
-from allalike.columns import Column
-from allalike.crowds import Crowds
-from allalike.ties import Ties
-from allalike.values import Values, arrow_of
+from allalike.blocks.problems import Problems
+from allalike.blocks.ties import Ties
+from allalike.columns.column import Column
+from allalike.columns.values import Values, arrow_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -64,7 +64,7 @@ def problems(matrices: npt.NDArray[Any], classes: int | None = None) -> Answers:
         starts=np.arange(0, r * m * n + 1, n),
         worker=np.repeat(np.arange(r * n, dtype=np.int32).reshape(r, n), m, axis=0).ravel(),
         label=matrices.transpose(0, 2, 1).ravel(),
-        crowds=Crowds(np.full(r, n)),
+        problems=Problems(np.full(r, n)),
     )
 
 

@@ -18,14 +18,14 @@ from scipy import ndimage
 from scipy.spatial import distance as reference
 
 import allalike
-from allalike.blocks import Block
+from allalike.blocks.block import Block
+from allalike.blocks.ties import Ties
 from allalike.distances import overlap
 from allalike.domains.bitmap import Bitmap
 from allalike.errors import LabelError, OptionError
-from allalike.masks import Mask, fill_outline, of_run_lengths
+from allalike.masks.packed import Mask, fill_outline, of_run_lengths
 from allalike.readers import read_gold
 from allalike.rules.majority import pixel_majority
-from allalike.ties import Ties
 from crowd_bitmap import answers, disc
 
 Pixels = npt.NDArray[np.bool_]

@@ -163,7 +163,7 @@ def test_an_unexpected_error_is_one_line_and_exit_code_one(
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("allalike.discovery.discover", fail)
+    monkeypatch.setattr("allalike.api.discover.discover", fail)
     with pytest.raises(SystemExit) as stop:
         main(["discover", str(answers / "answers.csv")])
     assert stop.value.code == 1

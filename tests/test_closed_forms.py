@@ -14,14 +14,14 @@ from scipy.spatial.distance import pdist, squareform
 
 import allalike
 from allalike import DTD, PTD, PTDAK, Categorical
-from allalike.blocks import Block
-from allalike.columns import Column
-from allalike.crowds import Crowds
+from allalike.blocks.block import Block
+from allalike.blocks.problems import Problems
+from allalike.blocks.ties import Ties
+from allalike.columns.column import Column
 from allalike.domains import Custom
 from allalike.engines import Engine
 from allalike.noise import Gaussian
 from allalike.rules.mean import mean, median
-from allalike.ties import Ties
 from samples import Row, crowd, rows
 
 
@@ -53,9 +53,9 @@ def test_the_mean_distance_of_incomplete_answers_counts_every_pair_of_answers_on
     answers = crowd("categorical", seed=7, n=6, m=40)
     answers = [a for a in answers if a[0] < "w003" or a[1] < "t0004"]  # half of the workers answer a tenth
     pairs = pairwise(answers, "categorical")
-    half_mean = float(np.mean([d for ds in pairs.values() for d in ds])) / 2
+    mubar = float(np.mean([d for ds in pairs.values() for d in ds])) / 2
     result = allalike.discover(answers, domain=Categorical(classes=3), method=PTDAK()).workers
-    expected = (result["disparity"] - half_mean) / (1 - 1.5 * half_mean)
+    expected = (result["disparity"] - mubar) / (1 - 1.5 * mubar)
     np.testing.assert_allclose(result["fault"], expected)
 
 
@@ -104,8 +104,8 @@ def test_the_closed_form_solves_the_regularised_least_squares(n: int, ridge: flo
     np.testing.assert_array_equal(design.T @ design, 2 * (n - 2) * np.eye(n) + 2)
     expected = np.linalg.solve(design.T @ design + ridge * np.eye(n), design.T @ target)
     disparity = distances.sum(axis=1) / (n - 1)
-    half_mean = np.full(n, disparity.mean() / 2)
-    found = Gaussian(ridge=ridge).fault(disparity, half_mean, Crowds.single(n))
+    mubar = np.full(n, disparity.mean() / 2)
+    found = Gaussian(ridge=ridge).fault(disparity, mubar, Problems.single(n))
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
 
 

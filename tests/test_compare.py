@@ -14,13 +14,13 @@ from scipy import stats
 import allalike
 import samples
 from allalike import METHODS, AllalikeError, ConvergenceWarning, Engine, Method
-from allalike.blocks import Array
-from allalike.comparing import compare
-from allalike.comparison import Comparison
+from allalike.api.compare import compare
+from allalike.api.comparison import Comparison
+from allalike.blocks.block import Array
 from allalike.engines import Run
 from allalike.errors import GoldError, OptionError, TooLargeError, UnsupportedError
 from allalike.methods import IPTD, OA, PTD, Weighing
-from allalike.progress import watching
+from allalike.system.progress import watching
 
 ROWS = samples.rows(samples.RUNNING_EXAMPLE)
 GOLD = {f"t{task:04d}": truth for task, truth in enumerate(samples.RUNNING_TRUTH)}
@@ -138,7 +138,7 @@ class Trust(Method):
     worker: int = 0
 
     def weigh(self, run: Run) -> Weighing:
-        weight = np.eye(run.crowds.n_workers)[self.worker]
+        weight = np.eye(run.problems.n_workers)[self.worker]
         return Weighing(disparity=weight, fault=weight, weight=weight)
 
 

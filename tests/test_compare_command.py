@@ -17,8 +17,8 @@ from scipy import stats
 import allalike
 import samples
 from allalike import METHODS, ConvergenceWarning
+from allalike.api.compare import compare
 from allalike.cli import main
-from allalike.comparing import compare
 
 ROWS = samples.rows(samples.RUNNING_EXAMPLE)
 GOLD = {f"t{task:04d}": truth for task, truth in enumerate(samples.RUNNING_TRUTH)}

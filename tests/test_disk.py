@@ -22,11 +22,11 @@ import pytest
 
 import allalike
 from allalike import Disk, Memory
-from allalike.discovery import find_truths
-from allalike.engines.disk import DiskRun
-from allalike.engines.processes import Processes
+from allalike.api.discover import find_truths
+from allalike.blocks.ties import Ties
+from allalike.engines.disk.engine import DiskRun
+from allalike.engines.disk.processes import Processes
 from allalike.errors import OptionError, OutputError, TooLargeError, UnsupportedError
-from allalike.ties import Ties
 
 Rows = list[tuple[str, str, str]]
 
@@ -72,7 +72,7 @@ def test_the_number_of_partitions_does_not_matter(partitions: int) -> None:
 
 
 def test_truths_come_in_order_however_few_are_put_in_order_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allalike.engines.disk._AT_ONCE", 7)
+    monkeypatch.setattr("allalike.engines.disk.engine._AT_ONCE", 7)
     rows = crowd()
     result = allalike.discover(rows, engine=Disk(partitions=8))
     pieces = list(result.found.pieces())
@@ -87,7 +87,7 @@ def test_a_streamed_result_is_the_same_file_as_that_of_the_memory_engine(
 ) -> None:
     import pandas as pd
 
-    monkeypatch.setattr("allalike.engines.disk._AT_ONCE", 50)
+    monkeypatch.setattr("allalike.engines.disk.engine._AT_ONCE", 50)
     rows = crowd()
     tables = []
     for engine in (Memory(), Disk(partitions=8)):
@@ -241,7 +241,7 @@ def test_less_memory_than_it_needs_is_refused() -> None:
 def test_files_larger_than_half_of_the_free_memory_go_to_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "answers.csv", crowd())
     assert "engine" not in allalike.discover(path).summary["guessed"]
-    monkeypatch.setattr("allalike.discovery.free_memory", lambda: path.stat().st_size)
+    monkeypatch.setattr("allalike.api.discover.free_memory", lambda: path.stat().st_size)
     summary = allalike.discover(path).summary
     assert (summary["engine"], summary["guessed"]["engine"]) == ("disk", "disk")
 
@@ -282,7 +282,7 @@ def test_what_is_known_of_the_parts_does_not_grow_with_the_number_of_workers() -
     assert isinstance(run, DiskRun)
     assert len(run.shards.tallies) == 32
     assert len(pickle.dumps(run.shards.tallies)) < 32 * 8000
-    assert run.given.tolist() == [1] * 20_000
+    assert run.answer_counts.tolist() == [1] * 20_000
 
 
 def test_several_threads_may_use_one_result() -> None:

@@ -11,7 +11,7 @@ import pytest
 import allalike
 from allalike import Categorical, Memory, Result
 from allalike.errors import OptionError, UnsupportedError
-from allalike.methods.eigenvector import DIAGONALS, EVD
+from allalike.methods.pairwise.eigenvector import DIAGONALS, EVD
 from allalike.noise import OneCoin
 from samples import BINARY, rows, weigh_problems
 

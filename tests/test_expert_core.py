@@ -17,9 +17,10 @@ from scipy.stats import binom
 import allalike
 from allalike import Categorical, Memory, Method, Result
 from allalike.answers import Answers
+from allalike.blocks.ties import Ties
 from allalike.errors import OptionError
-from allalike.methods import pairs
-from allalike.methods.expert_core import (
+from allalike.methods.pairwise import pairs
+from allalike.methods.pairwise.expert_core import (
     EXP,
     TOP2,
     _log_deep_tails,
@@ -29,11 +30,10 @@ from allalike.methods.expert_core import (
     peel,
     surprises,
 )
-from allalike.methods.pair_matrices import Stacked
-from allalike.methods.pairs import Stack, stacks
-from allalike.methods.peers import Peers
+from allalike.methods.pairwise.pair_matrices import Stacked
+from allalike.methods.pairwise.pairs import Stack, stacks
+from allalike.methods.steps.peers import Peers
 from allalike.noise import OneCoin
-from allalike.ties import Ties
 from samples import BINARY, RUNNING_EXAMPLE, crowd, problems, rows, weigh_problems
 
 Floats = npt.NDArray[np.float64]

@@ -20,7 +20,7 @@ import allalike.datasets
 from allalike.datasets import SOURCES, File, Source
 from allalike.datasets.fetching import fetch_source
 from allalike.errors import DataError
-from allalike.progress import watching
+from allalike.system.progress import watching
 
 BIG = bytes(range(251)) * 4000  # a million bytes that look different in every chunk
 

@@ -12,10 +12,10 @@ from scipy.stats import gaussian_kde, median_abs_deviation
 
 import allalike
 from allalike import ConvergenceWarning, Memory, Result
+from allalike.blocks.ties import Ties
 from allalike.errors import OptionError, UnsupportedError
 from allalike.methods.kde import KDE
 from allalike.rules.modes import mode
-from allalike.ties import Ties
 from samples import crowd, problems, rows
 
 if TYPE_CHECKING:

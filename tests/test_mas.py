@@ -14,9 +14,9 @@ from scipy.stats import expon, norm
 import allalike
 from allalike import Categorical, Memory, Method
 from allalike.errors import ConvergenceWarning, OptionError
-from allalike.methods.descent import minimise
-from allalike.methods.mas import MAS, Posterior
-from allalike.methods.scaling import Whole
+from allalike.methods.pairwise.descent import minimise
+from allalike.methods.pairwise.mas import MAS, Posterior
+from allalike.methods.pairwise.scaling import Whole
 from allalike.noise import Gaussian, OneCoin
 from samples import RUNNING_EXAMPLE, crowd, rows, weigh_problems
 

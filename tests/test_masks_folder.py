@@ -21,7 +21,7 @@ import allalike
 from allalike.answers import Answers
 from allalike.domains.bitmap import Bitmap
 from allalike.errors import ColumnError, InputError, LabelError, UnsupportedError
-from allalike.pictures import MaskFile, picture_size, read_picture, write_pictures
+from allalike.masks.files import MaskFile, picture_size, read_picture, write_pictures
 from allalike.readers.masks import layout, open_masks
 from crowd_bitmap import disc
 

@@ -11,17 +11,18 @@ import pytest
 from scipy import sparse
 
 import allalike
-from allalike import DOMAINS, EVD, EXP, IPTD, MAS, PTD, PTDAK, TOP2, Categorical, Memory, Method, blocks
-from allalike import matrices as sums
-from allalike.blocks import Block, group_labels, pair_chunks
+from allalike import DOMAINS, EVD, EXP, IPTD, MAS, PTD, PTDAK, TOP2, Categorical, Memory, Method
+from allalike.blocks import block as blocks
+from allalike.blocks import matrices as sums
+from allalike.blocks.block import Block, group_labels, pair_chunks
+from allalike.blocks.matrices import MatrixSum
+from allalike.blocks.ties import Ties
 from allalike.distances import hamming
 from allalike.errors import TooLargeError
-from allalike.matrices import MatrixSum
-from allalike.methods import mas, pairs, scaling
-from allalike.methods.pair_matrices import Ranged, Stacked
-from allalike.methods.pairs import Large, Stack, everyone, stacks
-from allalike.methods.scaling import Tiled, Whole
-from allalike.ties import Ties
+from allalike.methods.pairwise import mas, pairs, scaling
+from allalike.methods.pairwise.pair_matrices import Ranged, Stacked
+from allalike.methods.pairwise.pairs import Large, Stack, everyone, stacks
+from allalike.methods.pairwise.scaling import Tiled, Whole
 from samples import crowd, kind, rows
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ def test_pairs_of_some_workers_are_those_that_begin_with_them(at_once: int, monk
     monkeypatch.setattr(blocks, "_PAIRS_AT_ONCE", at_once)
     answers = allalike.read(crowd("categorical", seed=8, n=9, m=20, missing=0.5))
     [block] = answers.blocks(1000)
-    task = block.spread(np.arange(block.n_tasks))
+    task = block.to_answers(np.arange(block.n_tasks))
     everything = {(i, j) for i, j in permutations(range(answers.n_answers), 2) if task[i] == task[j]}
     for some in (None, slice(0, 9), slice(3, 6), slice(8, 9), slice(4, 4)):
         asked = some or slice(0, 9)

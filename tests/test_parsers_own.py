@@ -11,7 +11,7 @@ import pytest
 
 from allalike.datasets.parsers import PARSERS
 from allalike.errors import InputError
-from allalike.pictures import write_pictures
+from allalike.masks.files import write_pictures
 from allalike.readers import read_gold
 
 ROWS = {

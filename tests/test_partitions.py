@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from allalike import streams
-from allalike.columns import Column
-from allalike.engines.routing import route
+from allalike.answers import stream as streams
+from allalike.columns.column import Column
+from allalike.engines.ingest.routes import route
 from allalike.errors import OutputError
 from allalike.readers import scan, tables
 

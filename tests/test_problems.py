@@ -10,9 +10,9 @@ import pytest
 
 import allalike
 from allalike import METHODS, Categorical, Memory, Real
+from allalike.blocks.ties import Ties
 from allalike.noise import OneCoin
 from allalike.registry import make
-from allalike.ties import Ties
 from samples import problems, rows, weigh_problems
 
 SPECS = [name for name in METHODS if name != "OA"] + ["iP-TD(average=False)", "P-TD(per_pair=True)"]

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 import allalike
 import crowd_ranking
 from allalike.answers import Answers
-from allalike.columns import Column
+from allalike.api.result import Result
+from allalike.blocks.ties import Ties
+from allalike.columns.column import Column
 from allalike.distances import footrule, kendall
 from allalike.domains.ranking import Ranking
 from allalike.engines import Engine, Memory
 from allalike.errors import GoldError, LabelError, UnknownNameError, UnsupportedError
-from allalike.result import Result
 from allalike.rules.voting import VOTING
-from allalike.ties import Ties
 
 Row = tuple[Any, Any, Any]
 

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import allalike
+from allalike.api.result import Result
 from allalike.errors import OutputError
-from allalike.result import Result
 from samples import crowd
 
 

@@ -14,10 +14,10 @@ from scipy.spatial.distance import cdist
 
 import allalike
 from allalike import Memory
+from allalike.blocks.ties import Ties
 from allalike.distances import jaccard
 from allalike.domains.sets import Set
 from allalike.errors import LabelError, OptionError
-from allalike.ties import Ties
 from crowd_set import ELEMENTS, answers
 
 LABELS = st.lists(st.frozensets(st.integers(0, 8)), min_size=1, max_size=8)

@@ -14,16 +14,16 @@ import pytest
 
 from allalike import DOMAINS, Bitmap, Categorical, Custom, Interval, Memory, Ranking, Real, Set, Text, Vector
 from allalike.answers import Answers
-from allalike.blocks import Array, Block, Floats
-from allalike.columns import Column
+from allalike.answers.gold import Gold
+from allalike.blocks.block import Array, Block, Floats
+from allalike.blocks.ties import Ties
+from allalike.columns.column import Column
+from allalike.columns.values import Values
 from allalike.domains import Domain
 from allalike.domains.compared import Compared
-from allalike.engines.adding import PairSums, Sums, at
+from allalike.engines.sums import PairSums, Sums, at
 from allalike.errors import LabelError
-from allalike.gold import Gold
 from allalike.readers import read, read_gold
-from allalike.ties import Ties
-from allalike.values import Values
 from samples import Row, crowd, kind
 
 N_SHARDS = 4

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import allalike
+from allalike.blocks.ties import Ties
 from allalike.engines import Memory, Piece
 from allalike.engines.shards import Cuts
 from allalike.engines.spark import Spark
@@ -27,13 +28,12 @@ from allalike.engines.spark import engine as spark_engine
 from allalike.engines.spark.engine import SparkRun
 from allalike.engines.spark.session import find_context, find_java
 from allalike.errors import EngineError, LabelError, OptionError, OutputError, UnsupportedError
-from allalike.ties import Ties
 from local_spark import SPARK, need_spark
 from samples import crowd, kind
 
 if TYPE_CHECKING:
     from allalike.answers import Answers
-    from allalike.blocks import Block, Floats
+    from allalike.blocks.block import Block, Floats
     from allalike.engines import Run
 
 need_spark()

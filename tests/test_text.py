@@ -18,12 +18,12 @@ from rapidfuzz.distance import Levenshtein
 
 import allalike
 import crowd_text
-from allalike.columns import Column
+from allalike.blocks.ties import Ties
+from allalike.columns.column import Column
 from allalike.distances import edit, gleu, tokens
 from allalike.domains.text import Text
 from allalike.engines import Engine, Memory
 from allalike.errors import LabelError, OptionError, UnknownNameError
-from allalike.ties import Ties
 
 SENTENCES = st.lists(st.sampled_from(["a", "b", "c", "d", "A", "é", "猫"]), max_size=12)
 CROWDWSA = "crowdwsa2019"

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist, pdist, squareform
 from scipy.stats import foldnorm, halfnorm
 
 from allalike import theory
-from allalike.crowds import Crowds
+from allalike.blocks.problems import Problems
 from allalike.errors import OptionError
 from allalike.noise import Gaussian
 
@@ -158,7 +158,7 @@ def test_disparities_give_the_distances_to_the_mean(n: int) -> None:
     found = theory.distance_to_mean(disparity)
     np.testing.assert_allclose(found, square(answers - answers.mean(axis=0)), atol=1e-12)
     if n > 2:
-        ridge = Gaussian(ridge=4).fault(disparity, np.full(n, disparity.mean() / 2), Crowds.single(n))
+        ridge = Gaussian(ridge=4).fault(disparity, np.full(n, disparity.mean() / 2), Problems.single(n))
         np.testing.assert_allclose(found, ridge, atol=1e-12)
 
 

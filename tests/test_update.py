@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 import allalike
 from allalike import DOMAINS, METHODS, Disk, Memory, Real, Result
+from allalike.api.update import Origin
+from allalike.blocks.ties import Ties
 from allalike.engines import Engine
-from allalike.engines.disk import DiskRun
+from allalike.engines.disk.engine import DiskRun
 from allalike.engines.memory import MemoryRun
 from allalike.errors import InputError
-from allalike.ties import Ties
-from allalike.updating import Origin
 from samples import Row, crowd, kind
 from updates import ENGINES, assert_same, both_engines, check, cut
 

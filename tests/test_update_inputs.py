@@ -15,12 +15,12 @@ import pytest
 
 import allalike
 from allalike import Categorical, Custom, Ranking, Result
-from allalike.blocks import Block
+from allalike.api.update import Origin
+from allalike.blocks.block import Block
 from allalike.engines import Engine
 from allalike.engines.memory import MemoryRun
 from allalike.errors import GoldError, InputError, LabelError, UnsupportedError
 from allalike.readers import read_gold
-from allalike.updating import Origin
 from samples import crowd
 from updates import ENGINES, assert_same, both_engines, check, cut
 
@@ -300,7 +300,7 @@ def test_a_task_that_equals_an_old_one_is_the_same_task(other: Any, engine: Engi
 def test_whole_numbers_of_another_width_stay_whole_numbers(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("allalike.engines.disk._AT_ONCE", 3)
+    monkeypatch.setattr("allalike.engines.disk.engine._AT_ONCE", 3)
 
     def table(kind: Any, tasks: list[int], labels: list[int]) -> pa.Table:
         columns = {"worker": list("abc") * len(tasks), "task": pa.array(np.repeat(tasks, 3), kind)}

@@ -19,11 +19,11 @@ from scipy.stats import ortho_group
 
 import allalike
 from allalike import ConvergenceWarning, Memory
-from allalike.blocks import Block
+from allalike.blocks.block import Block
+from allalike.blocks.ties import Ties
 from allalike.domains.vector import Vector
 from allalike.errors import GoldError, LabelError
 from allalike.rules.geometric import geometric_median
-from allalike.ties import Ties
 from crowd_vector import answers
 from samples import crowd
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allalike.columns import Column
-from allalike.engines import routing, vocabulary
-from allalike.engines.vocabulary import Vocabulary
-from allalike.values import take_rows
+from allalike.columns.column import Column
+from allalike.columns.values import take_rows
+from allalike.engines.ingest import routes, vocabulary
+from allalike.engines.ingest.vocabulary import Vocabulary
 
 strings = st.text(alphabet=st.characters(codec="utf-8"), max_size=20) | st.sampled_from(["a", "b", "c"])
 
@@ -56,7 +56,7 @@ digits = st.text("0123456789-+ xeE.", min_size=1, max_size=20) | st.integers(-(1
 def test_strings_are_whole_numbers_if_python_writes_numbers_so(texts: list[str]) -> None:
     whole = all(re.fullmatch("0|-?[1-9][0-9]{0,17}", text) for text in texts)
     for kind_of_string in (pa.string(), pa.large_string()):
-        numbers = routing.whole_numbers(pa.array(["skipped", *texts], kind_of_string)[1:])
+        numbers = routes.whole_numbers(pa.array(["skipped", *texts], kind_of_string)[1:])
         assert (numbers is not None) == whole
         assert numbers is None or numbers.tolist() == [int(text) for text in texts]
 

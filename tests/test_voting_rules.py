@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from allalike.blocks import Block, Floats
-from allalike.columns import Column
+from allalike.blocks.block import Block, Floats
+from allalike.blocks.ties import Ties
+from allalike.columns.column import Column
 from allalike.domains.ranking import Ranking
 from allalike.errors import UnsupportedError
 from allalike.rules import kemeny as kemeny_module
 from allalike.rules.voting import VOTING
-from allalike.ties import Ties
 
 if TYPE_CHECKING:
     from allalike.rules import Decision

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from allalike.answers import Answers
-    from allalike.comparing import compare
-    from allalike.comparison import Comparison
-    from allalike.discovery import discover
+    from allalike.api.compare import compare
+    from allalike.api.comparison import Comparison
+    from allalike.api.discover import discover
+    from allalike.api.result import Result
+    from allalike.api.weigh import weigh
     from allalike.domains import (
         DOMAINS,
         RULES,
@@ -48,9 +50,7 @@ if TYPE_CHECKING:
     )
     from allalike.noise import POPULATIONS, Copiers
     from allalike.readers import Scan, read, scan
-    from allalike.result import Result
     from allalike.simulation import CROWDS, MODELS, Simulated, simulate
-    from allalike.weighing import weigh
 
 __all__ = [
     "CATD",
@@ -113,9 +113,9 @@ __version__ = "0.1.0"
 # Names are imported when they are used, so that `import allalike` is quick and whoever reads needs no methods.
 _HOMES = {
     "answers": ("Answers",),
-    "comparing": ("compare",),
-    "comparison": ("Comparison",),
-    "discovery": ("discover",),
+    "api.compare": ("compare",),
+    "api.comparison": ("Comparison",),
+    "api.discover": ("discover",),
     "domains": (
         "DOMAINS",
         "RULES",
@@ -171,14 +171,14 @@ _HOMES = {
         "read",
         "scan",
     ),
-    "result": ("Result",),
+    "api.result": ("Result",),
     "simulation": (
         "CROWDS",
         "MODELS",
         "Simulated",
         "simulate",
     ),
-    "weighing": ("weigh",),
+    "api.weigh": ("weigh",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

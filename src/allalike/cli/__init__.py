@@ -1,5 +1,5 @@
 """The command line."""
 
-from allalike.cli.app import main
+from allalike.cli.app import main, run
 
-__all__ = ["main"]
+__all__ = ["main", "run"]

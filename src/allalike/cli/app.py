@@ -13,15 +13,14 @@ from allalike.cli.compare import compare
 from allalike.cli.datasets import datasets
 from allalike.cli.demo import demo
 from allalike.cli.discover import discover
-from allalike.cli.listing import domains, methods, rules
-from allalike.cli.reproduce import reproduce
+from allalike.cli.lists import domains, methods, rules
 from allalike.cli.simulate import simulate
 from allalike.errors import AllalikeError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["app", "main"]
+__all__ = ["app", "main", "run"]
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -30,15 +29,20 @@ def app() -> None:
     """Find the truth behind many noisy answers: good workers are alike, each bad worker is bad in her own way."""
 
 
-for _command in (discover, compare, simulate, datasets, reproduce, demo, methods, domains, rules):
+for _command in (discover, compare, simulate, datasets, demo, methods, domains, rules):
     app.add_command(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the program: 0 is done, 2 a wrong input or call, 1 anything else; every error is one message."""
+    """Run the program `allalike`."""
+    run(app, arguments)
+
+
+def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a command: 0 is done, 2 a wrong input or call, 1 anything else; every error is one message."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that work folders are removed
     try:
-        app(arguments)
+        command(arguments)
     except AllalikeError as error:
         _stop(str(error), 2)
     except MemoryError:

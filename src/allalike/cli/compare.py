@@ -16,7 +16,7 @@ from allalike.cli.text import guesses
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from allalike.comparison import Comparison
+    from allalike.api.comparison import Comparison
 
 __all__ = ["compare"]
 
@@ -43,7 +43,7 @@ def compare(
     With --gold they are ranked by their error, and without by how much they agree with each other. FILES are as in
     'allalike discover'. UA, the unweighted answer, always is among them.
     """
-    from allalike.comparing import compare as run
+    from allalike.api.compare import compare as run
 
     with notes_for_warnings(quiet=quiet), bar_after_a_second(quiet=quiet):
         known = {name: options[name] for name in ("gold", "seed", "ties")}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allalike.errors import ConvergenceWarning
-from allalike.progress import watching
+from allalike.system.progress import watching
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -21,7 +21,7 @@ def demo(output: str, seed: int) -> None:
     """Find the good workers in a generated crowd."""
     import numpy as np
 
-    from allalike.discovery import discover
+    from allalike.api.discover import discover
     from allalike.noise import OneCoin
 
     rng = np.random.default_rng(seed)

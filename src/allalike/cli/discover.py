@@ -43,11 +43,11 @@ def discover(
     FILES are CSV, TSV, JSON, JSON lines, Parquet or PrefLib .soc files, patterns such as 'answers/*.csv', or a folder
     of masks.
     """
-    from allalike.discovery import discover as run
+    from allalike.api.discover import discover as run
     from allalike.methods import METHODS
-    from allalike.progress import report
     from allalike.registry import check_choice, make
-    from allalike.writing import FORMATS
+    from allalike.system.progress import report
+    from allalike.system.tables import FORMATS
 
     file_format = check_choice(options["file_format"], FORMATS, "--format")
     method, engine = make(options["method"], METHODS, "method"), name_engine(options)

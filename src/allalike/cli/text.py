@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from allalike.result import Result
+    from allalike.api.result import Result
 
 __all__ = ["gold_text", "guesses", "report_text", "share", "worker_rows"]
 
@@ -88,7 +88,7 @@ def worker_rows(result: Result, shown: int = _SHOWN) -> list[tuple[object, ...]]
 
     weighing, ids = result.weighing, result.run.workers
     order = np.lexsort((np.nan_to_num(weighing.fault, nan=np.inf), -weighing.weight))
-    counts = result.run.given
+    counts = result.run.answer_counts
     picked = [*order[:shown], *order[max(shown, len(order) - shown) :]]
     lines: list[tuple[object, ...]] = [("worker", "answers", "fault", "weight")]
     for place, number in enumerate(picked):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from allalike.datasets.download import download, is_right
 from allalike.datasets.folders import cache_folder, find_folder, how_to_get
 from allalike.errors import DataError
-from allalike.progress import report
+from allalike.system.progress import report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ first, because a mean of numbers near 1e8 has few digits left for their differen
 
 import numpy as np
 
-from allalike.blocks import Array, Block, Floats
+from allalike.blocks.block import Array, Block, Floats
 
 __all__ = ["centre", "distance", "peer_sums", "weighted_mean"]
 
@@ -30,7 +30,7 @@ def centre(block: Block) -> Floats:
     array([3. , 0.1])
     """
     first = block.label[block.starts]
-    return first + block.per_task(block.label - block.spread(first)) / block.sizes
+    return first + block.per_task(block.label - block.to_answers(first)) / block.sizes
 
 
 def weighted_mean(block: Block, weight: Floats, total: Floats) -> Floats:
@@ -52,11 +52,11 @@ def peer_sums(block: Block, weights: Floats) -> dict[str, Floats]:
     """
     own = weights.take(block.worker)
     total = block.per_task(own)
-    square = np.square(block.label - block.spread(weighted_mean(block, own, total)))
+    square = np.square(block.label - block.to_answers(weighted_mean(block, own, total)))
     around = block.per_task(own * square)
-    all_weight = block.spread(total)
+    all_weight = block.to_answers(total)
     square *= all_weight
-    square += block.spread(around)
+    square += block.to_answers(around)
     return {
         "distance": block.per_worker(square),
         "weight": block.per_worker(all_weight - own),

@@ -9,7 +9,7 @@ of them tells how far it is, in all, from any of them.
 
 import numpy as np
 
-from allalike.blocks import Array, Block, Floats, sum_by
+from allalike.blocks.block import Array, Block, Floats, sum_by
 
 __all__ = ["distance", "peer_distance"]
 
@@ -36,7 +36,7 @@ def peer_distance(block: Block, weight: Floats) -> Floats:
     position = block.prepared["position"]
     n_items = len(position)
     gaps = np.abs(np.subtract.outer(np.arange(n_items), np.arange(n_items))).astype(np.float64)
-    first_place = block.spread(n_items * np.arange(block.n_tasks))
+    first_place = block.to_answers(n_items * np.arange(block.n_tasks))
     apart = np.zeros(len(weight))
     for places in position:
         place = first_place + places

@@ -6,7 +6,7 @@ she says weigh C, her peers are W - C away from her. So the sums are linear in t
 
 import numpy as np
 
-from allalike.blocks import Array, Block, Floats, sum_by
+from allalike.blocks.block import Array, Block, Floats, sum_by
 
 __all__ = ["distance", "is_crowded", "pair_sums", "peer_sums"]
 
@@ -25,9 +25,9 @@ def distance(left: Array, right: Array) -> Floats:
 def peer_sums(block: Block, weights: Floats) -> dict[str, Floats]:
     """Add up, per worker, the weighted distance to her peers and their weight.
 
-    The block needs its groups of labels (`allalike.blocks.group_labels`).
+    The block needs its groups of labels (`allalike.blocks.block.group_labels`).
 
-    >>> from allalike.blocks import group_labels
+    >>> from allalike.blocks.block import group_labels
     >>> block = Block.of([[0, 0, 1], [0, 1, 1], [1, 1, 1]])
     >>> peer_sums(block.with_prepared(**group_labels(block, 2)), np.ones(3))
     {'distance': array([3., 2., 3.]), 'weight': array([6., 6., 6.])}
@@ -39,14 +39,14 @@ def peer_sums(block: Block, weights: Floats) -> dict[str, Floats]:
     apart = np.repeat(total, block.prepared["n_groups"]) - same
     return {
         "distance": block.per_worker(apart.take(group)),
-        "weight": block.per_worker(block.spread(total) - own),
+        "weight": block.per_worker(block.to_answers(total) - own),
     }
 
 
 def is_crowded(block: Block) -> bool:
     """Tell whether so many of the workers answered each task that products of matrices are faster than pairs.
 
-    >>> from allalike.blocks import group_labels
+    >>> from allalike.blocks.block import group_labels
     >>> block = Block.of(np.zeros((30, 2), int))
     >>> is_crowded(block.with_prepared(**group_labels(block, 2)))
     True
@@ -62,14 +62,14 @@ def pair_sums(block: Block, rows: slice | None = None) -> dict[str, Array]:
     Where rows mark who answered which task, their products count common tasks; where they mark who said what, those
     with the same label. Such counts are exact in single precision.
 
-    >>> from allalike.blocks import group_labels
+    >>> from allalike.blocks.block import group_labels
     >>> block = Block.of([[0, 0, 1], [0, 1, 1], [1, 1, 1]])
     >>> pair_sums(block.with_prepared(**group_labels(block, 2)), slice(0, 2))["distance"]
     array([[0., 1., 2.],
            [1., 0., 1.]], dtype=float32)
     """
     rows = rows or slice(0, block.n_workers)
-    task = block.spread(np.arange(block.n_tasks))
+    task = block.to_answers(np.arange(block.n_tasks))
     common = _products(block, rows, task, block.n_tasks)
     agreed = _products(block, rows, block.prepared["group"], len(block.prepared["group_task"]))
     return {"distance": common - agreed, "common": common}

@@ -17,7 +17,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
 
-    from allalike.blocks import Floats
+    from allalike.blocks.block import Floats
 
 __all__ = ["Sets", "chunks", "distance", "pack", "ranges"]
 

@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from allalike.blocks import Array, Block, Floats, sum_by
+from allalike.blocks.block import Array, Block, Floats, sum_by
 
 __all__ = ["distance", "peer_distance"]
 
@@ -42,7 +42,7 @@ def peer_distance(block: Block, weight: Floats) -> Floats:
     array([4., 4., 3.])
     """
     position = block.prepared["position"]
-    first_side = block.spread(2 * np.arange(block.n_tasks))
+    first_side = block.to_answers(2 * np.arange(block.n_tasks))
     apart = np.zeros(len(weight))
     for a, b in combinations(range(len(position)), 2):
         side = first_side + (position[a] < position[b])

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from allalike.masks import Mask, lay_over
+from allalike.masks.packed import Mask, lay_over
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allalike.blocks import Floats
+    from allalike.blocks.block import Floats
 
 __all__ = ["common_area", "common_areas", "dice", "jaccard"]
 

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from allalike.blocks import Array, Block, Floats, pair_chunks
+from allalike.blocks.block import Array, Block, Floats, pair_chunks
+from allalike.blocks.matrices import MatrixSum
 from allalike.errors import UnknownNameError
-from allalike.matrices import MatrixSum
 from allalike.registry import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from allalike.columns import Column
+    from allalike.blocks.ties import Ties
+    from allalike.columns.column import Column
+    from allalike.columns.values import Values
     from allalike.noise import Noise
     from allalike.rules import Decision, Rule
-    from allalike.ties import Ties
-    from allalike.values import Values
 
 __all__ = ["Domain"]
 
@@ -41,12 +41,13 @@ class Domain(ABC):
     rules: ClassVar[tuple[Rule, ...]]
     distances: ClassVar[tuple[str, ...]]
     numeric: ClassVar[bool] = False
-    rule: str = ""
+    rule: str | Rule = ""
     distance: Any = ""
 
     def __post_init__(self) -> None:
         """Take the first rule and the first distance unless others are asked for."""
-        self._choose("rule", tuple(rule.name for rule in self.rules))
+        if isinstance(self.rule, str):
+            self._choose("rule", tuple(rule.name for rule in self.rules))
         self._choose("distance", self.distances)
 
     def _choose(self, option: str, choices: tuple[str, ...]) -> None:
@@ -178,7 +179,7 @@ class Domain(ABC):
 
     def apart_from(self, block: Block, truth: Array) -> Floats:
         """Measure how far each answer is from its task's truth."""
-        return self.apart(block.label, block.spread(truth))
+        return self.apart(block.label, block.to_answers(truth))
 
     def export(self, labels: Values, tasks: Values, folder: Path) -> Values:
         """Return labels as they go into a table; those that are files are written to the folder."""
@@ -186,11 +187,12 @@ class Domain(ABC):
 
     def describe(self) -> dict[str, Any]:
         """Say in a summary what this domain is."""
-        return {"name": self.name, "distance": self.distance, "rule": self.rule}
+        return {"name": self.name, "distance": self.distance, "rule": str(self.rule)}
 
     def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
         """Aggregate each task of a block, in the encoding of the block."""
-        rule = next(rule for rule in self.rules if rule.name == self.rule)
+        own = self.rule
+        rule = next(rule for rule in self.rules if rule.name == own) if isinstance(own, str) else own
         return rule.decide(block, weights, faults, ties)
 
     def restore(self, block: Block, label: Array) -> Array:
@@ -220,7 +222,7 @@ class Domain(ABC):
         place[block.gold_task] = np.arange(len(block.gold_task))
         known = np.zeros(block.n_tasks)
         known[block.gold_task] = 1.0
-        counts = block.spread(known)
+        counts = block.to_answers(known)
         return _loss(block, counts * self.apart_from(block, block.gold_label[place]), counts)
 
     def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Masks: labels that say which pixels of a picture belong to an object.
 
 Masks are compared by the pixels they have in common (`allalike.distances.overlap`), so background around the object
-counts nothing. They are kept packed and cut to the object (`allalike.masks`), and unpacked only when shown.
+counts nothing. They are kept packed and cut to the object (`allalike.masks.packed`), and unpacked only when shown.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks import Block, Floats, pair_chunks
+from allalike.blocks.block import Block, Floats, pair_chunks
+from allalike.columns.hashes import mix
+from allalike.columns.values import Values
 from allalike.distances import overlap
 from allalike.domains.compared import Compared, objects
 from allalike.errors import LabelError, OptionError
-from allalike.hashing import mix
-from allalike.masks import Mask, check_size, fill_outline, of_run_lengths
+from allalike.masks.files import MaskFile, read_picture, write_pictures
+from allalike.masks.packed import Mask, check_size, fill_outline, of_run_lengths
 from allalike.noise import General
-from allalike.pictures import MaskFile, read_picture, write_pictures
 from allalike.rules.base import Rule
 from allalike.rules.choice import best_worker, medoid
 from allalike.rules.majority import pixel_majority
-from allalike.values import Values
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from allalike.blocks import Array
-    from allalike.masks import Pixels
+    from allalike.blocks.block import Array
+    from allalike.masks.packed import Pixels
 
 __all__ = ["Bitmap", "Masks"]
 
@@ -171,15 +171,15 @@ class Bitmap(Compared):
         blank = (self.store.area[label] == 0)[:, None]
         corner = np.where(blank, np.iinfo(np.int64).max, self.store.corner[label])
         first = np.minimum.reduceat(corner, block.starts, axis=0)
-        row, column = np.where(blank, 0, corner - block.spread(first)).astype(np.uint64).T
+        row, column = np.where(blank, 0, corner - block.to_answers(first)).astype(np.uint64).T
         return mix(self.label_hash[label] ^ mix((row << np.uint64(32)) + column))
 
     def _check_sizes(self, block: Block) -> None:
         """Refuse a task whose masks, or whose known truth, differ in size."""
         mask, size = self.store.mask, self.store.size
         first = block.label[block.starts].astype(np.intp)
-        odd = np.flatnonzero((size[block.label] != block.spread(size[first])).any(axis=1))
-        pairs = [(mask[block.spread(first)[place]], mask[block.label[place]]) for place in odd[:1]]
+        odd = np.flatnonzero((size[block.label] != block.to_answers(size[first])).any(axis=1))
+        pairs = [(mask[block.to_answers(first)[place]], mask[block.label[place]]) for place in odd[:1]]
         for one, other in (*pairs, *zip(mask[first[block.gold_task]], block.gold_label, strict=True)):
             if (one.height, one.width) != (other.height, other.width):
                 raise LabelError(

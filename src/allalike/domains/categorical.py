@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks import Array, Block, Floats, group_labels
+from allalike.blocks.block import Array, Block, Floats, group_labels
+from allalike.columns.factors import factorize, factorize_objects
+from allalike.columns.values import is_string
 from allalike.distances import hamming
 from allalike.domains.base import Domain
 from allalike.errors import LabelError
-from allalike.grouping import factorize, factorize_objects
 from allalike.noise import OneCoin
 from allalike.registry import check_number
 from allalike.rules.base import Rule
 from allalike.rules.vote import plurality
-from allalike.values import is_string
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allalike.columns import Column
-    from allalike.values import Values
+    from allalike.columns.column import Column
+    from allalike.columns.values import Values
 
 __all__ = ["Categorical"]
 

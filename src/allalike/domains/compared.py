@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from allalike.blocks import Array, Block, Floats, pair_chunks, sum_by
+from allalike.blocks.block import Array, Block, Floats, pair_chunks, sum_by
+from allalike.columns.hashes import hash_objects
+from allalike.columns.values import Values
 from allalike.domains.base import Domain
-from allalike.hashing import hash_objects
 from allalike.noise import General
-from allalike.values import Values
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     import numpy.typing as npt
 
-    from allalike.columns import Column
+    from allalike.columns.column import Column
 
 __all__ = ["Compared", "objects"]
 
@@ -131,7 +131,7 @@ class Compared(Domain):
 
     def apart_from(self, block: Block, truth: Array) -> Floats:
         """Measure how far each answer is from its task's truth."""
-        return self._from_truth(block, np.arange(len(block.label)), truth, block.spread(np.arange(block.n_tasks)))
+        return self._from_truth(block, np.arange(len(block.label)), truth, block.to_answers(np.arange(block.n_tasks)))
 
     def _from_truth(self, block: Block, answer: Array, truth: Array, place: Array) -> Floats:
         """Measure how far some answers are from some truths, be these parsed, or places in the block's store."""
@@ -145,7 +145,7 @@ class Compared(Domain):
             return super().gold_sums(block)
         place = np.full(block.n_tasks, -1)
         place[block.gold_task] = np.arange(len(block.gold_task))
-        place = block.spread(place)
+        place = block.to_answers(place)
         answer = np.flatnonzero(place >= 0)
         apart = self._from_truth(block, answer, block.gold_label, place[answer])
         worker, known = block.worker[answer], ~np.isnan(apart)

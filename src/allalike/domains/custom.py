@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 
+from allalike.columns.hashes import hash_objects
+from allalike.columns.values import Values
 from allalike.domains.compared import Compared, objects
 from allalike.errors import LabelError, OptionError
-from allalike.hashing import hash_objects
 from allalike.noise import General
 from allalike.rules.base import Rule
 from allalike.rules.choice import best_worker, medoid
-from allalike.values import Values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy.typing as npt
 
-    from allalike.blocks import Array, Block, Floats
-    from allalike.columns import Column
+    from allalike.blocks.block import Array, Block, Floats
+    from allalike.columns.column import Column
 
 __all__ = ["Custom", "Matrices"]
 

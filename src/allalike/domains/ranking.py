@@ -12,26 +12,26 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from allalike.columns.hashes import hash_objects
+from allalike.columns.values import Values
 from allalike.distances import footrule, kendall
 from allalike.domains.base import Domain
 from allalike.domains.lists import json_list
 from allalike.errors import GoldError, LabelError
-from allalike.hashing import hash_objects
 from allalike.noise import General, Noise, OneCoin
 from allalike.rules import Rule
 from allalike.rules.ballots import hash_orders
 from allalike.rules.kemeny import MOST_EXACT
 from allalike.rules.minimax import check_items
 from allalike.rules.voting import VOTING
-from allalike.values import Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from allalike.blocks import Array, Block, Floats
-    from allalike.columns import Column
+    from allalike.blocks.block import Array, Block, Floats
+    from allalike.blocks.ties import Ties
+    from allalike.columns.column import Column
     from allalike.rules import Decision
-    from allalike.ties import Ties
 
 __all__ = ["Ranking"]
 
@@ -165,7 +165,7 @@ class Ranking(Domain):
         parts = []
         for q in np.unique(n_items):
             tasks = np.flatnonzero(n_items == q)
-            rows = np.flatnonzero(block.spread(n_items == q))
+            rows = np.flatnonzero(block.to_answers(n_items == q))
             sizes = block.sizes[tasks]
             answer_hash[rows] = hash_orders(self.item_hash[block.label[rows, :q].T])
             part = replace(
@@ -192,7 +192,7 @@ class Ranking(Domain):
     def _check_items(self, block: Block, items: Array) -> None:
         """Refuse answers and truths that do not rank the items of their task."""
         first = items[block.starts]
-        odd = np.flatnonzero((items != block.spread(first)).any(axis=1))
+        odd = np.flatnonzero((items != block.to_answers(first)).any(axis=1))
         if len(odd):
             start = block.starts[np.searchsorted(block.starts, odd[0], side="right") - 1]
             raise LabelError(self._difference("Two answers to a task", block.label[odd[0]], block.label[start]))
@@ -250,7 +250,7 @@ class Ranking(Domain):
         for part in block.prepared["parts"]:
             rows = part.prepared["rows"]
             apart[rows] = _DISTANCES[self.distance].peer_distance(part, own[rows])
-        peers = block.spread(block.per_task(own)) - own
+        peers = block.to_answers(block.per_task(own)) - own
         return {"distance": block.per_worker(apart), "weight": block.per_worker(peers)}
 
     def describe(self) -> dict[str, Any]:
@@ -270,7 +270,7 @@ def _from_truth(block: Block, truth: Array, distance: str) -> Floats:
     for part in block.prepared["parts"]:
         position = part.prepared["position"]
         places = _positions(truth[part.prepared["tasks"]])[:, : len(position)]
-        spread = np.stack([part.spread(place) for place in places.T])
+        spread = np.stack([part.to_answers(place) for place in places.T])
         apart[part.prepared["rows"]] = _DISTANCES[distance].distance(position, spread)
     return apart
 

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
+from allalike.blocks.ties import TOLERANCE
+from allalike.columns.values import Values, arrow_of
 from allalike.distances import euclidean
 from allalike.domains.base import Domain
-from allalike.domains.centring import given_labels, lost_labels
+from allalike.domains.centre import given_labels, lost_labels
 from allalike.errors import LabelError
 from allalike.noise import Gaussian
 from allalike.rules.base import Rule
 from allalike.rules.mean import mean, median
-from allalike.ties import TOLERANCE
-from allalike.values import Values, arrow_of
 
 if TYPE_CHECKING:
-    from allalike.blocks import Array, Block, Floats
-    from allalike.columns import Column
+    from allalike.blocks.block import Array, Block, Floats
+    from allalike.columns.column import Column
 
 __all__ = ["Real"]
 
@@ -78,7 +78,7 @@ class Real(Domain):
         centre = euclidean.centre(block)
         return replace(
             block,
-            label=block.label - block.spread(centre),
+            label=block.label - block.to_answers(centre),
             gold_label=block.gold_label - centre[block.gold_task],
             prepared={"centre": centre, **lost_labels(block, centre)},
         )

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from allalike.blocks import Array, Block, Floats
-    from allalike.columns import Column
+    from allalike.blocks.block import Array, Block, Floats
+    from allalike.columns.column import Column
 
 __all__ = ["Set"]
 

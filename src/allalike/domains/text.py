@@ -18,7 +18,7 @@ from allalike.rules.choice import best_worker, medoid
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from allalike.blocks import Array, Floats
+    from allalike.blocks.block import Array, Floats
     from allalike.distances.tokens import Bags, Places
 
 __all__ = ["Text"]

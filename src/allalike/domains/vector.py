@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from allalike.blocks import Array, Block, Floats, pair_chunks, sum_by
+from allalike.blocks.block import Array, Block, Floats, pair_chunks, sum_by
+from allalike.blocks.ties import TOLERANCE, Ties
+from allalike.columns.hashes import mix
+from allalike.columns.values import Values
 from allalike.distances import cosine
 from allalike.domains.base import Domain
-from allalike.domains.centring import given_labels, lost_labels
+from allalike.domains.centre import given_labels, lost_labels
 from allalike.domains.lists import json_list
 from allalike.errors import LabelError
-from allalike.hashing import mix
 from allalike.noise import Gaussian, General, Noise
 from allalike.rules.base import Rule, unknown
 from allalike.rules.choice import best_worker, medoid
 from allalike.rules.geometric import geometric_median, sum_vectors, vector_mean
-from allalike.ties import TOLERANCE, Ties
-from allalike.values import Values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allalike.columns import Column
+    from allalike.columns.column import Column
 
 __all__ = ["Vector"]
 
@@ -146,7 +146,7 @@ class Vector(Domain):
             prepared["left"], prepared["right"], prepared["apart"] = self._pairs(block)
         points = cosine.scaled(block.label) if self.distance == "cosine" else block.label
         centre = _centre(replace(block, label=points))
-        prepared["points"] = points - block.spread(centre)
+        prepared["points"] = points - block.to_answers(centre)
         if self.rule in _CHOICES or self.distance == "cosine":
             return block.with_prepared(**prepared)
         gold = block.gold_label - centre[block.gold_task]
@@ -202,9 +202,9 @@ class Vector(Domain):
         own, points = weights.take(block.worker), block.prepared["points"]
         total = block.per_task(own)
         mean = sum_vectors(block, own[:, None] * points) / np.where(total > 0, total, 1.0)[:, None]
-        away = points - block.spread(mean)
+        away = points - block.to_answers(mean)
         square = np.einsum("ij,ij->i", away, away)
-        around, everyone = block.spread(block.per_task(own * square)), block.spread(total)
+        around, everyone = block.to_answers(block.per_task(own * square)), block.to_answers(total)
         return {
             "distance": block.per_worker(everyone * square + around),
             "weight": block.per_worker(everyone - own),
@@ -260,7 +260,7 @@ def _numbers(value: Any) -> Floats:
 def _centre(block: Block) -> Floats:
     """Return a vector near each task's mean: the first answer, plus the mean difference to it."""
     first = block.label[block.starts]
-    centre: Floats = first + sum_vectors(block, block.label - block.spread(first)) / block.sizes[:, None]
+    centre: Floats = first + sum_vectors(block, block.label - block.to_answers(first)) / block.sizes[:, None]
     return centre
 
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from allalike.engines.base import Engine, Found, Piece, Run
+from allalike.engines.base import Engine, Piece, Run, TaskTable
 from allalike.engines.memory import Memory
 
 if TYPE_CHECKING:
     from allalike.engines.disk import Disk
     from allalike.engines.spark import Spark
 
-__all__ = ["ENGINES", "Disk", "Engine", "Found", "Memory", "Piece", "Run", "Spark"]
+__all__ = ["ENGINES", "Disk", "Engine", "Memory", "Piece", "Run", "Spark", "TaskTable"]
 
 _CLASSES = {"memory": "Memory", "disk": "Disk", "spark": "Spark"}
 

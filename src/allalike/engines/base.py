@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from allalike.progress import report
-from allalike.values import Values
-from allalike.writing import write_tables
+from allalike.columns.values import Values
+from allalike.system.progress import report
+from allalike.system.tables import write_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from allalike.answers import Answers
-    from allalike.blocks import Array, Block, Floats, Kernel
-    from allalike.crowds import Crowds
+    from allalike.answers.gold import Gold
+    from allalike.blocks.block import Array, Block, Floats, Kernel
+    from allalike.blocks.problems import Problems
+    from allalike.blocks.ties import Ties
+    from allalike.columns.hashes import Hashes
     from allalike.domains import Domain
-    from allalike.engines.layers import Picked, View
+    from allalike.engines.growing import Picked, View
     from allalike.engines.shards import Shard, Tally
-    from allalike.gold import Gold
-    from allalike.hashing import Hashes
     from allalike.readers import Scan
-    from allalike.ties import Ties
 
     Change = Callable[[Block], Block]
 
-__all__ = ["Engine", "Found", "Piece", "Run"]
+__all__ = ["Engine", "Piece", "Run", "TaskTable"]
 
 
 class Engine(ABC):
@@ -71,7 +71,7 @@ class Piece:
         return cls(Values.join([p.tasks for p in pieces]), np.concatenate([p.answers for p in pieces]), found)
 
 
-class Found(ABC):
+class TaskTable(ABC):
     """Be what a kernel found for each task."""
 
     @abstractmethod
@@ -109,26 +109,26 @@ class Run(ABC):
     its own, and ``block_answers`` says how many answers a block holds, about, if that was asked for.
 
     An engine adds the shards, as it keeps them. A run that ``grows`` is one to which answers can be added later
-    (`allalike.engines.layers`): it can `pick` some of its answers, and `extend` itself by a shard.
+    (`allalike.engines.growing`): it can `pick` some of its answers, and `extend` itself by a shard.
     """
 
     grows: ClassVar[bool] = False
 
     workers: Values
-    given: npt.NDArray[np.int64]
+    answer_counts: npt.NDArray[np.int64]
     n_tasks: int
     n_gold: int
     domain: Domain
-    crowds: Crowds
+    problems: Problems
     ties: Ties
     notes: dict[str, Any]
     worker_task: Values | None = None
     block_answers: int | None = None
 
     @cached_property
-    def first_sums(self) -> dict[str, Floats]:
+    def unweighted_peer_sums(self) -> dict[str, Floats]:
         """The sums of distances to peers who all count the same, with which most methods begin."""
-        return self.sum(self.domain.peer_sums, np.ones(self.crowds.n_workers))
+        return self.sum(self.domain.peer_sums, np.ones(self.problems.n_workers))
 
     @abstractmethod
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
@@ -147,7 +147,7 @@ class Run(ABC):
         """
 
     @abstractmethod
-    def find(self, kernel: Kernel, *params: Floats) -> Found:
+    def find(self, kernel: Kernel, *params: Floats) -> TaskTable:
         """Apply a kernel whose named arrays have one row per task."""
 
     @abstractmethod
@@ -155,7 +155,7 @@ class Run(ABC):
         """Return a run over changed blocks, for a method that needs something of its own in every round."""
 
     @property
-    def some_tasks(self) -> Values:
+    def sample_tasks(self) -> Values:
         """The ids of some tasks."""
         raise NotImplementedError
 

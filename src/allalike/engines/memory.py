@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from allalike.engines.adding import PairSums, Sums
-from allalike.engines.base import Engine, Found, Piece, Run
-from allalike.engines.layers import Picked, View, count_small, pick
+from allalike.engines.base import Engine, Piece, Run, TaskTable
+from allalike.engines.growing import Picked, View, count_small, pick
 from allalike.engines.shards import Shard, Tally, describe, encode, find_piece, in_order, of_answers
-from allalike.progress import report
+from allalike.engines.sums import PairSums, Sums
 from allalike.registry import check_number
+from allalike.system.progress import report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from allalike.answers import Answers
-    from allalike.blocks import Block, Floats, Kernel
+    from allalike.answers.gold import Gold
+    from allalike.blocks.block import Block, Floats, Kernel
+    from allalike.blocks.ties import Ties
+    from allalike.columns.hashes import Hashes
+    from allalike.columns.values import Values
     from allalike.engines.base import Change
-    from allalike.gold import Gold
-    from allalike.hashing import Hashes
     from allalike.readers import Scan
-    from allalike.ties import Ties
-    from allalike.values import Values
 
 __all__ = ["Memory"]
 
@@ -66,7 +66,7 @@ class Memory(Engine):
 
     def open(self, source: Scan, gold: Gold | None, ties: Ties) -> MemoryRun:
         """Route rows to partitions, and make a shard of each."""
-        from allalike.engines.routing import route
+        from allalike.engines.ingest.routes import route
 
         stream = source.stream()
         routed = route(stream, None, memory=_SHARD, partitions=stream.size // _SHARD)
@@ -78,14 +78,14 @@ class Memory(Engine):
             shard, tally = of_answers(answers)
             shards.append(shard)
             tallies.append(tally)
-            given += answers.given
+            given += answers.answer_counts
             routed.remove(number)
         n_apart = len(shards) if len(shards) > 1 else 0
         return MemoryRun(shards, n_apart, **routed.describe(domain, gold, ties, tallies, given))
 
 
 @dataclass(frozen=True)
-class MemoryFound(Found):
+class MemoryTable(TaskTable):
     """Hold all that was found."""
 
     piece: Piece
@@ -134,17 +134,17 @@ class MemoryRun(Run):
             sums.add(block, kernel)
         return sums.result()
 
-    def find(self, kernel: Kernel, *params: Floats) -> MemoryFound:
+    def find(self, kernel: Kernel, *params: Floats) -> MemoryTable:
         """Join what the kernel returns for each block."""
         pieces = [find_piece(shard, kernel, params) for shard in self.shards]
-        return MemoryFound(pieces[0] if len(pieces) == 1 else in_order(pieces))
+        return MemoryTable(pieces[0] if len(pieces) == 1 else in_order(pieces))
 
     def map(self, change: Callable[[Block], Block]) -> MemoryRun:
         """Change all blocks now."""
         return replace(self, shards=[_changed(shard, change) for shard in self.shards])
 
     @property
-    def some_tasks(self) -> Values:
+    def sample_tasks(self) -> Values:
         """The tasks of the first shard."""
         return self.shards[0].tasks
 

@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.answers import Answers
-from allalike.engines.adding import at
+from allalike.columns.factors import order_of
+from allalike.columns.values import Values
 from allalike.engines.base import Piece
-from allalike.grouping import order_of
-from allalike.values import Values
+from allalike.engines.sums import at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy.typing as npt
 
-    from allalike.blocks import Array, Block, Floats, Kernel
-    from allalike.columns import Column
+    from allalike.answers.gold import Gold, Truths
+    from allalike.blocks.block import Array, Block, Floats, Kernel
+    from allalike.blocks.ties import Ties
+    from allalike.columns.column import Column
     from allalike.domains import Domain
-    from allalike.gold import Gold, Truths
-    from allalike.ties import Ties
 
 __all__ = [
     "Cuts",
@@ -57,7 +57,7 @@ class Tally:
     n_tasks: int
     n_gold: int
     repeats: int
-    some_tasks: Values
+    sample_tasks: Values
     hashes: tuple[int, int]
 
 
@@ -65,11 +65,11 @@ def describe(answers: Answers, ties: Ties) -> dict[str, Any]:
     """Return what a run knows of answers that are in memory."""
     return {
         "workers": answers.workers,
-        "given": answers.given,
+        "answer_counts": answers.answer_counts,
         "n_tasks": len(answers.tasks),
         "n_gold": len(answers.gold_task),
         "domain": answers.domain.shared(),
-        "crowds": answers.crowds,
+        "problems": answers.problems,
         "ties": ties,
         "notes": answers.notes,
         "worker_task": answers.worker_task,
@@ -77,16 +77,21 @@ def describe(answers: Answers, ties: Ties) -> dict[str, Any]:
 
 
 def count_up(
-    tallies: list[Tally], given: npt.NDArray[np.int64], gold: Gold | None, notes: dict[str, Any]
+    tallies: list[Tally], answer_counts: npt.NDArray[np.int64], gold: Gold | None, notes: dict[str, Any]
 ) -> dict[str, Any]:
     """Return what a run knows of answers once all shards are made: counts, and notes with what was found out then."""
     n_gold = sum(tally.n_gold for tally in tallies)
     repeats = sum(tally.repeats for tally in tallies)
     notes = {**({"repeats_set_aside": repeats} if repeats else {}), **notes}
     if gold is not None:
-        firsts = Values.join([tally.some_tasks.take(np.zeros(1, np.int64)) for tally in tallies])
+        firsts = Values.join([tally.sample_tasks.take(np.zeros(1, np.int64)) for tally in tallies])
         notes["gold"] = gold.count(n_gold, firsts[int(order_of(firsts)[0])])
-    return {"given": given, "n_tasks": sum(tally.n_tasks for tally in tallies), "n_gold": n_gold, "notes": notes}
+    return {
+        "answer_counts": answer_counts,
+        "n_tasks": sum(tally.n_tasks for tally in tallies),
+        "n_gold": n_gold,
+        "notes": notes,
+    }
 
 
 @dataclass(frozen=True)
@@ -139,7 +144,7 @@ def of_answers(
         n_tasks=len(answers.tasks),
         n_gold=len(answers.gold_task),
         repeats=answers.notes.get("repeats_set_aside", 0),
-        some_tasks=answers.tasks.take(places),
+        sample_tasks=answers.tasks.take(places),
         hashes=(
             min(int(block.task_hash.min()) for block in blocks),
             max(int(block.task_hash.max()) for block in blocks),
@@ -185,12 +190,12 @@ class Cuts:
 def sample_cuts(tallies: list[Tally], tasks_at_once: int) -> Cuts:
     """Find cuts between which there are about so many tasks; tasks that are no plain values are not cut."""
     n_tasks = sum(tally.n_tasks for tally in tallies)
-    some = Values.join([tally.some_tasks for tally in tallies])
+    some = Values.join([tally.sample_tasks for tally in tallies])
     n_ranges = -(-n_tasks // tasks_at_once)
     if n_ranges == 1 or isinstance(some.data, list):
         return Cuts([])
     weight = np.concatenate(
-        [np.full(len(tally.some_tasks), tally.n_tasks / len(tally.some_tasks)) for tally in tallies]
+        [np.full(len(tally.sample_tasks), tally.n_tasks / len(tally.sample_tasks)) for tally in tallies]
     )
     order = order_of(some)
     marks = np.arange(1, n_ranges) * (n_tasks / n_ranges)

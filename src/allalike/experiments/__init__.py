@@ -1,7 +1,7 @@
 """Experiments: how good methods are, where the truth is known."""
 
-from allalike.experiments.running import Results, run
-from allalike.experiments.sampling import Sample, Sampler
+from allalike.experiments.runner import Results, run
+from allalike.experiments.samples import Sample, Sampler
 from allalike.experiments.scores import Score, improvements, score_all
 from allalike.experiments.settings import Setting
 

@@ -12,7 +12,7 @@ from allalike.registry import check_choice
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allalike.blocks import Floats
+    from allalike.blocks.block import Floats
 
 __all__ = ["Score", "improvements", "score_all"]
 

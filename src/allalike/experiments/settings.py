@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allalike.api.discover import find_truths
+from allalike.blocks.ties import Ties
 from allalike.datasets import DATASETS, load
-from allalike.discovery import find_truths
 from allalike.engines import Memory
 from allalike.errors import UnknownNameError
-from allalike.experiments.biased_copeland import BIASED, BiasedRanking
-from allalike.experiments.sampling import Sampler
+from allalike.experiments.samples import Sampler
 from allalike.methods import METHODS, UA
 from allalike.readers import read_gold
 from allalike.registry import check_number, find, make
 from allalike.simulation import as_model, simulate
-from allalike.ties import Ties
 
 if TYPE_CHECKING:
     from allalike.answers import Answers
-    from allalike.blocks import Floats
+    from allalike.blocks.block import Floats
+    from allalike.rules import Rule
 
 __all__ = ["CHUNK", "Setting", "solve"]
 
@@ -46,13 +46,13 @@ class Setting:
     methods
         Names of methods, with options in brackets if need be; UA is always among them. OA is the realised one.
     rule
-        How a task's labels become one; as in the domain of the source unless given.
+        How a task's labels become one: a name, or a `Rule` of one's own; as in the domain of the source unless given.
     pool
         How many workers a generated crowd has, and how many tasks unless its model has one.
     seed
         Which draws to take.
     fresh
-        Whether every hundred repetitions have a generated crowd of their own. Crowds of the same population differ:
+        Whether every hundred repetitions have a generated crowd of their own. Problems of the same population differ:
         with 2,000 workers, RI still differs by some points from one crowd to another.
 
     >>> setting = Setting(source="binary SYN.HS", workers=10, tasks=15, methods=("P-TD",), pool=300)
@@ -64,7 +64,7 @@ class Setting:
     workers: int
     tasks: int
     methods: tuple[str, ...]
-    rule: str = ""
+    rule: str | Rule = ""
     pool: int = _POOL
     seed: int = 0
     fresh: bool = False
@@ -83,7 +83,7 @@ class Setting:
         """A short name for all that the samples depend on; the methods do not matter."""
         from allalike import __version__
 
-        parts = [__version__, self.source, self.rule, self.workers, self.tasks, self.pool, self.seed, CHUNK]
+        parts = [__version__, self.source, str(self.rule), self.workers, self.tasks, self.pool, self.seed, CHUNK]
         parts += ["fresh"] if self.fresh else []
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
@@ -103,12 +103,10 @@ def solve(setting: Setting, chunk: int, methods: tuple[str, ...] | None = None) 
 
 
 @lru_cache(maxsize=2)
-def _sampler(source: str, pool: int, rule: str, seed: int) -> Sampler:
+def _sampler(source: str, pool: int, rule: str | Rule, seed: int) -> Sampler:
     answers = _open(source, pool, seed)
     if rule:
-        biased = rule == BIASED
-        domain = BiasedRanking.like(answers.domain) if biased else answers.domain.with_choices(rule=rule)
-        answers = replace(answers, domain=domain)
+        answers = replace(answers, domain=answers.domain.with_choices(rule=rule))
     return Sampler(answers)
 
 

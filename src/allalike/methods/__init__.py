@@ -5,14 +5,14 @@ from allalike.methods.catd import CATD
 from allalike.methods.crh import CRH
 from allalike.methods.dawid_skene import DS
 from allalike.methods.distance import DTD
-from allalike.methods.eigenvector import EVD
-from allalike.methods.expert_core import EXP, TOP2
 from allalike.methods.gtm import GTM
 from allalike.methods.ibp import IBP
 from allalike.methods.kde import KDE
-from allalike.methods.mas import MAS
 from allalike.methods.one_coin import DS1
 from allalike.methods.oracle import OA
+from allalike.methods.pairwise.eigenvector import EVD
+from allalike.methods.pairwise.expert_core import EXP, TOP2
+from allalike.methods.pairwise.mas import MAS
 from allalike.methods.proximity import IPTD, PTD, PTDAK
 from allalike.methods.unweighted import UA
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from allalike.errors import ConvergenceWarning
 
 if TYPE_CHECKING:
-    from allalike.blocks import Array, Floats
+    from allalike.blocks.block import Array, Floats
     from allalike.domains import Domain
     from allalike.engines import Run
 

@@ -21,13 +21,13 @@ import numpy as np
 
 from allalike.errors import OptionError
 from allalike.methods.base import Method, Weighing
-from allalike.methods.losses import Losses, check_zero
-from allalike.methods.rounds import repeat
-from allalike.methods.weights import finalise
+from allalike.methods.steps.losses import Losses, check_zero
+from allalike.methods.steps.rounds import repeat
+from allalike.methods.steps.weights import normalise
 from allalike.registry import check_number
 
 if TYPE_CHECKING:
-    from allalike.blocks import Floats
+    from allalike.blocks.block import Floats
     from allalike.domains import Domain
     from allalike.engines import Run
 
@@ -75,7 +75,7 @@ class CATD(Method):
         """Weigh by confidence limits, round by round."""
         from scipy.special import gammaincinv
 
-        crowds = run.crowds
+        problems = run.problems
         losses = Losses(run, zero=self.zero)
 
         def step(weights: Floats) -> tuple[Floats, Floats]:
@@ -83,9 +83,9 @@ class CATD(Method):
             limit = loss * answers / (2 * gammaincinv(answers / 2, self.alpha / 2))  # 2 P^-1(N/2, q): a chi2 quantile
             limit = losses.peers.comparable(limit)  # two workers are alike, however much each of them answered
             with np.errstate(divide="ignore", over="ignore"):
-                return finalise(1.0 / limit, crowds), limit
+                return normalise(1.0 / limit, problems), limit
 
-        start = finalise(np.ones(crowds.n_workers), crowds)
+        start = normalise(np.ones(problems.n_workers), problems)
         rounds = repeat(run, step, start, max_iter=self.n_iter, tol=5e-5)
         return Weighing(
             disparity=losses.peers.unweighted.mean,

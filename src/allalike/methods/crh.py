@@ -20,17 +20,17 @@ import numpy as np
 
 from allalike.errors import OptionError
 from allalike.methods.base import Method, Weighing
-from allalike.methods.losses import Losses, check_zero
-from allalike.methods.rounds import check_rounds, repeat
-from allalike.methods.weights import finalise
+from allalike.methods.steps.losses import Losses, check_zero
+from allalike.methods.steps.rounds import check_rounds, repeat
+from allalike.methods.steps.weights import normalise
 from allalike.registry import check_choice, check_flag
 
 if TYPE_CHECKING:
-    from allalike.blocks import Block, Floats
-    from allalike.crowds import Crowds
+    from allalike.blocks.block import Block, Floats
+    from allalike.blocks.problems import Problems
+    from allalike.blocks.ties import Ties
     from allalike.domains import Domain
     from allalike.engines import Run
-    from allalike.ties import Ties
 
 __all__ = ["CRH"]
 
@@ -90,18 +90,18 @@ class CRH(Method):
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh by losses, round by round."""
-        domain, crowds = self._domain(run.domain), run.crowds
+        domain, problems = self._domain(run.domain), run.problems
         losses = Losses(run, zero=self.zero, kernel=self._kernel(domain, run.ties))
 
         def step(weights: Floats) -> tuple[Floats, Floats]:
             loss, _ = losses(weights)
-            return finalise(self._weight(loss, run.domain, crowds), crowds), loss
+            return normalise(self._weight(loss, run.domain, problems), problems), loss
 
-        start = finalise(np.ones(crowds.n_workers), crowds)
+        start = normalise(np.ones(problems.n_workers), problems)
         if self.start == "median":
             first = self._kernel(domain.with_choices(rule="median"), run.ties)
             loss, _ = Losses(run, zero=self.zero, kernel=first)(start)
-            start = finalise(self._weight(loss, run.domain, crowds), crowds)
+            start = normalise(self._weight(loss, run.domain, problems), problems)
         rounds = repeat(run, step, start, max_iter=self.max_iter, tol=self.tol)
         return Weighing(
             disparity=losses.peers.unweighted.mean,
@@ -124,8 +124,8 @@ class CRH(Method):
         absolute, standardise = self.loss == "absolute", self.standardise
         return partial(_number_losses, domain=domain, ties=ties, absolute=absolute, standardise=standardise)
 
-    def _weight(self, loss: Floats, domain: Domain, crowds: Crowds) -> Floats:
-        whole = crowds.total(loss) if self.normaliser == "sum" else crowds.peak(loss)
+    def _weight(self, loss: Floats, domain: Domain, problems: Problems) -> Floats:
+        whole = problems.total(loss) if self.normaliser == "sum" else problems.peak(loss)
         with np.errstate(divide="ignore", invalid="ignore"):
             weight = np.where(loss < _ALMOST * whole, np.log(whole / loss), 0.0)
         if self.zero == "clip" and not domain.numeric:
@@ -138,9 +138,9 @@ def _number_losses(
 ) -> dict[str, Floats]:
     """Add up, per worker, the losses of numbers that are centred per task."""
     truth = domain.decide(block, weights, np.zeros(block.n_workers), ties).label
-    loss = np.abs(block.label - block.spread(truth))
+    loss = np.abs(block.label - block.to_answers(truth))
     loss = loss if absolute else np.square(loss)
     if standardise:
         deviation = np.sqrt(block.per_task(np.square(block.label)) / block.sizes)
-        loss = loss / block.spread(np.where(deviation > 0, deviation, 1.0))
+        loss = loss / block.to_answers(np.where(deviation > 0, deviation, 1.0))
     return {"distance": block.per_worker(loss), "answers": block.per_worker(np.ones(len(loss)))}

@@ -18,20 +18,20 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from allalike.blocks import Array, Block, Floats, sum_by
+from allalike.blocks.block import Array, Block, Floats, sum_by
+from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.errors import TooLargeError
-from allalike.machine import free_memory
 from allalike.methods.base import Method, Weighing
-from allalike.methods.peers import Peers
-from allalike.methods.rounds import check_rounds, repeat
-from allalike.methods.weights import finalise
+from allalike.methods.steps.peers import Peers
+from allalike.methods.steps.rounds import check_rounds, repeat
+from allalike.methods.steps.weights import normalise
 from allalike.registry import check_number
 from allalike.rules.base import unknown
 from allalike.rules.vote import pick
-from allalike.ties import TOLERANCE, Ties
+from allalike.system.memory import free_memory
 
 if TYPE_CHECKING:
-    from allalike.crowds import Crowds
+    from allalike.blocks.problems import Problems
     from allalike.domains import Domain
     from allalike.engines import Run
 
@@ -81,21 +81,21 @@ class DS(Method):
 
     def weigh(self, run: Run) -> Weighing:
         """Estimate confusions, round by round."""
-        k, crowds, peers = run.domain.n_labels, run.crowds, Peers(run)
-        _check_memory(crowds.n_workers, k, int(run.sum(_tasks)["tasks"].sum()))
+        k, problems, peers = run.domain.n_labels, run.problems, Peers(run)
+        _check_memory(problems.n_workers, k, int(run.sum(_tasks)["tasks"].sum()))
         placed = run.map(partial(_with_cells, k=k))
 
         def step(state: Floats) -> tuple[Floats, Floats]:
             sums = placed.sum(_count, _logs(state)) if state.any() else placed.sum(partial(_count_votes, k=k))
             right = np.trace(sums["confusion"], axis1=1, axis2=2) / sums["confusion"].sum(axis=(1, 2))
-            return self._estimate(sums, crowds), 1.0 - right
+            return self._estimate(sums, problems), 1.0 - right
 
-        rounds = repeat(run, step, np.zeros((crowds.n_workers, k, k + 1)), max_iter=self.max_iter, tol=self.tol)
+        rounds = repeat(run, step, np.zeros((problems.n_workers, k, k + 1)), max_iter=self.max_iter, tol=self.tol)
         fault = np.maximum(peers.comparable(rounds.fault), 0.0)
         return Weighing(
             disparity=peers.unweighted.mean,
             fault=fault,
-            weight=finalise(run.domain.model.weight(fault, crowds), crowds),
+            weight=normalise(run.domain.model.weight(fault, problems), problems),
             iterations=rounds.iterations,
             converged=rounds.converged,
             decide=partial(_decide, ties=run.ties),
@@ -103,9 +103,9 @@ class DS(Method):
             probabilities=_probabilities,
         )
 
-    def _estimate(self, sums: dict[str, Floats], crowds: Crowds) -> Floats:
+    def _estimate(self, sums: dict[str, Floats], problems: Problems) -> Floats:
         """Return the confusion matrices, with the shares of the classes as a last column."""
-        prior = np.stack([crowds.total(column) for column in sums["share"].T], axis=1) + self.smoothing
+        prior = np.stack([problems.total(column) for column in sums["share"].T], axis=1) + self.smoothing
         prior /= prior.sum(axis=1, keepdims=True)
         confusion = sums["confusion"] + self.smoothing
         total = confusion.sum(axis=2, keepdims=True)
@@ -160,7 +160,7 @@ def _count(block: Block, logs: Floats) -> dict[str, Floats]:
 
 def _count_votes(block: Block, *, k: int) -> dict[str, Floats]:
     """Do the same with the shares of the votes."""
-    task = block.spread(np.arange(block.n_tasks))
+    task = block.to_answers(np.arange(block.n_tasks))
     votes = np.bincount(task * k + block.label, minlength=block.n_tasks * k)
     return _expected(block, votes.reshape(-1, k).T / block.sizes)
 
@@ -168,7 +168,7 @@ def _count_votes(block: Block, *, k: int) -> dict[str, Floats]:
 def _expected(block: Block, posterior: Floats) -> dict[str, Floats]:
     k, someone = len(posterior), _someone(block)
     cell = _cells(block, k)
-    confusion = [sum_by(cell, block.spread(row), block.n_workers * k).reshape(-1, k) for row in posterior]
+    confusion = [sum_by(cell, block.to_answers(row), block.n_workers * k).reshape(-1, k) for row in posterior]
     share = [sum_by(someone, row, block.n_workers) for row in posterior]
     return {"confusion": np.stack(confusion, axis=1), "share": np.stack(share, axis=1)}
 

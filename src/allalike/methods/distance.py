@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike.methods.base import Method, Weighing
-from allalike.methods.losses import smoothed
-from allalike.methods.peers import Peers
-from allalike.methods.weights import check_weighting, weigh_faults
+from allalike.methods.steps.losses import smoothed
+from allalike.methods.steps.peers import Peers
+from allalike.methods.steps.weights import check_weighting, weigh_faults
 from allalike.registry import check_number
 
 if TYPE_CHECKING:
@@ -53,12 +53,12 @@ class DTD(Method):
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh by the distance to the aggregate."""
-        crowds, model, peers = run.crowds, run.domain.model, Peers(run)
+        problems, model, peers = run.problems, run.domain.model, Peers(run)
         inverse = (self.weighting or model.weighting) == "inverse"
-        weight = np.ones(crowds.n_workers)
+        weight = np.ones(problems.n_workers)
         for _ in run.rounds(self.rounds):
             sums = run.sum(partial(run.domain.loss_sums, ties=run.ties), weight)
             fault = peers.comparable(sums["distance"] / sums["answers"])
-            usable = smoothed(fault, sums["answers"], crowds) if inverse else fault
-            weight = weigh_faults(usable, self.weighting, crowds, model)
+            usable = smoothed(fault, sums["answers"], problems) if inverse else fault
+            weight = weigh_faults(usable, self.weighting, problems, model)
         return Weighing(disparity=peers.unweighted.mean, fault=fault, weight=weight, iterations=self.rounds)

@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from allalike.blocks.ties import Ties
 from allalike.methods.base import Method, Weighing
-from allalike.methods.peers import Peers
-from allalike.methods.rounds import check_rounds, repeat
-from allalike.methods.weights import finalise
+from allalike.methods.steps.peers import Peers
+from allalike.methods.steps.rounds import check_rounds, repeat
+from allalike.methods.steps.weights import normalise
 from allalike.registry import check_number
 from allalike.rules.base import unknown
 from allalike.rules.mean import median
-from allalike.ties import Ties
 
 if TYPE_CHECKING:
-    from allalike.blocks import Array, Block, Floats
+    from allalike.blocks.block import Array, Block, Floats
     from allalike.domains import Domain
     from allalike.engines import Run
 
@@ -88,13 +88,13 @@ class GTM(Method):
             variance = (2 * self.beta + sums["square"]) / (2 * (self.alpha + 1) + sums["answers"])
             return 1.0 / variance, variance
 
-        start = np.full(run.crowds.n_workers, _WITHOUT_PRIOR)
+        start = np.full(run.problems.n_workers, _WITHOUT_PRIOR)
         rounds = repeat(run, step, start, max_iter=self.max_iter, tol=self.tol)
         fault = peers.comparable(rounds.fault)
         return Weighing(
             disparity=peers.unweighted.mean,
             fault=fault,
-            weight=finalise(1.0 / fault, run.crowds),
+            weight=normalise(1.0 / fault, run.problems),
             iterations=rounds.iterations,
             converged=rounds.converged,
             decide=partial(self._decide, domain=run.domain),
@@ -110,7 +110,7 @@ class GTM(Method):
 
     def _squares(self, block: Block, precision: Floats) -> dict[str, Floats]:
         mean, _ = self._posterior(block, precision)
-        square = np.square(block.label - block.spread(mean))
+        square = np.square(block.label - block.to_answers(mean))
         return {"square": block.per_worker(square), "answers": block.per_worker(np.ones(len(square)))}
 
     def _decide(
@@ -130,12 +130,12 @@ class GTM(Method):
 def standardised(block: Block) -> Block:
     """Return a block of numbers as multiples of each task's standard deviation around its median.
 
-    >>> from allalike.blocks import Block
+    >>> from allalike.blocks.block import Block
     >>> standardised(Block.of([[-1.0, 0.0], [0.0, 0.0], [1.0, 0.0]])).label.round(4)
     array([-1.2247,  0.    ,  1.2247,  0.    ,  0.    ,  0.    ])
     """
     middle = median(block, np.ones(block.n_workers), np.zeros(block.n_workers), Ties()).label
     mean = block.per_task(block.label) / block.sizes
-    deviation = np.sqrt(block.per_task(np.square(block.label - block.spread(mean))) / block.sizes)
-    label = (block.label - block.spread(middle)) / block.spread(np.where(deviation > 0, deviation, 1.0))
+    deviation = np.sqrt(block.per_task(np.square(block.label - block.to_answers(mean))) / block.sizes)
+    label = (block.label - block.to_answers(middle)) / block.to_answers(np.where(deviation > 0, deviation, 1.0))
     return replace(block, label=label, prepared={**block.prepared, "deviation": deviation, "median": middle})

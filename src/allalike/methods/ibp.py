@@ -22,16 +22,16 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike.methods.base import Method, Weighing
-from allalike.methods.peers import Peers
-from allalike.methods.weights import finalise
+from allalike.methods.steps.peers import Peers
+from allalike.methods.steps.weights import normalise
 from allalike.registry import check_number
 from allalike.rules.signs import by_sign
 
 if TYPE_CHECKING:
-    from allalike.blocks import Array, Block, Floats
+    from allalike.blocks.block import Array, Block, Floats
+    from allalike.blocks.ties import Ties
     from allalike.domains import Domain
     from allalike.engines import Run
-    from allalike.ties import Ties
 
 __all__ = ["IBP"]
 
@@ -73,11 +73,11 @@ class IBP(Method):
 
     def weigh(self, run: Run) -> Weighing:
         """Pass messages, round by round."""
-        crowds, peers = run.crowds, Peers(run)
-        told = np.empty((crowds.n_workers, 0, 2))  # of each round: the sums R_i, and what messages are divided by
+        problems, peers = run.problems, Peers(run)
+        told = np.empty((problems.n_workers, 0, 2))  # of each round: the sums R_i, and what messages are divided by
         for _ in run.rounds(self.n_iter):
             sums = run.sum(_told, told)
-            size = crowds.peak(np.abs(sums["told"]))
+            size = problems.peak(np.abs(sums["told"]))
             told = np.concatenate(
                 [told, np.stack([sums["told"], np.where(size > 0, size, 1.0)], axis=1)[:, None]], axis=1
             )
@@ -86,7 +86,7 @@ class IBP(Method):
         return Weighing(
             disparity=peers.unweighted.mean,
             fault=peers.comparable(sums["misses"] / sums["answers"]),
-            weight=finalise(peers.comparable(message), crowds),
+            weight=normalise(peers.comparable(message), problems),
             iterations=self.n_iter,
             decide=partial(_decide, ties=run.ties),
             parameters=(told,),
@@ -107,7 +107,7 @@ def _messages(block: Block, told: Floats) -> tuple[Floats, Floats]:
 def _heard(block: Block, sign: Floats, beta: Floats) -> Floats:
     """Return what each task tells each of its workers: what the others say."""
     said = sign * beta
-    heard: Floats = block.spread(block.per_task(said)) - said
+    heard: Floats = block.to_answers(block.per_task(said)) - said
     return heard
 
 
@@ -126,5 +126,5 @@ def _decide(block: Block, weights: Floats, faults: Floats, told: Floats, *, ties
 def _misses(block: Block, told: Floats, *, ties: Ties) -> dict[str, Floats]:
     """Count, per worker, the answers that differ from the truths found, and all answers."""
     found = by_sign(block, _messages(block, told)[1], ties)
-    missed = (block.label != block.spread(found.label)).astype(np.float64)
+    missed = (block.label != block.to_answers(found.label)).astype(np.float64)
     return {"misses": block.per_worker(missed), "answers": block.per_worker(np.ones(len(missed)))}

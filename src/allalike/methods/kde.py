@@ -22,18 +22,18 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike.methods.base import Method, Weighing
-from allalike.methods.losses import smoothed
-from allalike.methods.peers import Peers
-from allalike.methods.rounds import Rounds, check_rounds
-from allalike.methods.weights import finalise
+from allalike.methods.steps.losses import smoothed
+from allalike.methods.steps.peers import Peers
+from allalike.methods.steps.rounds import Rounds, check_rounds
+from allalike.methods.steps.weights import normalise
 from allalike.rules.modes import PEAK, densities, measure, mode
 
 if TYPE_CHECKING:
-    from allalike.blocks import Array, Block, Floats
-    from allalike.crowds import Crowds
+    from allalike.blocks.block import Array, Block, Floats
+    from allalike.blocks.problems import Problems
+    from allalike.blocks.ties import Ties
     from allalike.domains import Domain
     from allalike.engines import Run
-    from allalike.ties import Ties
 
 __all__ = ["KDE"]
 
@@ -84,15 +84,15 @@ class KDE(Method):
 
     def _repeat(self, run: Run, peers: Peers) -> Rounds:
         """Score the workers until J no longer changes, each crowd until its own does not."""
-        crowds = run.crowds
-        score, fault = np.ones(crowds.n_workers), np.full(crowds.n_workers, np.nan)
-        total, settled = fault, np.zeros(crowds.n_workers, np.bool_)
+        problems = run.problems
+        score, fault = np.ones(problems.n_workers), np.full(problems.n_workers, np.nan)
+        total, settled = fault, np.zeros(problems.n_workers, np.bool_)
         for number in run.rounds(self.max_iter):
             sums = run.sum(_losses, score)
-            old, total = total, crowds.total(sums["loss"])
+            old, total = total, problems.total(sums["loss"])
             mean = peers.comparable(sums["loss"] / np.maximum(sums["answers"], 1.0))
             fault = np.where(settled, fault, mean)
-            score = np.where(settled, score, _scores(mean, sums["answers"], total, crowds))
+            score = np.where(settled, score, _scores(mean, sums["answers"], total, problems))
             settled = settled | (np.abs(total - old) <= self.tol * old)
             if settled.all():
                 return Rounds(score, fault, number, converged=True)
@@ -107,17 +107,17 @@ def _prepare(block: Block) -> Block:
 def _losses(block: Block, scores: Floats) -> dict[str, Floats]:
     """Add up, per worker, N_ja / n_j, and her answers to tasks that others answered too."""
     weight, total = block.answer_weights(scores)
-    weight = weight / block.spread(total)
+    weight = weight / block.to_answers(total)
     density = densities(block, block.prepared["points"], weight)
-    around = block.spread(block.per_task(weight * density))
-    loss = np.where(block.spread(block.prepared["width"]) > 0, np.maximum(PEAK - 2 * density + around, 0.0), 0.0)
-    size = block.spread(block.sizes)
+    around = block.to_answers(block.per_task(weight * density))
+    loss = np.where(block.to_answers(block.prepared["width"]) > 0, np.maximum(PEAK - 2 * density + around, 0.0), 0.0)
+    size = block.to_answers(block.sizes)
     return {"loss": block.per_worker(loss / size), "answers": block.per_worker((size > 1).astype(np.float64))}
 
 
-def _scores(fault: Floats, answers: Floats, total: Floats, crowds: Crowds) -> Floats:
+def _scores(fault: Floats, answers: Floats, total: Floats, problems: Problems) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
-        return finalise(-np.log(smoothed(fault, answers, crowds) / total), crowds)
+        return normalise(-np.log(smoothed(fault, answers, problems) / total), problems)
 
 
 def _decide(block: Block, weights: Floats, faults: Floats, *, domain: Domain, ties: Ties) -> dict[str, Array]:

@@ -18,20 +18,20 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from allalike.blocks import Array, Block, Floats, sum_by
+from allalike.blocks.block import Array, Block, Floats, sum_by
 from allalike.errors import OptionError
 from allalike.methods.base import Method, Weighing
-from allalike.methods.peers import Peers
-from allalike.methods.rounds import check_rounds, repeat
-from allalike.methods.weights import finalise
+from allalike.methods.steps.peers import Peers
+from allalike.methods.steps.rounds import check_rounds, repeat
+from allalike.methods.steps.weights import normalise
 from allalike.registry import check_flag, check_number
 from allalike.rules.base import unknown
 from allalike.rules.vote import leading
 
 if TYPE_CHECKING:
+    from allalike.blocks.ties import Ties
     from allalike.domains import Domain
     from allalike.engines import Run
-    from allalike.ties import Ties
 
 __all__ = ["DS1"]
 
@@ -81,7 +81,7 @@ class DS1(Method):
 
     def weigh(self, run: Run) -> Weighing:
         """Estimate probabilities, round by round."""
-        crowds, peers = run.crowds, Peers(run)
+        problems, peers = run.problems, Peers(run)
         k = max(run.domain.n_classes or 0, 2)
 
         def step(votes: Floats) -> tuple[Floats, Floats]:
@@ -90,12 +90,12 @@ class DS1(Method):
             votes = np.log((k - 1) * right / (1 - right))
             return (np.maximum(votes, 0.0) if self.positive else votes), 1.0 - right
 
-        rounds = repeat(run, step, np.ones(crowds.n_workers), max_iter=self.max_iter, tol=self.tol)
+        rounds = repeat(run, step, np.ones(problems.n_workers), max_iter=self.max_iter, tol=self.tol)
         fault = peers.comparable(rounds.fault)
         return Weighing(
             disparity=peers.unweighted.mean,
             fault=fault,
-            weight=finalise(run.domain.model.weight(fault, crowds), crowds),
+            weight=normalise(run.domain.model.weight(fault, problems), problems),
             iterations=rounds.iterations,
             converged=rounds.converged,
             decide=partial(_decide, k=k, ties=run.ties),

@@ -9,13 +9,13 @@ import numpy as np
 
 from allalike.errors import GoldError, OptionError
 from allalike.methods.base import Method, Weighing
-from allalike.methods.peers import Peers
-from allalike.methods.weights import finalise
+from allalike.methods.steps.peers import Peers
+from allalike.methods.steps.weights import normalise
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allalike.blocks import Floats
+    from allalike.blocks.block import Floats
     from allalike.engines import Run
 
 __all__ = ["OA"]
@@ -48,7 +48,7 @@ class OA(Method):
     def weigh(self, run: Run) -> Weighing:
         """Weigh by true faults."""
         fault = self._realised(run) if self.faults is None else self._type(run, self.faults)
-        weight = finalise(run.domain.model.weight(fault, run.crowds), run.crowds)
+        weight = normalise(run.domain.model.weight(fault, run.problems), run.problems)
         return Weighing(disparity=Peers(run).unweighted.mean, fault=fault, weight=weight)
 
     def describe(self) -> dict[str, Any]:
@@ -70,4 +70,4 @@ class OA(Method):
             raise GoldError("OA needs known truths (gold), or the workers' true faults: OA(faults={worker: fault}).")
         known = sums["answers"] > 0
         fault = np.where(known, sums["distance"], np.nan) / np.where(known, sums["answers"], 1.0)
-        return np.where(known, fault, run.crowds.mean(fault))
+        return np.where(known, fault, run.problems.mean(fault))

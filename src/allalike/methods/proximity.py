@@ -1,7 +1,7 @@
 """P-TD, P-TD-AK and iP-TD: who is close to the others is close to the truth.
 
 Meir et al.: Frustratingly Easy Truth Discovery. AAAI 2023. Three steps: every worker's disparity pi_i, her average
-distance to the others (`allalike.methods.peers`); from it her fault f_i; from the fault her weight. The methods
+distance to the others (`allalike.methods.steps.peers`); from it her fault f_i; from the fault her weight. The methods
 differ in the last two steps.
 
 They fail where the bad workers are alike: copies of one bad worker, or a shared mistake of the majority, look like
@@ -18,13 +18,13 @@ import numpy as np
 
 from allalike.errors import OptionError
 from allalike.methods.base import Method, Weighing
-from allalike.methods.peers import Peers
-from allalike.methods.rounds import check_rounds, repeat
-from allalike.methods.weights import below_worst, check_weighting, finalise, weigh_faults
+from allalike.methods.steps.peers import Peers
+from allalike.methods.steps.rounds import check_rounds, repeat
+from allalike.methods.steps.weights import below_worst, check_weighting, normalise, weigh_faults
 from allalike.registry import check_flag
 
 if TYPE_CHECKING:
-    from allalike.blocks import Floats
+    from allalike.blocks.block import Floats
     from allalike.domains import Domain
     from allalike.engines import Run
     from allalike.noise import Noise
@@ -63,7 +63,7 @@ class PTD(Method):
     def weigh(self, run: Run) -> Weighing:
         """Weigh by disparity."""
         disparity = Peers(run, per_pair=self.per_pair).unweighted.mean
-        weight = weigh_faults(disparity, self.weighting, run.crowds, run.domain.model)
+        weight = weigh_faults(disparity, self.weighting, run.problems, run.domain.model)
         return Weighing(disparity=disparity, fault=disparity, weight=weight)
 
 
@@ -100,8 +100,8 @@ class PTDAK(Method):
         """Estimate faults, and weigh by them."""
         model = self._model(run.domain)
         sums = Peers(run, per_pair=self.per_pair).unweighted
-        fault = model.fault(sums.mean, sums.half_mean, run.crowds)
-        weight = finalise(model.weight(model.tame(fault, sums.half_mean), run.crowds), run.crowds)
+        fault = model.fault(sums.mean, sums.mubar, run.problems)
+        weight = normalise(model.weight(model.bound_faults(fault, sums.mubar), run.problems), run.problems)
         return Weighing(disparity=sums.mean, fault=fault, weight=weight)
 
     def _model(self, domain: Domain) -> Noise:
@@ -156,20 +156,20 @@ class IPTD(Method):
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh by weighted disparity, round by round."""
-        crowds, model = run.crowds, run.domain.model
+        problems, model = run.problems, run.domain.model
         peers = Peers(run, per_pair=self.per_pair)
         measure = peers.weighted if self.average and self.weighting != "printed" else peers.summed
 
         def step(omega: Floats) -> tuple[Floats, Floats]:
             fault = measure(omega)
-            return finalise(below_worst(fault, crowds, model), crowds), fault
+            return normalise(below_worst(fault, problems, model), problems), fault
 
-        start = finalise(np.ones(crowds.n_workers), crowds)
+        start = normalise(np.ones(problems.n_workers), problems)
         rounds = repeat(run, step, start, max_iter=self.max_iter, tol=self.tol)
         return Weighing(
             disparity=peers.unweighted.mean,
             fault=rounds.fault,
-            weight=weigh_faults(rounds.fault, self.weighting, crowds, model),
+            weight=weigh_faults(rounds.fault, self.weighting, problems, model),
             iterations=rounds.iterations,
             converged=rounds.converged,
         )

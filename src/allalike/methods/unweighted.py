@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike.methods.base import Method, Weighing
-from allalike.methods.peers import Peers
-from allalike.methods.weights import finalise
+from allalike.methods.steps.peers import Peers
+from allalike.methods.steps.weights import normalise
 
 if TYPE_CHECKING:
     from allalike.engines import Run
@@ -33,5 +33,5 @@ class UA(Method):
     def weigh(self, run: Run) -> Weighing:
         """Give everyone the same weight."""
         disparity = Peers(run).unweighted.mean
-        weight = finalise(np.ones(run.crowds.n_workers), run.crowds)
+        weight = normalise(np.ones(run.problems.n_workers), run.problems)
         return Weighing(disparity=disparity, fault=disparity, weight=weight)

@@ -10,8 +10,8 @@ import numpy as np
 from allalike.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
-    from allalike.blocks import Array, Floats
-    from allalike.crowds import Crowds
+    from allalike.blocks.block import Array, Floats
+    from allalike.blocks.problems import Problems
 
 __all__ = ["General", "Noise", "Seed", "check_within"]
 
@@ -35,15 +35,15 @@ class Noise:
         """How far from the truth a guess is on average."""
         return None
 
-    def fault(self, disparity: Floats, half_mean: Floats, crowds: Crowds) -> Floats:
+    def fault(self, disparity: Floats, mubar: Floats, crowds: Problems) -> Floats:
         """Estimate the distance to the truth from the disparity and half the mean distance of two workers."""
         raise UnsupportedError(f"No fault can be estimated under {self.name} noise.")
 
-    def tame(self, fault: Floats, half_mean: Floats) -> Floats:
+    def bound_faults(self, fault: Floats, mubar: Floats) -> Floats:
         """Bring estimated faults into the range for which weights are defined."""
         return fault
 
-    def weight(self, fault: Floats, crowds: Crowds) -> Floats:
+    def weight(self, fault: Floats, crowds: Problems) -> Floats:
         """Weigh workers whose fault is known."""
         return crowds.peak(fault) - fault
 
@@ -66,9 +66,9 @@ class Noise:
 class General(Noise):
     """Know nothing but the distance, and at most how far a worthless answer is from the others.
 
-    >>> from allalike.crowds import Crowds
+    >>> from allalike.blocks.problems import Problems
     >>> import numpy as np
-    >>> General().weight(np.array([1.0, 3.0]), Crowds.single(2))
+    >>> General().weight(np.array([1.0, 3.0]), Problems.single(2))
     array([2., 0.])
     """
 

@@ -13,7 +13,7 @@ from allalike.noise.base import Seed, check_within
 from allalike.registry import check_number
 
 if TYPE_CHECKING:
-    from allalike.blocks import Array, Floats
+    from allalike.blocks.block import Array, Floats
 
 __all__ = ["Copiers"]
 

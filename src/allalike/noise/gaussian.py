@@ -27,8 +27,8 @@ from allalike.noise.base import Noise, Seed, check_within
 from allalike.registry import check_choice, check_number
 
 if TYPE_CHECKING:
-    from allalike.blocks import Array, Floats
-    from allalike.crowds import Crowds
+    from allalike.blocks.block import Array, Floats
+    from allalike.blocks.problems import Problems
 
 __all__ = ["Gaussian"]
 
@@ -46,9 +46,9 @@ class Gaussian(Noise):
     floor
         The share of half the mean distance to which ``floor`` lifts a fault.
 
-    >>> from allalike.crowds import Crowds
+    >>> from allalike.blocks.problems import Problems
     >>> import numpy as np
-    >>> pi, crowds = np.array([197.3125, 307.5625, 491.25, 319.75, 418.375]), Crowds.single(5)
+    >>> pi, crowds = np.array([197.3125, 307.5625, 491.25, 319.75, 418.375]), Problems.single(5)
     >>> Gaussian().fault(pi, np.full(5, 173.425), crowds).round(4)
     array([-25.9583, 121.0417, 365.9583, 137.2917, 268.7917])
     """
@@ -65,24 +65,24 @@ class Gaussian(Noise):
         check_number(self.floor, "floor", least=1e-12)
         check_choice(self.nonpositive, ("floor", "clip", "zero"), "nonpositive")
 
-    def fault(self, disparity: Floats, half_mean: Floats, crowds: Crowds) -> Floats:
+    def fault(self, disparity: Floats, mubar: Floats, crowds: Problems) -> Floats:
         """Estimate the variance of each worker's error."""
         n = crowds.size
         with np.errstate(invalid="ignore", divide="ignore"):
-            shared = 8 * n * (n - 1) / (4 * n + self.ridge - 4) * half_mean
+            shared = 8 * n * (n - 1) / (4 * n + self.ridge - 4) * mubar
             fault = (2 * (n - 1) * disparity - shared) / (2 * n + self.ridge - 4)
         # Two workers and no ridge: one equation for two unknowns; the solution of minimum norm shares the distance.
         return np.where((n == 2) & (self.ridge == 0), disparity / 2, fault)
 
-    def tame(self, fault: Floats, half_mean: Floats) -> Floats:
+    def bound_faults(self, fault: Floats, mubar: Floats) -> Floats:
         """Deal with faults that are not positive."""
         if self.nonpositive == "floor":
-            return np.maximum(fault, self.floor * half_mean)
+            return np.maximum(fault, self.floor * mubar)
         if self.nonpositive == "clip":
             return np.clip(fault, 1e-8, 1e8)
         return fault
 
-    def weight(self, fault: Floats, crowds: Crowds) -> Floats:
+    def weight(self, fault: Floats, crowds: Problems) -> Floats:
         """Weigh by the inverse variance."""
         with np.errstate(divide="ignore", over="ignore"):
             return 1.0 / fault

@@ -18,7 +18,7 @@ from allalike.registry import check_number
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from allalike.blocks import Array, Floats
+    from allalike.blocks.block import Array, Floats
 
 __all__ = ["IntervalNoise"]
 

@@ -21,8 +21,8 @@ import numpy as np
 from allalike.noise.base import Noise, check_within
 
 if TYPE_CHECKING:
-    from allalike.blocks import Array, Floats
-    from allalike.crowds import Crowds
+    from allalike.blocks.block import Array, Floats
+    from allalike.blocks.problems import Problems
 
 __all__ = ["Mallows"]
 
@@ -45,7 +45,7 @@ class Mallows(Noise):
         """How many of the pairs a guess has in the wrong order."""
         return 0.5
 
-    def weight(self, fault: Floats, crowds: Crowds) -> Floats:
+    def weight(self, fault: Floats, crowds: Problems) -> Floats:
         """Weigh by the logarithm of the likelihood."""
         weight: Floats = -np.log(np.clip(fault, _SURE, 1.0))
         return weight

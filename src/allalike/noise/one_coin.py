@@ -23,8 +23,8 @@ from allalike.noise.base import Noise, check_within
 from allalike.registry import check_choice
 
 if TYPE_CHECKING:
-    from allalike.blocks import Array, Floats
-    from allalike.crowds import Crowds
+    from allalike.blocks.block import Array, Floats
+    from allalike.blocks.problems import Problems
 
 __all__ = ["OneCoin"]
 
@@ -44,9 +44,9 @@ class OneCoin(Noise):
     transform
         How a fault becomes a weight: ``log`` odds, or ``linear``.
 
-    >>> from allalike.crowds import Crowds
+    >>> from allalike.blocks.problems import Problems
     >>> import numpy as np
-    >>> pi, crowds = np.array([0.34375, 0.375, 0.46875, 0.5625, 0.625]), Crowds.single(5)
+    >>> pi, crowds = np.array([0.34375, 0.375, 0.46875, 0.5625, 0.625]), Problems.single(5)
     >>> OneCoin(classes=2).fault(pi, np.full(5, 0.2375), crowds).round(5)
     array([0.20238, 0.2619 , 0.44048, 0.61905, 0.7381 ])
     """
@@ -66,16 +66,16 @@ class OneCoin(Noise):
         """How often a guess is wrong."""
         return 1 - 1 / max(self.classes, 2)
 
-    def fault(self, disparity: Floats, half_mean: Floats, crowds: Crowds) -> Floats:
+    def fault(self, disparity: Floats, mubar: Floats, crowds: Problems) -> Floats:
         """Estimate the probability of each worker's error."""
-        mu = half_mean
+        mu = mubar
         if self.mu == "exact":
-            mu = self.chance * (1 - np.sqrt(np.maximum(0.0, 1 - 2 * half_mean / self.chance)))
+            mu = self.chance * (1 - np.sqrt(np.maximum(0.0, 1 - 2 * mubar / self.chance)))
         slope = 1 - mu / self.chance
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(slope < 1e-9, np.nan, (disparity - mu) / slope)
 
-    def weight(self, fault: Floats, crowds: Crowds) -> Floats:
+    def weight(self, fault: Floats, crowds: Problems) -> Floats:
         """Weigh by the log odds of being right."""
         fault = np.clip(fault, _SURE, 1 - _SURE)
         if self.transform == "linear":

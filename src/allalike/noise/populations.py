@@ -18,7 +18,7 @@ from allalike.noise.base import Seed, check_within
 from allalike.registry import check_choice, check_number, make
 
 if TYPE_CHECKING:
-    from allalike.blocks import Floats
+    from allalike.blocks.block import Floats
 
 __all__ = ["POPULATIONS", "Fixed", "HammerSpammer", "Normal", "Population", "Uniform", "as_population"]
 

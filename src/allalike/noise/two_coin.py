@@ -19,8 +19,8 @@ from allalike.noise.base import Noise, check_within
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from allalike.blocks import Array, Floats
-    from allalike.crowds import Crowds
+    from allalike.blocks.block import Array, Floats
+    from allalike.blocks.problems import Problems
 
 __all__ = ["TwoCoin"]
 
@@ -44,12 +44,12 @@ class TwoCoin(Noise):
         """How often a guess is wrong."""
         return 0.5
 
-    def weight(self, fault: Floats, crowds: Crowds) -> Floats:
+    def weight(self, fault: Floats, crowds: Problems) -> Floats:
         """Weigh by the mean of what the two answers say.
 
         >>> import numpy as np
-        >>> from allalike.crowds import Crowds
-        >>> TwoCoin().weight(np.array([[0.2, 0.2], [0.1, 0.6], [0.5, 0.5]]), Crowds.single(3)).round(3)
+        >>> from allalike.blocks.problems import Problems
+        >>> TwoCoin().weight(np.array([[0.2, 0.2], [0.1, 0.6], [0.5, 0.5]]), Problems.single(3)).round(3)
         array([1.386, 0.896, 0.   ])
         """
         alarm, miss = np.clip(fault, _SURE, 1 - _SURE).T

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from allalike.columns import Column
+from allalike.answers.gold import Gold
+from allalike.columns.column import Column
 from allalike.errors import GoldError, InputError
-from allalike.gold import Gold
 from allalike.readers.names import pick_columns
 from allalike.readers.tables import Table, open_table
 

@@ -8,13 +8,13 @@ import numpy as np
 
 from allalike.domains import DOMAINS, Bitmap, Categorical, Domain, Ranking, Real, Set, Text, Vector
 from allalike.errors import LabelError
-from allalike.pictures import MaskFile
+from allalike.masks.files import MaskFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from allalike.columns import Column
-    from allalike.grouping import Codes
+    from allalike.columns.column import Column
+    from allalike.columns.factors import Codes
 
 __all__ = ["guess_domain"]
 
@@ -40,7 +40,7 @@ def guess_domain(labels: Column, parts: Iterable[tuple[Column, Codes]], answers:
     are real; strings of several words that do not repeat are texts. Lists, and strings such as ``a>b>c``, are rankings
     if the answers to a task all order the same items. Sets, masks and arrays are what they are.
 
-    >>> from allalike.columns import Column
+    >>> from allalike.columns.column import Column
     >>> def guess(labels):
     ...     column = Column.of_objects("label", labels)
     ...     return guess_domain(column, [(column, np.zeros(len(labels), np.int32))], len(labels)).name

@@ -19,8 +19,8 @@ import numpy as np
 
 from allalike.distances.overlap import common_area, jaccard
 from allalike.errors import ColumnError, InputError
-from allalike.masks import Mask
-from allalike.pictures import MaskFile, picture_size, pillow, read_picture
+from allalike.masks.files import MaskFile, picture_size, pillow, read_picture
+from allalike.masks.packed import Mask
 from allalike.readers.files import open_files
 from allalike.readers.tables import Table
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Sequence
 
-    from allalike.masks import Pixels
+    from allalike.masks.packed import Pixels
 
 __all__ = ["ENDINGS", "MANIFEST", "layout", "open_masks"]
 
@@ -55,7 +55,7 @@ def open_masks(folder: str | os.PathLike[str]) -> Table:
     """Open a folder of masks as a table of workers, tasks and labels; the images are read later.
 
     >>> import tempfile
-    >>> from allalike.pictures import write_pictures
+    >>> from allalike.masks.files import write_pictures
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for task in ("task1", "task2"):
     ...         _ = write_pictures([np.ones((2, 2), np.bool_)] * 2, ["ada", "bob"], Path(folder, task))
@@ -74,7 +74,7 @@ def layout(folder: str | os.PathLike[str]) -> str:
     """Tell how masks lie in a folder: ``task/worker``, ``worker/task``, or as ``manifest.csv`` says.
 
     >>> import tempfile
-    >>> from allalike.pictures import write_pictures
+    >>> from allalike.masks.files import write_pictures
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for worker in ("ada", "bob"):
     ...         _ = write_pictures([np.ones((2, 2), np.bool_)], ["lung"], Path(folder, worker))

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike.columns.values import arrow_of
 from allalike.errors import InputError, LabelError, TooLargeError
 from allalike.readers.tables import Table
-from allalike.values import arrow_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.answers import Answers
-from allalike.columns import Column
+from allalike.answers.stream import Stream, check_ids, drop_blanks
+from allalike.columns.column import Column
 from allalike.errors import InputError
-from allalike.progress import report
 from allalike.readers.files import is_path, matching
 from allalike.readers.kinds import guess_domain
 from allalike.readers.names import pick_columns
 from allalike.readers.tables import Table, of_array, of_columns, open_table
 from allalike.readers.wide import ROWS, stack
 from allalike.registry import check_choice
-from allalike.streams import Stream, check_ids, drop_blanks
+from allalike.system.progress import report
 
 if TYPE_CHECKING:
+    from allalike.answers.stream import Guess
     from allalike.domains import Domain
-    from allalike.streams import Guess
 
 __all__ = ["Scan"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from allalike.columns import Column
+from allalike.columns.column import Column
 from allalike.errors import InputError
 
 if TYPE_CHECKING:

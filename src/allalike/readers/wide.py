@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.columns import Column
+from allalike.columns.column import Column
 from allalike.errors import ColumnError, InputError
 from allalike.readers.names import pick_columns
 

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks import Array, Block, Floats, sum_by
-from allalike.hashing import mix
+from allalike.blocks.block import Array, Block, Floats, sum_by
+from allalike.blocks.ties import TOLERANCE, Ties
+from allalike.columns.hashes import mix
 from allalike.rules.base import Decision, unknown
-from allalike.ties import TOLERANCE, Ties
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Ballots", "Found", "decide", "hash_orders"]
+__all__ = ["Ballots", "Ranked", "decide", "hash_orders"]
 
-Found = tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]  # an order per task, and whether it was drawn
+Ranked = tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]  # an order per task, and whether it was drawn
 
 
 @dataclass(frozen=True)
@@ -76,14 +76,14 @@ class Ballots:
 
     def weight_at(self, values: Array) -> Floats:
         """Add up, per task and per number from 0 to q-1, the shares of the answers that have this number."""
-        place = self.part.spread(self.n_items * np.arange(self.n_tasks)) + values
+        place = self.part.to_answers(self.n_items * np.arange(self.n_tasks)) + values
         return sum_by(place, self.share, self.n_items * self.n_tasks).reshape(-1, self.n_items)
 
     @cached_property
     def before(self) -> Floats:
         """The paper's P: per task, the share that puts item a (row) before item b (column)."""
         shares = np.zeros((self.n_tasks, self.n_items, self.n_items))
-        first_side = self.part.spread(2 * np.arange(self.n_tasks))
+        first_side = self.part.to_answers(2 * np.arange(self.n_tasks))
         for a, b in combinations(range(self.n_items), 2):
             side = first_side + (self.position[a] < self.position[b])
             both = sum_by(side, self.share, 2 * self.n_tasks).reshape(-1, 2)
@@ -103,7 +103,7 @@ class Ballots:
         hashes = self.part.prepared["item_hash"][items]
         return self.ties.priority(self.part.task_hash[tasks, None], hashes, items)
 
-    def by_score(self, score: Floats) -> Found:
+    def by_score(self, score: Floats) -> Ranked:
         """Sort each task's items by score, the largest first, and draw among equals."""
         order = np.argsort(-score, axis=1, kind="stable")
         sorted_score = np.take_along_axis(score, order, axis=1)
@@ -119,7 +119,7 @@ class Ballots:
         return order, drawn
 
 
-def decide(block: Block, weights: Floats, ties: Ties, find: Callable[[Ballots], Found]) -> Decision:
+def decide(block: Block, weights: Floats, ties: Ties, find: Callable[[Ballots], Ranked]) -> Decision:
     """Find an order for each task of a block, whose ``parts`` are the tasks with equally many items.
 
     A part's ``tasks`` and ``rows`` are the places of its tasks and answers in the block. Labels are the codes of the
@@ -127,7 +127,7 @@ def decide(block: Block, weights: Floats, ties: Ties, find: Callable[[Ballots], 
     the domain.
     """
     weight, total = block.answer_weights(weights)
-    share = weight / block.spread(total)
+    share = weight / block.to_answers(total)
     label = np.full((block.n_tasks, block.label.shape[1]), -1, block.label.dtype)
     tied = np.zeros(block.n_tasks, np.bool_)
     for part in block.prepared["parts"]:

@@ -10,8 +10,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from allalike.blocks import Array, Block, Floats
-    from allalike.ties import Ties
+    from allalike.blocks.block import Array, Block, Floats
+    from allalike.blocks.ties import Ties
 
 __all__ = ["Decision", "Rule", "unknown"]
 
@@ -37,6 +37,9 @@ class Rule:
 
     name: str
     decide: Callable[[Block, Floats, Floats, Ties], Decision]
+
+    def __str__(self) -> str:
+        return self.name
 
     @property
     def summary(self) -> str:

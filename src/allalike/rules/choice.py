@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from allalike.blocks import Block, Floats, sum_by
+from allalike.blocks.block import Block, Floats, sum_by
+from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
-from allalike.ties import TOLERANCE, Ties
 
 __all__ = ["best_worker", "medoid"]
 
@@ -27,7 +27,7 @@ def medoid(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisio
     left, right, apart = (block.prepared[name] for name in ("left", "right", "apart"))
     cost = sum_by(left, weight[right] * np.nan_to_num(apart), len(weight))
     least = np.minimum.reduceat(cost, block.starts)
-    close = cost <= block.spread(least) * (1 + TOLERANCE)
+    close = cost <= block.to_answers(least) * (1 + TOLERANCE)
     return _choose(block, weights, np.where(close, weight, -1.0), ties)
 
 
@@ -44,7 +44,7 @@ def best_worker(block: Block, weights: Floats, faults: Floats, ties: Ties) -> De
 def _choose(block: Block, weights: Floats, score: Floats, ties: Ties) -> Decision:
     """Take each task's answer with the largest score; its confidence is the weight of those who gave the same."""
     weight, total = block.answer_weights(weights)
-    task = block.spread(np.arange(block.n_tasks))
+    task = block.to_answers(np.arange(block.n_tasks))
     best = np.maximum.reduceat(score, block.starts)
     leads = score >= best[task] - TOLERANCE * np.abs(best[task])
     hashes = block.prepared["answer_hash"]

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.blocks import Array, Block, Floats, sum_by
+from allalike.blocks.block import Array, Block, Floats, sum_by
+from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
-from allalike.ties import TOLERANCE, Ties
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ def element_groups(block: Block, answer: Array, code: Array, elements: Sequence[
     >>> groups["element_group"], groups["group_task"], groups["group_element"], groups["elements"]
     (array([0, 0, 1, 2]), array([0, 0, 1]), array([0, 1, 1]), array(['a', 'c'], dtype=object))
     """
-    task = block.spread(np.arange(block.n_tasks))
+    task = block.to_answers(np.arange(block.n_tasks))
     width = max(len(elements), 1)
     pairs, group = np.unique(task[answer] * width + code, return_inverse=True)
     group_task, group_element = np.divmod(pairs, width)

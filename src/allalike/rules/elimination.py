@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from allalike.rules.ballots import Ballots, Found, decide
-from allalike.ties import TOLERANCE, Ties
+from allalike.blocks.ties import TOLERANCE, Ties
+from allalike.rules.ballots import Ballots, Ranked, decide
 
 if TYPE_CHECKING:
-    from allalike.blocks import Block, Floats
+    from allalike.blocks.block import Block, Floats
     from allalike.rules.base import Decision
 
 __all__ = ["ranked_pairs", "stv"]
@@ -35,14 +35,14 @@ def stv(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     return decide(block, weights, ties, _strike_out)
 
 
-def _strike_out(votes: Ballots) -> Found:
+def _strike_out(votes: Ballots) -> Ranked:
     everyone = np.arange(votes.n_tasks)
     priority = votes.priority(everyone)
     order = np.zeros((votes.n_tasks, votes.n_items), np.intp)
     out = np.zeros(order.shape, np.bool_)
     drawn = np.zeros(votes.n_tasks, np.bool_)
     for place in range(votes.n_items - 1, -1, -1):
-        gone = votes.part.spread(out).T
+        gone = votes.part.to_answers(out).T
         first = np.where(gone, votes.n_items, votes.position).argmin(axis=0)
         score = np.where(out, np.inf, votes.weight_at(first))
         least = score <= score.min(axis=1, keepdims=True) + TOLERANCE
@@ -68,7 +68,7 @@ def ranked_pairs(block: Block, weights: Floats, faults: Floats, ties: Ties) -> D
     return decide(block, weights, ties, _lock_in)
 
 
-def _lock_in(votes: Ballots) -> Found:
+def _lock_in(votes: Ballots) -> Ranked:
     everyone = np.arange(votes.n_tasks)
     above = np.tile(np.eye(votes.n_items, dtype=np.bool_), (votes.n_tasks, 1, 1))
     settled = above  # what was above what when the majorities of this size began

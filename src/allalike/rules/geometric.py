@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allalike.blocks import Array, Block, Floats
+from allalike.blocks.block import Array, Block, Floats
+from allalike.blocks.ties import Ties
 from allalike.rules.base import Decision, unknown
-from allalike.ties import Ties
 
 __all__ = ["geometric_median", "sum_vectors", "vector_mean"]
 
@@ -76,7 +76,7 @@ def geometric_median(block: Block, weights: Floats, faults: Floats, ties: Ties) 
     array([[0., 0.]])
     """
     weight, total = block.answer_weights(weights)
-    weight = weight / block.spread(total)
+    weight = weight / block.to_answers(total)
     ends = np.append(block.starts, len(weight))
     label = sum_vectors(block, weight[:, None] * block.label)
     for tasks in np.array_split(np.arange(block.n_tasks), 1 + min(block.label.size // _AT_ONCE, block.n_tasks - 1)):

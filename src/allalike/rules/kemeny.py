@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from allalike.rules.ballots import Ballots, Found, decide
+from allalike.blocks.ties import TOLERANCE, Ties
+from allalike.rules.ballots import Ballots, Ranked, decide
 from allalike.rules.orders import MOST_LISTED, all_orders, draw_order, task_chunks
-from allalike.ties import TOLERANCE, Ties
 
 if TYPE_CHECKING:
-    from allalike.blocks import Block, Floats
+    from allalike.blocks.block import Block, Floats
     from allalike.rules.base import Decision
 
 __all__ = ["MOST_EXACT", "kemeny", "slater"]
@@ -58,7 +58,7 @@ def slater(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisio
     return decide(block, weights, ties, lambda votes: _least_cost(votes, (votes.margin > 0).astype(np.float64)))
 
 
-def _least_cost(votes: Ballots, against: Floats) -> Found:
+def _least_cost(votes: Ballots, against: Floats) -> Ranked:
     """Minimise, per task, the sum of against[b, a] over all pairs with a before b."""
     if votes.n_items > MOST_EXACT:
         return _search(votes, against)
@@ -74,7 +74,7 @@ def _least_cost(votes: Ballots, against: Floats) -> Found:
     return order, drawn
 
 
-def _by_sets(against: Floats, priority: npt.NDArray[np.uint64]) -> Found:
+def _by_sets(against: Floats, priority: npt.NDArray[np.uint64]) -> Ranked:
     """Find the best order from the best costs of all sets of items, a set being the bits of a number."""
     n_tasks, n_items, _ = against.shape
     behind = np.zeros((n_tasks, n_items, 1))  # of item and set: the cost of the item right behind the set
@@ -109,7 +109,7 @@ def _sets_by_size(n_items: int) -> list[npt.NDArray[np.int64]]:
     return [np.flatnonzero(size == k) for k in range(n_items + 1)]
 
 
-def _search(votes: Ballots, against: Floats) -> Found:
+def _search(votes: Ballots, against: Floats) -> Ranked:
     """Move one item at a time to where it helps most, from Borda's order, until no move helps.
 
     Where another order is a move away and as good, the order counts as drawn.

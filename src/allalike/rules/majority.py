@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.masks import Mask, lay_over
+from allalike.blocks.ties import TOLERANCE, Ties
+from allalike.masks.packed import Mask, lay_over
 from allalike.rules.base import Decision, unknown
-from allalike.ties import TOLERANCE, Ties
 
 if TYPE_CHECKING:
-    from allalike.blocks import Block, Floats
-    from allalike.masks import Bits
+    from allalike.blocks.block import Block, Floats
+    from allalike.masks.packed import Bits
 
 __all__ = ["pixel_majority"]
 
@@ -29,7 +29,7 @@ def pixel_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) ->
     Confidence is the share of the weight that agrees with what was found, averaged over all pixels that are on in
     a mask with any weight; it is 1 if there are none. The block needs its ``masks``, one per answer.
 
-    >>> from allalike.blocks import Block
+    >>> from allalike.blocks.block import Block
     >>> masks = np.array([Mask.of(np.array([row], np.bool_)) for row in ([1, 1, 0], [1, 0, 0], [1, 1, 1])])
     >>> block = Block.of([[0], [1], [2]]).with_prepared(masks=masks)
     >>> found = pixel_majority(block, np.array([0.5, 0.3, 0.2]), np.zeros(3), Ties())

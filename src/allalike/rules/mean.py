@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from allalike.blocks import Block, Floats
+from allalike.blocks.block import Block, Floats
+from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
-from allalike.ties import TOLERANCE, Ties
 
 __all__ = ["mean", "median"]
 
@@ -37,11 +37,11 @@ def median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisio
     array([1.5])
     """
     weight, total = block.answer_weights(weights)
-    order = np.lexsort((block.label, block.spread(np.arange(block.n_tasks))))
+    order = np.lexsort((block.label, block.to_answers(np.arange(block.n_tasks))))
     label, weight = block.label[order], weight[order]
     running = np.cumsum(weight)
-    running -= block.spread(running[block.starts] - weight[block.starts])
-    half = block.spread(total / 2)
+    running -= block.to_answers(running[block.starts] - weight[block.starts])
+    half = block.to_answers(total / 2)
     below = block.per_task((running < half * (1 - TOLERANCE)).astype(np.float64))
     reached = block.per_task((running <= half * (1 + TOLERANCE)).astype(np.float64))
     lower = label[block.starts + below.astype(np.int64)]

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.errors import UnsupportedError
-from allalike.rules.ballots import Ballots, Found, decide
+from allalike.rules.ballots import Ballots, Ranked, decide
 from allalike.rules.orders import MOST_LISTED, all_orders, draw_order, task_chunks
-from allalike.ties import TOLERANCE, Ties
 
 if TYPE_CHECKING:
-    from allalike.blocks import Block, Floats
+    from allalike.blocks.block import Block, Floats
     from allalike.rules.base import Decision
 
 __all__ = ["check_items", "minimax"]
@@ -54,11 +54,11 @@ def check_items(n_items: int) -> None:
         )
 
 
-def _least_worst(votes: Ballots) -> Found:
+def _least_worst(votes: Ballots) -> Ranked:
     check_items(votes.n_items)
     orders = all_orders(votes.n_items)
     n_orders, n_pairs = len(orders.order), len(orders.forth)
-    task = votes.part.spread(np.arange(votes.n_tasks))
+    task = votes.part.to_answers(np.arange(votes.n_tasks))
     number = orders.number(np.argsort(votes.position, axis=0).T)
     order, drawn = np.empty((votes.n_tasks, votes.n_items), np.intp), np.empty(votes.n_tasks, np.bool_)
     for tasks in task_chunks(np.arange(votes.n_tasks), n_orders):

@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allalike.blocks import Array, Block, Floats
+from allalike.blocks.block import Array, Block, Floats
+from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
 from allalike.rules.mean import median
-from allalike.ties import TOLERANCE, Ties
 
 __all__ = ["PEAK", "densities", "measure", "mode"]
 
@@ -50,12 +50,12 @@ def measure(block: Block) -> Measured:
     (array([2., 7.]), array([1., 0.]), array([-1.,  0.,  3.,  0.,  0.,  0.]))
     """
     middle = _median(block, block.label)
-    away = block.label - block.spread(middle)
-    deviation = np.hypot.reduceat(away - block.spread(block.per_task(away) / block.sizes), block.starts)
+    away = block.label - block.to_answers(middle)
+    deviation = np.hypot.reduceat(away - block.to_answers(block.per_task(away) / block.sizes), block.starts)
     deviation /= np.sqrt(block.sizes)
     alike = deviation <= _ROUNDING * np.abs(middle + block.prepared.get("centre", 0.0))
     width = np.where(alike, 0.0, _median(block, np.abs(away)) + _LEAST * deviation)
-    each = block.spread(width)
+    each = block.to_answers(width)
     return Measured(middle, width, np.where(each > 0, away / np.where(each > 0, each, 1.0), 0.0))
 
 
@@ -83,7 +83,7 @@ def mode(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """
     weight, total = block.answer_weights(weights)
     measured = measure(block)
-    place, height = _climb(block, measured.points, weight / block.spread(total))
+    place, height = _climb(block, measured.points, weight / block.to_answers(total))
     winner, drawn = _choose(block, place, height, ties)
     nothing = unknown(block.n_tasks)
     return Decision(measured.middle + measured.width * place[winner], nothing, nothing, drawn)
@@ -165,12 +165,12 @@ def _climb(block: Block, points: Floats, weight: Floats) -> tuple[Floats, Floats
 
 def _choose(block: Block, place: Floats, height: Floats, ties: Ties) -> tuple[Array, Array]:
     """Return, per task, an answer that leads to the highest mode, and whether it was drawn among equals."""
-    task = block.spread(np.arange(block.n_tasks))
+    task = block.to_answers(np.arange(block.n_tasks))
     number = _number(block, task, place)
-    leads = height >= block.spread(np.maximum.reduceat(height, block.starts)) * (1 - TOLERANCE)
+    leads = height >= block.to_answers(np.maximum.reduceat(height, block.starts)) * (1 - TOLERANCE)
     priority = ties.priority(block.task_hash[task], number.astype(np.uint64), number)
     winner = np.lexsort((priority, ~leads, task))[block.starts]
-    others = leads & (number != block.spread(number[winner]))
+    others = leads & (number != block.to_answers(number[winner]))
     return winner, block.per_task(others.astype(np.float64)) > 0
 
 
@@ -181,4 +181,4 @@ def _number(block: Block, task: Array, place: Floats) -> Array:
     new[block.starts] = False
     number = np.empty(len(task), np.int64)
     number[order] = np.cumsum(new)
-    return number - block.spread(number[order[block.starts]])
+    return number - block.to_answers(number[order[block.starts]])

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from allalike.rules.ballots import Ballots, Found, hash_orders
-from allalike.ties import TOLERANCE
+from allalike.blocks.ties import TOLERANCE
+from allalike.rules.ballots import Ballots, Ranked, hash_orders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allalike.blocks import Array, Floats
+    from allalike.blocks.block import Array, Floats
 
 __all__ = ["MOST_LISTED", "Orders", "all_orders", "draw_order", "task_chunks"]
 
@@ -121,11 +121,11 @@ def task_chunks(tasks: npt.NDArray[np.intp], numbers_per_task: int) -> Iterator[
     return (tasks[start : start + step] for start in range(0, len(tasks), step))
 
 
-def draw_order(votes: Ballots, tasks: npt.NDArray[np.intp], badness: Floats) -> Found:
+def draw_order(votes: Ballots, tasks: npt.NDArray[np.intp], badness: Floats) -> Ranked:
     """Take, for each of these tasks, the order with the least badness, and draw among equals; one column per order.
 
-    >>> from allalike.blocks import Block
-    >>> from allalike.ties import Ties
+    >>> from allalike.blocks.block import Block
+    >>> from allalike.blocks.ties import Ties
     >>> part = Block.of([[0]]).with_prepared(position=np.array([[0], [1]]), items=np.array([[4, 5]]),
     ...                                      item_hash=np.arange(6, dtype=np.uint64))
     >>> votes = Ballots(part, np.ones(1), Ties(first=True))

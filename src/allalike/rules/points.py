@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from allalike.blocks import Array, Block, Floats, sum_by
+from allalike.blocks.block import Array, Block, Floats, sum_by
+from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
-from allalike.ties import TOLERANCE, Ties
 
 __all__ = ["boundaries", "point_majority"]
 
@@ -27,7 +27,7 @@ def boundaries(block: Block, answer: Array, begin: Floats, end: Floats) -> dict[
     >>> found["turn_boundary"], found["turn"], found["boundary_place"], found["boundary_length"]
     (array([0, 1, 1, 2]), array([ 1.,  1., -1., -1.]), array([0., 2., 5.]), array([2., 3., 0.]))
     """
-    task = block.spread(np.arange(block.n_tasks))
+    task = block.to_answers(np.arange(block.n_tasks))
     turn_answer, place = np.concatenate([answer, answer]), np.concatenate([begin, end])
     turn = np.repeat([1.0, -1.0], len(answer))
     values, rank = np.unique(place, return_inverse=True)
@@ -62,7 +62,7 @@ def point_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) ->
     """
     task, length = block.prepared["boundary_task"], block.prepared["boundary_length"]
     weight, total = block.answer_weights(weights)
-    share = (weight / block.spread(total))[block.prepared["turn_answer"]] * block.prepared["turn"]
+    share = (weight / block.to_answers(total))[block.prepared["turn_answer"]] * block.prepared["turn"]
     covered = _running(sum_by(block.prepared["turn_boundary"], share, len(task)), task)
     inside = (covered > (1 + TOLERANCE) / 2) & (length > 0)
     agreement = np.clip(np.maximum(covered, 1 - covered), 0.0, 1.0)

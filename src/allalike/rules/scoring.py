@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.rules.ballots import Ballots, Found, decide
-from allalike.ties import TOLERANCE, Ties
+from allalike.blocks.ties import TOLERANCE, Ties
+from allalike.rules.ballots import Ballots, Ranked, decide
 
 if TYPE_CHECKING:
-    from allalike.blocks import Block, Floats
+    from allalike.blocks.block import Block, Floats
     from allalike.rules.base import Decision
 
 __all__ = ["borda", "bucklin", "copeland", "maximin", "plurality", "schulze", "veto"]
@@ -32,7 +32,7 @@ def borda(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision
     [['b', 'a', 'c', 'd']]
     """
 
-    def find(votes: Ballots) -> Found:
+    def find(votes: Ballots) -> Ranked:
         return votes.by_score(-np.stack([votes.weight_of(places) for places in votes.position], axis=1))
 
     return decide(block, weights, ties, find)
@@ -50,7 +50,7 @@ def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
     [['a', 'b']]
     """
 
-    def find(votes: Ballots) -> Found:
+    def find(votes: Ballots) -> Ranked:
         return votes.by_score(np.stack([votes.weight_of(places == 0) for places in votes.position], axis=1))
 
     return decide(block, weights, ties, find)
@@ -68,7 +68,7 @@ def veto(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     [['a', 'b']]
     """
 
-    def find(votes: Ballots) -> Found:
+    def find(votes: Ballots) -> Ranked:
         last = votes.n_items - 1
         return votes.by_score(-np.stack([votes.weight_of(places == last) for places in votes.position], axis=1))
 
@@ -97,7 +97,7 @@ def maximin(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisi
     [['a', 'b', 'c']]
     """
 
-    def find(votes: Ballots) -> Found:
+    def find(votes: Ballots) -> Ranked:
         myself = np.eye(votes.n_items, dtype=np.bool_)
         return votes.by_score(np.where(myself, 1.0, votes.before).min(axis=2))
 
@@ -117,7 +117,7 @@ def schulze(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisi
     [['a', 'b', 'c']]
     """
 
-    def find(votes: Ballots) -> Found:
+    def find(votes: Ballots) -> Ranked:
         strength = np.maximum(votes.margin, 0.0)
         for middle in range(votes.n_items):
             through = np.minimum(strength[:, :, middle, None], strength[:, None, middle, :])
@@ -140,7 +140,7 @@ def bucklin(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisi
     [['b', 'a', 'c']]
     """
 
-    def find(votes: Ballots) -> Found:
+    def find(votes: Ballots) -> Ranked:
         named = np.stack([votes.weight_at(places).cumsum(axis=1) for places in votes.position], axis=1)
         depth = np.argmax(named > 0.5 + TOLERANCE, axis=2)
         weight = np.take_along_axis(named, depth[:, :, None], axis=2)[:, :, 0]

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from allalike.blocks import Block, Floats
+from allalike.blocks.block import Block, Floats
+from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
 from allalike.rules.vote import pick
-from allalike.ties import TOLERANCE, Ties
 
 __all__ = ["by_sign"]
 
@@ -25,7 +25,7 @@ def by_sign(block: Block, weight: Floats, ties: Ties) -> Decision:
     size = block.per_task(np.abs(weight))
     nobody = size <= 0
     if nobody.any():
-        weight = np.where(block.spread(nobody), 1.0, weight)
+        weight = np.where(block.to_answers(nobody), 1.0, weight)
         size = np.where(nobody, block.sizes, size)
     margin = block.per_task((2.0 * block.label - 1.0) * weight) / size
     even = np.abs(margin) <= TOLERANCE

@@ -3,9 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks import Array, Block, Floats, sum_by
+from allalike.blocks.block import Array, Block, Floats, sum_by
+from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
-from allalike.ties import TOLERANCE, Ties
 
 __all__ = ["leading", "pick", "plurality"]
 
@@ -16,7 +16,7 @@ def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
     Confidence is that label's share of the task's weight. Labels whose weights are equal up to a relative 1e-9 are
     tied, and `Ties` draws one. The block needs its groups of labels and the labels' hashes.
 
-    >>> from allalike.blocks import group_labels
+    >>> from allalike.blocks.block import group_labels
     >>> block = Block.of([[0, 0], [0, 1], [1, 1]])
     >>> block = block.with_prepared(**group_labels(block, 2), label_hash=np.array([5, 6], np.uint64))
     >>> found = plurality(block, np.array([0.5, 0.2, 0.3]), np.zeros(3), Ties(first=True))

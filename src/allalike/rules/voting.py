@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.blocks import Block, Floats, group_labels
+from allalike.blocks.block import Block, Floats, group_labels
 from allalike.rules.choice import best_worker
 from allalike.rules.elimination import ranked_pairs, stv
 from allalike.rules.kemeny import kemeny, slater
@@ -18,8 +18,8 @@ from allalike.rules.vote import plurality as most_given
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from allalike.blocks.ties import Ties
     from allalike.rules.base import Decision
-    from allalike.ties import Ties
 
 __all__ = ["VOTING", "modal"]
 

@@ -1,7 +1,7 @@
 """Simulation: crowds whose truth and whose faults are known, because they are drawn."""
 
 from allalike.simulation.base import Model
-from allalike.simulation.drawing import Pool, pool
+from allalike.simulation.draws import Pool, pool
 from allalike.simulation.names import CROWDS, MODELS, as_model
 from allalike.simulation.simulated import Simulated, simulate
 

@@ -6,13 +6,13 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from allalike.columns.values import arrow_of
 from allalike.noise.populations import Population, as_population
-from allalike.values import arrow_of
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from allalike.blocks import Array, Floats
+    from allalike.blocks.block import Array, Floats
     from allalike.domains import Domain
 
 __all__ = ["Model", "Parameters"]

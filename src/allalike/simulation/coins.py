@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from allalike.columns.values import arrow_of
 from allalike.domains import Categorical
 from allalike.noise import OneCoin, TwoCoin
 from allalike.noise.base import check_within
 from allalike.noise.populations import as_population
 from allalike.registry import check_choice, check_number
 from allalike.simulation.base import Model
-from allalike.values import arrow_of
 
 if TYPE_CHECKING:
-    from allalike.blocks import Array, Floats
+    from allalike.blocks.block import Array, Floats
     from allalike.domains import Domain
     from allalike.noise import Population
     from allalike.simulation.base import Parameters
@@ -62,7 +62,7 @@ class OneCoinModel(Model):
     @property
     def resolved(self) -> Domain:
         """Know all classes, be they answered or not."""
-        from allalike.columns import Column
+        from allalike.columns.column import Column
 
         return self.domain.resolve(Column("label", arrow_of(np.arange(self.classes))))
 

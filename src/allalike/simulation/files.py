@@ -7,8 +7,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allalike import pictures
 from allalike.errors import OutputError
+from allalike.masks import files as pictures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

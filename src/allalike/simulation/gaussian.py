@@ -15,7 +15,7 @@ from allalike.registry import check_choice, check_number
 from allalike.simulation.base import Model
 
 if TYPE_CHECKING:
-    from allalike.blocks import Array, Floats
+    from allalike.blocks.block import Array, Floats
     from allalike.domains import Domain
     from allalike.noise import Population
     from allalike.simulation.base import Parameters

@@ -16,7 +16,7 @@ from allalike.simulation.base import Model
 from allalike.simulation.columns import item_names, ranking_column
 
 if TYPE_CHECKING:
-    from allalike.blocks import Array, Floats
+    from allalike.blocks.block import Array, Floats
     from allalike.domains import Domain
     from allalike.noise import Population
     from allalike.simulation.base import Parameters
@@ -66,7 +66,7 @@ class MallowsModel(Model):
     @property
     def resolved(self) -> Domain:
         """Know the items."""
-        from allalike.columns import Column
+        from allalike.columns.column import Column
 
         return self.domain.resolve(Column("label", [item_names(self.items)]))
 

@@ -18,7 +18,7 @@ from allalike.simulation.base import Model, Parameters
 from allalike.simulation.columns import interval_column
 
 if TYPE_CHECKING:
-    from allalike.blocks import Array, Floats
+    from allalike.blocks.block import Array, Floats
     from allalike.noise import Population
 
 __all__ = ["IntervalModel", "MaskModel"]

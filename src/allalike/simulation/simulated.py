@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allalike.answers import Answers
-from allalike.columns import Column
+from allalike.columns.column import Column
+from allalike.columns.values import Values, arrow_of
 from allalike.errors import OptionError
-from allalike.pictures import pillow
+from allalike.masks.files import pillow
 from allalike.simulation.columns import id_column
-from allalike.simulation.drawing import Drawn, draw
+from allalike.simulation.draws import Drawn, draw
 from allalike.simulation.files import TABLES, write_all, write_pictures, write_table
 from allalike.simulation.names import as_model
-from allalike.values import Values, arrow_of
 
 if TYPE_CHECKING:
     import os

@@ -19,7 +19,7 @@ from allalike.theory.biases import as_bias, inner
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from allalike.blocks import Floats
+    from allalike.blocks.block import Floats
 
 __all__ = ["expected_agreement", "expected_disparity", "expected_disparity_one_coin", "mallows_swaps"]
 

@@ -10,7 +10,7 @@ from allalike.theory.arguments import N, as_numbers, as_row
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from allalike.blocks import Floats
+    from allalike.blocks.block import Floats
 
 __all__ = ["cloned_disparity", "cosine_to_squared", "distance_to_mean"]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from allalike.columns.hashes import hash_bytes
 from allalike.datasets.base import Parsed, Parser
 from allalike.datasets.parsers.originals import typed_table
 from allalike.domains import Categorical, Real
-from allalike.hashing import hash_bytes
 from allalike.readers import read
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from allalike.datasets.base import Parsed, Parser
 from allalike.datasets.parsers.originals import read_columns, read_truths
 from allalike.domains import Bitmap, Categorical, Domain, Real
-from allalike.pictures import MaskFile
+from allalike.masks.files import MaskFile
 from allalike.readers import read
 from allalike.readers.masks import ENDINGS
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike.columns.values import numpy_of
 from allalike.errors import InputError
-from allalike.values import numpy_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

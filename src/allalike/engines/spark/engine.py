@@ -18,19 +18,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from allalike.crowds import Crowds
-from allalike.engines.base import Engine, Found, Run
-from allalike.engines.packing import unpack
+from allalike.blocks.matrices import settle
+from allalike.blocks.problems import Problems
+from allalike.columns.values import Values
+from allalike.engines.base import Engine, Run, TaskTable
+from allalike.engines.serialization import unpack
 from allalike.engines.shards import count_up, describe, sample_cuts
-from allalike.engines.spark import executing
+from allalike.engines.spark import on_executors
 from allalike.engines.spark.reading import broadcast, fitting_partitions, send
 from allalike.engines.spark.session import check_pyspark, clear_errors, find_context, find_session
 from allalike.engines.spark.sources import find_reading
 from allalike.errors import OutputError
-from allalike.matrices import settle
-from allalike.progress import report
 from allalike.registry import check_number
-from allalike.values import Values
+from allalike.system.progress import report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from allalike.answers import Answers
-    from allalike.blocks import Block, Floats, Kernel
+    from allalike.answers.gold import Gold
+    from allalike.blocks.block import Block, Floats, Kernel
+    from allalike.blocks.ties import Ties
     from allalike.engines.base import Piece
     from allalike.engines.shards import Cuts
-    from allalike.gold import Gold
     from allalike.readers import Scan
-    from allalike.ties import Ties
 
-__all__ = ["Spark", "SparkFound", "SparkRun"]
+__all__ = ["Spark", "SparkRun", "SparkTable"]
 
 _SHARD = 1 << 20  # answers in a shard that is cut from answers in memory, at most
 _TINY = 1 << 16  # bytes of answers that may well be sent with every task
@@ -98,7 +98,7 @@ class Spark(Engine):
         report("sending answers")
         with clear_errors(context):
             parcels = _send(answers, context, self.partitions)
-            return SparkRun(parcels.mapPartitions(executing.make_shards), **describe(answers, ties))
+            return SparkRun(parcels.mapPartitions(on_executors.make_shards), **describe(answers, ties))
 
     def reads(self, source: Scan) -> bool:
         """Read everything on the executors, or else hand it to them."""
@@ -125,11 +125,11 @@ class Spark(Engine):
         run = SparkRun(
             shards,
             workers=arrived.facts.workers,
-            given=np.empty(0, np.int64),
+            answer_counts=np.empty(0, np.int64),
             n_tasks=0,
             n_gold=0,
             domain=domain,
-            crowds=Crowds.single(len(arrived.facts.workers)),
+            problems=Problems.single(len(arrived.facts.workers)),
             ties=ties,
             notes=arrived.notes,
             origin=_Sent(sent),
@@ -154,7 +154,7 @@ class SparkRun(Run):
     ``origin`` is what shards may have to be made of again.
     """
 
-    shards: RDD[executing.Record]
+    shards: RDD[on_executors.Record]
     cuts: Cuts | None = None
     origin: Any = None
 
@@ -165,29 +165,29 @@ class SparkRun(Run):
     def count(self, gold: Gold | None) -> None:
         """Count what the shards hold, once they are made."""
         with clear_errors(self.shards.context):
-            packed = self.shards.mapPartitions(executing.tallies).collect()
-            tallies = [unpack(tally) for tally in executing.values(packed)]
-        given = self.sum(executing.count_answers)["answers"].astype(np.int64)
+            packed = self.shards.mapPartitions(on_executors.tallies).collect()
+            tallies = [unpack(tally) for tally in on_executors.values(packed)]
+        given = self.sum(on_executors.count_answers)["answers"].astype(np.int64)
         vars(self).update(count_up(tallies, given, gold, self.notes))
         self.cuts = sample_cuts(tallies, _AT_ONCE) if len(tallies) > 1 else None
 
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
         """Add up what the kernel returns for each block."""
-        return self._add(executing.sum_blocks, kernel, params, np.concatenate, len(self.workers))
+        return self._add(on_executors.sum_blocks, kernel, params, np.concatenate, len(self.workers))
 
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
         """Add up matrices."""
         rows = rows or range(len(self.workers))
-        add = partial(executing.sum_pairs, n_workers=len(self.workers), rows=rows)
+        add = partial(on_executors.sum_pairs, n_workers=len(self.workers), rows=rows)
         return self._add(add, kernel, (), settle, len(rows))
 
-    def find(self, kernel: Kernel, *params: Floats) -> SparkFound:
+    def find(self, kernel: Kernel, *params: Floats) -> SparkTable:
         """Have the executors keep what the kernel finds for their shards."""
-        return SparkFound(self, kernel, params)
+        return SparkTable(self, kernel, params)
 
     def map(self, change: Callable[[Block], Block]) -> SparkRun:
         """Change all blocks where they are, when they are needed."""
-        return replace(self, shards=self.shards.mapPartitions(partial(executing.change_blocks, change=change)))
+        return replace(self, shards=self.shards.mapPartitions(partial(on_executors.change_blocks, change=change)))
 
     def _add(
         self, add: Callable[..., Any], kernel: Kernel, params: tuple[Floats, ...], join: Callable[..., Any], n_rows: int
@@ -198,24 +198,24 @@ class SparkRun(Run):
         bounds = np.linspace(0, n_rows, n_ranges + 1).astype(np.int64).tolist()
         with clear_errors(context), broadcast(context, kernel, params) as sent:
             sums = self.shards.mapPartitionsWithIndex(
-                partial(executing.add_partition, add=add, sent=sent, bounds=bounds)
+                partial(on_executors.add_partition, add=add, sent=sent, bounds=bounds)
             )
             if len(bounds) > 2:
-                sums = sums.partitionBy(len(bounds) - 1, int).mapPartitions(executing.add_ranges)
-            totals = executing.add_up(sums.collect())
+                sums = sums.partitionBy(len(bounds) - 1, int).mapPartitions(on_executors.add_ranges)
+            totals = on_executors.add_up(sums.collect())
         return {name: join([total[name] for total in totals]) for name in totals[0]}
 
 
-class SparkFound(Found):
+class SparkTable(TaskTable):
     """Know what was found on the executors, and what it sums to."""
 
     def __init__(self, run: SparkRun, kernel: Kernel, params: tuple[Floats, ...]) -> None:
         self._cuts = run.cuts
         with clear_errors(run.shards.context):
             sent = send(run.shards.context, kernel, params)
-            self._found = run.shards.mapPartitions(partial(executing.find_pieces, sent=sent, cuts=self._cuts))
+            self._found = run.shards.mapPartitions(partial(on_executors.find_pieces, sent=sent, cuts=self._cuts))
             _keep(self, self._found, sent)
-            self._totals = list(executing.values(self._found.mapPartitions(executing.totals).collect()))
+            self._totals = list(on_executors.values(self._found.mapPartitions(on_executors.totals).collect()))
 
     def total(self, name: str) -> float:
         """Add up what the shards sum to."""
@@ -228,7 +228,7 @@ class SparkFound(Found):
     def pieces(self) -> Iterator[Piece]:
         """Fetch everything in the order of task ids, one partition at a time."""
         with clear_errors(self._found.context):
-            for piece in executing.values(self._in_order().toLocalIterator(prefetchPartitions=True)):
+            for piece in on_executors.values(self._in_order().toLocalIterator(prefetchPartitions=True)):
                 yield unpack(piece)
 
     def write(self, path: Path, table: Callable[[Piece], pa.Table]) -> None:
@@ -238,8 +238,8 @@ class SparkFound(Found):
             return
         path.mkdir(parents=True, exist_ok=True)
         with clear_errors(self._found.context):
-            write = partial(executing.write_pieces, path=path, table=table)
-            names = list(executing.values(self._in_order().mapPartitionsWithIndex(write).collect()))
+            write = partial(on_executors.write_pieces, path=path, table=table)
+            names = list(on_executors.values(self._in_order().mapPartitionsWithIndex(write).collect()))
         elsewhere = sum(not (path / name).exists() for name in names)
         if elsewhere:
             raise OutputError(
@@ -247,14 +247,14 @@ class SparkFound(Found):
                 " here. Give a folder that all machines share."
             )
 
-    def _in_order(self) -> RDD[executing.Record]:
-        pieces = self._found.mapPartitions(executing.pieces)
+    def _in_order(self) -> RDD[on_executors.Record]:
+        pieces = self._found.mapPartitions(on_executors.pieces)
         if self._cuts is None:
             return pieces
-        return pieces.partitionBy(len(self._cuts.tasks) + 1, int).mapPartitions(executing.put_in_order)
+        return pieces.partitionBy(len(self._cuts.tasks) + 1, int).mapPartitions(on_executors.put_in_order)
 
 
-def _send(answers: Answers, context: SparkContext, partitions: int | None) -> RDD[executing.Record]:
+def _send(answers: Answers, context: SparkContext, partitions: int | None) -> RDD[on_executors.Record]:
     """Send shards to the executors, in order.
 
     Spark would send a list with every task of every round; once shuffled, its parts are where they are needed.
@@ -297,7 +297,7 @@ def _cut(answers: Answers, begin: int, end: int) -> Answers:
         starts=answers.starts[begin : end + 1] - first,
         worker=answers.worker[first:last],
         label=label,
-        crowds=Crowds.single(len(answers.workers)),
+        problems=Problems.single(len(answers.workers)),
         gold_task=answers.gold_task[known] - begin,
         gold_label=answers.gold_label[known],
         gold=None,

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.columns import Column
-from allalike.engines.routing import whole_numbers
+from allalike.columns.column import Column
+from allalike.columns.factors import factorize, ranked
+from allalike.columns.values import Values, arrow_of, is_string, numpy_of
+from allalike.engines.ingest.routes import whole_numbers
+from allalike.engines.ingest.vocabulary import Vocabulary
 from allalike.engines.spark.rows import ROLES, look_at
-from allalike.engines.vocabulary import Vocabulary
-from allalike.grouping import factorize, ranked
-from allalike.values import Values, arrow_of, is_string, numpy_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.columns import Column
-from allalike.engines.packing import unpack
-from allalike.engines.spark import executing
+from allalike.answers.stream import lacking
+from allalike.columns.column import Column
+from allalike.columns.values import arrow_of
+from allalike.engines.serialization import unpack
+from allalike.engines.spark import on_executors
 from allalike.engines.spark.rows import SCHEMA, route_rows
 from allalike.engines.spark.session import clear_errors, without_warnings
 from allalike.errors import AllalikeError, InputError
-from allalike.streams import lacking
-from allalike.values import arrow_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
     from pyspark.sql import DataFrame, SparkSession
 
+    from allalike.answers.gold import Truths
+    from allalike.columns.factors import Codes
     from allalike.domains import Domain
     from allalike.engines.spark.facts import Facts
     from allalike.engines.spark.rows import Plan
-    from allalike.gold import Truths
-    from allalike.grouping import Codes
     from allalike.readers import Scan
 
 __all__ = ["Arrived", "Reading", "broadcast", "fitting_partitions", "send"]
@@ -92,11 +92,11 @@ def _places(frame: DataFrame, context: SparkContext) -> int:
     return min(_MOST, max(cores, int(size) // _PLACE) if size < 1 << 50 else _PER_CORE * cores)
 
 
-def _route(frame: DataFrame, plan: Plan) -> tuple[RDD[executing.Record], Facts | None]:
+def _route(frame: DataFrame, plan: Plan) -> tuple[RDD[on_executors.Record], Facts | None]:
     """Send rows to their places, and learn what is true of all."""
     routed = frame.mapInArrow(partial(route_rows, plan=plan), SCHEMA).rdd
-    chunks: RDD[executing.Record] = routed.partitionBy(plan.places + 1, int)
-    (told,) = chunks.context.runJob(chunks, partial(executing.join_facts, plan=plan), [plan.places])
+    chunks: RDD[on_executors.Record] = routed.partitionBy(plan.places + 1, int)
+    (told,) = chunks.context.runJob(chunks, partial(on_executors.join_facts, plan=plan), [plan.places])
     if isinstance(told, AllalikeError):
         raise told
     return chunks, told
@@ -119,7 +119,7 @@ class Arrived:
     """Hold the chunks of all rows, which are where they belong, and what is true of all rows."""
 
     reading: Reading
-    chunks: RDD[executing.Record]
+    chunks: RDD[on_executors.Record]
     plan: Plan
     facts: Facts
 
@@ -157,8 +157,8 @@ class Arrived:
         if domain.numeric:
             return domain
         with self._sent(domain) as sent:
-            resolve = partial(executing.resolve_labels, sent=sent)
-            parts = list(executing.values(self.chunks.mapPartitions(resolve).collect()))
+            resolve = partial(on_executors.resolve_labels, sent=sent)
+            parts = list(on_executors.values(self.chunks.mapPartitions(resolve).collect()))
         return domain.join([cloudpickle.loads(part) for part in parts])
 
     def make_shards(self, domain: Domain, truths: Truths | None, wanted: int | None) -> tuple[RDD[Any], Any]:
@@ -166,7 +166,7 @@ class Arrived:
         fitting = fitting_partitions(self.chunks.context, self.facts.kept, len(self.facts.workers))
         chunks = self.chunks.coalesce(wanted or min(fitting, self.plan.places))
         sent = send(self.chunks.context, self.facts, self.plan.places, domain, truths, self.reading.source.repeats)
-        return chunks.mapPartitions(partial(executing.shards_of_rows, sent=sent)), sent
+        return chunks.mapPartitions(partial(on_executors.shards_of_rows, sent=sent)), sent
 
     def _different(self) -> Column:
         """Return every label once, in the order in which they came first."""
@@ -176,8 +176,8 @@ class Arrived:
     def _parts(self) -> Iterator[tuple[Column, Codes]]:
         """Fetch all labels with the numbers of their tasks, one place after the other."""
         with self._sent() as sent:
-            parts = self.chunks.mapPartitions(partial(executing.label_parts, sent=sent))
-            for part in executing.values(parts.toLocalIterator()):
+            parts = self.chunks.mapPartitions(partial(on_executors.label_parts, sent=sent))
+            for part in on_executors.values(parts.toLocalIterator()):
                 codes, values, tasks = unpack(part)
                 yield Column.of_codes("label", codes, values), tasks
 
@@ -204,8 +204,8 @@ class Arrived:
     def _first_rows(self, limit: int) -> list[dict[str, Any]]:
         """Fetch the first rows of all places: more of them where many have no label."""
         with self._sent() as sent:
-            some = partial(executing.some_rows, sent=sent, limit=limit)
-            parts = [unpack(part) for part in executing.values(self.chunks.mapPartitions(some).collect())]
+            some = partial(on_executors.some_rows, sent=sent, limit=limit)
+            parts = [unpack(part) for part in on_executors.values(self.chunks.mapPartitions(some).collect())]
         enough = sum(len(part["row"]) for part in parts) >= min(_SOME, self.facts.kept)
         return parts if enough else self._first_rows(4 * limit)
 

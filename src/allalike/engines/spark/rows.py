@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.columns import Column
-from allalike.engines.packing import pack
-from allalike.engines.routing import whole_numbers
+from allalike.columns.column import Column
+from allalike.columns.factors import distinct
+from allalike.columns.values import Values, arrow_of, is_string, numpy_of, take_rows
+from allalike.engines.ingest.routes import whole_numbers
+from allalike.engines.ingest.vocabulary import Vocabulary
+from allalike.engines.serialization import pack
 from allalike.engines.spark.csv_files import CutFieldError, TextFile, read_lines, runs
-from allalike.engines.vocabulary import Vocabulary
 from allalike.errors import AllalikeError
-from allalike.grouping import distinct
-from allalike.values import Values, arrow_of, is_string, numpy_of, take_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

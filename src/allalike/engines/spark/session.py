@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import AllalikeError, EngineError, UnsupportedError
-from allalike.machine import free_memory
+from allalike.system.memory import free_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

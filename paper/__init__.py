@@ -1,0 +1,1 @@
+"""The tables and figures of one paper, made again: Meir et al., Frustratingly Easy Truth Discovery (AAAI-23)."""

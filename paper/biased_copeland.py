@@ -1,0 +1,51 @@
+"""Copeland's rule as the paper's tables have it: a draw counts against the true order.
+
+The paper compares each pair of items in their true order, and gives the point to the first only if more than half of
+the weight is behind it. So an exact tie is always a mistake. An even number of equal workers ties often and weighted
+workers never do, which makes every weighted method look far better than UA. The rule needs the truth, so it is of no
+use outside of experiments; `allalike.Ranking` has the fair one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allalike.errors import GoldError, UnsupportedError
+from allalike.rules import Rule
+from allalike.rules.ballots import Ballots, Ranked, decide
+
+if TYPE_CHECKING:
+    from allalike.blocks.block import Block, Floats
+    from allalike.blocks.ties import Ties
+    from allalike.rules import Decision
+
+__all__ = ["BIASED", "biased_copeland"]
+
+
+def biased_copeland(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Sort the items by the number of others that they beat; a draw is won by the item that is truly worse.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "a>b"), ("bob", 1, "b>a")]
+    >>> domain = allalike.Ranking(rule=BIASED)
+    >>> allalike.discover(rows, domain=domain, method="UA", gold={1: "a>b"}).truth["label"].tolist()
+    [['b', 'a']]
+    """
+    if "parts" not in block.prepared:
+        raise UnsupportedError("The biased rule of Copeland is for rankings, and for no other labels.")
+    if len(block.gold_task) < block.n_tasks:
+        raise GoldError("The biased rule of Copeland needs the truth of every task.")
+
+    def find(votes: Ballots) -> Ranked:
+        truth = block.gold_label[votes.part.prepared["tasks"], : votes.n_items]
+        place = np.argsort(truth, axis=1)  # of the items in the order of their codes, as in the ballots
+        truly_worse = np.sign(place[:, :, None] - place[:, None, :])
+        margin = np.sign(votes.margin)
+        return votes.by_score(np.where(margin == 0, truly_worse, margin).sum(axis=2))
+
+    return decide(block, weights, ties, find)
+
+
+BIASED = Rule("copeland, ties are errors", biased_copeland)

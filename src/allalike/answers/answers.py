@@ -1,0 +1,259 @@
+"""Answers: who said what about which task, sorted by task, ready to be cut into blocks."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike.blocks.block import Array, Block
+from allalike.blocks.problems import Problems
+from allalike.columns.factors import unite
+from allalike.errors import InputError
+from allalike.registry import check_choice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from allalike.answers.gold import Gold
+    from allalike.columns.column import Column
+    from allalike.columns.factors import Codes
+    from allalike.columns.values import Values
+    from allalike.domains import Domain
+
+__all__ = ["Answers"]
+
+_FEWEST_PER_WORKER = 8  # answers in a block for each worker, or the block names its workers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """Hold all answers, task after task in the order of task ids, and within a task in the order of worker ids.
+
+    Parameters
+    ----------
+    workers, tasks
+        The ids, in order.
+    domain
+        The kind of label, with its vocabulary.
+    starts
+        The first answer of each task, and behind them the number of all answers.
+    worker, label
+        Of each answer: the worker's number, and the encoded label.
+    problems
+        Which workers belong to which problem; mostly there is one problem.
+    gold_task, gold_label
+        The tasks whose truth is known, in order, and these truths, encoded.
+    gold
+        The known truths as they came, which may be those of tasks that nobody answered yet.
+    notes
+        What was guessed or set aside on the way, for the summary.
+    reading
+        How they were read, so that more can be read in the same way: options of `allalike.scan`.
+
+    >>> import allalike
+    >>> answers = allalike.read([("ada", 7, "x"), ("bob", 7, "y"), ("ada", 8, "y"), ("bob", 8, "y")])
+    >>> answers.n_answers, answers.tasks.tolist(), answers.workers.tolist()
+    (4, [7, 8], ['ada', 'bob'])
+    """
+
+    workers: Values
+    tasks: Values
+    domain: Domain
+    starts: npt.NDArray[np.int64]
+    worker: npt.NDArray[np.int32]
+    label: Array
+    problems: Problems
+    gold_task: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    gold_label: Array = field(default_factory=lambda: np.empty(0))
+    gold: Gold | None = None
+    notes: dict[str, Any] = field(default_factory=dict)
+    reading: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of_columns(cls, worker: Column, task: Column, label: Column, domain: Domain, *, repeats: str) -> Answers:
+        """Sort three columns into answers; a worker's second answer to a task is set aside, or an error."""
+        return cls.of_shard(worker, task, label, domain.resolve(label), repeats=repeats)
+
+    @classmethod
+    def of_shard(cls, worker: Column, task: Column, label: Column, domain: Domain, *, repeats: str) -> Answers:
+        """Sort the columns of some whole tasks, whose domain knows what their labels share with all others.
+
+        The values of the worker column may be those of all shards, so that a worker has the same number in each.
+        """
+        task_code, tasks = task.factors
+        worker_code, workers = worker.factors
+        domain = domain.hold(label)
+        labels = domain.encode(label)
+        answers = cls._of_rows(task_code, worker_code, labels, tasks, workers, domain, repeats, domain.settle)
+        return replace(answers, reading={"repeats": repeats})
+
+    @classmethod
+    def join(cls, parts: Sequence[Answers], domain: Domain, *, repeats: str) -> Answers:
+        """Put answers together whose workers have the same numbers; of repeats, those of earlier parts come first.
+
+        The domain knows what the labels of all parts share. Truths that are known must be given again.
+
+        >>> import allalike
+        >>> parts = [allalike.read([("ada", 7, 1), ("bob", task, 2)]) for task in (7, 6)]
+        >>> joined = Answers.join(parts, parts[0].domain, repeats="first")
+        >>> joined.tasks.tolist(), joined.worker, joined.notes
+        ([6, 7], array([1, 0, 1], dtype=int32), {'repeats_set_aside': 1})
+        """
+        number, tasks = unite([part.tasks for part in parts])
+        task = np.repeat(number, np.concatenate([np.diff(part.starts) for part in parts]))
+        worker = np.concatenate([part.worker for part in parts])
+        loose = [domain.translate(part.domain.loosen(part.label), part.domain) for part in parts]
+        domain, labels = domain.narrow(np.concatenate(loose))
+        return cls._of_rows(task, worker, labels, tasks, parts[0].workers, domain, repeats)
+
+    @classmethod
+    def _of_rows(
+        cls,
+        task: Codes,
+        worker: Codes,
+        labels: Array,
+        tasks: Values,
+        workers: Values,
+        domain: Domain,
+        repeats: str,
+        settle: Callable[[Array, Array, Values], Array] = lambda labels, task, tasks: labels,
+    ) -> Answers:
+        task, worker, rows = _settle_repeats(task, worker, tasks, workers, repeats)
+        n_repeats = len(labels) - len(rows)
+        return cls(
+            workers=workers,
+            tasks=tasks,
+            domain=domain,
+            starts=np.concatenate([[0], np.cumsum(np.bincount(task, minlength=len(tasks)))]),
+            worker=worker,
+            label=settle(labels[rows], task, tasks),
+            problems=Problems.single(len(workers)),
+            gold_label=labels[:0],
+            notes={"repeats_set_aside": n_repeats} if n_repeats else {},
+        )
+
+    def among(self, workers: Values, place: Codes) -> Answers:
+        """Return the answers with their workers numbered among others; each one's place there is given."""
+        problems = Problems.single(len(workers))
+        return replace(self, workers=workers, worker=place[self.worker].astype(np.int32, copy=False), problems=problems)
+
+    def under(self, domain: Domain) -> Answers:
+        """Return the answers under a domain that knows what their labels share with others."""
+        domain, label = domain.narrow(domain.translate(self.domain.loosen(self.label), self.domain))
+        return replace(self, domain=domain, label=label)
+
+    @property
+    def n_answers(self) -> int:
+        """How many answers there are."""
+        return len(self.worker)
+
+    def per_task(self) -> Answers:
+        """Return the answers as one problem per task, in which every worker has a fault and a weight of her own.
+
+        >>> import allalike
+        >>> rows = [("ada", 7, "x"), ("bob", 7, "x"), ("eve", 7, "y"), ("eve", 8, "x"), ("ada", 8, "x")]
+        >>> allalike.discover(allalike.read(rows).per_task(), method="P-TD").workers[["task", "worker", "weight"]]
+           task worker  weight
+        0     7    ada     0.5
+        1     7    bob     0.5
+        2     7    eve     0.0
+        3     8    ada     0.5
+        4     8    eve     0.5
+        """
+        return replace(
+            self,
+            workers=self.workers.take(self.worker),
+            worker=np.arange(self.n_answers, dtype=np.int32),
+            problems=Problems(np.diff(self.starts)),
+        )
+
+    @property
+    def answer_counts(self) -> npt.NDArray[np.int64]:
+        """How many answers each worker gave."""
+        return np.bincount(self.worker, minlength=len(self.workers))
+
+    @property
+    def worker_task(self) -> Values | None:
+        """The task of each worker, where every task is a problem of its own."""
+        if not len(self.problems.sizes) == len(self.tasks) > 1:
+            return None
+        return self.tasks.take(np.repeat(np.arange(len(self.tasks)), np.diff(self.starts)))
+
+    def blocks(self, block_answers: int) -> Iterator[Block]:
+        """Cut the answers into blocks of whole tasks with about this many answers.
+
+        >>> import allalike
+        >>> answers = allalike.read([("ada", 7, "x"), ("bob", 7, "y"), ("ada", 8, "y"), ("bob", 8, "y")])
+        >>> [block.label.tolist() for block in answers.blocks(2)]
+        [[0, 1], [1, 1]]
+        """
+        hashes = self.tasks.hashes()
+        marks = np.arange(block_answers, self.n_answers, block_answers)
+        bounds = np.unique(np.concatenate([[0], np.searchsorted(self.starts, marks), [len(self.tasks)]]))
+        gold = np.searchsorted(self.gold_task, bounds)
+        for b, (begin, end) in enumerate(itertools.pairwise(bounds)):
+            first, last = self.starts[begin], self.starts[end]
+            worker, workers, n_workers = self._block_workers(self.worker[first:last])
+            yield Block(
+                starts=self.starts[begin:end] - first,
+                sizes=np.diff(self.starts[begin : end + 1]),
+                worker=worker,
+                label=self.label[first:last],
+                workers=workers,
+                n_workers=n_workers,
+                task_hash=hashes[begin:end],
+                gold_task=self.gold_task[gold[b] : gold[b + 1]] - begin,
+                gold_label=self.gold_label[gold[b] : gold[b + 1]],
+            )
+
+    def _block_workers(self, worker: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.intp], Any, int]:
+        """Let a block know all workers, or only its own where a sum over all would cost more than the block."""
+        n_workers = len(self.workers)
+        if n_workers * _FEWEST_PER_WORKER <= len(worker):
+            return worker.astype(np.intp), slice(None), n_workers
+        ordered = np.sort(worker)
+        own = ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])]
+        return np.searchsorted(own, worker), own, len(own)
+
+
+def _settle_repeats(
+    task: Codes, worker: Codes, tasks: Values, workers: Values, repeats: str
+) -> tuple[Codes, Codes, npt.NDArray[np.int64]]:
+    """Sort by task, worker and row, and leave one of the rows of a worker and a task."""
+    check_choice(repeats, ("first", "last", "error"), "repeats")
+    task, worker, rows = _sort(task, worker, (len(tasks).bit_length(), len(workers).bit_length()))
+    again = (task[1:] == task[:-1]) & (worker[1:] == worker[:-1])
+    n_repeats = int(again.sum())
+    if not n_repeats:
+        return task, worker, rows
+    if repeats == "error":
+        place = int(np.argmax(again))
+        raise InputError(
+            f"Worker {workers[worker[place]]!r} answered task {tasks[task[place]]!r} more than once, and"
+            f" there are {n_repeats} such rows. Keep the first or the last with repeats='first' or 'last'."
+        )
+    keep = np.concatenate([[True], ~again] if repeats == "first" else [~again, [True]])
+    return task[keep], worker[keep], rows[keep]
+
+
+def _sort(task: Codes, worker: Codes, bits: tuple[int, int]) -> tuple[Codes, Codes, npt.NDArray[np.int64]]:
+    """Sort by task, worker and row; mostly all three fit in one 64-bit number, which sorts fastest."""
+    worker_bits, row_bits = bits[1], len(task).bit_length()
+    if sum(bits) + row_bits > 63:
+        rows = np.lexsort((worker, task))
+        return task[rows], worker[rows], rows
+    keys = task.astype(np.int64)
+    keys <<= worker_bits
+    keys |= worker
+    keys <<= row_bits
+    keys |= np.arange(len(keys))
+    keys.sort()
+    rows = keys & ((1 << row_bits) - 1)
+    keys >>= row_bits
+    worker = (keys & ((1 << worker_bits) - 1)).astype(np.int32)
+    keys >>= worker_bits
+    return keys.astype(np.int32), worker, rows

@@ -1,0 +1,178 @@
+"""compare: every method on the same answers, ranked by error against gold, or by how much they agree."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from allalike.api.comparison import Comparison, Outcome
+from allalike.api.discover import (
+    check_served,
+    describe_answers,
+    find_ties,
+    find_truths,
+    find_versions,
+    open_run,
+)
+from allalike.errors import AllalikeError, GoldError, OptionError
+from allalike.methods import METHODS, OA, UA, Method
+from allalike.registry import choose
+from allalike.system.progress import report, watching
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from allalike.domains import Domain
+    from allalike.engines import Engine, Run
+
+__all__ = ["compare"]
+
+
+def compare(
+    answers: Any,
+    *,
+    gold: Any = None,
+    domain: str | Domain | None = None,
+    methods: str | Method | Iterable[str | Method] | None = None,
+    engine: str | Engine | None = None,
+    seed: int = 0,
+    ties: str = "random",
+) -> Comparison:
+    """Run many methods on the same answers, and say which is best, or how much they agree.
+
+    With gold, the error is the mean distance to it, change is error / error(UA) - 1, and RI is (error - error(UA)) /
+    (error + error(UA)); negative is better. The best method is compared with each other by a two-sided paired t-test
+    of the distances per task, at 95 %, not corrected for how many there are: with few tasks with gold, a tie means
+    that a difference was not shown. OA knows the gold and never is the best.
+
+    Parameters
+    ----------
+    answers, domain, engine, seed, ties
+        As in `discover`.
+    gold
+        Known truths, as in `discover`. Without them, the methods are compared with each other.
+    methods
+        Names or methods, or names with commas between them, with options in brackets if need be. By default all that
+        serve the domain; OA where there is gold. UA always is among them.
+
+    >>> said = [(81, 6, 41, -14), (89, -6, 35, 4), (105, -18, 39, -5), (68, 9, 62, -10), (67, 20, 58, -20)]
+    >>> rows = [(worker, task, float(x)) for worker, row in enumerate(said) for task, x in enumerate(row)]
+    >>> found = compare(rows, gold={0: 80.0, 1: 0.0, 2: 40.0, 3: -10.0}, methods="P-TD,P-TD-AK(ridge=4)")
+    >>> found.table[["method", "error", "change", "RI", "verdict"]].round(2)
+                 method  error  change     RI verdict
+    0  P-TD-AK(ridge=4)   9.16  -37.76 -23.27    best
+    1              P-TD  12.55  -14.65  -7.90     tie
+    2                UA  14.71    0.00   0.00     tie
+    """
+    draws, named = find_ties(seed, ties), _named(methods)
+    where, run = open_run(answers, domain=domain, gold=gold, engine=engine, ties=draws)
+    has_gold = run.n_gold > 0
+    chosen = _serving(run.domain, has_gold=has_gold) if named is None else named
+    _check(chosen, run.domain, has_gold=has_gold)
+    outcomes = _solve_all(_titled([UA(), *chosen]), run)
+    summary = {
+        **describe_answers(run),
+        "domain": run.domain.describe(),
+        "engine": where.name,
+        "seed": seed,
+        "ties": ties,
+        "not_served": [] if named is not None else [name for name in METHODS if not METHODS[name]().serves(run.domain)],
+        **run.notes,
+    }
+    found = Comparison(run, outcomes, summary)
+    if has_gold:
+        summary["gold"] = {**run.notes.get("gold", {}), "compared": len(found.distances[UA.name])}
+        summary["best"] = next(row["method"] for row in found.rows if row["verdict"] == "best")
+    summary["ranked_by"] = found.ranked_by
+    summary["versions"] = find_versions()
+    return found
+
+
+def _named(methods: str | Method | Iterable[str | Method] | None) -> list[Method] | None:
+    if methods is None:
+        return None
+    if isinstance(methods, str):
+        methods = _split(methods)
+    listed = methods if isinstance(methods, Iterable) else [methods]
+    return [choose(method, METHODS, "method", Method) for method in listed]  # type: ignore[type-abstract]
+
+
+def _split(text: str) -> list[str]:
+    """Split names at the commas outside brackets.
+
+    >>> _split("P-TD, iP-TD(max_iter=3, tol=0),UA")
+    ['P-TD', 'iP-TD(max_iter=3, tol=0)', 'UA']
+    """
+    parts, depth = [""], 0
+    for mark in text:
+        depth += (mark in "([{") - (mark in ")]}")
+        if mark == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += mark
+    return [part.strip() for part in parts]
+
+
+def _serving(domain: Domain, *, has_gold: bool) -> list[Method]:
+    made = [method() for method in METHODS.values()]
+    return [method for method in made if method.serves(domain) and (has_gold or not isinstance(method, OA))]
+
+
+def _check(methods: Iterable[Method], domain: Domain, *, has_gold: bool) -> None:
+    for method in methods:
+        check_served(method, domain)
+        if isinstance(method, OA) and method.faults is None and not has_gold:
+            raise GoldError("OA needs known truths. Give gold (--gold), or leave OA out.")
+
+
+def _titled(methods: Iterable[Method]) -> dict[str, Method]:
+    """Name methods by name and options, each once, in the order in which all tables have them."""
+    titled: dict[str, Method] = {}
+    for method in methods:
+        title = _title(method)
+        if titled.setdefault(title, method) != method:
+            raise OptionError(f"Two methods are called {title}, but differ. Compare them one after the other.")
+    places = {name: place for place, name in enumerate(METHODS)}
+    return dict(sorted(titled.items(), key=lambda pair: places.get(pair[1].name, len(places))))
+
+
+def _title(method: Method) -> str:
+    """Write a method as it is called, with the options that are not the usual ones.
+
+    >>> from allalike.methods import IPTD
+    >>> _title(IPTD()), _title(IPTD(max_iter=3, weighting="max"))
+    ('iP-TD', "iP-TD(max_iter=3, weighting='max')")
+    """
+    shown = [field for field in dataclasses.fields(method) if field.repr]
+    options = [f"{f.name}={getattr(method, f.name)!r}" for f in shown if getattr(method, f.name) != f.default]
+    return f"{method.name}({', '.join(options)})" if options else method.name
+
+
+def _solve_all(methods: Mapping[str, Method], run: Run) -> dict[str, Outcome]:
+    # Whichever method is the first to use these must not seem slow for it.
+    import scipy.sparse
+    import scipy.special
+    import scipy.stats  # noqa: F401
+
+    _ = run.unweighted_peer_sums
+    width, outcomes = max(map(len, methods)), {}
+    for place, (name, method) in enumerate(methods.items()):
+        report(f"comparing methods: {name:{width}}", place, len(methods))
+        with watching(lambda *_: None):  # the rounds of one method say nothing about how far all are
+            outcomes[name] = _solve(method, run)
+    return outcomes
+
+
+def _solve(method: Method, run: Run) -> Outcome:
+    begin = time.perf_counter()
+    try:
+        weighing = method.weigh(run)
+        found = find_truths(run, weighing).joined().found
+    except (AllalikeError, MemoryError) as error:
+        if isinstance(method, UA):  # without which nothing can be compared
+            raise
+        failure = str(error) or "There is not enough memory for this."
+        return Outcome(method=method, seconds=time.perf_counter() - begin, failure=failure)
+    return Outcome(method=method, seconds=time.perf_counter() - begin, weighing=weighing, found=found)

@@ -1,0 +1,243 @@
+"""discover: from answers to truth, faults and weights."""
+
+from __future__ import annotations
+
+import platform
+from functools import partial
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.answers import Answers
+from allalike.api.result import Result
+from allalike.api.update import Origin
+from allalike.blocks.ties import Ties
+from allalike.engines import ENGINES, Engine, Memory
+from allalike.errors import OptionError, UnsupportedError
+from allalike.methods import METHODS, Method
+from allalike.readers import Scan, open_gold, scan
+from allalike.registry import check_choice, choose
+from allalike.system.memory import free_memory
+from allalike.system.progress import report
+
+if TYPE_CHECKING:
+    from allalike.blocks.block import Array, Block, Floats
+    from allalike.domains import Domain
+    from allalike.engines import Run, TaskTable
+    from allalike.methods import Weighing
+    from allalike.methods.base import Decide
+
+__all__ = [
+    "check_served",
+    "describe_answers",
+    "discover",
+    "find_ties",
+    "find_truths",
+    "find_versions",
+    "open_run",
+]
+
+
+def discover(
+    answers: Any,
+    *,
+    domain: str | Domain | None = None,
+    method: str | Method = "iP-TD",
+    engine: str | Engine | None = None,
+    gold: Any = None,
+    seed: int = 0,
+    ties: str = "random",
+) -> Result:
+    """Find the truth behind noisy answers, and how good each worker is.
+
+    Parameters
+    ----------
+    answers
+        A path or several (CSV, TSV, JSON lines, Parquet; globs too), a pandas, polars or pyarrow table, rows of
+        (worker, task, label), what `allalike.read` or `allalike.scan` returns, or with Spark its data frame or table.
+    domain
+        The kind of label: a name from `allalike.DOMAINS`, a `Domain`, or nothing to have it guessed.
+    method
+        A name from `allalike.METHODS`, with options in brackets if need be, or a `Method`.
+    engine
+        Where it runs: a name from `allalike.ENGINES` or an `Engine`. By default ``memory``, and ``disk`` for files that
+        are larger than half of the free memory.
+    gold
+        Truths that are known: a path or a table with task and label, a mapping, or rows of (task, label). The
+        summary reports the error against them, and OA uses them.
+    seed
+        Which of the possible draws to take where labels are tied.
+    ties
+        ``random`` draws a winner among equals by a hash of seed, task and label; ``first`` takes the first label.
+
+    >>> import allalike
+    >>> rows = [("ada", "t1", "cat"), ("bob", "t1", "cat"), ("eve", "t1", "dog"), ("ada", "t2", "dog"),
+    ...         ("bob", "t2", "dog"), ("eve", "t2", "cat")]
+    >>> result = allalike.discover(rows, gold={"t1": "cat"})
+    >>> result.truth["label"].tolist(), result.summary["gold"]["error"]
+    (['cat', 'dog'], 0.0)
+    """
+    draws = find_ties(seed, ties)
+    chosen = choose(method, METHODS, "method", Method)  # type: ignore[type-abstract]
+    source, known = _take_source(answers, domain), None if gold is None else open_gold(gold)
+    where, run = open_run(source, domain=None, gold=known, engine=engine, ties=draws)
+    return _solve(run, chosen, Origin.of(source, known), engine=where.name, seed=seed, ties=ties)
+
+
+def _solve(run: Run, method: Method, origin: Origin, **settings: Any) -> Result:
+    check_served(method, run.domain)
+    weighing = method.weigh_or_warn(run, stacklevel=4)
+    report("deciding")
+    found = find_truths(run, weighing, unweighted=True)
+    described = {"domain": run.domain.describe(), "method": method.describe(), **settings}
+    posteriors = partial(find_posteriors, run, weighing) if weighing.probabilities else None
+
+    renew = partial(_renew, run, method, origin, settings)
+    return Result(run, weighing, found, _summary(run, weighing, found, described), posteriors, renew)
+
+
+def _renew(run: Run, method: Method, origin: Origin, settings: dict[str, Any], more: Any, gold: Any) -> Result:
+    grown, remembered = origin.grow(run, more, gold)
+    return _solve(grown, method, remembered, **settings)
+
+
+def find_ties(seed: int, ties: str) -> Ties:
+    """Say how winners are drawn among equals: by the seed, or the first."""
+    if not isinstance(seed, Integral):
+        raise OptionError(f"seed is {seed!r}. It must be a whole number.")
+    return Ties(seed, first=check_choice(ties, ("random", "first"), "ties") == "first")
+
+
+def open_run(
+    answers: Any, *, domain: str | Domain | None, gold: Any, engine: str | Engine | None, ties: Ties
+) -> tuple[Engine, Run]:
+    """Load answers into an engine, or have it read them where they are; return also which engine it is."""
+    source = _take_source(answers, domain)
+    where = _find_engine(engine, source)
+    known = None if gold is None else open_gold(gold)
+    if isinstance(source, Scan) and where.reads(source):
+        run = where.open(source, known, ties)
+    else:
+        whole = source.read() if isinstance(source, Scan) else source
+        run = where.load(whole if known is None else known.given_to(whole), ties)
+    if engine is None and where.name != Memory.name:
+        run.notes["guessed"] = {**run.notes.get("guessed", {}), "engine": where.name}
+    return where, run
+
+
+def _take_source(source: Any, domain: str | Domain | None) -> Answers | Scan:
+    """Return answers as they are, or name them; those that were read or named already have a domain."""
+    if not isinstance(source, Answers | Scan):
+        return scan(source, domain=domain)
+    if domain is not None:
+        raise OptionError("The answers have a domain already. Give it to allalike.read or allalike.scan instead.")
+    return source
+
+
+def _find_engine(engine: str | Engine | None, source: Answers | Scan) -> Engine:
+    """Return the engine of this name, or the engine itself.
+
+    If none is given, answers are kept in memory, unless they are files larger than half of what is free.
+    """
+    if engine is None:
+        large = isinstance(source, Scan) and source.size > free_memory() / 2
+        return ENGINES["disk"]() if large else Memory()
+    return choose(engine, ENGINES, "engine", Engine)  # type: ignore[type-abstract]
+
+
+def check_served(method: Method, domain: Domain) -> None:
+    """Refuse a method that cannot deal with such labels, and name those that can."""
+    if not method.serves(domain):
+        able = [name for name, other in METHODS.items() if other().serves(domain)]
+        kind = f"{domain.name} labels" + (f" of {domain.n_classes:,} classes" if domain.n_classes else "")
+        raise UnsupportedError(
+            f"{method.name} cannot serve {kind}: it needs {method.needs}. These methods can: {', '.join(able)}."
+        )
+
+
+def find_truths(run: Run, weighing: Weighing, *, unweighted: bool = False) -> TaskTable:
+    """Find the truths of all tasks as the method decides them, and beside them those without weights if asked for.
+
+    Where truths are known, ``gold`` is how far the one found is from it, and NaN for all other tasks.
+    """
+    by_rule = partial(run.domain.aggregate, ties=run.ties)
+    kernel = partial(
+        _decide,
+        own=weighing.decide or by_rule,
+        by_rule=by_rule if unweighted else None,
+        domain=run.domain,
+        gold=run.n_gold > 0,
+    )
+    return run.find(kernel, weighing.weight, weighing.fault, *weighing.parameters)
+
+
+def find_posteriors(run: Run, weighing: Weighing) -> TaskTable:
+    """Find how probable each class is, per task."""
+    assert weighing.probabilities is not None
+    return run.find(weighing.probabilities, weighing.weight, weighing.fault, *weighing.parameters)
+
+
+def _decide(
+    block: Block,
+    weights: Floats,
+    faults: Floats,
+    *more: Floats,
+    own: Decide,
+    by_rule: Decide | None,
+    domain: Domain,
+    gold: bool,
+) -> dict[str, Array]:
+    found = own(block, weights, faults, *more)
+    labels = {"gold": found["label"]}
+    if by_rule is not None:
+        plain = by_rule(block, np.ones(block.n_workers), faults)["label"]
+        found = {**found, "unweighted": plain, "changed": domain.differs(found["label"], plain, domain.scatter(block))}
+        labels["unweighted_gold"] = plain
+    return found | ({name: _from_gold(block, label, domain) for name, label in labels.items()} if gold else {})
+
+
+def _from_gold(block: Block, label: Array, domain: Domain) -> Floats:
+    apart = np.full(block.n_tasks, np.nan)
+    if len(block.gold_task):
+        apart[block.gold_task] = domain.apart(label[block.gold_task], domain.known_truths(block))
+    return apart
+
+
+def describe_answers(run: Run) -> dict[str, int]:
+    """Count answers, workers and tasks for a summary."""
+    return {"answers": int(run.answer_counts.sum()), "workers": len(run.workers), "tasks": run.n_tasks}
+
+
+def find_versions() -> dict[str, str]:
+    """Say in a summary with which versions it was found."""
+    import pyarrow as pa
+
+    from allalike import __version__
+
+    return {
+        "allalike": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "pyarrow": pa.__version__,
+    }
+
+
+def _summary(run: Run, weighing: Weighing, found: TaskTable, settings: dict[str, Any]) -> dict[str, Any]:
+    summary = {
+        **describe_answers(run),
+        **settings,
+        "iterations": weighing.iterations,
+        "converged": weighing.converged,
+        "changed": int(found.total("changed")),
+        "tied": int(found.total("tied")),
+        "effective_workers": float(len(run.problems.sizes) / np.square(weighing.weight).sum()),
+        **run.notes,
+    }
+    if run.n_gold:
+        summary["gold"] = {
+            **run.notes.get("gold", {}),
+            "error": found.mean("gold"),
+            "unweighted_error": found.mean("unweighted_gold"),
+        }
+    return {**summary, "versions": find_versions()}

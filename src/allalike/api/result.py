@@ -1,0 +1,227 @@
+"""Result: the truths found, the workers weighed, and how it was done."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.columns.values import Values, arrow_of
+from allalike.errors import OutputError, UnsupportedError
+from allalike.registry import check_choice
+from allalike.system.tables import FORMATS, write_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import pandas as pd
+    import pyarrow as pa
+
+    from allalike.blocks.block import Array
+    from allalike.domains import Domain
+    from allalike.engines import Piece, Run, TaskTable
+    from allalike.methods import Weighing
+
+__all__ = ["Result", "frame_of", "worker_columns"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """Hold what was found.
+
+    Parameters
+    ----------
+    run
+        The answers it was found in, where they are.
+    weighing
+        What the method found out about the workers.
+    found
+        Per task: label, confidence, error, tied; the label found without weights, and whether it is another one.
+    summary
+        Counts, settings, versions, what was guessed, and the errors against gold where there is any.
+    posteriors
+        What finds the probability of each class, per task, for methods that know it.
+    renew
+        What finds the result for more answers and more gold.
+
+    >>> import allalike
+    >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y")])
+    >>> result.truth[["task", "label", "answers", "changed"]]
+       task label  answers  changed
+    0     1     x        3    False
+    1     2     y        1    False
+    """
+
+    run: Run
+    weighing: Weighing
+    found: TaskTable
+    summary: dict[str, Any]
+    posteriors: Callable[[], TaskTable] | None = None
+    renew: Callable[[Any, Any], Result] | None = None
+
+    @cached_property
+    def truth(self) -> pd.DataFrame:
+        """One row per task: task, label, confidence, error, answers, tied, unweighted, changed."""
+        return frame_of(truth_columns(self.found.joined(), self.run.domain))
+
+    @cached_property
+    def workers(self) -> pd.DataFrame:
+        """One row per worker: worker, answers, disparity, fault, weight; one per task too where tasks are apart."""
+        return frame_of(worker_columns(self.run, self.weighing))
+
+    @cached_property
+    def probabilities(self) -> pd.DataFrame:
+        """One row per task: how probable each class is, for methods that know it (DS, DS-1).
+
+        >>> import allalike
+        >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y")]
+        >>> allalike.discover(rows, method="DS-1").probabilities.round(1)
+           task    x    y
+        0     1  1.0  0.0
+        1     2  0.0  1.0
+        """
+        if self.posteriors is None:
+            method = self.summary["method"]["name"]
+            raise UnsupportedError(f"{method} does not say how probable each class is. DS and DS-1 do.")
+        import pandas as pd
+
+        piece = self.posteriors().joined()
+        table = piece.found["probability"]
+        classes = self.run.domain.decode(np.arange(table.shape[1])).tolist()
+        return pd.concat([frame_of({"task": piece.tasks}), pd.DataFrame(table, columns=classes)], axis=1)
+
+    def update(self, more: Any, *, gold: Any = None) -> Result:
+        """Return the result for these answers and more, as if it had been found from all of them.
+
+        Works on the engines memory and disk, and leaves this result as it is. What is read, sorted and prepared is in
+        proportion to the new answers and to the old ones of the same tasks. The sums of the first round are reused: UA,
+        P-TD and P-TD-AK weigh the workers without another look at the old answers, and the other methods go over all
+        blocks in later rounds. Because all weights change, all tasks are decided again.
+
+        Parameters
+        ----------
+        more
+            New answers, in any form that `discover` takes. They are read with the columns, options and domain of the
+            first ones, and must fit in memory. They may be about new or old tasks, by new or old workers, and name new
+            classes. A worker who answers a task again is dealt with by ``repeats``, as `read` has it.
+        gold
+            Further truths that are known; those given before stay known, unless a new one takes their place.
+
+        >>> import allalike
+        >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "x"), ("bob", 2, "y")])
+        >>> result.update([("eve", 2, "x"), ("eve", 3, "z")]).truth[["task", "label", "answers"]]
+           task label  answers
+        0     1     x        2
+        1     2     x        3
+        2     3     z        1
+        """
+        if self.renew is None:
+            raise UnsupportedError("This result cannot be updated. Run allalike.discover on all answers.")
+        return self.renew(more, gold)
+
+    def save(self, folder: str | os.PathLike[str], *, format: str = "csv") -> list[Path]:  # noqa: A002
+        """Write truth, workers and summary into a folder, and return the paths.
+
+        The files are written beside the folder first and renamed into it, so that a failure leaves what was there.
+
+        >>> import allalike, tempfile
+        >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [path.name for path in result.save(folder + "/out")]
+        ['truth.csv', 'workers.csv', 'summary.json']
+        """
+        check_choice(format, FORMATS, "format")
+        if "://" in os.fspath(folder):
+            raise OutputError(f"A result cannot be written to {os.fspath(folder)}. Name a folder, be it a shared one.")
+        target = Path(folder)
+        try:
+            return self._save(target, format)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise OutputError(f"The result cannot be written to {target}: {reason}.") from error
+
+    def _save(self, target: Path, file_format: str) -> list[Path]:
+        target.absolute().parent.mkdir(parents=True, exist_ok=True)
+        if target.exists() and not target.is_dir():
+            raise NotADirectoryError(0, "it is a file, not a folder")
+        beside = target.absolute().with_name(f".allalike-{uuid.uuid4().hex}")
+        beside.mkdir()  # with the rights of any other folder: executors of Spark write into it
+        try:
+            truth, workers = (beside / f"{name}.{file_format}" for name in ("truth", "workers"))
+            self.found.write(truth, partial(truth_table, domain=self.run.domain, folder=beside))
+            write_tables(workers, [_table(worker_columns(self.run, self.weighing))])
+            summary = beside / "summary.json"
+            text = json.dumps(self.summary, indent=2, ensure_ascii=False)
+            summary.write_text(text + "\n", encoding="utf-8")
+            return _move([truth, workers, summary], beside, target)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+
+
+def _move(written: list[Path], beside: Path, target: Path) -> list[Path]:
+    """Rename what was written beside a folder into it; what was there in its place goes away."""
+    target.mkdir(exist_ok=True)
+    others = [path for path in beside.iterdir() if path not in written]
+    for made in [*others, *written]:
+        place = target / made.name
+        if place.is_dir() or (made.is_dir() and place.exists()):
+            place.rename(beside / f"old {made.name}")
+        made.replace(place)
+    return [target / path.name for path in written]
+
+
+def worker_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
+    """Return the columns of the table of workers."""
+    return {
+        **({"task": run.worker_task} if run.worker_task is not None else {}),
+        "worker": run.workers,
+        "answers": run.answer_counts,
+        "disparity": weighing.disparity,
+        "fault": weighing.fault,
+        "weight": weighing.weight,
+    }
+
+
+def truth_columns(piece: Piece, domain: Domain) -> dict[str, Values | Array]:
+    """Return the columns of the table of truths."""
+    return {
+        "task": piece.tasks,
+        "label": domain.decode(piece.found["label"]),
+        "confidence": piece.found["confidence"],
+        "error": piece.found["error"],
+        "answers": piece.answers,
+        "tied": piece.found["tied"],
+        "unweighted": domain.decode(piece.found["unweighted"]),
+        "changed": piece.found["changed"],
+    }
+
+
+def truth_table(piece: Piece, *, domain: Domain, folder: Path) -> pa.Table:
+    """Return the table of truths as it is written; labels that are files are written into the folder."""
+    columns = truth_columns(piece, domain)
+    for name, place in (("label", "labels"), ("unweighted", "unweighted")):
+        labels = columns[name]
+        assert isinstance(labels, Values)
+        columns[name] = domain.export(labels, piece.tasks, folder / place)
+    return _table(columns)
+
+
+def frame_of(columns: Mapping[str, Values | Array]) -> pd.DataFrame:
+    """Return columns as a pandas frame."""
+    import pandas as pd
+
+    return pd.DataFrame({n: c.series() if isinstance(c, Values) else c for n, c in columns.items()})
+
+
+def _table(columns: Mapping[str, Values | Array]) -> pa.Table:
+    import pyarrow as pa
+
+    arrays = [column.arrow() if isinstance(column, Values) else arrow_of(column) for column in columns.values()]
+    return pa.Table.from_arrays(arrays, names=list(columns))

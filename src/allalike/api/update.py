@@ -1,0 +1,65 @@
+"""Add answers to those that were found out about before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from allalike.answers import Answers
+from allalike.engines.growing import grow
+from allalike.engines.unsupported import gap
+from allalike.errors import UnsupportedError
+from allalike.readers import Scan, open_gold
+from allalike.system.progress import report
+
+if TYPE_CHECKING:
+    from allalike.answers.gold import Gold
+    from allalike.engines import Run
+
+__all__ = ["Origin"]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Remember how the answers of a run were read, and the truths that are known, be their tasks answered or not.
+
+    >>> from allalike import Memory, read
+    >>> from allalike.blocks.ties import Ties
+    >>> first = read([("ada", 1, "yes"), ("bob", 1, "yes")])
+    >>> run, origin = Origin.of(first, None).grow(Memory().load(first, Ties()), [("eve", 1, "no")], {1: "yes"})
+    >>> run.answer_counts, run.n_gold, origin.gold is not None
+    (array([1, 1, 1]), 1, True)
+    """
+
+    scan: Scan
+    gold: Gold | None
+
+    @classmethod
+    def of(cls, source: Answers | Scan, gold: Gold | None) -> Origin:
+        """Take over how answers were read, or are to be."""
+        if isinstance(source, Scan):
+            return cls(replace(source, source=None), gold)
+        return cls(Scan(source=None, **source.reading), gold or source.gold)
+
+    def grow(self, run: Run, more: Any, gold: Any) -> tuple[Run, Origin]:
+        """Return a run over more answers, and what is to be remembered of it."""
+        if not run.grows:
+            raise gap("result.update")
+        if run.n_gold and self.gold is None:
+            raise UnsupportedError(
+                "It is not known where the known truths of these answers came from. Give them with gold= instead."
+            )
+        known, fresh = self.gold, None if gold is None else open_gold(gold)
+        if fresh is not None:
+            fresh.encoded(run.domain.shared())  # so that errors name the rows of this gold
+            known = fresh if known is None else known.joined(fresh)
+        answers = self._read(run, more)
+        report("adding answers")
+        grown = grow(run, answers, repeats=self.scan.repeats, gold=known, fresh=fresh)
+        return grown, replace(self, gold=known)
+
+    def _read(self, run: Run, more: Any) -> Answers:
+        if isinstance(more, Answers):
+            return more
+        scan = more if isinstance(more, Scan) else replace(self.scan, source=more)
+        return replace(scan, domain=run.domain.shared(), choices={}).read()

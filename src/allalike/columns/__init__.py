@@ -1,0 +1,1 @@
+"""Columns: raw ids and labels, typed, hashed and numbered."""

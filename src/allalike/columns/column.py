@@ -1,0 +1,320 @@
+"""Column: one column of the answers as it came, ready to become codes or numbers."""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike.columns.factors import Codes, factorize, factorize_objects
+from allalike.columns.values import arrow_of, is_string, numpy_of
+from allalike.errors import InputError, LabelError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from allalike.columns.values import Values
+
+__all__ = ["Column"]
+
+_PLAIN = (str, int, float, bool, bytes)
+
+
+class Column:
+    """Hold the ids or labels of one column: an Arrow column, or a list of Python objects.
+
+    Parameters
+    ----------
+    name
+        What the column holds: worker, task or label.
+    data
+        The values, or a function that reads them; they are read when needed and let go once they are encoded.
+    text
+        Whether the values come from a text file, where an empty field is a missing value and ``"12"`` a number.
+
+    >>> import pyarrow as pa
+    >>> column = Column("label", pa.chunked_array([["2.5", "1"]]), text=True)
+    >>> column.numbers
+    array([2.5, 1. ])
+    >>> codes, values = column.factors
+    >>> codes, values.tolist()
+    (array([1, 0], dtype=int32), ['1', '2.5'])
+    """
+
+    def __init__(self, name: str, data: Any | Callable[[], Any], *, text: bool = False) -> None:
+        self.name = name
+        self.text = text
+        self._source = data
+        self._rows: npt.NDArray[np.int64] | None = None
+        self._parsed: dict[Any, tuple[Codes, list[Any]]] = {}
+
+    @classmethod
+    def of_objects(cls, name: str, objects: list[Any]) -> Column:
+        """Make a column of Python objects; numbers and strings go to Arrow, other hashables stay as they are.
+
+        >>> Column.of_objects("worker", ["ada", "bob"]).data.type
+        DataType(string)
+        """
+        import pyarrow as pa
+
+        objects = [value.item() if isinstance(value, np.generic) else value for value in objects]
+        kinds = {type(value) for value in objects if value is not None}
+        if kinds == {int, float} and name == "label":
+            objects = [value if value is None else float(value) for value in objects]
+        elif len(kinds) > 1:
+            first = next(value for value in objects if value is not None)
+            row = next(r for r, v in enumerate(objects) if v is not None and type(v) is not type(first))
+            raise InputError(
+                f"The {name}s are of mixed types: {first!r} is {type(first).__name__}, {objects[row]!r} in row"
+                f" {row + 1} is {type(objects[row]).__name__}. Give all of them the same type."
+            )
+        if kinds <= set(_PLAIN):
+            try:
+                return cls(name, pa.chunked_array([pa.array(objects, from_pandas=True)]))
+            except OverflowError:  # whole numbers beyond 64 bits
+                pass
+            except UnicodeEncodeError as error:
+                raise InputError(f"The {name} {error.object!r} is no valid text. Correct it.") from None
+        return cls(name, objects)
+
+    @classmethod
+    def of_codes(cls, name: str, codes: Codes, values: Values) -> Column:
+        """Make a column of which it is known already what its values are, and which row has which.
+
+        >>> from allalike.columns.values import Values
+        >>> Column.of_codes("worker", np.array([1, 1], np.int32), Values(["ada", "bob"])).factors[1].tolist()
+        ['ada', 'bob']
+        """
+        column = cls(name, values.data)
+        column.__dict__["factors"] = codes, values
+        return column
+
+    @cached_property
+    def data(self) -> Any:
+        """The values as they came."""
+        import pyarrow as pa
+
+        data = self._source() if callable(self._source) else self._source
+        if isinstance(data, list):
+            return data
+        column = data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data])
+        if pa.types.is_nested(column.type) and not pa.types.is_dictionary(column.type):
+            return column.to_pylist()
+        column = _with_plain_dictionary(_without_views(column))
+        pa.default_memory_pool().release_unused()
+        return column
+
+    def __len__(self) -> int:
+        return len(self.factors[0]) if "factors" in self.__dict__ else len(self.data)
+
+    @cached_property
+    def kind(self) -> str:
+        """What the values are by type: text, whole, number, truth value or object."""
+        import pyarrow as pa
+
+        if isinstance(self.data, list):
+            return "object"
+        kind = self.data.type
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        tests = {
+            "text": is_string,
+            "whole": pa.types.is_integer,
+            "number": lambda k: pa.types.is_floating(k) or pa.types.is_decimal(k),
+            "truth value": pa.types.is_boolean,
+        }
+        return next((name for name, test in tests.items() if test(kind)), "object")
+
+    @cached_property
+    def factors(self) -> tuple[Codes, Values]:
+        """The code of each row, and the distinct values in their order; what they came from is let go."""
+        import pyarrow as pa
+
+        if isinstance(self.data, list):
+            try:
+                factors = factorize_objects(self.data)
+            except TypeError as error:
+                raise InputError(f"The {self.name}s cannot be told apart: {error}.") from None
+        else:
+            factors = factorize(self.data, text=self.text and self.kind == "text")
+        del self.data, self._source
+        pa.default_memory_pool().release_unused()
+        return factors
+
+    def parsed(self, parse: Callable[[Any], Any]) -> tuple[Codes, list[Any]]:
+        """Parse every different value once; return the place of each row's value, and the parsed values.
+
+        A value that the function refuses is an error that names its row.
+
+        >>> Column.of_objects("label", ["a b", "c", "a b"]).parsed(str.split)
+        (array([0, 1, 0], dtype=int32), [['a', 'b'], ['c']])
+        """
+        key = getattr(parse, "__qualname__", ""), repr(getattr(parse, "__self__", parse))  # a domain and its options
+        if key not in self._parsed:
+            codes, values = self._distinct()
+            self._parsed = {key: (codes, [self._parse(parse, value, codes, code) for code, value in enumerate(values)])}
+        return self._parsed[key]
+
+    def _distinct(self) -> tuple[Codes, list[Any]]:
+        if "factors" not in self.__dict__ and isinstance(self.data, list):  # perhaps not hashable
+            return np.arange(len(self.data), dtype=np.int32), self.data
+        codes, values = self.factors
+        return codes, values.tolist()
+
+    def _parse(self, parse: Callable[[Any], Any], value: Any, codes: Codes, code: int) -> Any:
+        try:
+            return parse(value)
+        except ValueError as error:
+            row = self.row(int(np.argmax(codes == code)))
+            raise LabelError(
+                f"The {self.name} in row {row} does not fit: {error}. It is {_shortened(value)}."
+            ) from None
+
+    @cached_property
+    def numbers(self) -> npt.NDArray[np.float64]:
+        """The values as finite numbers; the first row that is none is named in an error."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if "factors" in self.__dict__:
+            codes, values = self.factors
+            return Column(self.name, values.data).numbers[codes]
+        try:
+            data = self.data if not isinstance(self.data, list) else pa.chunked_array([pa.array(self.data)])
+            if pa.types.is_dictionary(data.type):
+                data = data.cast(data.type.value_type)
+            if is_string(data.type):
+                data = pc.utf8_trim_whitespace(data)
+            numbers = numpy_of(data.cast(pa.float64()))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+            row, value = self.first_without_number()
+            raise LabelError(
+                f"The {self.name} {value!r} in row {row} is not a number. Correct it, or say that the labels are"
+                " not numbers (domain 'categorical')."
+            ) from None
+        finite = np.isfinite(numbers)
+        if not finite.all():
+            row = int(np.argmin(finite))
+            raise LabelError(
+                f"The {self.name} in row {self.row(row)} is {numbers[row]}, which has no distance to the others."
+                " Remove the row; a missing answer is a missing row."
+            )
+        return numbers
+
+    def is_numeric(self) -> bool:
+        """Tell whether every value is a number, or text that reads as one."""
+        try:
+            return len(self.numbers) >= 0
+        except LabelError:
+            return False
+
+    def is_whole(self) -> bool:
+        """Tell whether text that reads as numbers reads as whole numbers."""
+        import pyarrow.compute as pc
+
+        return not pc.any(pc.match_substring_regex(self.data, "[.eE]")).as_py()
+
+    def n_distinct(self, sample: int | None = None) -> int:
+        """Count the different values, of the first rows or of all."""
+        if sample is None or isinstance(self.data, list):
+            return len(self.factors[1])
+        return len(self.data.slice(0, sample).unique())
+
+    def text_among_numbers(self) -> tuple[int, Any] | None:
+        """Return row and value of the first text where most of the different values are numbers."""
+        codes, values = self.factors
+        texts = [code for code, value in enumerate(values.tolist()) if not _reads_as_number(value)]
+        if not 0 < len(texts) <= len(values) / 2:
+            return None
+        row = int(np.argmax(np.isin(codes, texts)))
+        return self.row(row), values[int(codes[row])]
+
+    def missing(self) -> npt.NDArray[np.bool_]:
+        """Mark the rows without a value: null, NaN, or an empty field of a text file."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if isinstance(self.data, list):
+            return np.array([value is None for value in self.data], dtype=np.bool_)
+        data = self.data
+        mask = numpy_of(data.is_null()) if data.null_count else np.zeros(len(data), np.bool_)
+        if pa.types.is_floating(data.type):
+            mask = mask | numpy_of(data.is_null(nan_is_null=True))
+        if self.text and is_string(data.type):
+            mask = mask | numpy_of(pc.equal(pc.binary_length(data), pa.scalar(0, pa.int32())))
+        return mask
+
+    def keep(self, rows: npt.NDArray[np.bool_]) -> Column:
+        """Return the column with these rows only; errors still name the rows of the original."""
+        data = self.data
+        if isinstance(data, list):
+            kept = Column(self.name, [value for value, stays in zip(data, rows, strict=True) if stays])
+        else:
+            kept = Column(self.name, data.filter(arrow_of(rows)), text=self.text)
+        kept._rows = np.flatnonzero(rows)
+        return kept
+
+    def numbered(self, rows: npt.NDArray[np.int64]) -> Column:
+        """Return the column with numbers for its rows, from 0, by which errors name them."""
+        other = copy(self)
+        other._rows = rows
+        return other
+
+    def value(self, index: int) -> Any:
+        """Return one value as it came."""
+        return self.data[index] if isinstance(self.data, list) else self.data[index].as_py()
+
+    def row(self, index: int) -> int:
+        """Return the number of a row as the user counts them, from 1 and without a header."""
+        return int(self._rows[index] if self._rows is not None else index) + 1
+
+    def first_without_number(self) -> tuple[int, Any]:
+        """Return row and value of the first that does not read as a number."""
+        values = map(self.value, range(len(self)))
+        return next((self.row(r), v) for r, v in enumerate(values) if not _reads_as_number(v))
+
+
+def _shortened(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:60]}... ({len(text):,} characters)"
+
+
+def _without_views(column: Any) -> Any:
+    """Turn string views and short floats, for which Arrow lacks much, into plain strings and floats."""
+    import pyarrow as pa
+
+    if pa.types.is_float16(column.type):
+        return column.cast(pa.float32())
+    dictionary = pa.types.is_dictionary(column.type)
+    kind = column.type.value_type if dictionary else column.type
+    if not (pa.types.is_string_view(kind) or pa.types.is_binary_view(kind)):
+        return column
+    plain = pa.large_string() if pa.types.is_string_view(kind) else pa.large_binary()
+    if not dictionary:
+        return column.cast(plain)
+    chunks = [pa.DictionaryArray.from_arrays(part.indices, part.dictionary.cast(plain)) for part in column.chunks]
+    return pa.chunked_array(chunks, pa.dictionary(column.type.index_type, plain))
+
+
+def _with_plain_dictionary(column: Any) -> Any:
+    """Write a column out whose dictionary has a value twice, or one that is missing."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return column
+    dictionaries = [chunk.dictionary for chunk in column.chunks]
+    plain = all(not each.null_count and len(each.unique()) == len(each) for each in dictionaries)
+    return column if plain else column.cast(column.type.value_type)
+
+
+def _reads_as_number(value: Any) -> bool:
+    if isinstance(value, str) and ("_" in value or not value.strip().isascii()):  # which Python reads, but nobody else
+        return False
+    try:
+        return math.isfinite(float(value))
+    except (TypeError, ValueError):
+        return False

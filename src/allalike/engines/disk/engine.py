@@ -1,0 +1,330 @@
+"""The disk engine: answers are routed to partitions on disk, and kernels go over them a part at a time.
+
+Rows are read in a stream and routed by a hash of their task to partition files. Each partition becomes a shard of
+prepared blocks, again on disk. A round reads one shard after the other, in as many processes as there are cores; sums
+are added in an order that does not depend on their number. Memory holds the workers, and a few shards at a time.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from allalike.engines.base import Engine, Piece, Run, TaskTable
+from allalike.engines.disk.processes import Processes
+from allalike.engines.disk.workspace import Place, Workspace, keep_shard, link_file, read_pack, write_pack
+from allalike.engines.growing import count_small, pick
+from allalike.engines.ingest.routes import Routed, route
+from allalike.engines.shards import (
+    Cuts,
+    Tally,
+    describe,
+    encode,
+    find_piece,
+    in_order,
+    of_answers,
+    sample_cuts,
+    sum_up,
+)
+from allalike.engines.sums import PairSums, Sums
+from allalike.errors import OptionError
+from allalike.registry import check_number
+from allalike.system.memory import free_memory, parse_size
+from allalike.system.progress import report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from allalike.answers import Answers
+    from allalike.answers.gold import Gold, Truths
+    from allalike.blocks.block import Block, Floats, Kernel
+    from allalike.blocks.ties import Ties
+    from allalike.columns.hashes import Hashes
+    from allalike.columns.values import Values
+    from allalike.domains import Domain
+    from allalike.engines.base import Change
+    from allalike.engines.growing import Picked, View
+    from allalike.engines.shards import Shard
+    from allalike.readers import Scan
+
+__all__ = ["Disk"]
+
+_SHARD = 1 << 25  # bytes of rows that make a shard, at most
+_SHARE = 24  # so many times the rows of a shard are needed while it is made, in each process
+_LEAST = 500_000_000  # bytes, for Python itself and a batch of rows
+_LANES = 16  # groups of shards whose sums are added apart, whatever the number of processes
+_FEW = 2_000_000  # answers for which further processes are not worth their start
+_AT_ONCE = 1 << 19  # tasks that are put in order at once
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disk(Engine):
+    """Keep answers on disk.
+
+    Parameters
+    ----------
+    memory
+        How much memory to use, such as ``"2GB"``; by default half of what is free.
+    processes
+        How many processes to use; by default as many as there are cores, and one for few answers.
+    folder
+        Where the work folder is made, and removed at the end; by default where the system keeps temporary files. It
+        needs about as much space as the answers take as CSV.
+    partitions
+        Into how many parts the answers are cut, up to 1024; by default as many as the memory asks for.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y")]
+    >>> allalike.discover(rows, engine=Disk(memory="1GB")).truth["label"].tolist()
+    ['x', 'y']
+    """
+
+    name: ClassVar[str] = "disk"
+    memory: str | float | None = None
+    processes: int | None = None
+    folder: str | os.PathLike[str] | None = None
+    partitions: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.memory is not None and parse_size(self.memory, "memory") < _LEAST:
+            raise OptionError(f"memory is {self.memory!r}. The disk engine needs at least {_LEAST // 10**6} MB.")
+        if self.folder is not None and not isinstance(self.folder, str | os.PathLike):
+            raise OptionError(f"folder is {self.folder!r}. Give the path of a folder.")
+        for name in ("processes", "partitions"):
+            if getattr(self, name) is not None:
+                check_number(getattr(self, name), name, least=1, whole=True)
+
+    def load(self, answers: Answers, ties: Ties) -> DiskRun:
+        """Write answers that are in memory to disk, as one shard."""
+        space = Workspace(self.folder).inner()
+        shard, tally = of_answers(answers)
+        place = keep_shard(space.path, "0", shard)
+        return DiskRun(Shards(space, [place], [tally], Processes(1)), **describe(answers, ties))
+
+    def reads(self, source: Scan) -> bool:
+        """Read everything in a stream."""
+        return True
+
+    def open(self, source: Scan, gold: Gold | None, ties: Ties) -> DiskRun:
+        """Route rows to partitions, and make a shard of each."""
+        stream = source.stream()
+        space = Workspace(self.folder).inner()
+        memory = parse_size(self.memory, "memory") if self.memory is not None else free_memory() // 2
+        number = self.processes or os.cpu_count() or 1
+        partitions = self.partitions or max(1, stream.size // min(_SHARD, memory // (_SHARE * number)))
+        routed = route(stream, space.path, partitions=partitions, memory=memory)
+        few = self.processes is None and routed.n_answers < _FEW
+        processes = Processes(1 if few else number)
+        jobs = [(number,) for number in range(routed.n_partitions)]
+        domain, truths = routed.encoding(gold, processes.map)
+        make = partial(_make, routed, folder=space.path, domain=domain, truths=truths, repeats=stream.repeats)
+        places: list[Place] = []
+        tallies: list[Tally] = []
+        given = np.zeros(len(routed.workers), np.int64)
+        for place, tally, theirs in processes.map(make, jobs):
+            report("preparing", len(places), len(jobs))
+            places.append(place)
+            tallies.append(tally)
+            given += theirs
+        shards = Shards(space, places, tallies, processes)
+        return DiskRun(shards, **routed.describe(domain, gold, ties, tallies, given))
+
+
+@dataclass(frozen=True)
+class Shards:
+    """Know where the shards are, how much they hold, and which processes go over them.
+
+    The last of them, ``n_added``, hold answers that were added later.
+    """
+
+    space: Workspace
+    places: list[Place]
+    tallies: list[Tally]
+    processes: Processes
+    n_added: int = 0
+
+    def lanes(self, function: Callable[..., Any]) -> Iterator[Any]:
+        """Apply a function to lists of places, in order; the lists do not depend on the number of processes."""
+        lanes = min(_LANES, len(self.places))
+        return self.processes.map(function, [(self.places[k::lanes],) for k in range(lanes)])
+
+    def each(self, function: Callable[..., Any]) -> Iterator[Any]:
+        """Apply a function to each place, in order."""
+        return self.processes.map(function, [(place,) for place in self.places])
+
+    def changed(self, change: Change) -> Shards:
+        """Write changed blocks beside those that are there."""
+        space = self.space.inner()
+        places = list(self.each(partial(_change, folder=space.path, change=change)))
+        return replace(self, space=space, places=places)
+
+    def seen(self, view: View, picked: list[Picked]) -> Shards:
+        """Return the shards seen otherwise, but for those of which all tasks were picked."""
+        space = self.space.inner(self.space)
+        touched = {part.shard: len(part.answers.tasks) for part in picked}
+        views: dict[Path | None, Path] = {}
+        places, tallies, n_added = [], [], 0
+        for number, (place, tally) in enumerate(zip(self.places, self.tallies, strict=True)):
+            n_tasks = tally.n_tasks - touched.get(number, 0)
+            if view.place is not None or number in touched:
+                if place.view not in views:
+                    views[place.view] = space.path / f"{len(views)}.view"
+                    write_pack(views[place.view], view.after(None if place.view is None else read_pack(place.view)))
+                place = replace(place, view=views[place.view])
+            if n_tasks:
+                places.append(place)
+                tallies.append(replace(tally, n_tasks=n_tasks))
+                n_added += number >= len(self.places) - self.n_added
+        return replace(self, space=space, places=places, tallies=tallies, n_added=n_added)
+
+    def with_shard(self, shard: Shard, tally: Tally) -> Shards:
+        """Write one more shard."""
+        place = keep_shard(self.space.path, self.space.path.name, shard)
+        places, tallies = [*self.places, place], [*self.tallies, tally]
+        return replace(self, places=places, tallies=tallies, n_added=self.n_added + 1)
+
+
+@dataclass(eq=False)
+class DiskRun(Run):
+    """Go over shards on disk."""
+
+    grows: ClassVar[bool] = True
+
+    shards: Shards
+
+    def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
+        """Add up what the kernel returns for each block, lane by lane."""
+        sums = Sums(len(self.workers))
+        for lane in self.shards.lanes(partial(_sum, kernel=kernel, params=params, n_workers=len(self.workers))):
+            sums.merge(lane)
+        return sums.arrays
+
+    def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
+        """Add up matrices, in this process: each other would have a matrix of its own."""
+        sums = PairSums(len(self.workers), rows)
+        for place in self.shards.places:
+            for block in place.read_blocks():
+                sums.add(block, kernel)
+        return sums.result()
+
+    def find(self, kernel: Kernel, *params: Floats) -> DiskTable:
+        """Write what the kernel finds for each shard, cut into ranges of tasks."""
+        space, cuts = self.shards.space.inner(), sample_cuts(self.shards.tallies, _AT_ONCE)
+        find = partial(_find, folder=space.path, kernel=kernel, params=params, cuts=cuts)
+        kinds = {str(getattr(tally.sample_tasks.data, "type", list)) for tally in self.shards.tallies}
+        return DiskTable(space, list(self.shards.each(find)), wide=len(kinds) > 1)
+
+    def map(self, change: Callable[[Block], Block]) -> DiskRun:
+        """Write changed blocks beside those that are there."""
+        return replace(self, shards=self.shards.changed(change))
+
+    @property
+    def sample_tasks(self) -> Values:
+        """Some tasks of the first shard."""
+        return self.shards.tallies[0].sample_tasks
+
+    def absorb(self, n_tasks: int) -> Hashes:
+        """Name the tasks of small shards that were added last."""
+        first = len(self.shards.places) - self.shards.n_added
+        number = count_small([tally.n_tasks for tally in self.shards.tallies[first:]], n_tasks)
+        small = self.shards.places[len(self.shards.places) - number :]
+        return np.concatenate([np.empty(0, np.uint64), *(read_pack(place.tasks)[0].hashes() for place in small)])
+
+    def pick(self, wanted: Hashes) -> list[Picked]:
+        """Return the answers to these tasks; only those shards are read that may have some of them."""
+        bounds = np.array([tally.hashes for tally in self.shards.tallies], np.uint64)
+        first, last = (np.searchsorted(wanted, bounds[:, side], ("left", "right")[side]) for side in (0, 1))
+        jobs = [(self.shards.places[number], int(number)) for number in np.flatnonzero(first < last)]
+        found = self.shards.processes.map(partial(_pick, domain=self.domain, wanted=wanted), jobs)
+        return [part for part in found if part is not None]
+
+    def extend(self, shard: Shard, tally: Tally, view: View, picked: list[Picked], again: Change | None) -> DiskRun:
+        """Have the old shards read as they are seen now, and write the new one beside them."""
+        shards = self.shards.seen(view, picked)
+        if again is not None:
+            shards = shards.changed(again)
+        return replace(self, shards=shards.with_shard(shard, tally))
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Know where ranges of the tasks of a shard were written, and what they sum to."""
+
+    path: Path
+    ends: list[int]
+    totals: dict[str, tuple[float, int]]
+
+    def read(self, number: int) -> Piece:
+        """Read one range."""
+        begin = self.ends[number - 1] if number else 0
+        piece: Piece = read_pack(self.path, begin, self.ends[number] - begin)
+        return piece
+
+
+@dataclass(frozen=True)
+class DiskTable(TaskTable):
+    """Know where everything was written that was found; ``wide`` if tasks are whole numbers of different widths."""
+
+    space: Workspace
+    parts: list[Ranges]
+    wide: bool = False
+
+    def total(self, name: str) -> float:
+        """Add up what the shards sum to."""
+        return sum(part.totals[name][0] for part in self.parts)
+
+    def count(self, name: str) -> int:
+        """Add up what the shards count."""
+        return sum(part.totals[name][1] for part in self.parts)
+
+    def pieces(self) -> Iterator[Piece]:
+        """Put the tasks in order, range by range."""
+        for number in range(len(self.parts[0].ends)):
+            pieces = [part.read(number) for part in self.parts]
+            filled = [piece for piece in pieces if len(piece.tasks)]
+            if filled:
+                piece = in_order(filled)
+                yield replace(piece, tasks=piece.tasks.widened()) if self.wide else piece
+
+
+def _make(
+    routed: Routed, number: int, *, folder: Path, domain: Domain, truths: Truths | None, repeats: str
+) -> tuple[Place, Tally, npt.NDArray[np.int64]]:
+    answers = encode(*routed.columns(number), domain, truths, repeats)
+    shard, tally = of_answers(answers)
+    place = keep_shard(folder, str(number), shard)
+    routed.remove(number)
+    return place, tally, answers.answer_counts
+
+
+def _sum(places: list[Place], *, kernel: Kernel, params: tuple[Floats, ...], n_workers: int) -> Sums:
+    sums = Sums(n_workers)
+    for place in places:
+        for block in place.read_blocks():
+            sums.add(block, kernel, params)
+    return sums
+
+
+def _find(place: Place, *, folder: Path, kernel: Kernel, params: tuple[Floats, ...], cuts: Cuts) -> Ranges:
+    piece = find_piece(place.read(), kernel, params)
+    path = folder / place.blocks.name
+    ends = np.cumsum([write_pack(path, part) for part in cuts(piece)]).tolist()
+    return Ranges(path, ends, {name: sum_up(array) for name, array in piece.found.items()})
+
+
+def _change(place: Place, *, folder: Path, change: Callable[[Block], Block]) -> Place:
+    changed = Place(folder / place.blocks.name, folder / place.tasks.name)
+    write_pack(changed.blocks, [change(block) for block in place.read_blocks()])
+    link_file(place.tasks, changed.tasks)
+    return changed
+
+
+def _pick(place: Place, number: int, *, domain: Domain, wanted: Hashes) -> Picked | None:
+    return pick(place.read(), number, domain, wanted)

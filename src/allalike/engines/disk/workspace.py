@@ -1,0 +1,164 @@
+"""Workspace: the folder of the disk engine, and how shards are kept in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from allalike.engines.serialization import pack, unpack
+from allalike.engines.shards import Shard
+from allalike.errors import OutputError, UnsupportedError
+
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None  # type: ignore[assignment]
+
+if TYPE_CHECKING:
+    from allalike.blocks.block import Block
+    from allalike.errors import AllalikeError
+
+__all__ = ["Place", "Workspace", "keep_shard", "link_file", "no_room", "read_pack", "write_pack"]
+
+_LOCK = "in-use"
+
+
+class Workspace:
+    """Be a folder that is removed when nobody uses it any more, and when the program ends.
+
+    What a process leaves behind that is killed is removed when the next one makes a folder in the same place.
+
+    >>> space = Workspace()
+    >>> path = space.path
+    >>> write_pack(path / "some", [1, 2]) > 0, read_pack(path / "some")
+    (True, [1, 2])
+    >>> del space
+    >>> path.exists()
+    False
+    """
+
+    def __init__(self, parent: str | os.PathLike[str] | None = None) -> None:
+        _sweep(Path(parent or tempfile.gettempdir()))
+        self.path = _make_folder(parent)
+        self._root: Workspace | None = None
+        self._needed: tuple[Workspace, ...] = ()
+        weakref.finalize(self, _remove, os.getpid(), self.path, _claim(self.path))
+
+    def __reduce__(self) -> Any:
+        """Refuse to be copied: the files would go away with the original."""
+        raise UnsupportedError("A result on disk cannot be pickled or copied. Save it with result.save.")
+
+    def inner(self, *needed: Workspace) -> Workspace:
+        """Make a folder within the outermost one; as long as it is used, so are those that are needed with it."""
+        space, root = Workspace.__new__(Workspace), self._root or self
+        space.path, space._root, space._needed = _make_folder(root.path), root, needed
+        weakref.finalize(space, _remove, os.getpid(), space.path)
+        return space
+
+
+def _make_folder(parent: str | os.PathLike[str] | None) -> Path:
+    try:
+        return Path(tempfile.mkdtemp(prefix="allalike-", dir=parent))
+    except OSError as error:
+        raise OutputError(f"No work folder can be made in {parent}: {error.strerror}.") from error
+
+
+def _claim(folder: Path) -> IO[bytes] | None:
+    """Lock a file in the folder as long as this process runs; it gets its name once it is locked."""
+    if fcntl is None:
+        return None
+    unnamed = folder / f"{_LOCK}.new"
+    try:
+        file = unnamed.open("wb")
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        unnamed.rename(folder / _LOCK)
+    except OSError:  # there are file systems without locks; then the folder is left alone
+        return None
+    return file
+
+
+def _remove(owner: int, folder: Path, claim: IO[bytes] | None = None) -> None:
+    if os.getpid() == owner:  # and not a child that was forked
+        shutil.rmtree(folder, ignore_errors=True)
+    if claim is not None:
+        claim.close()
+
+
+def _sweep(parent: Path) -> None:
+    """Remove the folders of processes that were killed: nobody holds their locks any more."""
+    for lock in parent.glob(f"allalike-*/{_LOCK}") if fcntl is not None else ():
+        with suppress(OSError), lock.open("r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(lock.parent, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Say where the blocks of a shard are, where its tasks, and where it is said how it is seen, if not as it is."""
+
+    blocks: Path
+    tasks: Path
+    view: Path | None = None
+
+    def read(self) -> Shard:
+        """Read a shard whole."""
+        return Shard(self.read_blocks(), *read_pack(self.tasks))
+
+    def read_blocks(self) -> list[Block]:
+        """Read the blocks of a shard, as they are seen."""
+        blocks: list[Block] = read_pack(self.blocks)
+        if self.view is not None:
+            blocks = read_pack(self.view).of(blocks)
+        return blocks
+
+
+def keep_shard(folder: Path, name: str, shard: Shard) -> Place:
+    """Write a shard."""
+    place = Place(folder / f"{name}.blocks", folder / f"{name}.tasks")
+    write_pack(place.blocks, shard.blocks)
+    write_pack(place.tasks, (shard.tasks, shard.sizes))
+    return place
+
+
+def write_pack(path: Path, thing: Any) -> int:
+    """Pack a thing at the end of a file, and return how many bytes it takes."""
+    data = pack(thing)
+    try:
+        with path.open("ab") as file:
+            return file.write(data)
+    except OSError as error:
+        raise no_room(path.parent, error) from error
+
+
+def read_pack(path: Path, begin: int = 0, size: int = -1) -> Any:
+    """Read what was packed at this place of a file."""
+    with path.open("rb") as file:
+        file.seek(begin)
+        data = bytearray(size if size >= 0 else os.fstat(file.fileno()).st_size)
+        file.readinto(data)
+    return unpack(data)
+
+
+def link_file(path: Path, target: Path) -> None:
+    """Have a file in a second place; it is copied only where it cannot be linked."""
+    try:
+        os.link(path, target)
+    except OSError:
+        try:
+            shutil.copyfile(path, target)
+        except OSError as error:
+            raise no_room(target.parent, error) from error
+
+
+def no_room(folder: Path, error: OSError) -> AllalikeError:
+    """Say that the work folder cannot be written to."""
+    return OutputError(
+        f"The disk engine cannot write to its work folder {folder}: {error.strerror}. It needs about as much space as"
+        " the answers take as CSV; name another place with folder= (--folder)."
+    )

@@ -1,0 +1,340 @@
+"""Add answers to a run: they become one more shard, and the shards that are there stay as they were prepared.
+
+A task that gets another answer, or whose truth becomes known, is taken over: its old answers go into the new shard
+together with the new ones, where repeats are settled, and in the old shard they are nobody's from then on. So every
+sum over the shards is one over all answers, and what is done anew is in proportion to the new answers and to the old
+ones of the same tasks. Only where a class or an item is new are all blocks prepared again.
+
+The sums of the first round are known but for the tasks that were taken over: their old sums are subtracted, and those
+of the new shard added. Whole numbers stay exact. Where so much cancels that digits are lost, all is summed again.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.answers import Answers
+from allalike.answers.gold import find_places
+from allalike.blocks.problems import Problems
+from allalike.columns.factors import Codes, unite
+from allalike.columns.values import Values, is_string
+from allalike.engines.shards import Shard, of_answers
+from allalike.engines.sums import Sums
+from allalike.errors import InputError, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy.typing as npt
+
+    from allalike.answers.gold import Gold
+    from allalike.blocks.block import Array, Block, Floats
+    from allalike.columns.hashes import Hashes
+    from allalike.domains import Domain
+    from allalike.engines.base import Run
+
+__all__ = ["Picked", "View", "count_small", "grow", "pick"]
+
+_TIMES = 2  # a shard that has no more than so many times as many tasks as are new is joined with them
+_LEFT = 1e-2  # of a sum, when others are subtracted, for all digits that matter to be left, also some times over
+_PEAKS = "first_peaks"  # the largest sums of the first round since all of it was summed
+_EXACT = float(1 << 53)  # up to here, whole numbers are
+_WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")
+
+
+@dataclass(frozen=True)
+class View:
+    """Say how blocks are seen once there are more answers.
+
+    Parameters
+    ----------
+    place
+        The new number of each worker, unless all kept theirs.
+    taken
+        The hashes, in order, of the tasks that were taken over.
+
+    >>> from allalike.blocks.block import Block
+    >>> [seen] = View(np.array([0, 2]), np.array([1], np.uint64)).of([Block.of([[0, 1], [1, 1]])])
+    >>> seen.workers, seen.live
+    (array([0, 2]), array([ True, False]))
+    """
+
+    place: Codes | None
+    taken: Hashes
+
+    def of(self, blocks: list[Block]) -> list[Block]:
+        """Number the workers of blocks anew, and leave tasks that were taken over to nobody."""
+        if self.place is not None:
+            blocks = [replace(block, workers=self.place[block.workers]) for block in blocks]
+        marked = zip(blocks, _mark(blocks, self.taken), strict=True)
+        return [block.without(gone) if gone.any() else block for block, gone in marked]
+
+    def after(self, before: View | None) -> View:
+        """Return the view that is this one of another."""
+        if before is None:
+            return self
+        places = [place for place in (before.place, self.place) if place is not None]
+        place = places[1][places[0]] if len(places) == 2 else places[0] if places else None
+        return View(place, np.union1d(before.taken, self.taken))
+
+
+@dataclass(frozen=True)
+class Picked:
+    """Hold the answers to some tasks of a shard, of which it is told how many have a known truth."""
+
+    shard: int
+    answers: Answers
+    n_gold: int
+
+
+def pick(shard: Shard, number: int, domain: Domain, wanted: Hashes) -> Picked | None:
+    """Return the answers to those tasks of a shard that have one of these hashes, and count."""
+    tasks, sizes, workers, labels, first, n_gold = [], [], [], [], 0, 0
+    for block, asked in zip(shard.blocks, _mark(shard.blocks, wanted), strict=True):
+        mine = asked if block.live is None else asked & block.live
+        if mine.any():
+            rows = np.flatnonzero(block.to_answers(mine))
+            who = block.worker[rows]
+            tasks.append(first + np.flatnonzero(mine))
+            sizes.append(block.sizes[mine])
+            workers.append(who if isinstance(block.workers, slice) else block.workers[who])
+            labels.append(domain.answered(block, rows))
+            n_gold += int(mine[block.gold_task].sum())
+        first += block.n_tasks
+    if not tasks:
+        return None
+    label = np.concatenate(labels)
+    answers = Answers(
+        workers=Values([]),  # they are known where the shard is from
+        tasks=shard.tasks.take(np.concatenate(tasks)),
+        domain=domain,
+        starts=np.concatenate([[0], np.cumsum(np.concatenate(sizes))]),
+        worker=np.concatenate(workers).astype(np.int32),
+        label=label,
+        problems=Problems.single(0),
+        gold_label=label[:0],
+    )
+    return Picked(number, answers, n_gold)
+
+
+def count_small(sizes: list[int], n_tasks: int) -> int:
+    """Say how many of the last shards, which have so many tasks, had better be joined with new tasks.
+
+    So there are few shards, of which each is much larger than the next, and each answer is prepared again seldom.
+
+    >>> count_small([900, 10, 4, 3], 2)
+    3
+    """
+    number = 0
+    while number < len(sizes) and sizes[-1 - number] <= _TIMES * n_tasks:
+        n_tasks += sizes[-1 - number]
+        number += 1
+    return number
+
+
+def grow(run: Run, more: Answers, *, repeats: str, gold: Gold | None = None, fresh: Gold | None = None) -> Run:
+    """Return a run over the answers of another and more, which equals one over all of them.
+
+    Parameters
+    ----------
+    run
+        Where the old answers are; it stays as it is.
+    more
+        The new ones.
+    repeats
+        Which answer to keep where a worker answered a task again: ``first``, ``last`` or ``error``.
+    gold, fresh
+        All truths that are known, and those among them that are known only now.
+
+    >>> import allalike
+    >>> from allalike.blocks.ties import Ties
+    >>> run = allalike.Memory().load(allalike.read([("ada", 1, 3), ("bob", 1, 3), ("bob", 2, 4)]), Ties())
+    >>> grown = grow(run, allalike.read([("eve", 2, 4), ("bob", 3, 3)]), repeats="first")
+    >>> grown.workers.tolist(), grown.answer_counts, grown.n_tasks
+    (['ada', 'bob', 'eve'], array([1, 3, 1]), 3)
+    """
+    more, known = _fitting(run, more), run.domain.shared()
+    workers, place, other = _place(run.workers, more.workers)
+    domain, truths = known.join([known, more.domain.shared()]), None
+    if gold is not None:
+        domain, truths = gold.encoded(domain)
+    again = partial(domain.prepare_again, known=known) if domain.vocabulary != known.vocabulary else None
+    taken = _taken(run, more, gold if again else None, fresh)
+    picked = run.pick(taken)
+    same = np.arange(len(workers), dtype=np.int32)
+    old = [part.answers.among(workers, same if place is None else place) for part in picked]
+    answers = Answers.join([*old, more.among(workers, other)], domain, repeats=repeats)
+    if truths is not None:
+        answers = truths.given_to(answers)
+    shard, tally = of_answers(answers, run.block_answers)
+    grown = run.extend(shard, tally, View(place, taken), picked, again)
+    grown.workers, grown.domain, grown.problems = workers, domain.shared(), Problems.single(len(workers))
+    before, after = _placed(run.answer_counts, place, len(workers)), answers.answer_counts
+    grown.answer_counts = before + after - sum(part.answer_counts for part in old)
+    grown.n_tasks = run.n_tasks + len(answers.tasks) - sum(len(part.tasks) for part in old)
+    grown.n_gold = run.n_gold + len(answers.gold_task) - sum(part.n_gold for part in picked)
+    grown.notes = _notes(run.notes, more.notes, answers.notes)
+    if gold is not None:
+        grown.notes["gold"] = gold.count(grown.n_gold, answers.tasks[0])
+    _reuse_sums(run, grown, place, old, shard)
+    return grown
+
+
+def _fitting(run: Run, more: Answers) -> Answers:
+    """Refuse answers that do not go together with those of a run."""
+    if len(run.problems.sizes) > 1 or len(more.problems.sizes) > 1:
+        raise UnsupportedError(
+            "Where every task is a problem of its own, no answers can be added. Run it again on all answers."
+        )
+    if type(more.domain) is not type(run.domain):
+        raise InputError(
+            f"The new labels are {more.domain.name}, but those so far are {run.domain.name}. Read them with the same"
+            " domain."
+        )
+    return replace(
+        more,
+        tasks=_alike(more.tasks, run.sample_tasks, "tasks"),
+        workers=_alike(more.workers, run.workers, "workers"),
+    )
+
+
+def _alike(ids: Values, known: Values, what: str) -> Values:
+    """Return ids as those are kept that are known: among texts, whole numbers are texts."""
+    import pyarrow as pa
+
+    if isinstance(known.data, list) and (isinstance(ids.data, list) or type(ids[0]) is type(known[0])):
+        return Values(ids.tolist())
+    if not isinstance(ids.data, list) and not isinstance(known.data, list):
+        mine, theirs = ids.data.type, known.data.type
+        whole = pa.types.is_integer(mine)
+        texts = is_string(theirs) and "binary" not in f"{mine} {theirs}" and (whole or is_string(mine))
+        if mine == theirs:
+            return ids
+        if texts or (whole and pa.types.is_integer(theirs)):
+            with suppress(pa.ArrowInvalid):  # whole numbers that do not fit
+                return Values(ids.data.cast(theirs))
+            if pa.uint64() not in (mine, theirs):
+                return ids
+    raise InputError(
+        f"The {what} of the new answers are of another type than those so far: {ids[0]!r} is {_kind(ids)},"
+        f" {known[0]!r} is {_kind(known)}. Give all of them the same type, or run it again on all answers."
+    )
+
+
+def _kind(ids: Values) -> str:
+    return type(ids[0]).__name__ if isinstance(ids.data, list) else str(ids.data.type)
+
+
+def _place(known: Values, more: Values) -> tuple[Values, Codes | None, Codes]:
+    """Return all workers in order, the places of those that were known unless they keep them, and of the others."""
+    codes, workers = unite([known, more])
+    if len(workers) == len(known):
+        return known, None, codes[len(known) :]
+    return workers, codes[: len(known)], codes[len(known) :]
+
+
+def _taken(run: Run, more: Answers, gold: Gold | None, fresh: Gold | None) -> Hashes:
+    """Return the hashes of all tasks that get answers or a truth, and of those whose truth may be a new label."""
+    hashes = [more.tasks.hashes(), run.absorb(len(more.tasks))]
+    if fresh is not None:
+        hashes.append(_hash_loosely(fresh.task.factors[1], run))
+    if gold is not None:
+        _, truths = gold.encoded(run.domain)
+        hashes.append(_hash_loosely(truths.tasks.take(np.flatnonzero(run.domain.unheard_of(truths.label))), run))
+    return np.unique(np.concatenate(hashes))
+
+
+def _hash_loosely(ids: Values, run: Run) -> Hashes:
+    """Hash ids as they are, as texts and as numbers: those of known truths match by their text.
+
+    Where tasks are neither texts nor whole numbers, they are looked up among all.
+    """
+    import pyarrow as pa
+
+    known = run.sample_tasks.data
+    if isinstance(known, list) or not (is_string(known.type) or pa.types.is_integer(known.type)):
+        tasks = run.find(_nothing).joined().tasks
+        place = find_places(ids, tasks)
+        return tasks.take(place[place >= 0]).hashes()
+    texts = list(map(str, ids.tolist()))
+    numbers = [int(text) for text in texts if _WHOLE.fullmatch(text)]
+    forms = ids, Values(pa.array(texts, pa.large_string())), Values(pa.array(numbers, pa.int64()))
+    return np.concatenate([form.hashes() for form in forms])
+
+
+def _nothing(block: Block) -> dict[str, Array]:
+    return {}
+
+
+def _placed(values: Any, place: Codes | None, n_workers: int) -> Any:
+    """Return one number per worker as a number for each of all workers."""
+    if place is None:
+        return values
+    placed = np.zeros(n_workers, values.dtype)
+    placed[place] = values
+    return placed
+
+
+def _notes(old: dict[str, Any], more: dict[str, Any], joined: dict[str, Any]) -> dict[str, Any]:
+    """Add up what was set aside; what was guessed is what was guessed at first."""
+    notes = dict(old)
+    for name in ("repeats_set_aside", "missing_dropped"):
+        number = sum(part.get(name, 0) for part in (old, more, joined))
+        if number:
+            notes[name] = number
+    return notes
+
+
+def _reuse_sums(run: Run, grown: Run, place: Codes | None, old: list[Answers], shard: Shard) -> None:
+    """Find the sums of the first round from those of the old run, if they are known and digits are left.
+
+    What is lost grows with the largest sums since all was summed, so these are remembered.
+    """
+    if "unweighted_peer_sums" not in vars(run):
+        return
+    gone = [block for part in old for block in of_answers(part.under(grown.domain), run.block_answers)[0].blocks]
+    minus, plus = _first_sums(grown, gone), _first_sums(grown, shard.blocks)
+    sums, peaks = {}, {}
+    for name, before in run.unweighted_peer_sums.items():
+        was, peak = (
+            _placed(part, place, len(grown.workers))
+            for part in (before, vars(run).get(_PEAKS, run.unweighted_peer_sums)[name])
+        )
+        less = minus.get(name, np.zeros(len(was)))
+        sums[name] = was - less + plus[name]
+        peaks[name] = np.maximum(peak, sums[name])
+        whole = all(np.all((part == np.rint(part)) & (part < _EXACT)) for part in (peak, was, less))
+        if not whole and np.any(sums[name] < _LEFT * peak):
+            return
+    vars(grown).update({"unweighted_peer_sums": sums, _PEAKS: peaks})
+
+
+def _first_sums(run: Run, blocks: Iterable[Block]) -> dict[str, Floats]:
+    sums = Sums(len(run.workers))
+    for block in blocks:
+        sums.add(block, run.domain.peer_sums, [np.ones(len(run.workers))])
+    return sums.arrays
+
+
+def _mark(blocks: list[Block], wanted: Hashes) -> list[npt.NDArray[np.bool_]]:
+    """Tell which tasks of blocks have one of these hashes, which are in order.
+
+    A table of their first bits rules most of the others out.
+    """
+    bits = min(len(wanted).bit_length() + 3, 24)
+    shift = np.uint64(64 - bits)
+    table = np.zeros(1 << bits, np.bool_)
+    table[wanted >> shift] = True
+    hashes = np.concatenate([block.task_hash for block in blocks])
+    found = table[hashes >> shift]
+    maybe = np.flatnonzero(found)
+    place = np.searchsorted(wanted, hashes[maybe])
+    place[place == len(wanted)] = 0
+    found[maybe] = wanted[place] == hashes[maybe]
+    return np.split(found, np.cumsum([block.n_tasks for block in blocks])[:-1])

@@ -1,0 +1,1 @@
+"""Ingest: from rows in any order to shards of whole tasks."""

@@ -1,0 +1,134 @@
+"""Partitions: files of rows, each of which holds the answers to some whole tasks."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from allalike.columns.column import Column
+from allalike.columns.factors import factorize, only_used
+from allalike.columns.values import numpy_of
+from allalike.engines.disk.workspace import no_room
+from allalike.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from allalike.columns.factors import Codes
+    from allalike.columns.values import Values
+
+__all__ = ["Partitions", "append", "pickled"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Partitions:
+    """Know where rows are, and how to read them.
+
+    Parameters
+    ----------
+    parts
+        For each partition that has rows its file, with batches of records one behind the other, or these batches.
+    schema
+        What the records hold.
+    workers
+        The ids of all workers, in order.
+    worker_rank
+        The place of each worker among them, by the number that she has in the files.
+    labels, label_rank
+        The different labels in order and their places, if labels are written as numbers of labels.
+    text
+        Whether labels that are written as they came are strings of whole numbers only, and are to be read as such.
+    objects
+        The columns of Python objects.
+    """
+
+    parts: list[Path | list[Any]]
+    schema: Any
+    workers: Values
+    worker_rank: Codes
+    labels: Values | None = None
+    label_rank: Codes | None = None
+    text: bool = False
+    objects: frozenset[str] = frozenset()
+
+    @property
+    def n_partitions(self) -> int:
+        """How many partitions have rows."""
+        return len(self.parts)
+
+    def columns(self, number: int) -> tuple[Column, Column, Column]:
+        """Return worker, task and label of a partition's rows, in the order in which they came.
+
+        A worker has the same number in all partitions.
+        """
+        table = self._read(number)
+        worker = Column.of_codes("worker", self.worker_rank[numpy_of(table["worker"])], self.workers)
+        task = self._plain(table, "task")
+        if isinstance(task, list):
+            return worker, Column("task", task), self._label(table)
+        return worker, Column.of_codes("task", *factorize(task, many=True)), self._label(table)
+
+    def label(self, number: int) -> Column:
+        """Return the labels of a partition only."""
+        return self._label(self._read(number))
+
+    def remove(self, number: int) -> None:
+        """Remove the rows of a partition."""
+        part = self.parts[number]
+        if isinstance(part, list):
+            part.clear()
+        else:
+            part.unlink(missing_ok=True)
+
+    def _label(self, table: Any) -> Column:
+        if self.labels is not None and self.label_rank is not None:
+            return Column.of_codes("label", *only_used(self.label_rank[numpy_of(table["label"])], self.labels))
+        column = Column("label", self._plain(table, "label"), text=self.text)
+        return column.numbered(numpy_of(table["row"])) if "row" in self.schema.names else column
+
+    def _plain(self, table: Any, name: str) -> Any:
+        """Return a column as it came."""
+        if name in self.objects:
+            return [pickle.loads(value) for value in table[name].to_pylist()]
+        return table[name]
+
+    def _read(self, number: int) -> Any:
+        import pyarrow as pa
+
+        part = self.parts[number]
+        if isinstance(part, list):
+            return pa.Table.from_batches(part, self.schema)
+        batches = []
+        with pa.OSFile(str(part)) as source:
+            while source.tell() < source.size():
+                batches.append(pa.ipc.read_record_batch(pa.ipc.read_message(source), self.schema))
+        return pa.Table.from_batches(batches, self.schema)
+
+
+def append(part: Path | list[Any], batch: Any) -> None:
+    """Put a batch of records behind those that a partition has."""
+    if isinstance(part, list):
+        part.append(batch)
+        return
+    try:
+        with part.open("ab") as file:
+            file.write(batch.serialize())
+    except OSError as error:
+        raise no_room(part.parent, error) from error
+
+
+def pickled(column: Column) -> Any:
+    """Return Python objects as an Arrow array of bytes.
+
+    >>> pickled(Column("label", [frozenset("a")])).type
+    DataType(binary)
+    """
+    import pyarrow as pa
+
+    try:
+        return pa.array([pickle.dumps(value, pickle.HIGHEST_PROTOCOL) for value in column.data], pa.binary())
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        raise UnsupportedError(
+            f"The {column.name}s cannot be written to disk: {error}. Use the memory engine (--engine memory)."
+        ) from error

@@ -1,0 +1,377 @@
+"""Route rows to partitions, on disk or in memory, by a hash of their task.
+
+A batch of rows is sorted by partition, and each part is appended to the file of its partition. Workers are written as
+numbers. So are labels, unless there are many different ones: then they are written as floats if all of them are
+numbers, and else as they came. Task ids of text files that all are whole numbers are written as such. What was true of
+the first rows may turn out wrong later; then routing starts anew, and knows better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import starmap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.answers.stream import check_ids, drop_blanks, gathered
+from allalike.blocks.problems import Problems
+from allalike.columns.column import Column
+from allalike.columns.factors import ranked
+from allalike.columns.hashes import hash_strings, mix, string_bytes
+from allalike.columns.values import arrow_of, is_string, numpy_of, take_rows
+from allalike.engines.ingest.partitions import Partitions, append, pickled
+from allalike.engines.ingest.vocabulary import Vocabulary
+from allalike.engines.shards import count_up
+from allalike.errors import InputError, LabelError
+from allalike.system.progress import report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from allalike.answers.gold import Gold, Truths
+    from allalike.answers.stream import Batch, Stream
+    from allalike.blocks.ties import Ties
+    from allalike.columns.factors import Codes
+    from allalike.columns.hashes import Hashes
+    from allalike.domains import Domain
+    from allalike.engines.shards import Tally
+
+    Rows = npt.NDArray[np.int64]
+
+__all__ = ["Routed", "route", "whole_numbers"]
+
+_MOST = 1 << 10  # partitions
+_TIMES = 8  # so many times its size a partition takes while it is sorted
+_FEW = (1 << 15) - 1  # different labels that are numbered
+_POWERS = 10 ** np.arange(1, 19)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Routed(Partitions):
+    """Hold what is known of all answers, and where their rows are.
+
+    Parameters
+    ----------
+    n_answers
+        How many rows there are in all.
+    domain
+        The kind of label, given or guessed, not resolved.
+    shared
+        The domain resolved by all labels, where that needs no second look at them.
+    notes
+        What was guessed or set aside on the way.
+    """
+
+    n_answers: int
+    domain: Domain
+    shared: Domain | None
+    notes: dict[str, Any]
+
+    def encoding(
+        self, gold: Gold | None, apply: Callable[..., Iterable[Any]] = starmap
+    ) -> tuple[Domain, Truths | None]:
+        """Return the domain that knows what all labels share, and known truths as it encodes them.
+
+        ``apply`` applies a function to jobs, perhaps in other processes.
+        """
+        if self.shared is not None:
+            domain = self.shared
+        else:
+            jobs = [(number,) for number in range(self.n_partitions)]
+            domain = self.domain.join(list(apply(partial(_resolve, self), jobs)))
+        return (domain, None) if gold is None else gold.encoded(domain)
+
+    def describe(
+        self,
+        domain: Domain,
+        gold: Gold | None,
+        ties: Ties,
+        tallies: list[Tally],
+        answer_counts: npt.NDArray[np.int64],
+    ) -> dict[str, Any]:
+        """Return what a run knows of the answers, once shards are made of them, and it is known who gave how many."""
+        problems = Problems.single(len(self.workers))
+        known = {"workers": self.workers, "domain": domain, "problems": problems, "ties": ties}
+        return {**known, **count_up(tallies, answer_counts, gold, self.notes)}
+
+
+def _resolve(routed: Routed, number: int) -> Domain:
+    return routed.domain.resolve(routed.label(number))
+
+
+def route(stream: Stream, folder: Path | None, *, memory: int, partitions: int | None = None) -> Routed:
+    """Read all answers, and write them to partitions.
+
+    Parameters
+    ----------
+    stream
+        The answers.
+    folder
+        Where to write; if anything goes wrong, nothing is left there. Without it, partitions are kept in memory.
+    memory
+        How many bytes a partition may take once it is read and sorted.
+    partitions
+        How many partitions there are, which becomes a power of two up to 1024; by default so many that each fits in
+        memory. Answers that are in memory already need one only.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import allalike
+    >>> stream = allalike.scan([("bob", 7, "x"), ("ada", 7, "y"), ("eve", 7, "x")]).stream()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     routed = route(stream, Path(folder), memory=1 << 30)
+    ...     worker, task, label = routed.columns(0)
+    >>> routed.domain.name, routed.workers.tolist(), worker.factors[0], label.factors[0]
+    ('categorical', ['ada', 'bob', 'eve'], array([1, 0, 2], dtype=int32), array([0, 1, 0], dtype=int32))
+    """
+    if partitions is None:
+        partitions = stream.size * _TIMES // memory + 1
+    bits = (min(max(partitions, 1), _MOST) - 1).bit_length()
+    plan = _Plan()
+    try:
+        while True:
+            try:
+                return _Pass(stream, folder, bits, plan).run()
+            except _Anew as anew:
+                plan = anew.plan
+                _clear(folder)
+    except BaseException:
+        _clear(folder)
+        raise
+
+
+def _clear(folder: Path | None) -> None:
+    for path in folder.glob("*.rows") if folder else ():
+        path.unlink()
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Say whether task ids of text files are whole numbers, and how labels are written."""
+
+    whole: bool = True
+    labels: str = "codes"
+
+
+class _Anew(Exception):  # noqa: N818
+    """Ask for another plan."""
+
+    def __init__(self, plan: _Plan) -> None:
+        self.plan = plan
+
+
+class _Pass:
+    """Go over all rows once, by a plan."""
+
+    def __init__(self, stream: Stream, folder: Path | None, bits: int, plan: _Plan) -> None:
+        self._stream, self._folder, self._bits, self._plan = stream, folder, bits, plan
+        self._workers, self._tasks, self._labels = Vocabulary(), Vocabulary(), Vocabulary()
+        self._domain = stream.domain
+        self._text: dict[str, bool] = {}
+        self._objects: set[str] = set()
+        self._parts: dict[int, Path | list[Any]] = {}
+        self._schema: Any = None
+        self._read = self._kept = 0
+
+    def run(self) -> Routed:
+        """Route everything."""
+        report("reading")
+        for batch in gathered(self._stream.batches()):
+            before = self._read
+            self._read += len(batch["label"])
+            kept, labelled = drop_blanks(batch, self._stream.missing, before=before)
+            for role in ("task", "worker"):
+                check_ids(kept[role], before=before)
+            if labelled.any():
+                self._add(kept, before + np.flatnonzero(labelled))
+        if not self._read:
+            raise InputError("There are no answers.")
+        if not self._kept:
+            raise InputError("No row has a label.")
+        return self._routed()
+
+    def _add(self, batch: Batch, rows: Rows) -> None:
+        if not self._kept:
+            self._text = {role: column.text and column.kind == "text" for role, column in batch.items()}
+        hashes, task = self._task(batch["task"])
+        labels = self._label(batch["label"].numbered(rows), batch["task"], rows)
+        self._write(hashes, {"worker": self._workers.number(batch["worker"]), "task": task, **labels})
+        self._kept += len(rows)
+
+    def _task(self, column: Column) -> tuple[Hashes, Any]:
+        """Hash task ids, and return them as they are written."""
+        import pyarrow as pa
+
+        if isinstance(column.data, list):
+            return mix(self._tasks.number(column).astype(np.uint64)), self._pickled(column)
+        ids = _whole(column.data)
+        if self._text["task"] and self._plan.whole:
+            numbers = whole_numbers(ids)
+            if numbers is not None:
+                return mix(numbers.view(np.uint64)), numbers
+            self._change(whole=False)
+        if is_string(ids.type):
+            return hash_strings(ids)[0], ids
+        if pa.types.is_integer(ids.type):
+            return mix(numpy_of(ids).astype(np.int64).view(np.uint64)), ids
+        return mix(self._tasks.number(column).astype(np.uint64)), ids
+
+    def _change(self, **how: Any) -> None:
+        """Change the plan; what is written already must be written anew."""
+        self._plan = replace(self._plan, **how)
+        if self._kept:
+            raise _Anew(self._plan)
+
+    def _label(self, label: Column, task: Column, rows: Rows) -> dict[str, Any]:
+        """Return labels as they are written."""
+        if self._plan.labels == "codes" and not isinstance(label.data, list):
+            codes = self._labels.number(label, rows)
+            if len(self._labels) <= _FEW:
+                return {"label": codes.astype(np.int16)}
+            self._change(labels="numbers" if self._are_numbers(label) else "plain")
+        if self._plan.labels == "numbers":
+            return {"label": self._numbers(label)}
+        if self._plan.labels == "codes":
+            self._change(labels="plain")
+        return {"label": self._plain(label, task, rows), "row": rows}
+
+    def _are_numbers(self, label: Column) -> bool:
+        """Tell whether labels are or shall be numbers, given some of many different ones."""
+        if self._domain is not None:
+            return self._domain.numeric
+        by_type = label.kind in ("whole", "number") or self._text["label"]
+        return by_type and self._different_labels().is_numeric()
+
+    def _numbers(self, label: Column) -> Any:
+        """Read the labels as numbers."""
+        guess = self._stream.guess
+        if self._domain is None:
+            self._domain = guess(Column("label", arrow_of(np.zeros(1))), (), 1)
+        try:
+            return self._domain.encode(label)
+        except LabelError:
+            if self._stream.domain is None:  # then it is unclear what the labels are, which is another error
+                guess(label, (), len(label))
+            raise
+
+    def _plain(self, label: Column, task: Column, rows: Rows) -> Any:
+        """Return labels as they came; guess what they are by the first batch."""
+        if self._domain is None:
+            some = Column("label", label.data, text=label.text).numbered(rows)
+            self._domain = self._stream.guess(some, [(some, Column("task", task.data).factors[0])], len(rows))
+        if isinstance(label.data, list):
+            return self._pickled(label)
+        labels = _whole(label.data)
+        self._text["label"] = self._text["label"] and whole_numbers(labels) is not None
+        return labels
+
+    def _pickled(self, column: Column) -> Any:
+        self._objects.add(column.name)
+        return pickled(column)
+
+    def _write(self, hashes: Hashes, columns: dict[str, Any]) -> None:
+        """Sort rows by partition, and write each part to its file."""
+        import pyarrow as pa
+
+        part = (hashes >> np.uint64(63 - self._bits) >> np.uint64(1)).astype(np.uint16)
+        order = np.argsort(part, kind="stable")
+        arrays = {name: take_rows(column, order) for name, column in columns.items()}
+        if self._schema is None:
+            self._schema = pa.schema([(name, array.type) for name, array in arrays.items()])
+        records = pa.RecordBatch.from_arrays(list(arrays.values()), schema=self._schema)
+        begin = 0
+        for number, rows in enumerate(np.bincount(part).tolist()):
+            if rows:
+                place = self._parts.setdefault(number, self._folder / f"{number}.rows" if self._folder else [])
+                append(place, records.slice(begin, rows))
+                begin += rows
+
+    def _routed(self) -> Routed:
+        worker_rank, workers = ranked(self._workers.values, text=self._text["worker"])
+        partitions = Partitions(
+            parts=[self._parts[number] for number in sorted(self._parts)],
+            schema=self._schema,
+            workers=workers,
+            worker_rank=worker_rank,
+            text=self._text["label"] and self._plan.labels == "plain",
+            objects=frozenset(self._objects),
+        )
+        if self._plan.labels == "codes":
+            label_rank, labels = ranked(self._labels.values, text=self._text["label"])
+            partitions = replace(partitions, labels=labels, label_rank=label_rank)
+        domain = self._domain or self._stream.guess(self._different_labels(), _parts(partitions), self._kept)
+        chosen = domain.with_choices(**self._stream.choices)
+        return Routed(
+            **vars(partitions),
+            n_answers=self._kept,
+            domain=chosen,
+            shared=self._shared(chosen),
+            notes=self._notes(domain),
+        )
+
+    def _shared(self, domain: Domain) -> Domain | None:
+        """Resolve the domain where it is known by now what labels share; a label that does not fit is an error."""
+        if self._plan.labels == "plain":
+            return None
+        if self._plan.labels == "numbers":
+            return domain
+        labels = self._different_labels()
+        resolved = domain.resolve(labels)
+        resolved.hold(labels).encode(labels)
+        return resolved
+
+    def _notes(self, domain: Domain) -> dict[str, Any]:
+        notes = {**self._stream.notes}
+        if self._stream.domain is None:
+            notes["guessed"] = {**notes.get("guessed", {}), "domain": domain.name}
+        if self._read > self._kept:
+            notes["missing_dropped"] = self._read - self._kept
+        return notes
+
+    def _different_labels(self) -> Column:
+        """Return every label once, in the order in which they came first."""
+        first = self._labels.first_rows
+        order = np.argsort(first)
+        column = Column("label", self._labels.values.take(order).data, text=self._text["label"])
+        return column.numbered(first[order])
+
+
+def _parts(partitions: Partitions) -> Iterator[tuple[Column, Codes]]:
+    for number in range(partitions.n_partitions):
+        _, task, label = partitions.columns(number)
+        yield label, task.factors[0]
+
+
+def _whole(column: Any) -> Any:
+    """Return a column as one array of values."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column.combine_chunks()
+
+
+def whole_numbers(strings: Any) -> npt.NDArray[np.int64] | None:
+    """Return strings as numbers, if all are whole numbers of at most 18 digits, written as Python writes them.
+
+    >>> import pyarrow as pa
+    >>> whole_numbers(pa.array(["12", "-3"])), whole_numbers(pa.array(["12", "007"]))
+    (array([12, -3]), None)
+    """
+    import pyarrow as pa
+
+    data, ends = string_bytes(strings)
+    if data[ends[0] :].max(initial=0) > ord("9"):  # Arrow reads hexadecimal numbers too
+        return None
+    try:
+        numbers = numpy_of(strings.cast(pa.int64()))
+    except pa.ArrowInvalid:
+        return None
+    size = np.abs(numbers)
+    length = np.searchsorted(_POWERS, size, side="right") + 1 + (numbers < 0)
+    return numbers if np.all((np.diff(ends) == length) & (size < _POWERS[-1])) else None

@@ -1,0 +1,136 @@
+"""Vocabulary: values numbered in the order in which they come, batch after batch.
+
+The values of a batch are few beside its rows, and most of them are known: they are looked up by their hashes, among
+the sorted hashes of all that are known, which stays fast for a million workers. Where two values share a hash, a
+second hash tells, and the values themselves are compared.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike.columns.factors import Codes, distinct
+from allalike.columns.hashes import hash_strings, mix
+from allalike.columns.values import Values, is_string, numpy_of
+from allalike.errors import InputError
+
+if TYPE_CHECKING:
+    from allalike.columns.column import Column
+    from allalike.columns.hashes import Hashes
+
+__all__ = ["Vocabulary"]
+
+Rows = npt.NDArray[np.int64]
+
+
+class Vocabulary:
+    """Number the values of one column after the other.
+
+    >>> from allalike.columns.column import Column
+    >>> vocabulary = Vocabulary()
+    >>> vocabulary.number(Column.of_objects("worker", ["bob", "ada", "bob"]), np.arange(3))
+    array([0, 1, 0], dtype=int32)
+    >>> vocabulary.number(Column.of_objects("worker", ["eve", "ada"]), np.arange(3, 5))
+    array([2, 1], dtype=int32)
+    >>> vocabulary.values.tolist(), vocabulary.first_rows
+    (['bob', 'ada', 'eve'], array([0, 1, 3]))
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[Any] = []
+        self._objects: dict[Any, int] = {}
+        self._hashes, self._checks = np.empty(0, np.uint64), np.empty(0, np.uint64)  # in order
+        self._codes = np.empty(0, np.int32)  # in the order of hashes
+        self._first: list[Rows] = []
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def values(self) -> Values:
+        """All values, in the order of their numbers."""
+        import pyarrow as pa
+
+        if self._objects:
+            return Values(list(self._objects))
+        self._parts = [pa.concat_arrays(self._parts)] if self._parts else []
+        return Values(self._parts[0] if self._parts else [])
+
+    @property
+    def first_rows(self) -> Rows:
+        """The first row of each value."""
+        return np.concatenate(self._first)
+
+    def number(self, column: Column, rows: Rows | None = None) -> Codes:
+        """Return the number of each value of a column; where the numbers of rows are given, first ones are kept."""
+        known = self._size
+        if isinstance(column.data, list):
+            codes = self._place_objects(column)
+        else:
+            own, values = distinct(column.data)
+            codes = self._place(values.data)[own]
+        if rows is not None and self._size > known:
+            new = np.flatnonzero(codes >= known)[::-1]  # of several rows that are assigned to a place, the last stays
+            first = np.empty(self._size - known, np.int64)
+            first[codes[new] - known] = rows[new]
+            self._first.append(first)
+        return codes
+
+    def _place_objects(self, column: Column) -> Codes:
+        try:
+            codes = [self._objects.setdefault(value, len(self._objects)) for value in column.data]
+        except TypeError as error:
+            raise InputError(f"The {column.name}s cannot be told apart: {error}.") from None
+        self._size = len(self._objects)
+        return np.array(codes, np.int32)
+
+    def _place(self, values: Any) -> Codes:
+        """Return the numbers of different values, and number those that are new."""
+        hashes = _hash(values)
+        codes = self._find(values, *hashes) if hashes and self._size else self._find_exactly(values)
+        new = np.flatnonzero(codes < 0)
+        if len(new):
+            codes[new] = np.arange(self._size, self._size + len(new), dtype=np.int32)
+            self._parts.append(values if len(new) == len(values) else Values(values).take(new).data)
+            self._size += len(new)
+            if hashes:
+                self._remember(codes[new], *(part[new] for part in hashes))
+        return codes
+
+    def _find(self, values: Any, hashes: Hashes, checks: Hashes) -> Codes:
+        place = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
+        same = self._hashes[place] == hashes
+        if np.any(same & (self._checks[place] != checks)):
+            return self._find_exactly(values)
+        return np.where(same, self._codes[place], np.int32(-1))
+
+    def _find_exactly(self, values: Any) -> Codes:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not self._size:
+            return np.full(len(values), -1, np.int32)
+        found = pc.index_in(values, value_set=self.values.data)
+        return numpy_of(found.fill_null(pa.scalar(-1, pa.int32()))).copy()
+
+    def _remember(self, codes: Codes, hashes: Hashes, checks: Hashes) -> None:
+        joined = np.concatenate([self._hashes, hashes])
+        order = np.argsort(joined, kind="stable")
+        self._hashes = joined[order]
+        self._checks = np.concatenate([self._checks, checks])[order]
+        self._codes = np.concatenate([self._codes, codes])[order]
+
+
+def _hash(values: Any) -> tuple[Hashes, Hashes] | None:
+    import pyarrow as pa
+
+    if is_string(values.type):
+        return hash_strings(values)
+    if pa.types.is_integer(values.type):
+        hashes = mix(numpy_of(values).astype(np.int64).view(np.uint64))
+        return hashes, hashes  # one to one: needs no second hash
+    return None

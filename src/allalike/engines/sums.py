@@ -1,0 +1,106 @@
+"""Add up what a kernel returns for one block after the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.blocks.matrices import MatrixSum, settle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from allalike.blocks.block import Block, Floats, Kernel
+
+__all__ = ["PairSums", "Sums", "at"]
+
+
+def at(block: Block, params: Iterable[Floats]) -> list[Floats]:
+    """Return the rows of the block's workers; nobody gets a row that some worker has, so that no kernel minds it.
+
+    >>> from allalike.blocks.block import Block
+    >>> at(Block.of([[0], [1]]), [np.array([0.5, 0.25])])
+    [array([0.5 , 0.25])]
+    """
+    rows = [param[block.workers] for param in params]
+    return rows if block.live is None else [np.concatenate([own, own[-1:]]) for own in rows]
+
+
+class Sums:
+    """Add up arrays with a row for each worker of a block, in place.
+
+    >>> from allalike.blocks.block import Block
+    >>> sums = Sums(2)
+    >>> for _ in range(2):
+    ...     sums.add(Block.of([[0], [1]]), lambda block, weights: {"weight": weights}, [np.array([1.0, 2.0])])
+    >>> sums.merge(sums).arrays
+    {'weight': array([4., 8.])}
+    """
+
+    def __init__(self, n_workers: int) -> None:
+        self.n_workers = n_workers
+        self.arrays: dict[str, Floats] = {}
+
+    def add(self, block: Block, kernel: Kernel, params: Iterable[Floats]) -> None:
+        """Add what the kernel returns for a block."""
+        for name, part in kernel(block, *at(block, params)).items():
+            if name not in self.arrays:
+                self.arrays[name] = np.zeros((self.n_workers, *part.shape[1:]))
+            self.arrays[name][block.workers] += part if block.live is None else part[:-1]
+
+    def merge(self, other: Sums) -> Sums:
+        """Add all that another has."""
+        for name, part in other.arrays.items():
+            if name in self.arrays:
+                self.arrays[name] += part
+            else:
+                self.arrays[name] = part
+        return self
+
+
+class PairSums:
+    """Add up matrices with a row for each of some workers and a column for each worker.
+
+    ``rows`` says whose rows are asked for, as a range of the numbers of the run's workers; by default all. A kernel
+    gets a block and the places of these workers among the block's, which are a slice, and returns matrices, dense or
+    sparse, with these rows and a column for each worker of the block.
+
+    >>> from allalike.blocks.block import Block
+    >>> sums = PairSums(3, range(1, 3))
+    >>> for _ in range(3):
+    ...     sums.add(Block.of([[0], [1], [1]]), lambda block, rows: {"met": np.ones((3, 3))[rows]})
+    >>> sums.merge(sums).result()["met"]
+    array([[6., 6., 6.],
+           [6., 6., 6.]])
+    """
+
+    def __init__(self, n_workers: int, rows: range | None = None) -> None:
+        self._everyone = np.arange(n_workers)
+        self._rows = rows or range(n_workers)
+        self._sums: dict[str, MatrixSum] = {}
+
+    def add(self, block: Block, kernel: Kernel) -> None:
+        """Add what the kernel returns for a block."""
+        who = self._everyone[block.workers]
+        first, last = np.searchsorted(who, [self._rows.start, self._rows.stop]).tolist()
+        if first < last:
+            for name, part in kernel(block, slice(first, last)).items():
+                if block.live is not None:
+                    part = (part if isinstance(part, np.ndarray) else part.tocsr())[:, :-1]
+                self._of(name).add(part, who[first:last] - self._rows.start, who)
+
+    def merge(self, other: PairSums) -> PairSums:
+        """Add all that another has."""
+        for name, part in other._sums.items():
+            self._of(name).merge(part)
+        return self
+
+    def _of(self, name: str) -> MatrixSum:
+        if name not in self._sums:
+            self._sums[name] = MatrixSum((len(self._rows), len(self._everyone)))
+        return self._sums[name]
+
+    def result(self) -> dict[str, Any]:
+        """Return the sums, each an array, or sparse by rows (CSR) if it is large and little of it is filled."""
+        return {name: settle([total.result()]) for name, total in self._sums.items()}

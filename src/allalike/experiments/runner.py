@@ -1,0 +1,211 @@
+"""Running: all repetitions of all settings, on all cores. What is done is kept, and the next run goes on from there."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from multiprocessing import active_children, get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from allalike.errors import OutputError
+from allalike.experiments.scores import Score, score_all
+from allalike.experiments.settings import CHUNK, Setting, solve
+from allalike.registry import check_number
+from allalike.system.progress import report
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Mapping
+
+    import pandas as pd
+
+    from allalike.blocks.block import Floats
+
+__all__ = ["Results", "run"]
+
+
+@dataclass(frozen=True)
+class Results:
+    """Hold the error of every repetition, of every method, in every setting; NaN where a method did not run.
+
+    >>> setting = Setting(source="real SYN.N", workers=5, tasks=6, methods=("P-TD",), pool=100)
+    >>> results = run([setting], repetitions=100, jobs=1)
+    >>> results.table().columns.tolist()
+    ['source', 'rule', 'workers', 'tasks', 'method', 'repetition', 'error']
+    >>> [score.verdict for score in results.scores(setting)]
+    ['worse', 'best']
+    """
+
+    errors: Mapping[Setting, Mapping[str, Floats]]
+
+    def scores(self, setting: Setting, *, by: str = "ri", zero: str = "drop") -> list[Score]:
+        """Score the methods of a setting, as in `score_all`; OA is never the best."""
+        return score_all(self.errors[setting], by=by, zero=zero, aside=("OA",))
+
+    def table(self) -> pd.DataFrame:
+        """One row per setting, method and repetition."""
+        import pandas as pd
+
+        parts = []
+        for setting, errors in self.errors.items():
+            for method, values in errors.items():
+                ran = np.flatnonzero(~np.isnan(values))
+                columns = {
+                    "source": setting.source,
+                    "rule": str(setting.rule),
+                    "workers": setting.workers,
+                    "tasks": setting.tasks,
+                    "method": method,
+                    "repetition": ran,
+                    "error": values[ran],
+                }
+                parts.append(pd.DataFrame(columns))
+        return pd.concat(parts, ignore_index=True)
+
+
+class Job(NamedTuple):
+    """Name the methods that are still to run on a chunk of a setting."""
+
+    setting: Setting
+    chunk: int
+    methods: tuple[str, ...]
+
+
+def run(
+    settings: Iterable[Setting],
+    *,
+    repetitions: int = 1000,
+    fewer: Mapping[str, int] | None = None,
+    jobs: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
+) -> Results:
+    """Repeat every setting, with the same samples for all its methods.
+
+    The results do not depend on the number of processes, nor on whether the run was interrupted.
+
+    Parameters
+    ----------
+    settings
+        What to repeat.
+    repetitions
+        How often; rounded up to whole hundreds.
+    fewer
+        Methods that are too slow for this, and how often they run.
+    jobs
+        How many processes; by default one for each core.
+    folder
+        Where finished chunks are kept. What is there already is not run again.
+    """
+    settings = list(dict.fromkeys(settings))
+    check_number(repetitions, "repetitions", least=1, whole=True)
+    if jobs is not None:
+        check_number(jobs, "jobs", least=1, whole=True)
+    kept = _Kept(Path(folder) if folder is not None else None)
+    chunks = -(-repetitions // CHUNK)
+    todo = [
+        Job(setting, chunk, missing)
+        for setting in settings
+        for chunk in range(chunks)
+        if (missing := _missing(setting, chunk, fewer or {}, kept))
+    ]
+    place = {source: number for number, source in enumerate(dict.fromkeys(setting.source for setting in settings))}
+    todo.sort(key=lambda job: (place[job.setting.source], job.chunk))  # a crowd is drawn once for all its settings
+    begin = time.perf_counter()
+    with closing(_solve_all(todo, jobs or os.cpu_count() or 1)) as solved:
+        for done, (job, errors) in enumerate(solved, 1):
+            kept.add(job.setting, job.chunk, errors)
+            left = (time.perf_counter() - begin) / done * (len(todo) - done)
+            report(f"running experiments, {_duration(left)} left", done, len(todo))
+    return Results({setting: kept.errors(setting, chunks) for setting in settings})
+
+
+def _missing(setting: Setting, chunk: int, fewer: Mapping[str, int], kept: _Kept) -> tuple[str, ...]:
+    wanted = [name for name in setting.methods if chunk * CHUNK < fewer.get(name.partition("(")[0], chunk * CHUNK + 1)]
+    there = kept.chunk(setting, chunk)
+    return tuple(name for name in wanted if name not in there)
+
+
+def _solve_all(jobs: list[Job], processes: int) -> Generator[tuple[Job, dict[str, Floats]], None, None]:
+    if processes == 1 or len(jobs) < 2:
+        for job in jobs:
+            yield job, solve(*job)
+        return
+    context, others = get_context("spawn"), active_children()
+    with ProcessPoolExecutor(min(processes, len(jobs)), context, initializer=_ignore_interrupts) as pool:
+        running = {pool.submit(solve, *job): job for job in jobs}
+        try:
+            while running:
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    yield running.pop(future), future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            if running:  # what is under way may take minutes, and is done again by the run that goes on
+                for process in set(active_children()).difference(others):
+                    process.terminate()
+
+
+def _ignore_interrupts() -> None:
+    """Leave it to the first process to stop."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _duration(seconds: float) -> str:
+    return f"about {seconds / 60:.0f} min" if seconds >= 90 else f"about {seconds:.0f} s"
+
+
+class _Kept:
+    """Keep finished chunks in memory, and in a folder if there is one."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._chunks: dict[tuple[str, int], dict[str, Floats]] = {}
+
+    def chunk(self, setting: Setting, number: int) -> dict[str, Floats]:
+        """Return what is known about a chunk; a file that cannot be read is as good as none."""
+        place = setting.key, number
+        if place not in self._chunks:
+            self._chunks[place] = {}
+            if self._folder is not None and (path := self._path(setting, number)).exists():
+                try:
+                    found = json.loads(path.read_text(encoding="utf-8"))["errors"]
+                    self._chunks[place] = {name: np.array(values) for name, values in found.items()}
+                except (OSError, ValueError, KeyError):
+                    pass
+        return self._chunks[place]
+
+    def add(self, setting: Setting, number: int, errors: Mapping[str, Floats]) -> None:
+        """Keep what was found; the file is written beside its place and renamed."""
+        chunk = self.chunk(setting, number)
+        chunk.update(errors)
+        if self._folder is None:
+            return
+        path = self._path(setting, number)
+        record = {
+            "setting": {name: value for name, value in asdict(setting).items() if name != "methods"},
+            "chunk": number,
+            "errors": {name: values.tolist() for name, values in chunk.items()},
+        }
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            beside = path.with_suffix(".part")
+            beside.write_text(json.dumps(record), encoding="utf-8")
+            beside.replace(path)
+        except OSError as error:
+            raise OutputError(f"{path} cannot be written: {error.strerror or error}.") from error
+
+    def errors(self, setting: Setting, chunks: int) -> dict[str, Floats]:
+        """Join the chunks of a setting."""
+        nothing = np.full(CHUNK, np.nan)
+        parts = [self.chunk(setting, number) for number in range(chunks)]
+        return {name: np.concatenate([part.get(name, nothing) for part in parts]) for name in setting.methods}
+
+    def _path(self, setting: Setting, number: int) -> Path:
+        assert self._folder is not None
+        return self._folder / f"{setting.key}-{number:04d}.json"

@@ -1,0 +1,1 @@
+"""Masks: packed pixels, and the image files that hold them."""

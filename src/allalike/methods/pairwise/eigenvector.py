@@ -1,0 +1,231 @@
+"""EVD: who varies with the others knows the truth; the leading eigenvector of the covariances says by how much.
+
+Parisi, Strino, Nadler, Kluger: Ranking and combining multiple predictors without labeled data. PNAS 2014 (the
+spectral meta-learner, in its form for workers who err alike on both classes). Let x = -1 or +1, and let worker i be
+right with probability p_i, independently of the others. With a_i = 2 p_i - 1 and b the mean of the true labels,
+
+    Cov(x_i, x_j) = (1 - b^2) a_i a_j   for i != j,
+
+so off its diagonal the covariance matrix has rank one, and its eigenvector is proportional to a. The diagonal is not
+part of the model, and has to be filled in. Covariances need both classes: where all truths are the same, good workers
+vary no more than bad ones, and EVD fails.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from allalike.methods.base import Method, Weighing
+from allalike.methods.pairwise.pairs import Large, Pairs, Stack, stacks
+from allalike.methods.steps.peers import Peers
+from allalike.methods.steps.weights import normalise
+from allalike.registry import check_choice, check_flag
+
+if TYPE_CHECKING:
+    from allalike.blocks.block import Array, Block, Floats
+    from allalike.blocks.ties import Ties
+    from allalike.domains import Domain
+    from allalike.engines import Run
+    from allalike.methods.pairwise.pair_matrices import PairMatrix
+
+__all__ = ["DIAGONALS", "EVD", "Covariances"]
+
+_NOTHING = 1e-12  # what is smaller is rounding
+_LEAST = 1e-9  # of the largest entry of a vector: what is smaller is rounding too
+_MOST_ROUNDS, _SETTLED = 1000, 1e-10
+_KEPT = 15  # bytes for each pair of a large crowd: its covariance, what is known of it, and where it is
+
+
+@dataclass(frozen=True)
+class Covariances:
+    """Hold, for some problems of the same size, the covariances of workers, without the diagonal.
+
+    Parameters
+    ----------
+    q
+        The sample covariance of each pair over its common tasks, around the means of all answers of the two; 0 for
+        a pair without common tasks, and on the diagonal.
+    met, sure
+        Which pairs have common tasks, and which covariances are two standard deviations from 0.
+    mean, answers
+        Of each worker: the mean of her answers, as -1 and +1, and how many there are.
+    """
+
+    q: PairMatrix
+    met: PairMatrix
+    sure: PairMatrix
+    mean: Floats
+    answers: Floats
+
+    @classmethod
+    def of(cls, stack: Stack | Large, mean: Floats, answers: Floats) -> Covariances:
+        """Compute them from Hamming distances: on m common tasks, sum x_i x_j = m - 2 d_ij.
+
+        >>> apart = np.array([[[0.0, 1.0], [1.0, 0.0]]])
+        >>> Covariances.of(Stack(np.array([[0, 1]]), apart, 5 * apart), np.array([0.2, 0.6]), np.full(2, 5)).q.values
+        array([[[0. , 0.6],
+                [0.6, 0. ]]])
+        """
+        q, met, sure = stack.measure(partial(_covary, mean=mean))
+        return cls(q, met, sure, mean[stack.workers], answers[stack.workers])
+
+
+def _covary(pairs: Pairs, mean: Floats) -> tuple[Array, ...]:
+    product = mean[pairs.left] * mean[pairs.right]
+    q = (pairs.common * (1 - product) - 2 * pairs.distance) / np.maximum(pairs.common - 1, 1.0)
+    q[np.abs(q) <= _NOTHING] = 0.0
+    free, m = 1 - np.square(mean), np.maximum(pairs.common, 2.0)
+    variance = free[pairs.left] * free[pairs.right] / (m - 1) + q / m * (4 * product - q * (m - 2) / (m - 1))
+    return q, pairs.common > 0, np.abs(q) >= 2 * np.sqrt(np.maximum(variance, 0.0))
+
+
+def raw(given: Covariances) -> Floats:
+    """Keep the variances of the workers' answers."""
+    variance: Floats = (1 - np.square(given.mean)) * given.answers / np.maximum(given.answers - 1, 1.0)
+    return variance
+
+
+def least_squares(given: Covariances) -> Floats:
+    """Solve log|Q_ij| = t_i + t_j for the pairs that are two standard deviations from 0, and return exp(2 t_i).
+
+    With fewer pairs than workers the diagonal is 0, and so is the entry of a worker who is in none of the pairs.
+    """
+    return _solved(given, given.q.change(lambda q, sure: sure & (q != 0), given.sure))
+
+
+def log_least_squares(given: Covariances) -> Floats:
+    """Solve the same for all pairs whose covariance is not 0."""
+    return _solved(given, given.q.change(lambda q: q != 0))
+
+
+def _solved(given: Covariances, used: PairMatrix) -> Floats:
+    degree = used.totals(np.asarray)
+    enough = degree.sum(axis=1, keepdims=True) >= 2 * degree.shape[1]
+    if not enough.any():
+        return np.zeros(degree.shape)
+    logs = given.q.totals(lambda q, used: np.log(np.abs(q), out=np.zeros(q.shape), where=used), used)
+    # The normal equations: (diag(degree) + used) t = logs.
+    t = used.solve(degree, logs)
+    return np.where(enough & (degree > 0), np.exp(2 * np.minimum(t, 0.0)), 0.0)
+
+
+def iterate(given: Covariances) -> Floats:
+    """Repeat q_ii = lambda v_i^2 until it is stable."""
+    diagonal = np.zeros(given.mean.shape)
+    going = np.ones(len(diagonal), np.bool_)
+    for _ in range(_MOST_ROUNDS):
+        value, vector = given.q.some(going).leading(diagonal[going])
+        new = np.clip(value[:, None] * np.square(vector), 0.0, 1.0)
+        moved = np.abs(new - diagonal[going]).max(axis=1) > _SETTLED
+        diagonal[going] = new
+        going[going] = moved
+        if not moved.any():
+            break
+    return diagonal
+
+
+DIAGONALS = {"lsq": least_squares, "loglsq": log_least_squares, "iterate": iterate, "raw": raw}
+
+
+@dataclass(frozen=True, kw_only=True)
+class EVD(Method):
+    """Weigh by the leading eigenvector of the workers' covariances, for two classes.
+
+    With missing answers the covariance of two workers is that of their common tasks, around the means of all their
+    answers; without common tasks it is 0. Workers who are linked to the others by no common tasks at all, not even
+    through third ones, are hence worth nothing beside a group that varies more.
+
+    The fault is the probability of error. Off the diagonal, Q_ij is fitted by c v_i v_j, so that
+    sqrt(c) v_i = sqrt(1 - b^2) a_i, however the diagonal was filled; b follows from the workers' means, which are
+    a_i b; and the fault is (1 - a_i) / 2, between 0 and 1.
+
+    Parameters
+    ----------
+    diagonal
+        How the diagonal is filled. ``lsq``: by least squares, from the pairs whose covariance is beyond doubt, as in
+        the paper's tables; with few tasks there often are too few, and it is 0. ``loglsq``: from all pairs.
+        ``iterate``: by the eigenvector itself, again and again. ``raw``: with the variances.
+    positive
+        Whether workers worse than chance have no weight; otherwise they vote for the other class.
+
+    >>> import allalike
+    >>> rows = [(worker, task, label) for worker, labels in {"ada": "0101", "bob": "0101", "eve": "0110"}.items()
+    ...         for task, label in enumerate(labels)]
+    >>> allalike.discover(rows, method=EVD()).workers["weight"].round(3).tolist()
+    [0.5, 0.5, 0.0]
+    """
+
+    name: ClassVar[str] = "EVD"
+    summary: ClassVar[str] = "eigenvector: the weight is how much a worker varies with the others"
+    needs: ClassVar[str] = "two classes"
+    diagonal: str = "lsq"
+    positive: bool = True
+
+    def __post_init__(self) -> None:
+        check_choice(self.diagonal, DIAGONALS, "diagonal")
+        check_flag(self.positive, "positive")
+
+    def serves(self, domain: Domain) -> bool:
+        """Ask for two classes, of which one may be all that occurs."""
+        return domain.n_classes in (1, 2)
+
+    def weigh(self, run: Run) -> Weighing:
+        """Weigh by the eigenvector."""
+        peers = Peers(run)
+        sums = run.sum(_votes)
+        mean, answers = sums["votes"] / sums["answers"], sums["answers"]
+        vector, skill = np.zeros(len(mean)), np.zeros(len(mean))
+        identical = run.problems.peak(peers.unweighted.distance) == 0
+        for stack in stacks(run, each=_KEPT):
+            who = stack.workers
+            given = Covariances.of(stack, mean, answers)
+            vector[who] = np.where(identical[who], 1.0, _vector(given, DIAGONALS[self.diagonal](given)))
+            skill[who] = np.where(identical[who], 1.0, _skill(given, vector[who]))
+        # As for faults: a worker without peers is like the mean of the others, and two workers are alike.
+        vector = peers.comparable(vector)
+        return Weighing(
+            disparity=peers.unweighted.mean,
+            fault=peers.comparable((1 - skill) / 2),
+            weight=normalise(vector if self.positive else np.abs(vector), run.problems),
+            decide=None if self.positive else partial(_decide, domain=run.domain, ties=run.ties),
+            parameters=() if self.positive else (np.where(vector < 0, -1.0, 1.0),),
+        )
+
+
+def _votes(block: Block) -> dict[str, Floats]:
+    ones = np.ones(len(block.label))
+    return {"votes": block.per_worker(2.0 * block.label - 1.0), "answers": block.per_worker(ones)}
+
+
+def _vector(given: Covariances, diagonal: Floats) -> Floats:
+    """Return the leading eigenvector, on the side of most workers; 0 where nobody varies, or no side is larger."""
+    value, vector = given.q.leading(diagonal)
+    vector[np.abs(vector) < _LEAST * np.abs(vector).max(axis=1, keepdims=True)] = 0.0  # or rounding would decide tasks
+    side = vector.sum(axis=1)
+    known = (value > _NOTHING) & given.q.totals(np.abs).any(axis=1) & (np.abs(side) > 1e-9)
+    turned: Floats = vector * np.where(known, np.sign(side), 0.0)[:, None]
+    return turned
+
+
+def _skill(given: Covariances, vector: Floats) -> Floats:
+    """Return a_i = 2 p_i - 1."""
+    fitted = (vector * given.q.times(vector)).sum(axis=1)
+    possible = (np.square(vector) * given.met.times(np.square(vector))).sum(axis=1)
+    root = np.sqrt(np.maximum(fitted, 0.0) / np.where(possible > 0, possible, 1.0))[:, None] * vector
+    # root_i = a_i sqrt(1 - b^2) and mean_i = a_i b, hence mean_i = root_i t with t = b / sqrt(1 - b^2).
+    norm = np.square(root).sum(axis=1)
+    t = (root * given.mean).sum(axis=1) / np.where(norm > 0, norm, 1.0)
+    skill: Floats = np.clip(root * np.sqrt(1 + np.square(t))[:, None], -1.0, 1.0)
+    return skill
+
+
+def _decide(
+    block: Block, weights: Floats, faults: Floats, sign: Floats, *, domain: Domain, ties: Ties
+) -> dict[str, Array]:
+    """Aggregate after turning round the answers of those who are worse than chance."""
+    turned = np.where(sign[block.worker] < 0, 1 - block.label, block.label).astype(block.label.dtype)
+    return domain.aggregate(domain.prepare(replace(block, label=turned)), weights, faults, ties=ties)

@@ -1,0 +1,281 @@
+"""EXP and TOP2: those who agree with each other more than chance are the experts.
+
+Kawase, Kuroki, Miyauchi: Graph Mining Meets Crowdsourcing: Extracting Experts for Answer Aggregation. IJCAI 2019.
+Workers are the nodes of a graph, weighted by how surprising their agreement is. The expert core is the set X with the
+largest min over i in X of sum over j in X of gamma_ij. Peeling finds it: remove the worker with the smallest weighted
+degree, again and again, and return the set whose smallest degree was the largest. Only the core has weight, the same
+for each of its members.
+
+For classes gamma_ij = -log P[Bin(m_ij, p) >= a_ij], where the two agree on a_ij of their m_ij common tasks and a
+guess agrees with probability p. Other labels have no chance level, and gamma_ij = max(d) - d_ij. A pair without
+common tasks is no evidence: gamma_ij = 0.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike.blocks.ties import TOLERANCE
+from allalike.errors import OptionError
+from allalike.methods.base import Method, Weighing
+from allalike.methods.pairwise.pairs import Large, Pairs, Stack, stacks
+from allalike.methods.steps.peers import Disparity, Peers
+from allalike.methods.steps.weights import normalise
+from allalike.registry import check_choice, check_number
+
+if TYPE_CHECKING:
+    from allalike.blocks.block import Floats
+    from allalike.engines import Run
+    from allalike.methods.pairwise.pair_matrices import PairMatrix
+
+__all__ = ["EXP", "TOP2", "closeness", "largest_core", "log_tails", "peel", "surprises"]
+
+Flags = npt.NDArray[np.bool_]
+_ALMOST = 1e-12  # distances that are closer than this, relative to the largest, are the same
+_LEAST_TAIL = 1e-290  # smaller probabilities have no digits left
+_KEPT = 20  # bytes for each pair of a large crowd: its mean distance, its similarity, and where it is
+
+
+def log_tails(hits: Floats, n: Floats, p: Floats) -> Floats:
+    """Return log P[Bin(n, p) >= hits].
+
+    >>> np.exp(log_tails(np.arange(3.0), np.full(3, 2.0), np.full(3, 0.5)))
+    array([1.  , 0.75, 0.25])
+    """
+    from scipy.special import betainc
+
+    tails = np.where(hits > 0, betainc(np.maximum(hits, 1.0), n - hits + 1, p), 1.0)
+    deep = tails < _LEAST_TAIL
+    logs: Floats = np.log(np.where(deep, 1.0, tails))
+    logs[deep] = _log_deep_tails(hits[deep], n[deep], p[deep])
+    return logs
+
+
+def _log_deep_tails(hits: Floats, n: Floats, p: Floats) -> Floats:
+    """Return the logarithms of tails that are too small for a number: the first term, and the others relative to it."""
+    from scipy.special import betaln
+
+    first = hits * np.log(p) + (n - hits) * np.log1p(-p) - np.log(n + 1) - betaln(n - hits + 1, hits + 1)
+    term, total, more = np.ones(len(hits)), np.ones(len(hits)), 0
+    while (term > 1e-16 * total).any():  # each is smaller than the one before by (n - a) p / (a + 1) / (1 - p) at least
+        more += 1
+        term = term * (n - hits - more + 1) / (hits + more) * (p / (1 - p))
+        total += term
+    logs: Floats = first + np.log(total)
+    return logs
+
+
+def surprises(stack: Stack | Large, chance: Floats) -> PairMatrix:
+    """Return how surprising the agreement of each pair is, if the guesses of a worker agree with such a chance.
+
+    >>> apart = np.array([[[0.0, 1.0, 2.0], [1.0, 0.0, 2.0], [2.0, 2.0, 0.0]]])
+    >>> stack = Stack(np.array([[0, 1, 2]]), apart, 2.0 * (apart > 0))
+    >>> np.exp(-surprises(stack, np.full(3, 0.5)).values)[0]
+    array([[1.  , 0.75, 1.  ],
+           [0.75, 1.  , 1.  ],
+           [1.  , 1.  , 1.  ]])
+    """
+    chances, place = np.unique(chance, return_inverse=True)
+    [gamma] = stack.measure(lambda pairs: (-_log_tails_of(pairs, chances, place[pairs.left]),))
+    return gamma
+
+
+def _log_tails_of(pairs: Pairs, chances: Floats, chance: npt.NDArray[np.int64]) -> Floats:
+    """Return the tails of all pairs; those with the same chance and the same counts are computed once."""
+    common = np.rint(pairs.common).astype(np.int64)
+    n_counts = int(common.max(initial=0)) + 1
+    which = (chance * n_counts + common) * n_counts + common - np.rint(pairs.distance).astype(np.int64)
+    n_cases = len(chances) * n_counts**2
+    if n_cases <= which.size:
+        needed = np.flatnonzero(np.bincount(which.ravel(), minlength=n_cases))
+        place = np.zeros(n_cases, np.int64)
+        place[needed] = np.arange(len(needed))
+        which = place[which]
+    else:
+        needed, inverse = np.unique(which, return_inverse=True)
+        which = inverse.reshape(which.shape)
+    rest, hits = np.divmod(needed, n_counts)
+    number, n = np.divmod(rest, n_counts)
+    logs: Floats = log_tails(hits.astype(np.float64), n.astype(np.float64), chances[number])[which]
+    return logs
+
+
+def closeness(stack: Stack | Large) -> PairMatrix:
+    """Return how much closer each pair is than the two who are the farthest apart.
+
+    >>> apart = np.array([[[0.0, 1.0, 2.0], [1.0, 0.0, 2.0], [2.0, 2.0, 0.0]]])
+    >>> closeness(Stack(np.array([[0, 1, 2]]), apart, 2.0 * (apart > 0))).values[0]
+    array([[0. , 0.5, 0. ],
+           [0.5, 0. , 0. ],
+           [0. , 0. , 0. ]])
+    """
+    [mean] = stack.measure(lambda pairs: (pairs.mean,))
+    farthest = mean.spread(mean.peak())
+
+    def closer(mean: Floats) -> Floats:
+        closer = farthest - np.where(np.isnan(mean), farthest, mean)
+        return np.where(closer > _ALMOST * farthest, closer, 0.0)
+
+    return mean.change(closer)
+
+
+def peel(gamma: PairMatrix) -> tuple[npt.NDArray[np.int64], Floats]:
+    """Return, per crowd, the order in which workers are removed, and the smallest degree before each removal.
+
+    Among equals the first is removed.
+
+    >>> from allalike.methods.pairwise.pair_matrices import Stacked
+    >>> order, lowest = peel(Stacked(np.array([[[0.0, 3.0, 1.0], [3.0, 0.0, 1.0], [1.0, 1.0, 0.0]]])))
+    >>> order, lowest
+    (array([[2, 0, 1]]), array([[2., 3., 0.]]))
+    """
+    n_problems, size = gamma.shape
+    crowd, slack = np.arange(n_problems), _slack(gamma)
+    order, lowest = np.empty((n_problems, size), np.int64), np.empty((n_problems, size))
+    degree = gamma.totals(np.asarray)
+    for step in range(size):
+        lowest[:, step] = degree.min(axis=1)
+        worker = np.argmax(degree <= lowest[:, step, None] + slack, axis=1)
+        order[:, step] = worker
+        degree -= gamma.row(worker)
+        degree[crowd, worker] = np.inf
+    return order, lowest
+
+
+def largest_core(gamma: PairMatrix) -> Flags:
+    """Tell who belongs to the set whose smallest degree is the largest; of several such sets, the largest.
+
+    >>> from allalike.methods.pairwise.pair_matrices import Stacked
+    >>> largest_core(Stacked(np.array([[[0.0, 3.0, 1.0], [3.0, 0.0, 1.0], [1.0, 1.0, 0.0]]])))
+    array([[ True,  True, False]])
+    """
+    order, lowest = peel(gamma)
+    best = lowest.max(axis=1, keepdims=True)
+    removed = np.argmax(lowest >= best - _slack(gamma), axis=1)
+    return _survivors(order, removed)
+
+
+def _slack(gamma: PairMatrix) -> Floats:
+    slack: Floats = TOLERANCE * gamma.peak()[:, None]
+    return slack
+
+
+def _survivors(order: npt.NDArray[np.int64], removed: npt.NDArray[np.int64]) -> Flags:
+    return np.argsort(order, axis=1) >= removed[:, None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Core(Method):
+    """Give the same weight to each member of a core; `_core` finds it in the similarities of some problems."""
+
+    chance: str = "classes"
+    tail: str = "exact"
+
+    def __post_init__(self) -> None:
+        check_choice(self.chance, ("classes", "mean"), "chance")
+        check_choice(self.tail, ("exact", "printed"), "tail")
+
+    def weigh(self, run: Run) -> Weighing:
+        """Weigh the members of the core; the faults are the average distances to them."""
+        peers, member = Peers(run), np.zeros(run.problems.n_workers)
+        identical = run.problems.peak(peers.unweighted.distance) == 0
+        chance = self._chance(run, peers.unweighted)
+        for stack in stacks(run, each=_KEPT):
+            gamma = closeness(stack) if chance is None else surprises(stack, chance)
+            nothing = gamma.peak()[:, None] == 0
+            member[stack.workers] = self._core(gamma) | nothing | identical[stack.workers]
+        return Weighing(
+            disparity=peers.unweighted.mean,
+            fault=peers.comparable(peers.weighted(member)),
+            weight=normalise(member, run.problems),
+        )
+
+    def _chance(self, run: Run, met: Disparity) -> Floats | None:
+        """Return how likely the guesses of each worker agree with others, if labels are classes."""
+        if run.domain.n_classes is None:
+            return None
+        chance = np.full(run.problems.n_workers, 1 / max(run.domain.n_classes, 2))
+        if self.chance == "mean":
+            agreed, common = run.problems.total(met.weight - met.distance), run.problems.total(met.weight)
+            chance = np.clip(agreed / np.maximum(common, 1.0), _ALMOST, 1 - _ALMOST)
+        return chance if self.tail == "exact" else 1 - chance
+
+    @abstractmethod
+    def _core(self, gamma: PairMatrix) -> Flags: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class EXP(_Core):
+    """Trust the expert core alone.
+
+    Parameters
+    ----------
+    chance
+        How likely a guess agrees: ``classes`` takes 1/k, ``mean`` the mean agreement of all pairs.
+    tail
+        ``exact``, or ``printed`` as in the code behind the paper's tables, which takes p for 1 - p. With p = 1/2 both
+        are the same.
+
+    >>> import allalike
+    >>> rows = [(worker, task, label) for worker, labels in {"ada": "xyzx", "bob": "xyzy", "eve": "zzyy"}.items()
+    ...         for task, label in enumerate(labels)]
+    >>> allalike.discover(rows, method=EXP()).workers["weight"].tolist()
+    [0.5, 0.5, 0.0]
+    """
+
+    name: ClassVar[str] = "EXP"
+    summary: ClassVar[str] = "expert core: only those who agree with each other more than chance count"
+
+    def _core(self, gamma: PairMatrix) -> Flags:
+        return largest_core(gamma)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TOP2(_Core):
+    """Trust a core of fixed size alone.
+
+    Parameters
+    ----------
+    chance, tail
+        As in `EXP`.
+    size
+        How many workers it has; a smaller crowd is kept as it is. The paper says two; the code behind its tables keeps
+        three.
+    method
+        ``peel`` keeps the last who are left by peeling, ``pair`` takes the two whose agreement is the most surprising.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0), ("joe", 1, 30.0)]
+    >>> allalike.discover(rows, domain="real", method=TOP2()).workers["weight"].tolist()
+    [0.5, 0.5, 0.0, 0.0]
+    """
+
+    name: ClassVar[str] = "TOP2"
+    summary: ClassVar[str] = "expert core of fixed size: only the two (or so) who agree the most count"
+    size: int = 2
+    method: str = "peel"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number(self.size, "size", least=2, whole=True)
+        if check_choice(self.method, ("peel", "pair"), "method") == "pair" and self.size != 2:
+            raise OptionError(f"method is 'pair', but size is {self.size}. A pair has two: leave size out, or peel.")
+
+    def _core(self, gamma: PairMatrix) -> Flags:
+        if self.method == "pair":
+            return _closest_pair(gamma)
+        n_problems, n_workers = gamma.shape
+        return _survivors(peel(gamma)[0], np.full(n_problems, n_workers - self.size))
+
+
+def _closest_pair(gamma: PairMatrix) -> Flags:
+    """Tell which two are the most similar; of equal pairs, the first."""
+    pair = np.zeros(gamma.shape, np.bool_)
+    for worker in gamma.first(gamma.peak() * (1 - TOLERANCE)):
+        pair[np.arange(len(pair)), worker] = True
+    return pair

@@ -1,0 +1,212 @@
+"""Pairs: the distances between the workers of each crowd, for methods that look at every pair of them.
+
+The sums behind the pairs are read from the run for some workers at a time, so that never more than what a method keeps
+is in memory. Small problems come as stacks, those of the same size together, so that one pass serves thousands of them;
+of a large one the pairs come range after range of workers, as arrays or, where few meet, one by one.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike.errors import TooLargeError
+from allalike.methods.pairwise.pair_matrices import Ranged, Stacked, with_numbers
+from allalike.system.memory import free_memory
+from allalike.system.progress import report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from allalike.blocks.block import Array, Block, Floats
+    from allalike.engines import Run
+
+__all__ = ["Large", "Pairs", "Stack", "everyone", "stacks"]
+
+_LARGE = 1000  # workers of a crowd from which on it is not stacked
+_STACKED_AT_ONCE = 1 << 18  # entries of a stack
+_READ_AT_ONCE = 1 << 24  # entries of a range of rows, if they are dense
+_READING = 64  # bytes that each of them takes for a while
+_SPARSE = 8  # entries of an array that take as much as one that is sparse
+_GB = 1e9
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Hold what is known of some pairs of workers, in arrays that broadcast to the shape of the last two.
+
+    Parameters
+    ----------
+    left, right
+        The two workers' numbers in the run.
+    distance, common
+        The sum of their distances over the tasks that both answered, and how many these are.
+
+    >>> Pairs(np.array([[0], [1]]), np.array([[0, 1]]), np.array([[0, 3], [3, 0]]), np.array([[0, 2], [2, 0]])).mean
+    array([[nan, 1.5],
+           [1.5, nan]])
+    """
+
+    left: npt.NDArray[np.int64]
+    right: npt.NDArray[np.int64]
+    distance: Floats
+    common: Floats
+
+    @property
+    def mean(self) -> Floats:
+        """The mean distance of each pair; NaN where two have no task in common, and between a worker and herself."""
+        met = self.common > 0
+        mean: Floats = np.where(met, self.distance, np.nan) / np.where(met, self.common, 1.0)
+        return mean
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Hold the pairs of some problems of the same size, whose workers' numbers are one row per crowd."""
+
+    workers: npt.NDArray[np.int64]
+    distance: Floats
+    common: Floats
+
+    def measure(self, function: Callable[[Pairs], tuple[Array, ...]]) -> tuple[Stacked, ...]:
+        """Return matrices of what a function finds for all pairs."""
+        pairs = Pairs(self.workers[:, :, None], self.workers[:, None, :], self.distance, self.common)
+        return tuple(map(Stacked, function(pairs)))
+
+
+@dataclass(frozen=True)
+class Large:
+    """Read the pairs of one crowd, range after range of its workers; ``most`` says how many have met, at most."""
+
+    run: Run
+    crowd: range
+    ranges: list[range]
+    most: int
+
+    @property
+    def workers(self) -> npt.NDArray[np.int64]:
+        """The workers' numbers, as one row."""
+        return np.arange(self.crowd.start, self.crowd.stop)[None]
+
+    def measure(self, function: Callable[[Pairs], tuple[Array, ...]]) -> tuple[Ranged, ...]:
+        """Return matrices of what a function finds for some pairs at a time; where few meet, those who do."""
+        kept = []
+        for number, rows in enumerate(self.ranges):
+            report("pairs", number, len(self.ranges))
+            kept.append(self._measure(rows, function))
+        return tuple(Ranged(parts) for parts in zip(*kept, strict=True))
+
+    def _measure(self, rows: range, function: Callable[[Pairs], tuple[Array, ...]]) -> list[Any]:
+        sums = self.run.pairs(self.run.domain.pair_sums, rows)
+        distance, common = (sums[name][:, self.crowd.start : self.crowd.stop] for name in ("distance", "common"))
+        if isinstance(distance, np.ndarray) or isinstance(common, np.ndarray):
+            left, right = np.arange(rows.start, rows.stop)[:, None], self.workers
+            return list(function(Pairs(left, right, _filled(distance), _filled(common))))
+        place = _places(common)
+        left, right = np.divmod(place, common.shape[1])
+        apart = np.zeros(len(place))
+        apart[np.searchsorted(place, _places(distance))] = distance.data  # which leaves out what is 0
+        found = function(Pairs(rows.start + left, self.crowd.start + right, apart, common.data))
+        return [with_numbers(common, values) for values in found]
+
+
+def stacks(run: Run, *, each: int, instead: str = "P-TD and iP-TD need no pairs.") -> Iterator[Stack | Large]:
+    """Yield the pairs of all problems, some problems of the same size at a time, or one large one.
+
+    ``each`` says how many bytes a method keeps of each pair of a large crowd; where they do not fit, ``instead`` says
+    what to do.
+    """
+    most = _most_peers(run)
+    ends = np.cumsum(run.problems.sizes)
+    large = run.problems.sizes > _LARGE
+    for first, last in _equal_spans(large):
+        workers = range(int(ends[first] - run.problems.sizes[first]), int(ends[last - 1]))
+        if large[first]:
+            yield _large(run, workers, most, each=each, instead=instead)
+        else:
+            for rows in _cut(most, workers, ends[first:last], run.problems.n_workers):
+                yield from _small(run, rows)
+
+
+def everyone(run: Run, *, each: int, instead: str) -> Large:
+    """Return the pairs of all workers, whatever their problems."""
+    return _large(run, range(run.problems.n_workers), _most_peers(run), each=each, instead=instead)
+
+
+def _most_peers(run: Run) -> npt.NDArray[np.int64]:
+    """Return how many others each worker may have met: as many as answered her tasks, or as her crowd has."""
+    partners = run.sum(_partners)["partners"]
+    most: npt.NDArray[np.int64] = np.minimum(partners, run.problems.size - 1).astype(np.int64)
+    return most
+
+
+def _partners(block: Block) -> dict[str, Floats]:
+    return {"partners": block.per_worker(block.to_answers(block.sizes - 1.0))}
+
+
+def _equal_spans(large: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    """Yield where large problems are, one by one, and the spans of small ones between them."""
+    begin = np.flatnonzero(np.concatenate([[True], large[1:] | large[:-1]]))
+    yield from itertools.pairwise([*begin.tolist(), len(large)])
+
+
+def _large(run: Run, workers: range, most: npt.NDArray[np.int64], *, each: int, instead: str) -> Large:
+    pairs, n_workers = int(most[workers.start : workers.stop].sum()), run.problems.n_workers
+    needed, free = (
+        each * pairs + _READING * min(_SPARSE * pairs, len(workers) * n_workers, _READ_AT_ONCE),
+        free_memory(),
+    )
+    if needed > free:
+        raise TooLargeError(
+            f"The pairs of {len(workers):,} workers need up to {needed / _GB:,.1f} GB of memory, and {free / _GB:,.1f}"
+            f" GB are free. {instead}"
+        )
+    ends = np.arange(workers.start, workers.stop) + 1
+    return Large(run, workers, _cut(most, workers, ends, n_workers), pairs)
+
+
+def _cut(most: npt.NDArray[np.int64], workers: range, ends: npt.NDArray[np.int64], n_workers: int) -> list[range]:
+    """Cut the workers into ranges that end at some of these ends, and whose pairs are few enough."""
+    load = np.cumsum(np.minimum(_SPARSE * most[workers.start : workers.stop], n_workers))
+    number = load[ends - 1 - workers.start] // _READ_AT_ONCE
+    bounds = [workers.start, *ends[:-1][np.diff(number) > 0].tolist(), workers.stop]
+    return [range(first, last) for first, last in itertools.pairwise(bounds)]
+
+
+def _small(run: Run, rows: range) -> Iterator[Stack]:
+    """Yield stacks of the whole problems of these workers."""
+    sums = run.pairs(run.domain.pair_sums, rows)
+    last = np.cumsum(run.problems.sizes)
+    here = (last > rows.start) & (last <= rows.stop)
+    first, sizes = (last - run.problems.sizes)[here], run.problems.sizes[here]
+    for size in np.unique(sizes):
+        starts = first[sizes == size]
+        step = max(1, _STACKED_AT_ONCE // int(size) ** 2)
+        for begin in range(0, len(starts), step):
+            workers = starts[begin : begin + step, None] + np.arange(size)
+            yield Stack(workers, *(_stacked(sums[name], workers, rows.start) for name in ("distance", "common")))
+
+
+def _stacked(matrix: Any, workers: npt.NDArray[np.int64], start: int) -> Floats:
+    if isinstance(matrix, np.ndarray):
+        return np.asarray(matrix[workers[:, :, None] - start, workers[:, None, :]])
+    n_problems, size = workers.shape
+    rows = matrix[workers.ravel() - start].tocoo()
+    dense = np.zeros((n_problems * size, size))
+    dense[rows.row, rows.col - np.repeat(workers[:, 0], size)[rows.row]] = rows.data
+    return dense.reshape(n_problems, size, size)
+
+
+def _filled(matrix: Any) -> Floats:
+    return np.asarray(matrix if isinstance(matrix, np.ndarray) else matrix.toarray())
+
+
+def _places(matrix: Any) -> npt.NDArray[np.int64]:
+    """Return the places of the entries of a sparse matrix, row after row, after sorting them."""
+    matrix.sort_indices()
+    row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    return np.asarray(row * matrix.shape[1] + matrix.indices, np.int64)

@@ -1,0 +1,182 @@
+"""Scaling: how far points in space are apart, compared with how far they should be.
+
+A fit of points e_u to distances d_uv lowers the misfit, the sum over all known pairs of (d_uv - |e_u - e_v|)^2, and
+needs to know where it pulls each point. `Whole` does so for many small problems at once, with whole matrices; `Tiled`
+for one large crowd, tile by tile, so that all that is computed on the way stays in the cache.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from allalike.blocks.block import Floats
+
+__all__ = ["Distances", "Misfit", "Moments", "Tiled", "Whole"]
+
+_SMALLEST = 1e-18  # squared distance, so that the direction from a point to itself is defined
+_PRODUCTS = 1 << 16  # in a tile; with more, linear algebra starts threads that wait for each other
+_AT_ONCE = 1 << 16  # known pairs
+
+
+class Misfit(NamedTuple):
+    """What points differ by from their distances, one row per set of points.
+
+    ``norm`` is the squared length of each point, ``total`` the misfit over all pairs, and ``pull`` the sum over v of
+    (d_uv / |e_u - e_v| - 1) (e_v - e_u), which is its gradient by e_u but for a factor of 2.
+    """
+
+    norm: Floats
+    total: Floats
+    pull: Floats
+
+
+class Moments(NamedTuple):
+    """How many distances each point has, their mean, and their variance."""
+
+    known: Floats
+    mean: Floats
+    variance: Floats
+
+
+class Distances(Protocol):
+    """Be the distances of the points of some problems of the same size."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many problems there are, and how many points each has."""
+
+    @property
+    def moments(self) -> Moments:
+        """What the distances of each point are like."""
+
+    def misfit(self, e: Floats, crowd: npt.NDArray[np.int64]) -> Misfit:
+        """Compare sets of points with the distances of their problems."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Hold one matrix per crowd: the distances, and 1 where they are known and 0 elsewhere.
+
+    >>> given = Whole(np.array([[[0.0, 3.0], [3.0, 0.0]]]), np.array([[[0.0, 1.0], [1.0, 0.0]]]))
+    >>> given.misfit(np.array([[[0.0], [2.0]]]), np.array([0]))
+    Misfit(norm=array([[0., 4.]]), total=array([1.]), pull=array([[[ 1.],
+            [-1.]]]))
+    """
+
+    distance: Floats
+    known: Floats
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many problems there are, and how many points each has."""
+        return self.distance.shape[0], self.distance.shape[1]
+
+    @cached_property
+    def moments(self) -> Moments:
+        """What the distances of each point are like."""
+        known = self.known.sum(axis=2)
+        least = np.maximum(known, 1.0)
+        mean = (self.distance * self.known).sum(axis=2) / least
+        variance = (self.known * np.square(self.distance - mean[:, :, None])).sum(axis=2) / least
+        return Moments(known, mean, variance)
+
+    def misfit(self, e: Floats, crowd: npt.NDArray[np.int64]) -> Misfit:
+        """Compare all points with all others."""
+        gram = e @ e.transpose(0, 2, 1)
+        norm = np.einsum("rii->ri", gram)
+        apart = np.sqrt(np.maximum(norm[:, :, None] + norm[:, None, :] - 2 * gram, _SMALLEST))
+        rest = (self.distance[crowd] - apart) * self.known[crowd]
+        total = np.einsum("rij,rij->r", rest, rest) / 2
+        pull = rest / apart
+        return Misfit(norm, total, pull @ e - pull.sum(axis=2)[:, :, None] * e)
+
+
+@dataclass(frozen=True)
+class Tiled:
+    """Hold the distances of one crowd: an array in which NaN is unknown, or a sparse matrix of those that are known.
+
+    >>> given = Tiled(np.array([[np.nan, 3.0], [3.0, np.nan]]))
+    >>> given.misfit(np.array([[[0.0], [2.0]]]), np.array([0]))
+    Misfit(norm=array([[0., 4.]]), total=array([1.]), pull=array([[[ 1.],
+            [-1.]]]))
+    """
+
+    distance: Any
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """One crowd, and how many points it has."""
+        return 1, self.distance.shape[0]
+
+    @cached_property
+    def moments(self) -> Moments:
+        """What the distances of each point are like."""
+        size = self.distance.shape[0]
+        known, mean, variance = np.zeros((1, size)), np.zeros((1, size)), np.zeros((1, size))
+        for worker in range(size):
+            row = self.distance[[worker]]
+            row = row[~np.isnan(row)] if isinstance(row, np.ndarray) else row.data
+            if len(row):
+                known[0, worker], mean[0, worker], variance[0, worker] = len(row), row.mean(), row.var()
+        return Moments(known, mean, variance)
+
+    def misfit(self, e: Floats, crowd: npt.NDArray[np.int64]) -> Misfit:
+        """Compare one set of points after the other."""
+        compare = self._compare if isinstance(self.distance, np.ndarray) else self._compare_known
+        norm, total, pull = np.einsum("rij,rij->ri", e, e), np.empty(len(e)), np.empty(e.shape)
+        for place, points in enumerate(e):
+            total[place], pulled = compare(np.column_stack([points, np.ones(len(points))]), norm[place])
+            pull[place] = pulled[:, :-1] - pulled[:, -1:] * points
+        return Misfit(norm, total, pull)
+
+    def _compare(self, points: Floats, norm: Floats) -> tuple[float, Floats]:
+        """Compare the points of some rows with those of the same and of later ones, tile by tile; pulls are mutual."""
+        total, pulled, step = 0.0, np.zeros(points.shape), max(1, math.isqrt(_PRODUCTS // points.shape[1]))
+        tiles = [slice(first, first + step) for first in range(0, len(points), step)]
+        for place, mine in enumerate(tiles):
+            for others in tiles[place:]:
+                apart = (-2 * points[mine, :-1]) @ points[others, :-1].T
+                apart += norm[mine, None]
+                apart += norm[others]
+                np.sqrt(np.maximum(apart, _SMALLEST, out=apart), out=apart)
+                rest = self.distance[mine, others] - apart
+                rest[np.isnan(rest)] = 0.0
+                total += float(np.vdot(rest, rest)) * (0.5 if others == mine else 1.0)
+                rest /= apart
+                pulled[mine] += rest @ points[others]
+                if others != mine:
+                    pulled[others] += rest.T @ points[mine]
+        return total, pulled
+
+    def _compare_known(self, points: Floats, norm: Floats) -> tuple[float, Floats]:
+        """Compare the pairs of points whose distances are known, each pair once."""
+        from scipy import sparse
+
+        i, j, distance, starts = self._known
+        pull = np.empty(len(distance))
+        total = 0.0
+        for first in range(0, len(pull), _AT_ONCE):
+            some = slice(first, first + _AT_ONCE)
+            away = points[i[some], :-1] - points[j[some], :-1]
+            apart = np.sqrt(np.maximum(np.einsum("ij,ij->i", away, away), _SMALLEST))
+            rest = distance[some] - apart
+            total += float(np.square(rest).sum())
+            np.divide(rest, apart, out=pull[some])
+        pulls = sparse.csr_array((pull, j, starts), shape=self.distance.shape)
+        return total, np.asarray(pulls @ points + pulls.T @ points)
+
+    @cached_property
+    def _known(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Floats, npt.NDArray[Any]]:
+        """Each known distance once: its two points, the distance, and where those of each first point start."""
+        from scipy import sparse
+
+        upper = sparse.triu(self.distance, k=1, format="csr")
+        return np.repeat(np.arange(upper.shape[0]), np.diff(upper.indptr)), upper.indices, upper.data, upper.indptr

@@ -1,0 +1,1 @@
+"""Steps: what methods share on the way from sums to weights."""

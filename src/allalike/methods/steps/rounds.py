@@ -1,0 +1,69 @@
+"""Rounds: repeat a step until what it says about the workers no longer changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allalike.registry import check_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from allalike.blocks.block import Array, Floats
+    from allalike.blocks.problems import Problems
+    from allalike.engines import Run
+
+__all__ = ["Rounds", "check_rounds", "repeat"]
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Hold the last state of the workers and the faults behind it, how many rounds it took, and whether it settled."""
+
+    state: Floats
+    fault: Floats
+    iterations: int
+    converged: bool
+
+
+def check_rounds(max_iter: int, tol: float) -> None:
+    """Refuse limits that are none."""
+    check_number(max_iter, "max_iter", least=1, whole=True)
+    check_number(tol, "tol", least=0)
+
+
+def repeat(
+    run: Run, step: Callable[[Floats], tuple[Floats, Floats]], start: Floats, *, max_iter: int, tol: float
+) -> Rounds:
+    """Repeat ``state, fault = step(state)``; a state has one row per worker.
+
+    A crowd has settled when the norm of its state's change is below ``tol``, relative to the norm of the state; from
+    then on it is left as it is, so that a problem ends the same whether or not others are solved with it.
+    """
+    problems = run.problems
+    state, fault = start, np.full(problems.n_workers, np.nan)
+    settled = np.zeros(problems.n_workers, np.bool_)
+    for number in run.rounds(max_iter):
+        new, new_fault = step(state)
+        fault = np.where(settled, fault, new_fault)
+        old, state = state, np.where(_beside(settled, state), state, new)
+        settled = settled | (_change(old, state, problems) < tol)
+        if settled.all():
+            return Rounds(state, fault, number, converged=True)
+    return Rounds(state, fault, max_iter, converged=False)
+
+
+def _beside(flags: Array, state: Floats) -> Array:
+    return flags.reshape(-1, *[1] * (state.ndim - 1))
+
+
+def _change(old: Floats, new: Floats, problems: Problems) -> Floats:
+    def squared(values: Floats) -> Floats:
+        return problems.total(np.square(values).reshape(len(values), -1).sum(axis=1))
+
+    size = squared(new)
+    change: Floats = np.sqrt(squared(new - old) / np.where(size > 0, size, 1.0))
+    return change

@@ -1,0 +1,100 @@
+"""Weights: from faults to weights, and the one place where weights are cleaned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allalike.errors import OptionError
+from allalike.registry import check_choice
+
+if TYPE_CHECKING:
+    from allalike.blocks.block import Floats
+    from allalike.blocks.problems import Problems
+    from allalike.noise import Noise
+
+__all__ = ["WEIGHTINGS", "check_weighting", "normalise", "weigh_faults"]
+
+
+def normalise(weights: Floats, problems: Problems) -> Floats:
+    """Make weights that are never negative and sum to 1 in each crowd.
+
+    An infinite weight leaves nothing for the others; where nobody has any weight, all count the same.
+
+    >>> from allalike.blocks.problems import Problems
+    >>> one = Problems.single(3)
+    >>> normalise(np.array([3.0, -1.0, 1.0]), one)
+    array([0.75, 0.  , 0.25])
+    >>> normalise(np.array([np.inf, 5.0, np.inf]), one)
+    array([0.5, 0. , 0.5])
+    >>> normalise(np.array([np.nan, -1.0]), Problems.single(2))
+    array([0.5, 0.5])
+    """
+    weights = np.nan_to_num(weights, nan=0.0, posinf=np.inf, neginf=0.0)
+    infinite = np.isinf(weights)
+    if infinite.any():
+        weights = np.where(problems.total(infinite) > 0, infinite, weights).astype(np.float64)
+    weights = np.maximum(weights, 0.0)
+    weights = np.where(problems.total(weights) > 0, weights, 1.0)
+    return weights / problems.total(weights)
+
+
+def below_worst(fault: Floats, problems: Problems, model: Noise) -> Floats:
+    """Weigh by the distance to the worst worker; rounding noise between equals is no difference.
+
+    >>> from allalike.blocks.problems import Problems
+    >>> from allalike.noise import Noise
+    >>> below_worst(np.array([1.0, 3.0, 2.0]), Problems.single(3), Noise())
+    array([2., 0., 1.])
+    """
+    worst = problems.peak(fault)
+    flat = worst - problems.low(fault) <= 1e-12 * worst
+    return np.where(flat, 0.0, worst - fault)
+
+
+def inverse(fault: Floats, problems: Problems, model: Noise) -> Floats:
+    """Weigh by the inverse.
+
+    >>> from allalike.blocks.problems import Problems
+    >>> from allalike.noise import Noise
+    >>> inverse(np.array([1.0, 4.0]), Problems.single(2), Noise())
+    array([1.  , 0.25])
+    """
+    with np.errstate(divide="ignore", over="ignore"):
+        return 1.0 / fault
+
+
+def below_chance(fault: Floats, problems: Problems, model: Noise) -> Floats:
+    """Weigh by the distance to a worker who guesses; who is worse than that has no weight.
+
+    For similarities it is the average similarity.
+
+    >>> from allalike.blocks.problems import Problems
+    >>> from allalike.noise import OneCoin
+    >>> below_chance(np.array([0.25, 0.5]), Problems.single(2), OneCoin(classes=2))
+    array([0.25, 0.  ])
+    """
+    if model.chance is None:
+        raise OptionError("weighting is 'chance', but these labels have no chance level. Choose max or inverse.")
+    return model.chance - fault
+
+
+WEIGHTINGS = {"max": below_worst, "inverse": inverse, "chance": below_chance, "printed": below_worst}
+
+
+def check_weighting(weighting: str | None) -> None:
+    """Refuse a weighting that does not exist; None is the domain's own."""
+    if weighting is not None:
+        check_choice(weighting, WEIGHTINGS, "weighting")
+
+
+def weigh_faults(fault: Floats, weighting: str | None, problems: Problems, model: Noise) -> Floats:
+    """Turn faults into weights that sum to 1, by this weighting or by that of the model.
+
+    >>> from allalike.blocks.problems import Problems
+    >>> from allalike.noise import Noise
+    >>> weigh_faults(np.array([1.0, 3.0, 2.0]), "max", Problems.single(3), Noise())
+    array([0.66666667, 0.        , 0.33333333])
+    """
+    return normalise(WEIGHTINGS[weighting or model.weighting](fault, problems, model), problems)

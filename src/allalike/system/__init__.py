@@ -1,0 +1,1 @@
+"""The system: memory, progress, and files that are whole or not there."""

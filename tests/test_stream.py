@@ -1,0 +1,215 @@
+"""Files are read some rows at a time, with the same values and the same errors as at once."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import allalike
+from allalike.answers.stream import Stream
+from allalike.errors import AllalikeError, InputError
+from allalike.readers import files, scan, tables
+from allalike.readers.tables import open_table
+
+NAMES = ("worker", "task", "label")
+TABLE = pa.table(
+    {
+        "extra": list(range(100)),
+        "label": ["x", "yes, sir", 'a "quoted"', "two\nlines", "ä"] * 20,
+        "worker": [f"w{number % 7}" for number in range(100)],
+        "task": [f"{number % 13:03d}" for number in range(100)],
+    }
+)
+
+
+def write(folder: Path, kind: str, table: pa.Table = TABLE) -> Path:
+    """Write a table to a file of some kind."""
+    path = folder / f"answers{len(list(folder.iterdir()))}.{kind}"
+    if kind == "parquet":
+        pq.write_table(table, path, row_group_size=30)
+    elif kind == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    elif kind == "json":
+        path.write_text(json.dumps(table.to_pylist()))
+    else:
+        frame = table.to_pandas()
+        frame.to_csv(path, index=False, sep="\t" if "tsv" in kind else ",")
+    return path
+
+
+def values(stream: Stream) -> dict[str, list[Any]]:
+    """Put the batches of a stream one behind the other."""
+    batches = list(stream.batches())
+    return {
+        name: [value for batch in batches for value in pa.chunked_array(batch[name].data).to_pylist()] for name in NAMES
+    }
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read a few rows at a time."""
+    monkeypatch.setattr(files, "_ROWS", 8)
+    monkeypatch.setattr(files, "_LONGEST_FIELD", 200)
+    monkeypatch.setattr(tables, "_ROWS", 8)
+    monkeypatch.setattr(tables, "_OBJECTS", 8)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("kind", ["csv", "tsv", "csv.gz", "parquet", "jsonl", "json"])
+def test_every_kind_of_file_comes_in_batches_with_all_its_rows(kind: str, tmp_path: Path) -> None:
+    path = write(tmp_path, kind)
+    stream = scan(path).stream()
+    assert len(list(stream.batches())) > 5
+    expected = {name: TABLE[name].to_pylist() for name in NAMES}
+    assert values(stream) == expected
+    assert values(stream) == expected  # it starts anew on every call
+    assert (stream.size > 0) == (kind not in ("jsonl", "json"))
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("kinds", [("csv", "tsv"), ("csv", "parquet"), ("csv", "jsonl"), ("parquet", "parquet")])
+def test_several_files_come_one_behind_the_other(kinds: tuple[str, str], tmp_path: Path) -> None:
+    other = TABLE.select(["task", "label", "worker"]).slice(20)  # columns are found by their names
+    paths = [write(tmp_path, kinds[0]), write(tmp_path, kinds[1], other)]
+    expected = {name: TABLE[name].to_pylist() + other[name].to_pylist() for name in NAMES}
+    assert values(scan(paths).stream()) == expected
+    assert values(scan(tmp_path / "answers*").stream()) == expected
+    sizes = [scan(path).stream().size for path in paths]
+    assert scan(paths).stream().size == (0 if "jsonl" in kinds else sum(sizes))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        TABLE,
+        TABLE.to_pandas(),
+        pl.from_arrow(TABLE),
+        TABLE.to_pylist(),
+        TABLE.to_pydict(),
+        list(zip(*(TABLE[name].to_pylist() for name in NAMES), strict=True)),
+    ],
+    ids=["arrow", "pandas", "polars", "records", "mapping", "rows"],
+)
+@pytest.mark.usefixtures("small")
+def test_what_is_in_memory_comes_in_slices(source: Any) -> None:
+    stream = scan(source).stream()
+    assert len(list(stream.batches())) == 13
+    assert values(stream) == {name: TABLE[name].to_pylist() for name in NAMES}
+    assert stream.size == 0
+
+
+@pytest.mark.usefixtures("small")
+def test_wide_tables_come_in_slices(tmp_path: Path) -> None:
+    (tmp_path / "wide.csv").write_text("task,1,10\na,x,x\nb,,y\n")
+    stream = scan(tmp_path / "wide.csv", wide="tasks").stream()
+    assert values(stream) == {"worker": ["1", "10", "10"], "task": ["a", "a", "b"], "label": ["x", "x", "y"]}
+    assert scan(np.eye(3), wide="workers").stream().size == 0
+
+
+def test_what_was_asked_for_and_guessed_is_noted(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("annotator,item,vote\na,1,x\nb,1,x\n")
+    stream = replace(
+        scan(path, repeats="last", missing="drop", domain="categorical"), choices={"rule": "plurality"}
+    ).stream()
+    assert (stream.choices, stream.repeats, stream.missing) == ({"rule": "plurality"}, "last", "drop")
+    assert stream.domain == allalike.Categorical()
+    assert stream.notes == allalike.read(path, domain="categorical").notes
+    with pytest.raises(AllalikeError, match="repeats"):
+        scan(path, repeats="never").stream()
+
+
+def test_a_compact_column_of_parquet_comes_as_a_dictionary(tmp_path: Path) -> None:
+    table = pa.table({"worker": ["w1", "w2"] * 50_000, "task": [f"task {i}" for i in range(100_000)]})
+    table = table.append_column("label", pa.array(["x"] * 100_000))
+    pq.write_table(table, tmp_path / "a.parquet", dictionary_pagesize_limit=1000)
+    (batch,) = scan(tmp_path / "a.parquet").stream().batches()
+    assert pa.types.is_dictionary(batch["worker"].data.type)
+    assert not pa.types.is_dictionary(batch["task"].data.type)
+
+
+def test_sizes_tell_about_how_much_memory_the_columns_take(tmp_path: Path) -> None:
+    plain, packed, parquet = (write(tmp_path, kind) for kind in ("csv", "csv.gz", "parquet"))
+    assert scan(plain).stream().size == plain.stat().st_size
+    assert scan(packed).stream().size == 4 * packed.stat().st_size
+    taken = sum(TABLE[name].nbytes for name in NAMES)
+    assert taken / 4 < scan(parquet).stream().size < taken * 4
+    table = open_table(parquet)
+    assert table.size({"label": "label"}) < table.size({"label": "label", "task": "task"})
+
+
+def test_files_whose_columns_differ_in_type_are_refused(tmp_path: Path) -> None:
+    paths = [write(tmp_path, "parquet"), write(tmp_path, "parquet", TABLE.set_column(3, "task", [list(range(100))]))]
+    for read in (allalike.read, lambda paths: values(scan(paths).stream())):
+        with pytest.raises(InputError, match="'task' has different types in different files: int64, string"):
+            read(paths)
+
+
+def test_files_may_differ_in_what_they_keep_as_dictionaries(tmp_path: Path) -> None:
+    encoded = TABLE.set_column(3, "task", TABLE["task"].dictionary_encode())
+    paths = [write(tmp_path, "parquet"), write(tmp_path, "parquet", encoded)]
+    assert values(scan(paths).stream())["task"] == TABLE["task"].to_pylist() * 2
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"a,1\n", "cannot be read as text with columns: .*Expected 3 columns, got 2"),
+        (b"a,1,\xff\n", "invalid UTF8"),
+        (b'a,1,"' + b"x" * 500 + b"\n", "a field is longer than|a quote is never closed"),
+    ],
+)
+def test_a_broken_row_in_a_later_batch_is_a_clear_error(line: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"worker,task,label\n" + b"a,1,x\n" * 5000 + line + b"a,1,x\n" * 200)
+    with pytest.raises(InputError, match=message):
+        values(scan(path).stream())
+
+
+def test_a_file_that_ends_too_early_is_a_clear_error(tmp_path: Path) -> None:
+    packed = gzip.compress(b"worker,task,label\n" + b"".join(b"a,%d,x\n" % n for n in range(100_000)))
+    (tmp_path / "a.csv.gz").write_bytes(packed[:-1000])
+    path = write(tmp_path, "parquet")
+    for read in (allalike.read, lambda path: values(scan(path).stream())):
+        with pytest.raises(InputError, match="a.csv.gz cannot be read: Truncated"):
+            read(tmp_path / "a.csv.gz")
+    whole = path.read_bytes()
+    stream = scan(path).stream()
+    path.write_bytes(whole[:100])
+    with pytest.raises(InputError, match="cannot be read as Parquet"):
+        values(stream)
+
+
+def test_a_file_that_vanishes_is_a_clear_error(tmp_path: Path) -> None:
+    path = write(tmp_path, "csv")
+    stream = scan(path).stream()
+    path.unlink()
+    with pytest.raises(InputError, match="answers0.csv cannot be read"):
+        values(stream)
+
+
+def test_long_labels_make_short_batches(tmp_path: Path) -> None:
+    table = pa.table({"worker": ["a", "b"] * 50, "task": [1] * 100, "label": ["x" * 5_000_000] * 100})
+    assert [len(batch["label"]) for batch in scan(table).stream().batches()] == [13] * 7 + [9]
+    distinct = pa.array([chr(65 + number % 26) * 3_000_000 for number in range(100)])
+    pq.write_table(table.set_column(2, "label", distinct), tmp_path / "a.parquet", use_dictionary=False)
+    sizes = [len(batch["label"]) for batch in scan(tmp_path / "a.parquet").stream().batches()]
+    assert sum(sizes) == 100
+    assert max(sizes) <= 22
+
+
+def test_missing_ids_and_labels_of_pandas_stay_missing() -> None:
+    frame = pd.DataFrame({"worker": ["a", None], "task": [1, 1], "label": [1.5, np.nan]})
+    (batch,) = scan(frame).stream().batches()
+    assert [batch[name].missing().tolist() for name in NAMES] == [[False, True], [False, False], [False, True]]
