@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test quick check bench league reproduce clean
+.PHONY: demo test quick check bench league reproduce pictures clean
 
 demo: .venv/installed
 	$(BIN)/allalike demo
@@ -31,6 +31,9 @@ league: .venv/dev
 
 reproduce: .venv/dev
 	$(BIN)/python -m paper
+
+pictures: .venv/dev
+	$(BIN)/python docs/pictures/votes_and_weights.py
 
 clean:
 	rm -rf .venv allalike-demo allalike-out
