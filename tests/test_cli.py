@@ -135,9 +135,9 @@ def test_the_demo_finds_the_good_workers_and_lowers_the_error(tmp_path: Path) ->
     names = re.findall(r"^ +((?:good|bad)-\d+)", done.stdout, flags=re.MULTILINE)
     assert [name[:4] for name in names[:4]] == ["good"] * 4
     assert all(name.startswith("bad") for name in names[4:])
-    before, after = map(float, re.findall(r"from ([\d.]+)% to ([\d.]+)%", done.stdout)[0])
+    before, after = map(float, re.findall(r"vote errs in ([\d.]+) %.*allalike in ([\d.]+) %", done.stdout)[0])
     assert after < before / 2
-    assert re.search(r"\d+ of 400 answers changed", done.stdout)
+    assert re.search(r"\d+ of 400 answers differ from those of a vote", done.stdout)
     written = sorted(path.name for path in (tmp_path / "allalike-demo").iterdir())
     assert written == ["summary.json", "truth.csv", "workers.csv"]
 

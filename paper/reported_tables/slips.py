@@ -1,7 +1,7 @@
 """Slips: where a table of the paper is not what its labels and captions say.
 
 None of them is stated by the paper. All follow from the fit of generated crowds and of the public data to the printed
-numbers, and each is one entry here, so that whoever doubts it can leave it out (``allalike reproduce --as-labelled``).
+numbers, and each is one entry here, so that whoever doubts it can leave it out (``python -m paper --as-labelled``).
 """
 
 from __future__ import annotations

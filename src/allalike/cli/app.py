@@ -26,7 +26,10 @@ __all__ = ["app", "main", "run"]
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="allalike", message="%(version)s")
 def app() -> None:
-    """Find the truth behind many noisy answers: good workers are alike, each bad worker is bad in her own way."""
+    """Find the truth behind many noisy answers: good workers are alike, each bad worker is bad in her own way.
+
+    To see it at work: allalike demo. On a file with the columns worker, task and label: allalike discover FILE.
+    """
 
 
 for _command in (discover, compare, simulate, datasets, demo, methods, domains, rules):

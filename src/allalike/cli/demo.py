@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from allalike.cli.console import notes_for_warnings, rows
-from allalike.cli.text import share
 
 __all__ = ["demo"]
 
@@ -40,17 +39,18 @@ def demo(output: str, seed: int) -> None:
 
     summary, found = result.summary, result.weighing
     click.echo(
-        f"{_WORKERS} workers told {len(_CLASSES)} animals apart on {_TASKS} tasks: {summary['answers']:,} answers.\n"
-        f"The good ones err in {_GOOD:.0%} of their answers, the bad ones in {_BAD:.0%}; nobody told allalike.\n"
-        f"\nFound by {summary['method']['name']}, best first:\n"
+        f"{_WORKERS} workers named the animals on {_TASKS} photos, of {len(_CLASSES)} kinds: {summary['answers']:,}"
+        f" answers.\nThe good workers err in {100 * _GOOD:g} % of their answers, the bad ones in {100 * _BAD:g} %."
+        f" allalike was not told who is who.\n\nFound by {summary['method']['name']}, best first:\n"
     )
     order = np.argsort(found.fault)
     ids, fault = result.run.workers.tolist(), dict(zip(names, faults, strict=True))
-    table = [(ids[i], float(fault[ids[i]]), float(found.fault[i]), float(found.weight[i])) for i in order]
+    table = [(ids[i], *(round(float(x), 3) for x in (fault[ids[i]], found.fault[i], found.weight[i]))) for i in order]
     click.echo(rows([("worker", "true fault", "found fault", "weight"), *table]))
     before, after = summary["gold"]["unweighted_error"], summary["gold"]["error"]
     click.echo(
-        f"\n{summary['changed']} of {_TASKS} answers changed against the unweighted vote"
-        f" ({share(summary['changed'], _TASKS)}).\nThe error against the generated truth fell from {before:.1%} to"
-        f" {after:.1%}.\n\nWritten: {', '.join(map(str, paths))}"
+        "\nA found fault is the weighted distance to the others, who err as well; what counts is the order."
+        f"\n{summary['changed']} of {_TASKS} answers differ from those of a vote. A vote errs in {100 * before:.1f} % of"
+        f" the photos, allalike in {100 * after:.1f} %.\n\nWritten: {', '.join(map(str, paths))}"
+        "\nNow yours: allalike discover FILE"
     )

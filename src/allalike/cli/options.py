@@ -46,7 +46,7 @@ _SOLVING = (
         "--master",
         help="Where Spark runs, such as spark://host:7077. By default as spark-submit says, or here: local[*].",
     ),
-    click.option("--gold", help="Known truths: a file with the columns task and label."),
+    click.option("--gold", help="Known truths, to measure errors against: a file with the columns task and label."),
     click.option("--seed", type=int, default=0, help="Which draw to take among tied labels.", show_default=True),
     click.option(
         "--ties",
