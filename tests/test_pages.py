@@ -43,7 +43,7 @@ def test_the_readme_has_at_most_900_words() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 900
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_points_to_something_that_exists(page: Path) -> None:
     links = [link for link in LINK.findall(text_of(page)) if not link.startswith("https://")]
     for link in links:

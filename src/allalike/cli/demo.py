@@ -50,7 +50,7 @@ def demo(output: str, seed: int) -> None:
     before, after = summary["gold"]["unweighted_error"], summary["gold"]["error"]
     click.echo(
         "\nA found fault is the weighted distance to the others, who err as well; what counts is the order."
-        f"\n{summary['changed']} of {_TASKS} answers differ from those of a vote. A vote errs in {100 * before:.1f} % of"
-        f" the photos, allalike in {100 * after:.1f} %.\n\nWritten: {', '.join(map(str, paths))}"
+        f"\n{summary['changed']} of {_TASKS} answers differ from those of a vote. A vote errs in {100 * before:.1f} %"
+        f" of the photos, allalike in {100 * after:.1f} %.\n\nWritten: {', '.join(map(str, paths))}"
         "\nNow yours: allalike discover FILE"
     )
