@@ -47,6 +47,9 @@ def lacks(source: Source, folder: Path) -> list[str]:
             found.append(f"{file.file} is not there")
         elif file.sha256 and path.stat().st_size != file.bytes:
             found.append(f"{file.file} has {path.stat().st_size:,} bytes instead of {file.bytes:,}")
+    if source.bytes and not found:
+        size = sum((folder / file.file).stat().st_size for file in source.files)
+        found += [f"its files have {size:,} bytes instead of {source.bytes:,}"] if size != source.bytes else []
     return found
 
 
