@@ -305,7 +305,9 @@ def test_what_the_users_folder_has_is_checked_and_not_fetched(
     (mine / "answers").write_bytes(BIG)
     assert fetch_source(source) == mine
     (mine / "answers").write_bytes(BIG[::-1])
-    with pytest.raises(DataError, match=r"ALLALIKE_DATA names the folder; remove the files?, and (it is|they are) fetched"):
+    with pytest.raises(
+        DataError, match=r"ALLALIKE_DATA names the folder; remove the files?, and (it is|they are) fetched"
+    ):
         fetch_source(source)
     (mine / "answers").unlink()
     assert mirror.asked == []
