@@ -28,8 +28,8 @@ def cache_folder() -> Path:
 
 def folders(source: Source) -> list[Path]:
     """Return where to look for a source, in order: the folder that ALLALIKE_DATA names, and the cache."""
-    given = os.environ.get("ALLALIKE_DATA")
-    roots = [Path(given).expanduser()] if given else []
+    chosen = os.environ.get("ALLALIKE_DATA")
+    roots = [Path(chosen).expanduser()] if chosen else []
     return [root / source.name for root in [*roots, cache_folder()]]
 
 
