@@ -3,130 +3,33 @@
 from __future__ import annotations
 
 import hashlib
-import io
-import os
 import subprocess
 import sys
-import tarfile
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import SimpleNamespace
-from urllib.parse import unquote
 
 import pooch
 import pytest
 
 import allalike.datasets
-from allalike.datasets import SOURCES, File, Source, downloads
-from allalike.datasets.checksums import sha256_of_tree
+from allalike.datasets import SOURCES
 from allalike.datasets.downloads import fetch_source
 from allalike.errors import DataError, UnsupportedError
 from allalike.system.progress import watching
-
-BIG = bytes(range(251)) * 4000  # a million bytes that look different in every chunk
-ARCHIVE = "/ada/crowd/archive/c0ffee.tar.gz"
-
-
-@dataclass
-class Mirror:
-    """What the server has, how it behaves, what it was asked for, and how long fetching waited between tries."""
-
-    files: dict[str, bytes] = field(default_factory=dict)
-    length: bool = True
-    cut_after: list[int] = field(default_factory=list)  # each of the next answers breaks after so many bytes
-    pause: float = 0.0
-    asked: list[str] = field(default_factory=list)
-    waits: list[float] = field(default_factory=list)
+from mirrors import BIG, Mirror, archived, contents, mirror_of, published, serve
 
 
 @pytest.fixture
 def mirror(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Mirror]:
-    state = Mirror()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            state.asked.append(self.path)
-            content = state.files.get(unquote(self.path))
-            if content is None:
-                self.send_error(404)
-                return
-            self.send_response(200)
-            if state.length:
-                self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            content = content[: state.cut_after.pop(0)] if state.cut_after else content
-            for place in range(0, len(content), 50_000):
-                self.wfile.write(content[place : place + 50_000])
-                time.sleep(state.pause)
-
-        def log_message(self, _format: str, *args: object) -> None:
-            """Say nothing."""
-
-    class Server(ThreadingHTTPServer):
-        def handle_error(self, *_: object) -> None:
-            """Take no offence when a client hangs up."""
-
-    server = Server(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    monkeypatch.setattr("pooch.core.time", SimpleNamespace(sleep=state.waits.append))
-    monkeypatch.setenv("ALLALIKE_MIRROR", f"http://127.0.0.1:{server.server_port}/")
-    monkeypatch.setenv("no_proxy", "*")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("ALLALIKE_DATA", raising=False)
-    yield state
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serve(monkeypatch, tmp_path) as state:
+        yield state
 
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Path:
     return tmp_path / "cache" / "allalike"
-
-
-def described(files: dict[str, bytes]) -> Source:
-    """Return the source that the catalogue would describe."""
-    listed = [File(file=name, bytes=len(text), sha256=hashlib.sha256(text).hexdigest()) for name, text in files.items()]
-    facts = {"domain": "text", "citation": "nobody", "licence": "none", "repo": "ada/crowd", "commit": "c0ffee"}
-    return Source(name="little", files=tuple(listed), root="some data", **facts)  # type: ignore[arg-type]
-
-
-def published(mirror: Mirror, **files: bytes) -> Source:
-    """Publish files one by one."""
-    mirror.files |= {f"/ada/crowd/c0ffee/some data/{name}": text for name, text in files.items()}
-    return described(files)
-
-
-def archived(mirror: Mirror, tmp_path: Path, **files: bytes) -> Source:
-    """Publish files as an archive, among others."""
-    for name, text in files.items():
-        (tmp_path / name).write_bytes(text)
-    sums = {"bytes": sum(map(len, files.values())), "sha256": sha256_of_tree(tmp_path, files)}
-    names = tuple(File(file=name) for name in files)
-    mirror.files[ARCHIVE] = packed({f"some data/{name}": text for name, text in files.items()} | {"LICENSE": b"MIT"})
-    return replace(described(files), files=names, **sums)  # type: ignore[arg-type]
-
-
-def packed(files: dict[str, bytes], *others: tarfile.TarInfo, level: int = 6) -> bytes:
-    """Return an archive as a host of repositories makes it, and maybe with other members."""
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w:gz", compresslevel=level) as archive:
-        for name, text in files.items():
-            member = tarfile.TarInfo(f"crowd-c0ffee/{name}")
-            member.size = len(text)
-            archive.addfile(member, io.BytesIO(text))
-        for member in others:
-            archive.addfile(member, io.BytesIO(bytes(member.size)))
-    return out.getvalue()
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"}
 
 
 def test_every_file_arrives_as_it_is(mirror: Mirror, cache: Path) -> None:
@@ -313,136 +216,6 @@ def test_what_the_users_folder_has_is_checked_and_not_fetched(
     assert mirror.asked == []
     assert fetch_source(source) == cache / "little"
     assert contents(mine) == {}
-
-
-def test_an_archive_gives_the_wanted_files_and_no_others(mirror: Mirror, tmp_path: Path, cache: Path) -> None:
-    source = archived(mirror, tmp_path, answers=BIG, truth=b"abc")
-    assert fetch_source(source) == cache / "little"
-    assert contents(cache) == {"answers": BIG, "truth": b"abc"}
-    assert fetch_source(source) == cache / "little"
-    assert mirror.asked == [ARCHIVE]
-
-
-def test_an_archive_that_was_packed_otherwise_is_as_good(mirror: Mirror, tmp_path: Path, cache: Path) -> None:
-    source = archived(mirror, tmp_path, answers=BIG, truth=b"abc")
-    before = mirror.files[ARCHIVE]
-    mirror.files[ARCHIVE] = packed({"some data/truth": b"abc", "some data/answers": BIG}, level=1)
-    assert mirror.files[ARCHIVE] != before
-    fetch_source(source)
-    assert contents(cache) == {"answers": BIG, "truth": b"abc"}
-
-
-def test_an_archive_is_fetched_again_when_a_file_was_changed_or_lost(
-    mirror: Mirror, tmp_path: Path, cache: Path
-) -> None:
-    source = archived(mirror, tmp_path, answers=BIG, truth=b"abc")
-    fetch_source(source)
-    (cache / "little" / "truth").write_bytes(b"xyz")
-    fetch_source(source)
-    assert contents(cache) == {"answers": BIG, "truth": b"abc"}
-    (cache / "little" / "answers").unlink()
-    fetch_source(source)
-    assert contents(cache) == {"answers": BIG, "truth": b"abc"}
-    assert len(mirror.asked) == 3
-
-
-def test_whoever_watches_an_archive_sees_its_bytes_come(mirror: Mirror, tmp_path: Path) -> None:
-    seen: list[tuple[str, int, int]] = []
-    with watching(lambda *event: seen.append(event)):
-        fetch_source(archived(mirror, tmp_path, answers=os.urandom(300_000)))
-    size = len(mirror.files[ARCHIVE])
-    assert seen[-1] == ("fetching little, bytes", size, size)
-    assert len(set(seen)) > 2
-
-
-@pytest.mark.parametrize(
-    ("inside", "said"),
-    [
-        ({"answers": BIG}, "it has 1 of 2, with sha256"),
-        ({"answers": BIG[::-1], "truth": b"abc"}, "it has 2 of 2, with sha256"),
-        ({"answers": b"abc", "truth": BIG}, "it has 2 of 2, with sha256"),
-        ({"answers": BIG, "truth": b"abcd"}, "is larger than the catalogue says"),
-    ],
-)
-def test_an_archive_with_other_files_is_refused_and_nothing_is_kept(
-    mirror: Mirror, tmp_path: Path, cache: Path, inside: dict[str, bytes], said: str
-) -> None:
-    source = archived(mirror, tmp_path, answers=BIG, truth=b"abc")
-    mirror.files[ARCHIVE] = packed({f"some data/{name}": text for name, text in inside.items()})
-    with pytest.raises(DataError, match=f"{said}.* Nothing of it was kept"):
-        fetch_source(source)
-    assert contents(cache) == {}
-
-
-def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "", size: int = 3) -> tarfile.TarInfo:
-    made = tarfile.TarInfo(name)
-    made.type, made.linkname, made.size = kind, link, size if kind == tarfile.REGTYPE else 0
-    return made
-
-
-@pytest.mark.parametrize(
-    "evil",
-    [
-        member("../evil"),
-        member("/tmp/allalike-evil"),
-        member("crowd-c0ffee/../../evil"),
-        member("crowd-c0ffee/some data/../../../evil"),
-        member("crowd-c0ffee/some data", tarfile.SYMTYPE, "/etc"),
-        member("crowd-c0ffee/some data/evil", tarfile.CHRTYPE),
-    ],
-)
-def test_no_member_of_an_archive_goes_elsewhere(
-    mirror: Mirror, tmp_path: Path, cache: Path, evil: tarfile.TarInfo
-) -> None:
-    source = archived(mirror, tmp_path, answers=BIG)
-    before = sorted(tmp_path.rglob("*"))
-    mirror.files[ARCHIVE] = packed({"some data/answers": BIG}, evil)
-    fetch_source(source)
-    assert contents(cache) == {"answers": BIG}
-    assert [path for path in sorted(tmp_path.rglob("*")) if not path.is_relative_to(tmp_path / "cache")] == before
-    assert not Path("/tmp/allalike-evil").exists()
-
-
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE])
-def test_a_link_in_the_place_of_a_file_is_not_the_file(
-    mirror: Mirror, tmp_path: Path, cache: Path, kind: bytes
-) -> None:
-    source = archived(mirror, tmp_path, truth=b"abc")
-    mirror.files[ARCHIVE] = packed({}, member("crowd-c0ffee/some data/truth", kind, str(tmp_path / "truth")))
-    with pytest.raises(DataError, match="it has 0 of 1"):
-        fetch_source(source)
-    assert contents(cache) == {}
-
-
-@pytest.mark.parametrize("keep", [0, 10, 2_000])
-def test_what_is_no_archive_or_half_of_one_is_one_message(
-    mirror: Mirror, tmp_path: Path, cache: Path, keep: int
-) -> None:
-    source = archived(mirror, tmp_path, answers=BIG)
-    mirror.files[ARCHIVE] = mirror.files[ARCHIVE][:keep] or b"<html>Sign in</html>"
-    with pytest.raises(DataError, match=r"c0ffee\.tar\.gz cannot be unpacked: .+\. Nothing of it was kept"):
-        fetch_source(source)
-    assert contents(cache) == {}
-
-
-@pytest.mark.parametrize("limit", ["_MAX_ARCHIVE_BYTES", "_MAX_UNPACKED_BYTES"])
-def test_an_archive_beyond_all_bounds_is_refused(
-    mirror: Mirror, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, limit: str
-) -> None:
-    source = archived(mirror, tmp_path, truth=b"abc")
-    mirror.files[ARCHIVE] = packed({"some data/truth": b"abc", "noise": os.urandom(300_000)})
-    monkeypatch.setattr(downloads, limit, 100_000)
-    with pytest.raises(DataError, match=r"Nothing of it was kept"):
-        fetch_source(source)
-    assert contents(cache) == {}
-
-
-def mirror_of(source: Source, data: Path) -> dict[str, bytes]:
-    """Return what the repository of a source has, as far as it is on this machine."""
-    files = {source.path(file): (data / source.name / file.file).read_bytes() for file in source.files}
-    if source.sha256:
-        return {f"/{source.repo}/archive/{source.commit}.tar.gz": packed(files)}
-    return {f"/{source.repo}/{source.commit}/{path}": content for path, content in files.items()}
 
 
 @pytest.mark.parametrize(
