@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from allalike.datasets import DATASETS, source_of
 from allalike.datasets.folders import find_folder
-from paper.reported_tables import Reading, Row, Table, read_row, reason_for
+from paper.reported_tables import Interpretation, Row, Table, interpret_row, reason_for
 from paper.reported_tables.reported import printed_row
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _PRINTED_REPETITIONS = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """Compare two numbers, both in percent.
+    """Two numbers beside each other, both in percent.
 
     Parameters
     ----------
@@ -82,24 +82,24 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """Hold the cells of a row.
+    """The cells of a row.
 
     >>> from paper.reported_tables import TABLES
     >>> row = TABLES["table-3"].parts[1].rows[0]
-    >>> Line(row=row, reading=read_row(row), cells=()).label
+    >>> Line(row=row, interpretation=interpret_row(row), cells=()).label
     'SYN.N → SYN.HS'
     """
 
     row: Row
-    reading: Reading
+    interpretation: Interpretation
     cells: tuple[Cell, ...]
 
     @property
     def label(self) -> str:
         """The paper's label, and what it is read as where that is something else."""
         means = {
-            "dataset": self.reading.dataset if self.reading.dataset != self.row.dataset else "",
-            "workers": f"n = {self.reading.workers}" if self.reading.workers != self.row.workers else "",
+            "dataset": self.interpretation.dataset if self.interpretation.dataset != self.row.dataset else "",
+            "workers": f"n = {self.interpretation.workers}" if self.interpretation.workers != self.row.workers else "",
         }
         read = ", ".join(value for value in means.values() if value)
         classes = f" ({self.row.group})" if self.row.kind == "classes" else ""
@@ -114,12 +114,12 @@ class Line:
         """Say why a cell differs from the paper, as far as known."""
         if cell.is_noise:
             return "Within the noise of both."
-        return reason_for(self.row, self.reading, cell.column) or "Not known."
+        return reason_for(self.row, self.interpretation, cell.column) or "Not known."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """Hold the lines of a part of a table."""
+    """The lines of a part of a table."""
 
     title: str
     columns: tuple[str, ...]
@@ -144,10 +144,10 @@ def settings_of(table: Table, *, as_labelled: bool = False) -> list[Setting]:
     True
     """
     return [
-        reading.setting(part.columns)
+        interpretation.setting(part.columns)
         for part in table.parts
-        for _, reading in _readings(part, as_labelled=as_labelled)
-        if is_here(reading.source)
+        for _, interpretation in _interpretations(part, as_labelled=as_labelled)
+        if is_here(interpretation.source)
     ]
 
 
@@ -165,35 +165,35 @@ def fill(table: Table, results: Results, *, as_labelled: bool = False) -> list[S
     """
     sections = []
     for part in table.parts:
-        pairs = _readings(part, as_labelled=as_labelled)
-        lines = tuple(_line(row, reading, part.columns, results) for row, reading in pairs)
+        pairs = _interpretations(part, as_labelled=as_labelled)
+        lines = tuple(_line(row, interpretation, part.columns, results) for row, interpretation in pairs)
         sections.append(Section(title=part.title, columns=part.columns, lines=lines))
     return sections
 
 
-def _readings(part: Part, *, as_labelled: bool) -> list[tuple[Row, Reading]]:
-    """List rows and what they are read as; a second reading of a row comes after the first."""
+def _interpretations(part: Part, *, as_labelled: bool) -> list[tuple[Row, Interpretation]]:
+    """List rows and what they are read as; a second interpretation of a row comes after the first."""
     pairs = []
     for row in part.rows:
-        reading = read_row(row, as_labelled=as_labelled)
-        pairs += [(row, each) for each in (reading, reading.beside()) if each is not None]
+        interpretation = interpret_row(row, as_labelled=as_labelled)
+        pairs += [(row, each) for each in (interpretation, interpretation.beside()) if each is not None]
     return pairs
 
 
-def _line(row: Row, reading: Reading, columns: tuple[str, ...], results: Results) -> Line:
-    setting = reading.setting(columns)
+def _line(row: Row, interpretation: Interpretation, columns: tuple[str, ...], results: Results) -> Line:
+    setting = interpretation.setting(columns)
     scores = {}
     if setting in results.errors:
-        by = "ri" if reading.measure == "ri" else "error"
+        by = "ri" if interpretation.measure == "ri" else "error"
         scores = {score.method: score for score in results.scores(setting, by=by)}
     cells = tuple(
         Cell(
             column=column,
-            method=reading.method(column),
+            method=interpretation.method(column),
             printed=printed_row(row, column),
-            score=scores.get(reading.method(column)),
-            measure=reading.measure,
+            score=scores.get(interpretation.method(column)),
+            measure=interpretation.measure,
         )
         for column in columns
     )
-    return Line(row=row, reading=reading, cells=cells)
+    return Line(row=row, interpretation=interpretation, cells=cells)

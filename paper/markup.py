@@ -104,11 +104,11 @@ def _rows(line: Line, marks: dict[str, str]) -> list[list[str]]:
     if not any(cell.score for cell in line.cells):
         return [[line.label, "no data", *("" for _ in line.cells)], ["", "paper", *printed]]
     ours = _each(line, lambda cell: marks[cell.mark].format(_number(cell.percent)))
-    apart = _each(line, lambda cell: f"{cell.difference:+.1f}")
+    differences = _each(line, lambda cell: f"{cell.difference:+.1f}")
     return [
-        [line.label, f"{_MEASURES[line.reading.measure]} here", *ours],
+        [line.label, f"{_MEASURES[line.interpretation.measure]} here", *ours],
         ["", "paper", *printed],
-        ["", "difference", *apart],
+        ["", "difference", *differences],
     ]
 
 
@@ -126,18 +126,18 @@ def _escape(text: str) -> str:
 
 
 def _record(table: Table, section: Section, line: Line, cell: Cell) -> dict[str, Any]:
-    reading, score = line.reading, cell.score
+    interpretation, score = line.interpretation, cell.score
     facts = {
         "table": table.name,
         "part": section.title,
         "label": line.row.dataset,
         "group": line.row.group,
-        "read_as": reading.dataset,
-        "source": reading.source,
-        "rule": str(reading.rule),
-        "workers": reading.workers,
-        "tasks": reading.tasks,
-        "measure": reading.measure,
+        "read_as": interpretation.dataset,
+        "source": interpretation.source,
+        "rule": str(interpretation.rule),
+        "workers": interpretation.workers,
+        "tasks": interpretation.tasks,
+        "measure": interpretation.measure,
         "column": cell.column,
         "method": cell.method,
         "here": cell.percent,
@@ -146,7 +146,7 @@ def _record(table: Table, section: Section, line: Line, cell: Cell) -> dict[str,
         "se": cell.se,
         "mark": cell.mark,
         "paper_mark": cell.printed.mark,
-        "counts": reading.counts,
+        "counts": interpretation.counts,
     }
     if score is None:
         return facts

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from paper.cells import Cell, Line, Section
     from paper.figures import Figure
 
-__all__ = ["CLOSE", "Page", "count_close", "counted", "example_table"]
+__all__ = ["CLOSE_POINTS", "Page", "count_close", "counted", "example_table"]
 
-CLOSE = (2, 3, 5)  # points
-_MUCH = 3  # points, above which a difference is explained
-_GENERATED = "SYN"
-_EXPECTED = ("P-TD-D", "P-TD-AK", "iP-TD", "CRH", "CATD", "GTM", "DS", "EVD", "EXP")
+CLOSE_POINTS = (2, 3, 5)
+_EXPLAINED_POINTS = 3  # above which a difference is explained
+_GENERATED_PREFIX = "SYN"
+_EXPECTED_METHODS = ("P-TD-D", "P-TD-AK", "iP-TD", "CRH", "CATD", "GTM", "DS", "EVD", "EXP")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """Hold what the page tells.
+    """What the page tells.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Page:
             self._introduction(),
             *(["## How close", _summary(self.tables)] if self.tables else []),
             "## How the paper is read",
-            self._readings(),
+            self._interpretations(),
             *(["## Table 1: the running example", example_table()] if self.example else []),
             *(part for name, sections in self.tables.items() for part in _table(name, sections)),
             *(["## Figures", *map(_figure, self.figures)] if self.figures else []),
@@ -94,7 +94,7 @@ those worse than UA are in *italics*. `label → data` means that a row of the p
 label says. The standard error of a number is 0.5 to 2 points with 1,000 repetitions, on either side, so differences
 below 2 or 3 points say nothing. `results.csv` beside this page has standard errors and all else."""
 
-    def _readings(self) -> str:
+    def _interpretations(self) -> str:
         if self.as_labelled:
             return "Every row is compared with what its label and caption say, although some do not fit (see below)."
         slips = "\n".join(f"- {slip.why}" for slip in SLIPS)
@@ -158,12 +158,15 @@ def count_close(cells: Iterable[Cell]) -> dict[str, Any]:
     >>> count_close([])
     {'cells': 0, 'within 2': 0, 'within 3': 0, 'within 5': 0}
     """
-    apart = [abs(cell.difference) for cell in cells if not math.isnan(cell.difference)]
-    return {"cells": len(apart), **{f"within {near}": sum(each <= near for each in apart) for near in CLOSE}}
+    differences = [abs(cell.difference) for cell in cells if not math.isnan(cell.difference)]
+    return {
+        "cells": len(differences),
+        **{f"within {near}": sum(each <= near for each in differences) for near in CLOSE_POINTS},
+    }
 
 
 def counted(tables: Mapping[str, Sequence[Section]]) -> list[tuple[Line, Cell]]:
-    """Return the cells that count, with their lines; another reading beside the first does not.
+    """Return the cells that count, with their lines; another interpretation beside the first does not.
 
     >>> from allalike.experiments import Results
     >>> from paper.cells import fill
@@ -172,7 +175,7 @@ def counted(tables: Mapping[str, Sequence[Section]]) -> list[tuple[Line, Cell]]:
     (15, 8)
     """
     lines = [line for sections in tables.values() for section in sections for line in section.lines]
-    return [(line, cell) for line in lines if line.reading.counts for cell in line.cells]
+    return [(line, cell) for line in lines if line.interpretation.counts for cell in line.cells]
 
 
 def _summary(tables: Mapping[str, Sequence[Section]]) -> str:
@@ -180,17 +183,17 @@ def _summary(tables: Mapping[str, Sequence[Section]]) -> str:
     everything = counted(tables)
     rows["all tables"] = everything
     rows["all tables without MAS"] = [pair for pair in everything if pair[1].column != "MAS"]
-    rows[f"generated crowds, {', '.join(_EXPECTED)}"] = [
+    rows[f"generated crowds, {', '.join(_EXPECTED_METHODS)}"] = [
         (line, cell)
         for line, cell in everything
-        if line.reading.dataset.startswith(_GENERATED) and cell.column in _EXPECTED
+        if line.interpretation.dataset.startswith(_GENERATED_PREFIX) and cell.column in _EXPECTED_METHODS
     ]
     listed = []
     for name, pairs in rows.items():
         count = count_close(cell for _, cell in pairs)
         shares = [f"{number} ({number / count['cells']:.0%})" if count["cells"] else "" for number in count.values()]
         listed.append([name, str(count["cells"]), *shares[1:]])
-    return markdown_rows(["", "cells", *(f"within {near} points" for near in CLOSE)], listed)
+    return markdown_rows(["", "cells", *(f"within {near} points" for near in CLOSE_POINTS)], listed)
 
 
 def _table(name: str, sections: Sequence[Section]) -> list[str]:
@@ -206,7 +209,7 @@ def _figure(figure: Figure) -> str:
 def _differences(tables: Mapping[str, Sequence[Section]]) -> str:
     """List, by reason, the cells that are far from the paper; those within the noise are counted only."""
     by_reason: dict[str, list[str]] = {}
-    far = [(line, cell) for line, cell in counted(tables) if abs(cell.difference) > _MUCH]
+    far = [(line, cell) for line, cell in counted(tables) if abs(cell.difference) > _EXPLAINED_POINTS]
     noise = sum(cell.is_noise for _, cell in far)
     for line, cell in far:
         if not cell.is_noise:
@@ -215,8 +218,9 @@ def _differences(tables: Mapping[str, Sequence[Section]]) -> str:
             by_reason.setdefault(line.reason(cell), []).append(text)
     ordered = sorted(by_reason.items(), key=lambda pair: -len(pair[1]))
     first = (
-        f"{len(far)} numbers differ by more than {_MUCH} points. Of these, {noise} are within the noise: two standard"
-        " errors of both numbers, where the paper's is taken to be as large as ours would be with 1,000 repetitions."
+        f"{len(far)} numbers differ by more than {_EXPLAINED_POINTS} points. Of these, {noise} are within the noise:"
+        " two standard errors of both numbers, where the paper's is taken to be as large as ours would be with 1,000"
+        " repetitions."
     )
     return "\n\n".join([first, *(f"**{why}** {len(cells)} cells: {'; '.join(cells)}." for why, cells in ordered)])
 

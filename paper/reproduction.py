@@ -1,4 +1,4 @@
-"""Reproduction: run the experiments behind the paper's tables and figures, and write what comes out."""
+"""Reproduction: the experiments behind the paper's tables and figures, run again, and what comes out written."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ITEMS: dict[str, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Reproduction:
-    """Say what was written, and how close it is to the paper.
+    """What was written, and how close it is to the paper.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ from paper.figures.lines import draw_lines
 from paper.figures.matrices import pair_matrix
 from paper.figures.panels import SYNTHETIC, VARIANTS
 from paper.figures.style import look_of
-from paper.reported_tables import TABLES, read_row
+from paper.reported_tables import TABLES, interpret_row
 from samples import RUNNING_EXAMPLE
 
 
@@ -97,7 +97,7 @@ def test_every_sample_of_a_figure_can_be_drawn_from_its_data(here: Path) -> None
 
 def test_lines_and_tables_come_from_the_same_samples() -> None:
     rows = [row for row in TABLES["table-2"].rows if row.dataset.startswith("SYN")]
-    of_tables = {read_row(row).setting(["P-TD-D", "iP-TD"]).key for row in rows}
+    of_tables = {interpret_row(row).setting(["P-TD-D", "iP-TD"]).key for row in rows}
     of_lines = {setting.key for sweep in SYNTHETIC for setting in sweep.settings()}
     assert len(of_tables) == 4
     assert of_tables <= of_lines

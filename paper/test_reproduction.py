@@ -32,10 +32,10 @@ from paper.reported_tables import (
     KINDS,
     REASONS,
     TABLES,
-    Reading,
+    Interpretation,
     Row,
     Table,
-    read_row,
+    interpret_row,
     reason_for,
     reported,
     solve_example,
@@ -98,18 +98,22 @@ def test_every_row_of_the_paper_marks_one_best_method_at_most_twice(table: str) 
     ],
 )
 def test_slips_are_put_right(row: tuple[str, str, str], means: dict[str, Any]) -> None:
-    reading = read_row(row_of(*row))
-    assert {name: getattr(reading, name) for name in means} == means
+    interpretation = interpret_row(row_of(*row))
+    assert {name: getattr(interpretation, name) for name in means} == means
 
 
 def test_labels_can_be_taken_as_they_are() -> None:
     for table in TABLES.values():
         for row in table.rows:
-            reading = read_row(row, as_labelled=True)
-            assert (reading.dataset, reading.workers, reading.measure) == (row.dataset, row.workers, "ri")
-            assert reading.rule in ("", row.group)
-            assert "size=2" in reading.method("TOP2")
-            assert "size=3" in read_row(row).method("TOP2")
+            interpretation = interpret_row(row, as_labelled=True)
+            assert (interpretation.dataset, interpretation.workers, interpretation.measure) == (
+                row.dataset,
+                row.workers,
+                "ri",
+            )
+            assert interpretation.rule in ("", row.group)
+            assert "size=2" in interpretation.method("TOP2")
+            assert "size=3" in interpret_row(row).method("TOP2")
 
 
 @pytest.mark.parametrize(("kind", "source"), [(k, s) for k, kind in KINDS.items() for s in kind.sources.values()])
@@ -131,7 +135,7 @@ def test_generated_crowds_are_close_to_the_paper() -> None:
     ]
     for table in tables:
         results = run(settings_of(table), repetitions=400, jobs=1)
-        lines = [line for section in fill(table, results) for line in section.lines if line.reading.counts]
+        lines = [line for section in fill(table, results) for line in section.lines if line.interpretation.counts]
         for line in lines:
             assert all(abs(cell.difference) <= max(3.0, 2 * cell.se) for cell in line.cells), (line.label, line.cells)
 
@@ -154,7 +158,7 @@ def test_as_labelled_the_swapped_rows_do_not_fit() -> None:
 
 @pytest.fixture(scope="module")
 def small() -> Table:
-    """Return a table with a row of its own reading, one that is generated, and one without data."""
+    """Return a table with a row of its own interpretation, one that is generated, and one without data."""
     return part_of("table-2", 2, "SYN.N", "BUILD", columns=("GTM", "P-TD-D", "iP-TD"))
 
 
@@ -172,7 +176,7 @@ def no_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_a_cell_is_the_difference_of_two_numbers(small: Table, results: Results) -> None:
     [section] = fill(small, results)
     line = section.lines[0]
-    scores = {score.method: score for score in results.scores(line.reading.setting(section.columns))}
+    scores = {score.method: score for score in results.scores(line.interpretation.setting(section.columns))}
     assert [cell.percent for cell in line.cells] == [100 * scores[m].ri for m in ("GTM", "P-TD", "iP-TD")]
     assert [cell.printed.percent for cell in line.cells] == [-14, -20, -25]
     assert [cell.difference for cell in line.cells] == [c.percent - c.printed.percent for c in line.cells]
@@ -244,7 +248,7 @@ def test_every_reason_explains_some_cell() -> None:
     for table in TABLES.values():
         for part in table.parts:
             for row in part.rows:
-                first |= {reason_for(row, read_row(row), column) for column in part.columns}
+                first |= {reason_for(row, interpret_row(row), column) for column in part.columns}
     assert {reason.why for reason in REASONS} <= first
 
 
@@ -257,13 +261,13 @@ def test_the_running_example_has_the_errors_that_it_should_have() -> None:
 
 
 def test_a_reading_beside_another_is_the_same_row_from_another_crowd() -> None:
-    reading = read_row(row_of("table-2", "SYN.N", ""))
-    other = reading.beside()
-    assert isinstance(other, Reading)
-    assert (other.source, other.counts, other.workers) == ("real SYN.N", False, reading.workers)
+    interpretation = interpret_row(row_of("table-2", "SYN.N", ""))
+    other = interpretation.beside()
+    assert isinstance(other, Interpretation)
+    assert (other.source, other.counts, other.workers) == ("real SYN.N", False, interpretation.workers)
     assert other.beside() is None
-    assert reading.setting(()).fresh
-    assert not read_row(row_of("table-2", "Pred.T1", "2")).setting(()).fresh
+    assert interpretation.setting(()).fresh
+    assert not interpret_row(row_of("table-2", "Pred.T1", "2")).setting(()).fresh
 
 
 @pytest.fixture
@@ -386,7 +390,7 @@ def test_an_interrupt_is_one_line_and_what_was_computed_stays(tmp_path: Path) ->
 
 def test_lines_say_what_a_label_is_read_as() -> None:
     row = row_of("table-B", "SYN.N", "kemeny")
-    assert Line(row=row, reading=read_row(row), cells=()).label == "SYN.N → n = 30"
+    assert Line(row=row, interpretation=interpret_row(row), cells=()).label == "SYN.N → n = 30"
     row = row_of("table-2", "SYN.HS", "2")
-    assert Line(row=row, reading=read_row(row), cells=()).label == "SYN.HS (2) → SYN.N"
-    assert Line(row=row, reading=read_row(row, as_labelled=True), cells=()).label == "SYN.HS (2)"
+    assert Line(row=row, interpretation=interpret_row(row), cells=()).label == "SYN.HS (2) → SYN.N"
+    assert Line(row=row, interpretation=interpret_row(row, as_labelled=True), cells=()).label == "SYN.HS (2)"

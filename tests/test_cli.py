@@ -209,7 +209,7 @@ def test_a_long_run_shows_a_bar_on_a_terminal_and_a_short_one_does_not(answers: 
 
 
 def test_the_bar_shows_the_stage_and_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(console, "_PATIENCE", 0.0)
+    monkeypatch.setattr(console, "_SECONDS_WITHOUT_BAR", 0.0)
     bar = console.Bar()
     bar.start()
     bar("round", 3, 15)

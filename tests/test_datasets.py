@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 import allalike
 from allalike.cli.datasets import datasets
 from allalike.datasets import DATASETS, SOURCES, fetch, load, path, source_of
+from allalike.datasets.checksums import find_difference, sha256_of_tree
 from allalike.datasets.parsers import PARSERS
 from allalike.errors import DataError, UnknownNameError
 
@@ -49,11 +50,32 @@ def test_the_catalogue_says_what_the_sources_say_and_the_files_are_those(data: P
     for name in set(SOURCES) - PRIVATE:
         source, said = SOURCES[name], json.loads((data / name / "SOURCE.json").read_text(encoding="utf-8"))
         assert (source.repo, source.commit, source.citation) == (said["repo"], said["commit"], said["citation"])
-        wanted = {(file["file"], file["path"], file["bytes"], file["sha256"]) for file in said["files"]}
-        assert {(file.file, source.path(file), file.bytes, file.sha256) for file in source.files} == wanted
-        for file in source.files:
-            content = (data / name / file.file).read_bytes()
-            assert (len(content), hashlib.sha256(content).hexdigest()) == (file.bytes, file.sha256)
+        assert {(file.file, source.path(file)) for file in source.files} == {
+            (file["file"], file["path"]) for file in said["files"]
+        }
+        assert source.size == sum(file["bytes"] for file in said["files"])
+        if source.sha256:
+            listing = sorted(f"{file['file']}\0{file['sha256']}" for file in said["files"])
+            lines = "".join("{1}  {0}\n".format(*line.split("\0")) for line in listing)
+            assert hashlib.sha256(lines.encode()).hexdigest() == source.sha256
+        else:
+            sums = {file["file"]: (file["bytes"], file["sha256"]) for file in said["files"]}
+            assert {file.file: (file.bytes, file.sha256) for file in source.files} == sums
+        assert find_difference(source, data / name) == ""
+
+
+def test_one_checksum_of_many_files_sees_every_byte_and_every_name(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / name).write_text(name)
+    found = {
+        sha256_of_tree(tmp_path, ["a", "b"]),
+        sha256_of_tree(tmp_path, ["b", "a"]),
+        sha256_of_tree(tmp_path, ["a", "c"]),
+        sha256_of_tree(tmp_path, ["a"]),
+    }
+    assert len(found) == 3
+    (tmp_path / "b").write_text("B")
+    assert sha256_of_tree(tmp_path, ["a", "b"]) not in found
 
 
 def test_every_source_has_a_licence_a_note_and_data_sets() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -37,11 +40,27 @@ def test_the_program_needs_no_pandas_to_read_parquet_and_write_a_result(tmp_path
     assert done.stdout.strip() == "0 False"
 
 
-def test_every_public_name_is_there() -> None:
-    for name in allalike.__all__:
-        assert getattr(allalike, name) is not None
+def test_a_name_that_is_not_public_is_refused() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        allalike.nonsense  # noqa: B018
+        allalike.nonsense  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.mark.parametrize("registry", [allalike.METHODS, allalike.DOMAINS, allalike.ENGINES])
+def test_every_method_domain_and_engine_is_public(registry: dict[str, type]) -> None:
+    for kind in registry.values():
+        line = f"from {kind.__module__} import {kind.__name__} as {kind.__name__}"
+        assert getattr(allalike, kind.__name__, None) is kind, f"__init__.pyi has no line like: {line}"
+
+
+def test_the_package_is_found_in_a_zip_as_spark_sends_it(tmp_path: Path) -> None:
+    root = Path(allalike.__file__).parent
+    with zipfile.ZipFile(tmp_path / "allalike.zip", "w") as archive:
+        for path in [*root.rglob("*.py"), *root.rglob("*.pyi")]:
+            archive.write(path, path.relative_to(root.parent))
+    code = "import allalike; print(allalike.__file__, allalike.Real().name)"
+    found = {**os.environ, "PYTHONPATH": str(tmp_path / "allalike.zip")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=found)
+    assert done.stdout.split() == [str(tmp_path / "allalike.zip" / "allalike" / "__init__.py"), "real"]
 
 
 def test_registries_are_keyed_by_the_names_people_see() -> None:

@@ -25,7 +25,7 @@ __all__ = ["Figure", "here", "matplotlib", "save"]
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """Say what a picture shows.
+    """A picture: what it shows, and how it is drawn.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLE"]
 
-_SHOWN = ("UA", "P-TD", "P-TD-AK(ridge=4)", "OA, from the true variances")
+_SHOWN_METHODS = ("UA", "P-TD", "P-TD-AK(ridge=4)", "OA, from the true variances")
 
 TRUTH = np.array([80.0, 0.0, 40.0, -10.0])
 VARIANCES = np.array([55.0, 80.0, 100.0, 120.0, 165.0])
@@ -33,7 +33,7 @@ def _draw(results: Results, canvas: Canvas) -> None:
         both = slice(first, first + 2)
         _draw_reports(axes, reports[:, both], TRUTH[both])
         axes.scatter(*TRUTH[both], marker="x", s=60, color=INK, label="truth", zorder=3)
-        for method, answer in ((name, found[name]) for name in found if name in _SHOWN):
+        for method, answer in ((name, found[name]) for name in found if name in _SHOWN_METHODS):
             look = look_of(method.partition(",")[0])
             axes.scatter(
                 *answer[both], marker=look.mark, s=9 * look.size, color=look.colour, label=look.label, zorder=3

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DISPARITY", "DISPARITY_ALL", "disparities"]
 
-_MAIN = ("Medicine", "EMO", "DOTS3")
-_ALL = (
+_MAIN_SOURCES = ("Medicine", "EMO", "DOTS3")
+_ALL_SOURCES = (
     *("binary SYN.N", "binary SYN.HS", "k=4 SYN", "real SYN.N", "real SYN.HS", "ranking SYN.N", "ranking SYN.HS"),
     *("Chinese", "English", "IT", "Medicine", "Pokemon", "Science", "GG", "DOGS", "FLAGS"),
     *("Pred.T1", "Pred.T2", "Pred.T3", "Pred.T4"),
@@ -39,8 +39,8 @@ _ALL = (
 )
 _TITLES = {"schema_matching_powarematch": "schema matching", "BUILD.ranking": "BUILD, ranked"}
 _WORKERS = 150  # of a generated crowd
-_MANY = 4  # workers on one point
-_FAR = 20  # times the median fault, from where on axes are logarithmic
+_MANY_WORKERS = 4  # on one point
+_LOG_RATIO = 20  # times the median fault, from where on axes are logarithmic
 
 
 def disparities(source: str) -> tuple[Domain, Floats, Floats]:
@@ -80,14 +80,14 @@ def _draw(results: Results, canvas: Canvas, *, sources: tuple[str, ...], columns
 def _draw_panel(axes: Axes, domain: Domain, disparity: Floats, fault: Floats) -> None:
     places, count = np.unique(np.column_stack([disparity, fault]), axis=0, return_counts=True)
     largest = count.max()
-    area = 12.0 if largest < _MANY else 4 + 60 * count / largest
+    area = 12.0 if largest < _MANY_WORKERS else 4 + 60 * count / largest
     axes.scatter(places[:, 0], places[:, 1], s=area, color=BLUE, alpha=0.55, linewidths=0, zorder=2)
     expected = _expected(domain, fault)
     if expected is not None:
         axes.plot(*expected, color=GREY, linewidth=1, zorder=1)
     text = f"r = {np.corrcoef(disparity, fault)[0, 1]:.2f}".replace("-", "\N{MINUS SIGN}")
     axes.text(0.98, 0.04, text, transform=axes.transAxes, ha="right", color=GREY, fontsize=8)
-    if fault.max() > _FAR * np.median(fault):
+    if fault.max() > _LOG_RATIO * np.median(fault):
         axes.set_xscale("log")
         axes.set_yscale("log")
     else:
@@ -104,7 +104,7 @@ def _expected(domain: Domain, fault: Floats) -> tuple[Floats, Floats] | None:
     return None
 
 
-_READING = (
+_POINTS_NOTE = (
     "One point for each worker; where many have the same two distances, its area says how many. r is the correlation."
     " For classes and numbers, the line is what theory expects of workers who err in their own ways, given the mean"
     " fault: where points lie to its left, workers share mistakes."
@@ -113,19 +113,19 @@ _READING = (
 DISPARITY = Figure(
     name="figure-disparity",
     title="Disparity and fault",
-    caption=f"{_READING} One data set of classes, one of numbers and one of rankings.",
+    caption=f"{_POINTS_NOTE} One data set of classes, one of numbers and one of rankings.",
     settings=list,
-    draw=partial(_draw, sources=_MAIN, columns=3, side=2.9),
-    sources=_MAIN,
+    draw=partial(_draw, sources=_MAIN_SOURCES, columns=3, side=2.9),
+    sources=_MAIN_SOURCES,
 )
 DISPARITY_ALL = Figure(
     name="figure-disparity-all",
     title="Disparity and fault, all data",
     caption=(
-        f"{_READING} Generated crowds have {_WORKERS} workers. Axes are logarithmic where the worst worker is more than"
-        f" {_FAR} times as far from the truth as the median."
+        f"{_POINTS_NOTE} Generated crowds have {_WORKERS} workers. Axes are logarithmic where the worst worker is more"
+        f" than {_LOG_RATIO} times as far from the truth as the median."
     ),
     settings=list,
-    draw=partial(_draw, sources=_ALL, columns=6, side=2.0),
-    sources=_ALL,
+    draw=partial(_draw, sources=_ALL_SOURCES, columns=6, side=2.0),
+    sources=_ALL_SOURCES,
 )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LINE_FIGURES", "draw_lines"]
 
-_FAR = 1.4  # how much larger the next labelled place is
+_LABEL_RATIO = 1.4  # how much larger the next labelled place is
 
 Places = npt.NDArray[np.int64]
 Draw = Callable[..., None]
@@ -64,22 +64,22 @@ def draw_lines(axes: Axes, results: Results, settings: list[Setting], *, along: 
     for method in ordered(name for of_setting in scores for name in of_setting):
         line = [of_setting[method] for of_setting in scores]
         mean = np.array([1 + score.change if relative else score.error for score in line])
-        spread = np.array([score.change_se if relative else score.error_se for score in line])
-        _draw_line(axes, places, mean, spread, look_of(method))
+        se = np.array([score.change_se if relative else score.error_se for score in line])
+        _draw_line(axes, places, mean, se, look_of(method))
     _label_places(axes, places, "workers n" if along == "workers" else "tasks m")
 
 
-def _draw_line(axes: Axes, places: Places, mean: Floats, spread: Floats, look: Look) -> None:
+def _draw_line(axes: Axes, places: Places, mean: Floats, se: Floats, look: Look) -> None:
     mark, layer = ("none", 1.5) if look.is_thin else (look.mark, 2.0)
     style = {"color": look.colour, "linestyle": look.dashes, "linewidth": look.width, "zorder": layer}
     axes.plot(places, mean, **style, marker=mark, markersize=look.size)
     if not look.is_thin:
-        axes.fill_between(places, mean - spread, mean + spread, color=look.colour, alpha=0.13, linewidth=0)
+        axes.fill_between(places, mean - se, mean + se, color=look.colour, alpha=0.13, linewidth=0)
 
 
 def _label_places(axes: Axes, places: Places, label: str) -> None:
     """Label the places on a logarithmic axis, but not two that are too close; let the errors start at 0."""
-    far = [place for before, place in zip([0, *places], places, strict=False) if place >= _FAR * before]
+    far = [place for before, place in zip([0, *places], places, strict=False) if place >= _LABEL_RATIO * before]
     axes.set_xscale("log")
     axes.set_xticks(places, [str(place) if place in far else "" for place in places])
     axes.minorticks_off()
@@ -142,7 +142,7 @@ def _figure(name: str, title: str, caption: str, draw: Draw, sweeps: tuple[Sweep
     return Figure(
         name=f"figure-{name}",
         title=title,
-        caption=f"{caption} {_READING}",
+        caption=f"{caption} {_BANDS_NOTE}",
         settings=partial(settings_of, sweeps),
         draw=partial(draw, sweeps=sweeps),
         sources=tuple(sweep.source for sweep in sweeps),
@@ -150,35 +150,35 @@ def _figure(name: str, title: str, caption: str, draw: Draw, sweeps: tuple[Sweep
     )
 
 
-_READING = (
+_BANDS_NOTE = (
     "Bands are standard errors; they are wider than those of differences, since all methods see the same samples. The"
     " oracle (OA) knows how far each worker is from the truth on these very tasks, which says most where tasks are few."
 )
-_SIZES = "Mean error with more workers (n) and 15 tasks, and with more tasks (m) and ten workers"
-_RIDGE = "P-TD-AK with the ridge λ, five workers and more and more tasks, numbers from a generated crowd"
+_SIZES_NOTE = "Mean error with more workers (n) and 15 tasks, and with more tasks (m) and ten workers"
+_RIDGE_NOTE = "P-TD-AK with the ridge λ, five workers and more and more tasks, numbers from a generated crowd"
 
 LINE_FIGURES = (
-    _figure("variants", "Variants of P-TD-AK", f"{_RIDGE}.", _draw_tasks, VARIANTS[:1]),
+    _figure("variants", "Variants of P-TD-AK", f"{_RIDGE_NOTE}.", _draw_tasks, VARIANTS[:1]),
     _figure(
         "regularisation",
         "Variants of P-TD-AK for two kinds of crowd",
-        f"{_RIDGE}: with normal or with two kinds of workers.",
+        f"{_RIDGE_NOTE}: with normal or with two kinds of workers.",
         _draw_tasks,
         VARIANTS,
     ),
     _figure(
         "lines",
         "Classes and numbers, generated crowds",
-        f"{_SIZES}. Of two methods with the same line, the first is for numbers and the second for two classes.",
+        f"{_SIZES_NOTE}. Of two methods with the same line, the first is for numbers and the second for two classes.",
         _draw_columns,
         SYNTHETIC,
     ),
-    _figure("real", "Numbers, real data", f"{_SIZES}.", _draw_columns, REAL),
-    _figure("categorical-all", "Classes, all crowds and data sets", f"{_SIZES}.", _draw_pairs, CATEGORICAL),
+    _figure("real", "Numbers, real data", f"{_SIZES_NOTE}.", _draw_columns, REAL),
+    _figure("categorical-all", "Classes, all crowds and data sets", f"{_SIZES_NOTE}.", _draw_pairs, CATEGORICAL),
     _figure(
         "triangles",
         "Triangles",
-        f"{_SIZES}, as a share of the error of UA.",
+        f"{_SIZES_NOTE}, as a share of the error of UA.",
         partial(_draw_columns, relative=True, width=4.2),
         TRIANGLES,
     ),

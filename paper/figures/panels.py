@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paper.figures.sweeps import Sweep
-from paper.reported_tables.readings import FOLDED, KINDS
+from paper.reported_tables.interpretations import FOLDED, KINDS
 
 __all__ = ["CATEGORICAL", "RANKED", "RANKERS", "REAL", "RULES", "SYNTHETIC", "TRIANGLES", "VARIANTS"]
 
@@ -18,7 +18,7 @@ _CLASSES = ("OA", "D-TD", *_methods("classes", *_FAMILY, "CRH", *_CORES))
 _BINARY = (*_CLASSES, *_methods("classes", "IBP", "DS", "EVD"))
 _NUMBERS = ("OA", "D-TD", *_methods("numbers", *_FAMILY, "CRH", "CATD", "GTM", "KDE", *_CORES))
 _RIDGES = ("OA", *(f"P-TD-AK(ridge={ridge}, nonpositive='clip')" for ridge in (0, 2, 4)))
-_FEW = (3, 5, 7, 10, 15, 20, 30)
+_FEW_WORKERS = (3, 5, 7, 10, 15, 20, 30)
 
 SYNTHETIC = (
     Sweep(source="binary SYN.N", methods=_BINARY),
@@ -28,11 +28,11 @@ SYNTHETIC = (
 )
 CATEGORICAL = (
     *SYNTHETIC[:3],
-    Sweep(source="Chinese", methods=_CLASSES, workers=_FEW, tasks=(2, 5, 10, 15, 20, 24)),
-    Sweep(source="English", methods=_CLASSES, workers=_FEW, tasks=(2, 5, 10, 15, 20, 30)),
-    Sweep(source="IT", methods=_CLASSES, workers=_FEW, tasks=(2, 5, 10, 15, 20, 25)),
-    Sweep(source="Medicine", methods=_CLASSES, workers=_FEW, tasks=(2, 5, 10, 15, 20, 30)),
-    Sweep(source="Pokemon", methods=_CLASSES, workers=_FEW, tasks=(2, 5, 10, 15, 20)),
+    Sweep(source="Chinese", methods=_CLASSES, workers=_FEW_WORKERS, tasks=(2, 5, 10, 15, 20, 24)),
+    Sweep(source="English", methods=_CLASSES, workers=_FEW_WORKERS, tasks=(2, 5, 10, 15, 20, 30)),
+    Sweep(source="IT", methods=_CLASSES, workers=_FEW_WORKERS, tasks=(2, 5, 10, 15, 20, 25)),
+    Sweep(source="Medicine", methods=_CLASSES, workers=_FEW_WORKERS, tasks=(2, 5, 10, 15, 20, 30)),
+    Sweep(source="Pokemon", methods=_CLASSES, workers=_FEW_WORKERS, tasks=(2, 5, 10, 15, 20)),
     Sweep(source="Science", methods=_CLASSES, tasks=(2, 5, 10, 15, 20)),
     *(Sweep(source=f"Pred.T{number}", methods=_BINARY, tasks=(2, 5, 10, 15, 18)) for number in (1, 2, 3, 4)),
     Sweep(source="GG", methods=_BINARY),

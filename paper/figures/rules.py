@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["RULES_ALL", "RULES_DOTS", "draw_rules"]
 
 _WORKERS = 10
-_SPREAD = 0.62  # of the place between two rules, for the methods of one
+_WIDTH_SHARE = 0.62  # of the place between two rules, for the methods of one
 
 
 def _setting(source: str, rule: str) -> Setting:
@@ -48,7 +48,7 @@ def draw_rules(axes: Axes, results: Results, source: str) -> None:
     """
     methods = ordered(_setting(source, RULES[0]).methods)
     scores = [{score.method: score for score in results.scores(_setting(source, rule))} for rule in RULES]
-    for method, shift in zip(methods, np.linspace(-_SPREAD / 2, _SPREAD / 2, len(methods)), strict=True):
+    for method, shift in zip(methods, np.linspace(-_WIDTH_SHARE / 2, _WIDTH_SHARE / 2, len(methods)), strict=True):
         look = look_of(method)
         axes.errorbar(
             [of_rule[method].error for of_rule in scores],

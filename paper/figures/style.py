@@ -41,7 +41,7 @@ SETTINGS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Look:
-    """Say how a method is drawn: its name, colour, mark, dashes and the width of its line.
+    """How a method is drawn: its name, colour, mark, dashes and the width of its line.
 
     >>> Look("CRH").is_thin, Look("P-TD", BLUE).is_thin
     (True, False)

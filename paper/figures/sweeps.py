@@ -10,7 +10,7 @@ import numpy as np
 from allalike.datasets import DATASETS, load, source_of
 from allalike.experiments.settings import Setting
 from paper.figures.base import here
-from paper.reported_tables.readings import POOL
+from paper.reported_tables.interpretations import POOL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +20,7 @@ __all__ = ["Sweep", "settings_of"]
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """Say which sizes of one crowd to try.
+    """The sizes of one crowd to try.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ Meir et al.: Frustratingly Easy Truth Discovery. AAAI 2023.
 """
 
 from paper.reported_tables.example import EXAMPLE, Answer, solve_example
-from paper.reported_tables.readings import KINDS, Kind, Reading, read_row
+from paper.reported_tables.interpretations import KINDS, Interpretation, Kind, interpret_row
 from paper.reported_tables.reasons import REASONS, Reason, reason_for
 from paper.reported_tables.reported import Printed, reported
 from paper.reported_tables.slips import SLIPS, TOP_OF_THREE, Slip
@@ -18,15 +18,15 @@ __all__ = [
     "TABLES",
     "TOP_OF_THREE",
     "Answer",
+    "Interpretation",
     "Kind",
     "Part",
     "Printed",
-    "Reading",
     "Reason",
     "Row",
     "Slip",
     "Table",
-    "read_row",
+    "interpret_row",
     "reason_for",
     "reported",
     "solve_example",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from paper.reported_tables.readings import Reading
+    from paper.reported_tables.interpretations import Interpretation
     from paper.reported_tables.tables import Row
 
 __all__ = ["REASONS", "Reason", "reason_for"]
@@ -14,7 +14,7 @@ __all__ = ["REASONS", "Reason", "reason_for"]
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """Explain a difference.
+    """Why a number differs.
 
     Parameters
     ----------
@@ -30,18 +30,18 @@ class Reason:
     datasets: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
 
-    def holds(self, row: Row, reading: Reading, method: str) -> bool:
+    def holds(self, row: Row, interpretation: Interpretation, method: str) -> bool:
         """Tell whether it holds for a cell."""
         pairs = (
             (self.methods, method),
             (self.groups, row.group),
-            (self.datasets, reading.dataset),
+            (self.datasets, interpretation.dataset),
             (self.kinds, row.kind),
         )
         return all(not allowed or value in allowed for allowed, value in pairs)
 
 
-_SMALL = ("DOTS3", "DOTS5", "DOTS7", "DOTS9", "PUZZ5", "PUZZ7", "PUZZ9", "PUZZ11")
+_SMALL_DATASETS = ("DOTS3", "DOTS5", "DOTS7", "DOTS9", "PUZZ5", "PUZZ7", "PUZZ9", "PUZZ11")
 
 # The first that holds is given.
 REASONS = (
@@ -77,7 +77,7 @@ REASONS = (
     Reason(
         methods=("P-TD-D", "iP-TD"),
         groups=("veto", "plurality"),
-        datasets=_SMALL,
+        datasets=_SMALL_DATASETS,
         why="P-TD and iP-TD under veto and plurality, DOTS and PUZZ: the printed numbers are between those of the"
         " weights 1 / disparity, which all rankings have here, and max - disparity.",
     ),
@@ -99,12 +99,12 @@ REASONS = (
 )
 
 
-def reason_for(row: Row, reading: Reading, method: str) -> str:
+def reason_for(row: Row, interpretation: Interpretation, method: str) -> str:
     """Return the first reason that holds for a cell, or nothing.
 
-    >>> from paper.reported_tables import TABLES, read_row
+    >>> from paper.reported_tables import TABLES, interpret_row
     >>> row = TABLES["table-2"].rows[0]
-    >>> reason_for(row, read_row(row), "P-TD-AK")
+    >>> reason_for(row, interpret_row(row), "P-TD-AK")
     'P-TD-AK, two classes: no reading that we tried is as good as what is printed.'
     """
-    return next((reason.why for reason in REASONS if reason.holds(row, reading, method)), "")
+    return next((reason.why for reason in REASONS if reason.holds(row, interpretation, method)), "")

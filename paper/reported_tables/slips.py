@@ -24,7 +24,7 @@ TOP_OF_THREE = "The columns TOP2 have an expert core of three workers, not of tw
 
 @dataclass(frozen=True, kw_only=True)
 class Slip:
-    """Say what some rows really are.
+    """What some rows really are.
 
     Parameters
     ----------

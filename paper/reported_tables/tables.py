@@ -20,7 +20,7 @@ _FEW_RANKED = ("SYN.N", "BUILD", "DOTS3", "PUZZ5")
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """Name a row as the paper does.
+    """A row, as the paper labels it.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """Hold the rows of a table that have the same columns."""
+    """The rows of a table that have the same columns."""
 
     title: str
     rows: tuple[Row, ...]
@@ -53,7 +53,7 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Hold a table: its name here, where it is in the paper, and its parts.
+    """A table: its name here, where it is in the paper, and its parts.
 
     >>> table = TABLES["table-A"]
     >>> [(part.title, len(part.rows), len(part.columns)) for part in table.parts]

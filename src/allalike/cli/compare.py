@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allalike.cli.console import bar_after_a_second, notes_for_warnings, rows
-from allalike.cli.options import name_answers, name_engine, printing, reading, solving
+from allalike.cli.options import name_answers, name_engine, take_print_options, take_read_options, take_solve_options
 from allalike.cli.text import guesses
 
 if TYPE_CHECKING:
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 __all__ = ["compare"]
 
-_MOST_IN_MATRIX = 12  # methods
-_MOST_DECIMALS = 7
+_MAX_MATRIX_METHODS = 12
+_MAX_DECIMALS = 7
 
 
 @click.command(no_args_is_help=True)
 @click.option("--methods", help="Which to compare, such as 'P-TD,iP-TD(max_iter=3)'. By default all that can serve.")
 @click.option("-o", "--output", help="A CSV file for the table.")
-@reading
-@solving
-@printing
+@take_read_options
+@take_solve_options
+@take_print_options
 def compare(
     files: tuple[str, ...],
     methods: str | None,
@@ -138,7 +138,7 @@ def _by_agreement(found: Comparison) -> list[str]:
 def _matrix(found: Comparison) -> list[str]:
     """Show how much each method agrees with each, if there is room."""
     matrix = _matrices(found)[found.ranked_by]
-    if not 2 < len(matrix) <= _MOST_IN_MATRIX:
+    if not 2 < len(matrix) <= _MAX_MATRIX_METHODS:
         return []
     title, write = _MEASURES[found.ranked_by]
     cells = write([value for row in matrix.values() for value in row.values()])
@@ -184,7 +184,7 @@ def _decimals(values: Iterable[float | None]) -> list[str]:
     listed = list(values)
     largest = max((value for value in listed if value is not None), default=0.0)
     digits = max(0, 3 - math.floor(math.log10(largest))) if largest else 0
-    form = f".{digits}f" if digits <= _MOST_DECIMALS else ".3e"
+    form = f".{digits}f" if digits <= _MAX_DECIMALS else ".3e"
     return ["" if value is None else f"{value:{form}}" for value in listed]
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["bar_after_a_second", "notes_for_warnings", "rows"]
 
-_PATIENCE = 1.0  # seconds without a bar
+_SECONDS_WITHOUT_BAR = 1.0
 _STAGES = {
     "reading": "reading answers",
     "preparing": "comparing answers",
@@ -29,7 +29,7 @@ _STAGES = {
 
 
 class Bar:
-    """Show the stage of a run on standard error, once it has taken a second."""
+    """The stage of a run on standard error, shown once it has taken a second."""
 
     def __init__(self) -> None:
         self.stage, self.done, self.total = "", 0, 0
@@ -50,7 +50,7 @@ class Bar:
         self._thread.join()
 
     def _show(self) -> None:
-        if self._stop.wait(_PATIENCE):
+        if self._stop.wait(_SECONDS_WITHOUT_BAR):
             return
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn

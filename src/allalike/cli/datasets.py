@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["datasets"]
 
 _COUNTS = ("workers", "tasks", "answers")
-_SHOWN = 12  # files; some sources have thousands
+_MAX_SHOWN_FILES = 12  # some sources have thousands
 
 
 @click.group
@@ -65,7 +65,7 @@ def show(name: str, as_json: bool) -> None:
 def fetch(names: tuple[str, ...], quiet: bool) -> None:
     """Download data sets, unless they are here, and check them."""
     from allalike.datasets import source_of
-    from allalike.datasets.fetching import fetch_source
+    from allalike.datasets.downloads import fetch_source
 
     for source in {source.name: source for source in map(source_of, names)}.values():
         with bar_after_a_second(quiet=quiet):
@@ -93,15 +93,16 @@ def _dataset(name: str, source: Source) -> dict[str, Any]:
 def _facts(source: Source) -> dict[str, Any]:
     """Say all that is known of a source."""
     from allalike.datasets import DATASETS, source_of
-    from allalike.datasets.fetching import url_of
+    from allalike.datasets.downloads import archive_url, file_url
     from allalike.datasets.folders import find_folder
 
     folder = find_folder(source)
-    urls = [{"url": url_of(source, file)} if source.public else {} for file in source.files]
+    urls = [{"url": file_url(source, file)} if source.public else {} for file in source.files]
     return {
         **asdict(source),
         "files": [{**asdict(file), **url} for file, url in zip(source.files, urls, strict=True)],
         "datasets": [_dataset(name, source) for name in DATASETS if source_of(name) is source],
+        **({"archive": archive_url(source)} if source.sha256 else {}),
         "folder": None if folder is None else str(folder),
     }
 
@@ -121,7 +122,8 @@ def _text(source: Source) -> str:
         "note": source.note,
     }
     inside = [(each["name"], each["domain"], *_counts(each), each["summary"]) for each in facts["datasets"]]
-    shown = [(*_right([file.bytes or "any"]), source.path(file)) for file in source.files[:_SHOWN]]
+    sizes = [file.bytes or ("" if source.sha256 else "any") for file in source.files[:_MAX_SHOWN_FILES]]
+    shown = [(size, source.path(file)) for size, file in zip(_right(sizes), source.files, strict=False)]
     more = len(source.files) - len(shown)
     return "\n".join(
         [
@@ -131,7 +133,7 @@ def _text(source: Source) -> str:
             "",
             f"{_amount(source)}:",
             rows(shown),
-            *([f"  and {more:,} more (--json lists them, with their sha256)"] if more else []),
+            *([f"  and {more:,} more (--json lists them)"] if more else []),
         ]
     )
 

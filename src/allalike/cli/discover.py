@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from allalike.cli.console import bar_after_a_second, notes_for_warnings
-from allalike.cli.options import name_answers, name_engine, printing, reading, solving
+from allalike.cli.options import name_answers, name_engine, take_print_options, take_read_options, take_solve_options
 from allalike.cli.text import guesses, report_text
 
 __all__ = ["discover"]
@@ -28,10 +28,10 @@ __all__ = ["discover"]
     help="How workers are weighed, such as 'P-TD-AK(ridge=4)'.",
     show_default=True,
 )
-@reading
-@solving
+@take_read_options
+@take_solve_options
 @click.option("--format", "file_format", default="csv", help="The tables: csv or parquet.", show_default=True)
-@printing
+@take_print_options
 def discover(
     files: tuple[str, ...],
     as_json: bool,

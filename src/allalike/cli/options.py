@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from allalike.engines import Engine
     from allalike.readers import Scan
 
-__all__ = ["name_answers", "name_engine", "printing", "reading", "solving"]
+__all__ = ["name_answers", "name_engine", "take_print_options", "take_read_options", "take_solve_options"]
 
-_OF_ENGINES = {"memory": "disk", "folder": "disk", "master": "spark"}
+_ENGINE_OF_OPTION = {"memory": "disk", "folder": "disk", "master": "spark"}
 
-_READING = (
+_READ_OPTIONS = (
     click.argument("files", nargs=-1, required=True),
     click.option("--domain", help="The kind of label, such as real or 'categorical(classes=4)'. Guessed if not given."),
     click.option("--distance", help="How far two labels are apart; 'allalike domains' lists what each kind has."),
@@ -38,7 +38,7 @@ _READING = (
     ),
     click.option("--missing", default="error", help="Rows without a label: error or drop.", show_default=True),
 )
-_SOLVING = (
+_SOLVE_OPTIONS = (
     click.option("--engine", help="Where it runs: memory, disk or spark. By default memory, and disk for large files."),
     click.option("--memory", help="How much memory the disk engine may use, such as 2GB. By default half of the free."),
     click.option("--folder", help="Where the disk engine puts its work folder. By default where temporary files go."),
@@ -55,38 +55,38 @@ _SOLVING = (
         show_default=True,
     ),
 )
-_PRINTING = (
+_PRINT_OPTIONS = (
     click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output."),
     click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors (and JSON, where asked for)."),
 )
 
 
-def reading(command: Callable[..., Any]) -> Callable[..., Any]:
+def take_read_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command FILES, and the options that say how they are read.
 
-    >>> command = click.command(reading(lambda **options: None))
+    >>> command = click.command(take_read_options(lambda **options: None))
     >>> [parameter.name for parameter in command.params][:3]
     ['files', 'domain', 'distance']
     """
-    return _with(_READING, command)
+    return _with(_READ_OPTIONS, command)
 
 
-def solving(command: Callable[..., Any]) -> Callable[..., Any]:
+def take_solve_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of how answers are solved.
 
-    >>> [parameter.name for parameter in click.command(solving(lambda **options: None)).params]
+    >>> [parameter.name for parameter in click.command(take_solve_options(lambda **options: None)).params]
     ['engine', 'memory', 'folder', 'master', 'gold', 'seed', 'ties']
     """
-    return _with(_SOLVING, command)
+    return _with(_SOLVE_OPTIONS, command)
 
 
-def printing(command: Callable[..., Any]) -> Callable[..., Any]:
+def take_print_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of what is printed.
 
-    >>> [parameter.name for parameter in click.command(printing(lambda **options: None)).params]
+    >>> [parameter.name for parameter in click.command(take_print_options(lambda **options: None)).params]
     ['as_json', 'quiet']
     """
-    return _with(_PRINTING, command)
+    return _with(_PRINT_OPTIONS, command)
 
 
 def _with(options: tuple[Callable[..., Any], ...], command: Callable[..., Any]) -> Callable[..., Any]:
@@ -95,7 +95,7 @@ def _with(options: tuple[Callable[..., Any], ...], command: Callable[..., Any]) 
 
 
 def name_answers(files: tuple[str, ...], options: Mapping[str, Any]) -> Answers | Scan:
-    """Name files as the options of `reading` say; they are read here if every task is a problem of its own."""
+    """Name files as the options say; they are read here if every task is a problem of its own."""
     from allalike.readers import scan
 
     choices = {name: options[name] for name in ("distance", "rule") if options[name] is not None}
@@ -105,18 +105,18 @@ def name_answers(files: tuple[str, ...], options: Mapping[str, Any]) -> Answers 
 
 
 def name_engine(options: Mapping[str, Any]) -> Engine | None:
-    """Return the engine that the options of `solving` name, if they do."""
+    """Return the engine that the options name, if they do."""
     from allalike.engines import ENGINES
 
-    given = {option: options[option] for option in _OF_ENGINES if options[option] is not None}
-    name = options["engine"] or next((_OF_ENGINES[option] for option in given), None)
+    chosen = {option: options[option] for option in _ENGINE_OF_OPTION if options[option] is not None}
+    name = options["engine"] or next((_ENGINE_OF_OPTION[option] for option in chosen), None)
     if name is None:
         return None
     engine = make(name, ENGINES, "engine")
-    for option in given:
-        if _OF_ENGINES[option] != engine.name:
-            raise OptionError(f"--{option} is for --engine {_OF_ENGINES[option]}, not for {engine.name}.")
-    return replace(engine, **given)  # type: ignore[type-var]
+    for option in chosen:
+        if _ENGINE_OF_OPTION[option] != engine.name:
+            raise OptionError(f"--{option} is for --engine {_ENGINE_OF_OPTION[option]}, not for {engine.name}.")
+    return replace(engine, **chosen)  # type: ignore[type-var]
 
 
 def _roles(columns: str | None) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allalike.cli.console import bar_after_a_second, rows
-from allalike.cli.options import printing
+from allalike.cli.options import take_print_options
 
 if TYPE_CHECKING:
     from allalike.simulation import Simulated
@@ -43,7 +43,7 @@ def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
 @click.option("--sources", type=int, help="From how many workers they copy. From any, if not given.")
 @click.option("--seed", type=int, default=0, help="Which draw to take.", show_default=True)
 @click.option("--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the models.")
-@printing
+@take_print_options
 def simulate(model: str, as_json: bool, quiet: bool, **options: Any) -> None:
     """Draw a crowd whose truth is known.
 
@@ -82,7 +82,7 @@ def simulate(model: str, as_json: bool, quiet: bool, **options: Any) -> None:
 
 def _report(crowd: Simulated, summary: dict[str, Any], options: dict[str, Any]) -> str:
     """Say what was drawn, where it is, and what to do with it."""
-    given = ["--domain", summary["domain"], *(["--gold", options["truth"]] if options["truth"] else [])]
+    flags = ["--domain", summary["domain"], *(["--gold", options["truth"]] if options["truth"] else [])]
     lines = [
         f"{summary['answers']:,} answers of {summary['workers']:,} workers to {summary['tasks']:,} tasks, drawn from"
         f" {summary['model']} (seed {summary['seed']}).",
@@ -90,6 +90,6 @@ def _report(crowd: Simulated, summary: dict[str, Any], options: dict[str, Any]) 
         f" {crowd.model.domain.name} labels.",
         f"\nWritten: {', '.join(summary['files'])}",
         "\nNext:",
-        *(f"  {shlex.join(['allalike', command, options['output'], *given])}" for command in ("discover", "compare")),
+        *(f"  {shlex.join(['allalike', command, options['output'], *flags])}" for command in ("discover", "compare")),
     ]
     return "\n".join(lines)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["gold_text", "guesses", "report_text", "share", "worker_rows"]
 
-_SHOWN = 5
+_N_SHOWN_WORKERS = 5
 
 
 def guesses(summary: Mapping[str, Any]) -> list[str]:
@@ -82,7 +82,7 @@ def gold_text(result: Result) -> list[str]:
     ]
 
 
-def worker_rows(result: Result, shown: int = _SHOWN) -> list[tuple[object, ...]]:
+def worker_rows(result: Result, shown: int = _N_SHOWN_WORKERS) -> list[tuple[object, ...]]:
     """List the best and the worst workers, by weight and then by fault."""
     import numpy as np
 

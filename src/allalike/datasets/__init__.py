@@ -47,7 +47,7 @@ def fetch(name: str) -> Path:
     """Download the files of a data set or source unless they are here, check them, and return their folder.
 
     Files that are in the folder `ALLALIKE_DATA`, under the name of their source, are not downloaded. Others go to the
-    user's cache. A download that was interrupted goes on where it stopped.
+    user's cache, each when it is whole and checked; a fetch that was interrupted goes on with those that are not there.
 
     >>> fetch("IT")  # doctest: +SKIP
     PosixPath('/home/ada/.cache/allalike/quiz_it')
@@ -55,7 +55,7 @@ def fetch(name: str) -> Path:
     Traceback (most recent call last):
     allalike.errors.UnknownNameError: No data set is called 'TRI'. Did you mean 'TRI...
     """
-    from allalike.datasets.fetching import fetch_source
+    from allalike.datasets.downloads import fetch_source
 
     return fetch_source(source_of(name))
 

@@ -18,7 +18,7 @@ __all__ = ["Dataset", "Parsed", "Parser"]
 
 @dataclass(frozen=True)
 class Parsed:
-    """Hold what a parser found in the files of a source.
+    """What a parser found in the files of a source.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Parsed:
 
 @dataclass(frozen=True)
 class Parser:
-    """Make one data set from the files of a source.
+    """The way from the files of a source to one data set.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Parser:
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """Hold the answers of a data set, and what is known about it.
+    """The answers of a data set, and what is known about it.
 
     Parameters
     ----------

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from itertools import product
 from typing import Any
 
 __all__ = ["SOURCES", "Catalogue", "File", "Source"]
@@ -13,14 +15,15 @@ __all__ = ["SOURCES", "Catalogue", "File", "Source"]
 
 @dataclass(frozen=True, kw_only=True)
 class File:
-    """Describe one file of a source.
+    """One file of a source.
 
     Parameters
     ----------
     file
         The path in the source's folder.
     bytes, sha256
-        Its size and checksum; nothing where everyone brings a file of her own.
+        Its size and checksum; nothing where everyone brings a file of her own, or where the source has those of all
+        files together.
 
     >>> SOURCES["quiz_it"].files[0].file
     'answer.csv'
@@ -33,7 +36,7 @@ class File:
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Describe files that were published together.
+    """Files that were published together: who made them, and where they lie.
 
     Parameters
     ----------
@@ -45,6 +48,9 @@ class Source:
         Who made it, and what the source says about using it.
     files
         What belongs to it.
+    bytes, sha256
+        The size and the checksum of all files together, where they are many: then they are fetched as one archive of
+        the repository. The checksum is what `sha256sum FILES | sha256sum` says, with the files sorted.
     repo, commit, root
         Where the files lie: the GitHub repository, the commit, and the folder in it.
     public
@@ -64,6 +70,8 @@ class Source:
     citation: str
     licence: str
     files: tuple[File, ...]
+    bytes: int = 0
+    sha256: str = ""
     repo: str = ""
     commit: str = ""
     root: str = ""
@@ -74,7 +82,7 @@ class Source:
     @property
     def size(self) -> int:
         """How many bytes the files have."""
-        return sum(file.bytes for file in self.files)
+        return self.bytes or sum(file.bytes for file in self.files)
 
     def path(self, file: File) -> str:
         """Return where a file lies in the repository.
@@ -87,7 +95,7 @@ class Source:
 
 
 class Catalogue(Mapping[str, Source]):
-    """Read what is known of a source when it is asked for.
+    """All sources by name; what is known of one is read when it is asked for.
 
     >>> len(SOURCES), "snow_rte" in SOURCES, SOURCES["GG"].public
     (40, True, False)
@@ -123,5 +131,20 @@ def _read(name: str) -> Source:
     import tomllib
 
     facts = tomllib.loads((_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
-    listed = tuple(File(**file) for file in facts.pop("files"))
-    return Source(name=name, files=listed, **facts)
+    listed = facts.pop("files")
+    if "sha256" in facts:
+        listed = [{"file": file} for pattern in listed for file in _expand(pattern)]
+    return Source(name=name, files=tuple(File(**file) for file in listed), **facts)
+
+
+def _expand(pattern: str) -> list[str]:
+    """List the names that braces stand for, as a shell does.
+
+    >>> _expand("{a,b}/{1,2}.png")
+    ['a/1.png', 'a/2.png', 'b/1.png', 'b/2.png']
+    """
+    parts = re.split(r"\{(.*?)\}", pattern)
+    choices = [
+        part.split(",") if place % 2 else [part] for place, part in enumerate(parts)
+    ]  # each second was in braces
+    return ["".join(chosen) for chosen in product(*choices)]

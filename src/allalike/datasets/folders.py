@@ -28,8 +28,8 @@ def cache_folder() -> Path:
 
 def folders(source: Source) -> list[Path]:
     """Return where to look for a source, in order: the folder that ALLALIKE_DATA names, and the cache."""
-    given = os.environ.get("ALLALIKE_DATA")
-    roots = [Path(given).expanduser()] if given else []
+    chosen = os.environ.get("ALLALIKE_DATA")
+    roots = [Path(chosen).expanduser()] if chosen else []
     return [root / source.name for root in [*roots, cache_folder()]]
 
 
@@ -47,6 +47,9 @@ def lacks(source: Source, folder: Path) -> list[str]:
             found.append(f"{file.file} is not there")
         elif file.sha256 and path.stat().st_size != file.bytes:
             found.append(f"{file.file} has {path.stat().st_size:,} bytes instead of {file.bytes:,}")
+    if source.bytes and not found:
+        size = sum((folder / file.file).stat().st_size for file in source.files)
+        found += [f"its files have {size:,} bytes instead of {source.bytes:,}"] if size != source.bytes else []
     return found
 
 

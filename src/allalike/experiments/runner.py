@@ -1,4 +1,4 @@
-"""Running: all repetitions of all settings, on all cores. What is done is kept, and the next run goes on from there."""
+"""Runner: all repetitions of all settings, on all cores. What is done is kept, and the next run goes on from there."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["Results", "run"]
 
 @dataclass(frozen=True)
 class Results:
-    """Hold the error of every repetition, of every method, in every setting; NaN where a method did not run.
+    """The error of every repetition, of every method, in every setting; NaN where a method did not run.
 
     >>> setting = Setting(source="real SYN.N", workers=5, tasks=6, methods=("P-TD",), pool=100)
     >>> results = run([setting], repetitions=100, jobs=1)
@@ -71,7 +71,7 @@ class Results:
 
 
 class Job(NamedTuple):
-    """Name the methods that are still to run on a chunk of a setting."""
+    """The methods that are still to run on a chunk of a setting."""
 
     setting: Setting
     chunk: int
@@ -161,7 +161,7 @@ def _duration(seconds: float) -> str:
 
 
 class _Kept:
-    """Keep finished chunks in memory, and in a folder if there is one."""
+    """The finished chunks, in memory, and in a folder if there is one."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder

@@ -1,4 +1,4 @@
-"""Sampling: many small problems, drawn from a crowd whose truths are known."""
+"""Samples: many small problems, drawn from a crowd whose truths are known."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Sample", "Sampler"]
 
-_AT_ONCE = 1 << 22  # random numbers
+_MAX_DRAWN_NUMBERS = 1 << 22  # random numbers
 
 Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Hold independent problems as one set of answers, and of each task the problem that it belongs to."""
+    """Independent problems as one set of answers, and of each task the problem that it belongs to."""
 
     answers: Answers
     problem: Numbers
@@ -38,7 +38,7 @@ class Sample:
 
 
 class Sampler:
-    """Draw workers and tasks without repetition, in a random order.
+    """A crowd from which workers and tasks are drawn, without repetition and in a random order.
 
     First the tasks are drawn, among those whose truth is known; then the workers, among those who answered at least one
     of these tasks. Answers that are missing stay missing, and a task that none of the workers answered is left out of
@@ -108,7 +108,7 @@ def _subsets(n: int, size: int, problems: int, rng: np.random.Generator, able: A
     ties by taking the first worker.
     """
     parts = []
-    step = max(1, _AT_ONCE // n)
+    step = max(1, _MAX_DRAWN_NUMBERS // n)
     for begin in range(0, problems, step):
         keys = rng.random((min(step, problems - begin), n))
         if able is not None:

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Score", "improvements", "score_all"]
 
-_SIGNIFICANT = 0.05
+_SIGNIFICANCE_LEVEL = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """Hold how well a method did, beside UA; shares and changes are numbers, not percent.
+    """How well a method did, beside UA; shares and changes are numbers, not percent.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def score_all(
     scores = []
     for name, values in errors.items():
         p = _paired(tested[best], tested[name])
-        verdict = "best" if name == best else "worse" if p < _SIGNIFICANT and name not in aside else "tie"
+        verdict = "best" if name == best else "worse" if p < _SIGNIFICANCE_LEVEL and name not in aside else "tie"
         scores.append(_score(name, values, errors[base], relative[name], verdict if name not in aside else "", p))
     return scores
 

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 __all__ = ["CHUNK", "Setting", "solve"]
 
 CHUNK = 100  # repetitions that are drawn and solved together, and kept together
-_POOL = 2000  # workers of a generated crowd, and tasks where it has more than one
+_POOL_SIZE = 2000  # workers of a generated crowd, and tasks where it has more than one
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """Say what an experiment repeats.
+    """What an experiment repeats.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Setting:
     tasks: int
     methods: tuple[str, ...]
     rule: str | Rule = ""
-    pool: int = _POOL
+    pool: int = _POOL_SIZE
     seed: int = 0
     fresh: bool = False
 

@@ -20,7 +20,7 @@ Seed = int | np.random.Generator
 
 @dataclass(frozen=True, kw_only=True)
 class Noise:
-    """Turn disparities into faults and faults into weights, and draw answers with these faults.
+    """A way to err: it turns disparities into faults and faults into weights, and draws answers with these faults.
 
     `weighting` is what P-TD does by default with the disparities of this noise, and `chance` the distance to the
     truth of a worker who guesses, where that is known.
@@ -35,7 +35,7 @@ class Noise:
         """How far from the truth a guess is on average."""
         return None
 
-    def fault(self, disparity: Floats, mubar: Floats, crowds: Problems) -> Floats:
+    def fault(self, disparity: Floats, mubar: Floats, problems: Problems) -> Floats:
         """Estimate the distance to the truth from the disparity and half the mean distance of two workers."""
         raise UnsupportedError(f"No fault can be estimated under {self.name} noise.")
 
@@ -43,9 +43,9 @@ class Noise:
         """Bring estimated faults into the range for which weights are defined."""
         return fault
 
-    def weight(self, fault: Floats, crowds: Problems) -> Floats:
+    def weight(self, fault: Floats, problems: Problems) -> Floats:
         """Weigh workers whose fault is known."""
-        return crowds.peak(fault) - fault
+        return problems.peak(fault) - fault
 
     def draw(self, truth: Array, faults: Floats, rng: np.random.Generator) -> Array:
         """Draw an answer for each truth and fault, which are matched as numpy does; a label's own axes come last."""
@@ -64,7 +64,7 @@ class Noise:
 
 @dataclass(frozen=True, kw_only=True)
 class General(Noise):
-    """Know nothing but the distance, and at most how far a worthless answer is from the others.
+    """Noise of which only the distance is known, and at most how far a worthless answer is from the others.
 
     >>> from allalike.blocks.problems import Problems
     >>> import numpy as np

@@ -22,7 +22,7 @@ Numbers = npt.NDArray[np.integer]
 
 @dataclass(frozen=True, kw_only=True)
 class Copiers:
-    """Let some workers copy from others, who all answer for themselves.
+    """Some workers who copy from others, who all answer for themselves.
 
     Parameters
     ----------

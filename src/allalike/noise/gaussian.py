@@ -35,7 +35,7 @@ __all__ = ["Gaussian"]
 
 @dataclass(frozen=True, kw_only=True)
 class Gaussian(Noise):
-    """Know that workers are off by independent Gaussian errors.
+    """Independent Gaussian errors, with a variance for each worker.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ class Gaussian(Noise):
 
     >>> from allalike.blocks.problems import Problems
     >>> import numpy as np
-    >>> pi, crowds = np.array([197.3125, 307.5625, 491.25, 319.75, 418.375]), Problems.single(5)
-    >>> Gaussian().fault(pi, np.full(5, 173.425), crowds).round(4)
+    >>> pi, problems = np.array([197.3125, 307.5625, 491.25, 319.75, 418.375]), Problems.single(5)
+    >>> Gaussian().fault(pi, np.full(5, 173.425), problems).round(4)
     array([-25.9583, 121.0417, 365.9583, 137.2917, 268.7917])
     """
 
@@ -65,9 +65,9 @@ class Gaussian(Noise):
         check_number(self.floor, "floor", least=1e-12)
         check_choice(self.nonpositive, ("floor", "clip", "zero"), "nonpositive")
 
-    def fault(self, disparity: Floats, mubar: Floats, crowds: Problems) -> Floats:
+    def fault(self, disparity: Floats, mubar: Floats, problems: Problems) -> Floats:
         """Estimate the variance of each worker's error."""
-        n = crowds.size
+        n = problems.size
         with np.errstate(invalid="ignore", divide="ignore"):
             shared = 8 * n * (n - 1) / (4 * n + self.ridge - 4) * mubar
             fault = (2 * (n - 1) * disparity - shared) / (2 * n + self.ridge - 4)
@@ -82,16 +82,16 @@ class Gaussian(Noise):
             return np.clip(fault, 1e-8, 1e8)
         return fault
 
-    def weight(self, fault: Floats, crowds: Problems) -> Floats:
+    def weight(self, fault: Floats, problems: Problems) -> Floats:
         """Weigh by the inverse variance."""
         with np.errstate(divide="ignore", over="ignore"):
             return 1.0 / fault
 
     def draw(self, truth: Array, faults: Floats, rng: np.random.Generator) -> Floats:
         """Add an error to each truth, given its variance."""
-        spread = np.sqrt(check_within(faults, np.inf, "A variance"))
-        shape = np.broadcast_shapes(np.shape(truth), spread.shape)
-        answers: Floats = np.asarray(truth) + spread * rng.standard_normal(shape)
+        sd = np.sqrt(check_within(faults, np.inf, "A variance"))
+        shape = np.broadcast_shapes(np.shape(truth), sd.shape)
+        answers: Floats = np.asarray(truth) + sd * rng.standard_normal(shape)
         return answers
 
     def sample(

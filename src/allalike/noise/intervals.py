@@ -25,7 +25,7 @@ __all__ = ["IntervalNoise"]
 
 @dataclass(frozen=True, kw_only=True)
 class IntervalNoise(Noise):
-    """Know how far off a worker's bounds are; truths and answers are tables with a start and an end per interval.
+    """Bounds that are off; truths and answers are tables with a start and an end per interval.
 
     Parameters
     ----------

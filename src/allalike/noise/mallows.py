@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Mallows"]
 
-_SURE = 0.001  # a smaller phi would weigh too much
+_MIN_PHI = 0.001  # a smaller phi would weigh too much
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mallows(Noise):
-    """Know how far each worker's rankings scatter around the truth; a fault is her phi.
+    """Rankings that scatter around the truth; a worker's fault is her phi.
 
     >>> import numpy as np
     >>> Mallows().sample(np.array([[2, 0, 1]]), np.zeros(1))
@@ -45,9 +45,9 @@ class Mallows(Noise):
         """How many of the pairs a guess has in the wrong order."""
         return 0.5
 
-    def weight(self, fault: Floats, crowds: Problems) -> Floats:
+    def weight(self, fault: Floats, problems: Problems) -> Floats:
         """Weigh by the logarithm of the likelihood."""
-        weight: Floats = -np.log(np.clip(fault, _SURE, 1.0))
+        weight: Floats = -np.log(np.clip(fault, _MIN_PHI, 1.0))
         return weight
 
     def expected_distance(self, phi: Floats, items: int) -> Floats:

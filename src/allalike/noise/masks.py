@@ -26,7 +26,7 @@ __all__ = ["MaskNoise"]
 
 @dataclass(frozen=True, kw_only=True)
 class MaskNoise(Noise):
-    """Know how many pixels a worker's outline is off; truths and answers are tables of pixels, on or off.
+    """Outlines that are some pixels off; truths and answers are tables of pixels, on or off.
 
     Parameters
     ----------

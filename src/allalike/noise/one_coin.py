@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 __all__ = ["OneCoin"]
 
-_SURE = 0.001  # a fault closer to 0 or 1 than this would weigh too much
+_MIN_FAULT = 0.001  # a fault closer to 0 or 1 than this would weigh too much
 
 
 @dataclass(frozen=True, kw_only=True)
 class OneCoin(Noise):
-    """Know that workers err independently, with a probability of their own.
+    """Independent errors, with a probability for each worker.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ class OneCoin(Noise):
 
     >>> from allalike.blocks.problems import Problems
     >>> import numpy as np
-    >>> pi, crowds = np.array([0.34375, 0.375, 0.46875, 0.5625, 0.625]), Problems.single(5)
-    >>> OneCoin(classes=2).fault(pi, np.full(5, 0.2375), crowds).round(5)
+    >>> pi, problems = np.array([0.34375, 0.375, 0.46875, 0.5625, 0.625]), Problems.single(5)
+    >>> OneCoin(classes=2).fault(pi, np.full(5, 0.2375), problems).round(5)
     array([0.20238, 0.2619 , 0.44048, 0.61905, 0.7381 ])
     """
 
@@ -66,7 +66,7 @@ class OneCoin(Noise):
         """How often a guess is wrong."""
         return 1 - 1 / max(self.classes, 2)
 
-    def fault(self, disparity: Floats, mubar: Floats, crowds: Problems) -> Floats:
+    def fault(self, disparity: Floats, mubar: Floats, problems: Problems) -> Floats:
         """Estimate the probability of each worker's error."""
         mu = mubar
         if self.mu == "exact":
@@ -75,9 +75,9 @@ class OneCoin(Noise):
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(slope < 1e-9, np.nan, (disparity - mu) / slope)
 
-    def weight(self, fault: Floats, crowds: Problems) -> Floats:
+    def weight(self, fault: Floats, problems: Problems) -> Floats:
         """Weigh by the log odds of being right."""
-        fault = np.clip(fault, _SURE, 1 - _SURE)
+        fault = np.clip(fault, _MIN_FAULT, 1 - _MIN_FAULT)
         if self.transform == "linear":
             return self.chance - fault
         return np.log((1 - fault) * (max(self.classes, 2) - 1) / fault)

@@ -24,7 +24,7 @@ __all__ = ["POPULATIONS", "Fixed", "HammerSpammer", "Normal", "Population", "Uni
 
 
 class Population(ABC):
-    """Draw a number for each worker."""
+    """A distribution of workers: it draws a number for each."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
@@ -36,7 +36,7 @@ class Population(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Normal(Population):
-    """Draw from a normal distribution between two bounds.
+    """A normal distribution between two bounds.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Normal(Population):
 
 @dataclass(frozen=True, kw_only=True)
 class HammerSpammer(Population):
-    """Draw good workers with some probability, and bad ones otherwise, each worker for herself.
+    """Good workers with some probability, and bad ones otherwise, each worker for herself.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class HammerSpammer(Population):
 
 @dataclass(frozen=True, kw_only=True)
 class Uniform(Population):
-    """Draw any number between two bounds alike.
+    """All numbers between two bounds alike.
 
     >>> Uniform(low=50, high=200).draw(3, seed=1).round(1)
     array([126.8, 192.6,  71.6])
@@ -147,7 +147,7 @@ class Uniform(Population):
 
 @dataclass(frozen=True, kw_only=True)
 class Fixed(Population):
-    """Give every worker the same number, or let the workers take some numbers in turn.
+    """The same number for every worker, or some numbers that the workers take in turn.
 
     >>> Fixed(values=(0.1, 0.1, 0.6)).draw(4)
     array([0.1, 0.1, 0.6, 0.1])

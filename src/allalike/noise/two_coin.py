@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 __all__ = ["TwoCoin"]
 
-_SURE = 0.001  # a probability closer to 0 or 1 than this would weigh too much
+_MIN_PROBABILITY = 0.001  # a probability closer to 0 or 1 than this would weigh too much
 
 
 @dataclass(frozen=True, kw_only=True)
 class TwoCoin(Noise):
-    """Know how often each worker raises a false alarm, and how often she misses; a fault is a pair of these.
+    """False alarms and misses; a worker's fault is the pair of their probabilities.
 
     >>> import numpy as np
     >>> TwoCoin().sample(np.array([0, 1, 1]), np.array([[0.0, 0.0], [0.0, 1.0]]))
@@ -44,7 +44,7 @@ class TwoCoin(Noise):
         """How often a guess is wrong."""
         return 0.5
 
-    def weight(self, fault: Floats, crowds: Problems) -> Floats:
+    def weight(self, fault: Floats, problems: Problems) -> Floats:
         """Weigh by the mean of what the two answers say.
 
         >>> import numpy as np
@@ -52,7 +52,7 @@ class TwoCoin(Noise):
         >>> TwoCoin().weight(np.array([[0.2, 0.2], [0.1, 0.6], [0.5, 0.5]]), Problems.single(3)).round(3)
         array([1.386, 0.896, 0.   ])
         """
-        alarm, miss = np.clip(fault, _SURE, 1 - _SURE).T
+        alarm, miss = np.clip(fault, _MIN_PROBABILITY, 1 - _MIN_PROBABILITY).T
         weight: Floats = (np.log((1 - miss) / alarm) + np.log((1 - alarm) / miss)) / 2
         return weight
 

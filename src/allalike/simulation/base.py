@@ -22,7 +22,7 @@ Parameters = dict[str, "Floats"]
 
 @dataclass(frozen=True, kw_only=True)
 class Model(ABC):
-    """Draw truths, workers, and an answer of a worker to a task.
+    """A kind of crowd: it draws truths, workers, and an answer of a worker to a task.
 
     The parameters of a worker are what her population gives her, such as a standard deviation; her fault is the
     distance to the truth that follows from them. `usual_tasks` is how many tasks are drawn unless asked otherwise, and

@@ -26,7 +26,7 @@ __all__ = ["OneCoinModel", "TwoCoinModel"]
 
 @dataclass(frozen=True, kw_only=True)
 class OneCoinModel(Model):
-    """Draw classes, as many of each as possible alike, and let workers err with a probability of their own.
+    """Classes, as many of each as possible alike, that each worker mistakes with a probability of her own.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class OneCoinModel(Model):
 
 @dataclass(frozen=True, kw_only=True)
 class TwoCoinModel(OneCoinModel):
-    """Draw classes 0 and 1, and let workers err more often in one of them.
+    """Classes 0 and 1, one of which workers mistake more often than the other.
 
     Parameters
     ----------

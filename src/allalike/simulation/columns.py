@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["id_column", "interval_column", "item_names", "ranking_column"]
 
-_LETTERS = 26
+_N_LETTERS = 26
 
 
 def id_column(letter: str, number: int) -> pa.Array:
@@ -69,7 +69,7 @@ def interval_column(labels: Array) -> pa.Array:
 
 
 def _item_bytes(items: int) -> npt.NDArray[np.uint8]:
-    if items <= _LETTERS:
+    if items <= _N_LETTERS:
         return np.arange(ord("a"), ord("a") + items, dtype=np.uint8)[:, None]
     return _numbered("i", items)
 

@@ -1,4 +1,4 @@
-"""Drawing: truths, workers and answers as arrays.
+"""Draws: truths, workers and answers as arrays.
 
 Truths, workers, who is asked, answers and copies come from streams of their own, so that a worker is the same whatever
 the number of tasks.
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Drawn", "Pool", "draw", "pool"]
 
-_MOST = 200_000_000  # numbers, items or pixels in all answers
+_MAX_VALUES = 200_000_000  # numbers, items or pixels in all answers
 
 Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Hold the answer of every worker to every task.
+    """The answer of every worker to every task.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Hold answers sorted by task and worker: their workers, tasks and labels, and beside them what a pool has.
+    """Answers sorted by task and worker: their workers, tasks and labels, and beside them what a pool has.
 
     >>> drawn = draw(as_model("k=4 SYN"), workers=3, tasks=2)
     >>> drawn.worker, drawn.task
@@ -157,11 +157,11 @@ def _each(workers: int, answers_per_task: int | None) -> int:
 
 
 def _check_size(workers: int, answers: int, size: int) -> None:
-    if max(workers, answers * size) > _MOST:
+    if max(workers, answers * size) > _MAX_VALUES:
         each = f" with {size:,} values each" if size > 1 else ""
         raise TooLargeError(
-            f"{answers:,} answers{each} of {workers:,} workers are too many at once; {_MOST:,} values fit. Ask for"
-            " fewer."
+            f"{answers:,} answers{each} of {workers:,} workers are too many at once; {_MAX_VALUES:,} values fit. Ask"
+            " for fewer."
         )
 
 

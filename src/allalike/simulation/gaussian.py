@@ -25,7 +25,7 @@ __all__ = ["GaussianModel"]
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianModel(Model):
-    """Draw numbers, and add Gaussian errors.
+    """Numbers that are answered with Gaussian errors.
 
     Parameters
     ----------
@@ -66,9 +66,9 @@ class GaussianModel(Model):
         return rng.normal(0, self.spread, tasks)
 
     def parameters(self, workers: int, rng: np.random.Generator) -> Parameters:
-        """Draw a spread and a bias."""
-        given = check_within(self.draw(self.population, workers, rng), np.inf, f"The {self.reading} of a worker")
-        sd = given if self.reading == "sd" else np.sqrt(given)
+        """Draw a standard deviation and a bias."""
+        drawn = check_within(self.draw(self.population, workers, rng), np.inf, f"The {self.reading} of a worker")
+        sd = drawn if self.reading == "sd" else np.sqrt(drawn)
         return {"sd": sd, "bias": self.draw(self.bias, workers, rng)}
 
     def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:

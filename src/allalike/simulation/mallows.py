@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 __all__ = ["MallowsModel"]
 
-_MOST = 1000  # items that the ranking domain compares
+_MAX_ITEMS = 1000  # items that the ranking domain compares
 
 
 @dataclass(frozen=True, kw_only=True)
 class MallowsModel(Model):
-    """Draw orders of some items, and let workers' rankings scatter around them.
+    """Orders of some items, around which workers' rankings scatter.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ class MallowsModel(Model):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number(self.items, "items", least=2, whole=True)
-        if self.items > _MOST:
-            raise OptionError(f"items is {self.items}. At most {_MOST} can be ranked.")
+        if self.items > _MAX_ITEMS:
+            raise OptionError(f"items is {self.items}. At most {_MAX_ITEMS} can be ranked.")
 
     @property
     def domain(self) -> Domain:

@@ -25,7 +25,7 @@ __all__ = ["BinaryHS", "BinaryN", "FourClasses", "RankingHS", "RankingN", "RealH
 
 @dataclass(frozen=True, kw_only=True)
 class RealN(GaussianModel):
-    """Draw numbers; standard deviations are N(1, 0.5), truncated to 0..10.
+    """Numbers; standard deviations are N(1, 0.5), truncated to 0..10.
 
     >>> RealN().population
     Normal(mean=1.0, sd=0.5, low=0.0, high=10.0, outside='truncate')
@@ -37,7 +37,7 @@ class RealN(GaussianModel):
 
 @dataclass(frozen=True, kw_only=True)
 class RealHS(GaussianModel):
-    """Draw numbers; hammers have the standard deviation 0.2, spammers 1.
+    """Numbers; hammers have the standard deviation 0.2, spammers 1.
 
     >>> RealHS().population
     HammerSpammer(good=0.2, bad=1.0, share=0.2)
@@ -50,7 +50,7 @@ class RealHS(GaussianModel):
 
 @dataclass(frozen=True, kw_only=True)
 class BinaryN(OneCoinModel):
-    """Draw two classes; probabilities of error are N(0.35, 0.15), truncated to 0..1.
+    """Two classes; probabilities of error are N(0.35, 0.15), truncated to 0..1.
 
     >>> BinaryN().population
     Normal(mean=0.35, sd=0.15, low=0.0, high=1.0, outside='truncate')
@@ -62,7 +62,7 @@ class BinaryN(OneCoinModel):
 
 @dataclass(frozen=True, kw_only=True)
 class BinaryHS(OneCoinModel):
-    """Draw two classes; hammers err with probability 0.2, spammers guess.
+    """Two classes; hammers err with probability 0.2, spammers guess.
 
     >>> BinaryHS().population
     HammerSpammer(good=0.2, bad=0.5, share=0.2)
@@ -75,7 +75,7 @@ class BinaryHS(OneCoinModel):
 
 @dataclass(frozen=True, kw_only=True)
 class FourClasses(OneCoinModel):
-    """Draw four classes; probabilities of error are N(0.6, 0.3), clipped to 0..1.
+    """Four classes; probabilities of error are N(0.6, 0.3), clipped to 0..1.
 
     >>> FourClasses().classes
     4
@@ -89,7 +89,7 @@ class FourClasses(OneCoinModel):
 
 @dataclass(frozen=True, kw_only=True)
 class RankingN(MallowsModel):
-    """Draw one ranking of six items; Mallows' phi is N(0.65, 0.15), clipped to 0..1.
+    """One ranking of six items; Mallows' phi is N(0.65, 0.15), clipped to 0..1.
 
     >>> RankingN().items, RankingN().usual_tasks
     (6, 1)
@@ -102,7 +102,7 @@ class RankingN(MallowsModel):
 
 @dataclass(frozen=True, kw_only=True)
 class RankingHS(MallowsModel):
-    """Draw one ranking of six items; Mallows' phi is 0.3 for hammers and 0.99 for spammers.
+    """One ranking of six items; Mallows' phi is 0.3 for hammers and 0.99 for spammers.
 
     >>> RankingHS().population
     HammerSpammer(good=0.3, bad=0.99, share=0.2)

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 __all__ = ["IntervalModel", "MaskModel"]
 
 _GRID, _TRIALS = 24, 100  # for how many shifts a fault is measured, and in how many tasks
-_VALUES = 5_000_000  # in the truths of these tasks
+_MAX_TRUTH_VALUES = 5_000_000  # in the truths of these tasks
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Shape(Model):
-    """Move what the truth covers; how far that is from the truth is measured in tasks of its own."""
+    """A model that moves what the truth covers; how far that is from the truth is measured in tasks of its own."""
 
     @property
     @abstractmethod
@@ -37,7 +37,7 @@ class _Shape(Model):
         """How answers err, given a shift."""
 
     @abstractmethod
-    def apart(self, answers: Array, truth: Array) -> Floats:
+    def distance_between(self, answers: Array, truth: Array) -> Floats:
         """Return the Jaccard distance of each answer to its truth."""
 
     def parameters(self, workers: int, rng: np.random.Generator) -> Parameters:
@@ -52,18 +52,18 @@ class _Shape(Model):
         """Measure the mean distance for some shifts, and interpolate."""
         shift, rng = parameters["shift"], np.random.default_rng(0)
         grid = np.unique(np.linspace(shift.min(), shift.max(), _GRID))
-        apart = np.zeros(len(grid))
-        trials = max(4, min(_TRIALS, _VALUES // self.size))
+        distance = np.zeros(len(grid))
+        trials = max(4, min(_TRIALS, _MAX_TRUTH_VALUES // self.size))
         for truth in self.truths(trials, rng)[:, None]:
             answers = self.noise.sample(truth, grid, rng)[:, 0]
-            apart += self.apart(answers, np.broadcast_to(truth, answers.shape)) / trials
-        fault: Floats = np.interp(shift, grid, apart)
+            distance += self.distance_between(answers, np.broadcast_to(truth, answers.shape)) / trials
+        fault: Floats = np.interp(shift, grid, distance)
         return fault
 
 
 @dataclass(frozen=True, kw_only=True)
 class IntervalModel(_Shape):
-    """Draw sets of intervals between whole numbers, and move their bounds.
+    """Sets of intervals between whole numbers, whose bounds workers move.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class IntervalModel(_Shape):
         free = rng.integers(0, self.length - bounds + 2, (tasks, bounds))
         return (np.sort(free, axis=1) + np.arange(bounds)).reshape(tasks, self.intervals, 2)
 
-    def apart(self, answers: Array, truth: Array) -> Floats:
+    def distance_between(self, answers: Array, truth: Array) -> Floats:
         """Compare lengths."""
         rows = np.arange(len(answers))
         return lengths.distance(_unions(answers), rows, _unions(truth), rows)
@@ -130,7 +130,7 @@ class IntervalModel(_Shape):
 
 @dataclass(frozen=True, kw_only=True)
 class MaskModel(_Shape):
-    """Draw ellipses in pictures, and let their outlines wobble.
+    """Ellipses in pictures, whose outlines wobble.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ class MaskModel(_Shape):
         inside: Array = (along / radius[:, :1, None]) ** 2 + (aside / radius[:, 1:, None]) ** 2 <= 1
         return inside
 
-    def apart(self, answers: Array, truth: Array) -> Floats:
+    def distance_between(self, answers: Array, truth: Array) -> Floats:
         """Compare pixels."""
         area, common = answers.sum(axis=(1, 2)), (answers & truth).sum(axis=(1, 2))
         return overlap.jaccard(area, truth.sum(axis=(1, 2)), common)

@@ -1,4 +1,4 @@
-"""simulate: a generated crowd as answers, truth and workers, in memory and in files."""
+"""A generated crowd as answers, truth and workers, in memory and in files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["Simulated", "simulate"]
 
 @dataclass(frozen=True)
 class Simulated:
-    """Hold a generated crowd.
+    """A generated crowd.
 
     Parameters
     ----------

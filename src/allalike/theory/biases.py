@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["as_bias", "bias_size", "inner"]
 
-_ROUNDING = 1e-9  # by how much, relatively, a computed bias may exceed what its fault allows
+_ROUNDING_SHARE = 1e-9  # by how much, relatively, a computed bias may exceed what its fault allows
 
 
 def as_bias(values: npt.ArrayLike, fault: float | Floats, name: str) -> Floats:
@@ -38,11 +38,11 @@ def as_bias(values: npt.ArrayLike, fault: float | Floats, name: str) -> Floats:
         )
     bias = np.atleast_1d(bias)
     square, limit = (np.ravel(a) for a in np.broadcast_arrays(inner(bias, bias), fault))
-    over = square > limit * (1 + _ROUNDING)
+    over = square > limit * (1 + _ROUNDING_SHARE)
     if over.any():
-        found, given = square[over][0], limit[over][0]
+        found, allowed = square[over][0], limit[over][0]
         raise OptionError(
-            f"{name} has the mean square {found:g}, but the fault is {given:g}. A fault is no less than that."
+            f"{name} has the mean square {found:g}, but the fault is {allowed:g}. A fault is no less than that."
         )
     return bias
 

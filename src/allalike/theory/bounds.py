@@ -36,8 +36,8 @@ def disparity_bounds(fault: N, mean_fault: float, *, mean_bias: npt.ArrayLike | 
     """
     fault, mean_fault = as_numbers(fault, "fault"), as_number(mean_fault, "mean_fault")
     around: N = fault + mean_fault
-    spread: N = plain(2 * np.sqrt(fault) * bias_size(mean_bias, mean_fault))
-    return around - spread, around + spread
+    margin: N = plain(2 * np.sqrt(fault) * bias_size(mean_bias, mean_fault))
+    return around - margin, around + margin
 
 
 def metric_disparity_bounds(fault: N, faults: npt.ArrayLike) -> tuple[N, N]:

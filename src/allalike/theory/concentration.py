@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["deviation_chance", "gaussian_moments", "sample_size"]
 
-_ROUNDING = 1e-12  # relative: a bound that is a whole number is not to lose one to rounding
+_ROUNDING_SHARE = 1e-12  # relative: a bound that is a whole number is not to lose one to rounding
 
 
 def gaussian_moments(fault: float) -> tuple[float, float, float, float]:
@@ -105,4 +105,4 @@ def _moments(moments: npt.ArrayLike) -> tuple[float, float, float, float]:
 
 
 def _above(bound: float) -> int:
-    return floor(bound * (1 + _ROUNDING)) + 1
+    return floor(bound * (1 + _ROUNDING_SHARE)) + 1

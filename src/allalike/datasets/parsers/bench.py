@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BENCHMARKS"]
 
-_SYSTEMS = "The ten workers answered every task: they are most likely systems that took part, not single persons."
-_OTHER_DOGS = "These are other dogs than those that the paper calls DOGS, which Shah and Zhou asked about."
+_SYSTEMS_NOTE = "The ten workers answered every task: they are most likely systems that took part, not single persons."
+_OTHER_DOGS_NOTE = "These are other dogs than those that the paper calls DOGS, which Shah and Zhou asked about."
 
 
 def _survey(folder: Path, *, classes: int, note: str = "") -> Parsed:
@@ -49,7 +49,7 @@ def _bare(folder: Path, *, classes: int, note: str = "") -> Parsed:
 BENCHMARKS = (
     Parser("bench_adult", "bench_adult", "how adult a web page is", partial(_at_scale, classes=4, repeats=True)),
     Parser("bench_bluebird", "bench_bluebird", "which of two birds a picture shows", partial(_survey, classes=2)),
-    Parser("bench_dog", "bench_dog", "which breed a dog is", partial(_survey, classes=4, note=_OTHER_DOGS)),
+    Parser("bench_dog", "bench_dog", "which breed a dog is", partial(_survey, classes=4, note=_OTHER_DOGS_NOTE)),
     Parser("bench_face", "bench_face", "what a face expresses", partial(_survey, classes=4)),
     Parser("bench_fact_eval", "bench_fact_eval", "whether a fact holds", partial(_at_scale, classes=3, repeats=True)),
     Parser("bench_labelme", "bench_labelme", "which kind of scene a picture shows", partial(_bare, classes=8)),
@@ -57,7 +57,9 @@ BENCHMARKS = (
     Parser("bench_relevance", "bench_relevance", "how relevant a page is", partial(_at_scale, classes=4, repeats=True)),
     Parser("bench_sentiment", "bench_sentiment", "whether a tweet is positive", partial(_at_scale, classes=2)),
     Parser("bench_sp", "bench_sp", "whether a sentence is positive", partial(_at_scale, classes=2)),
-    Parser("bench_trec2011", "bench_trec2011", "whether a page is relevant", partial(_bare, classes=2, note=_SYSTEMS)),
+    Parser(
+        "bench_trec2011", "bench_trec2011", "whether a page is relevant", partial(_bare, classes=2, note=_SYSTEMS_NOTE)
+    ),
     Parser(
         "bench_zencrowd_all", "bench_zencrowd_all", "whether a link fits", partial(_at_scale, classes=2, repeats=True)
     ),

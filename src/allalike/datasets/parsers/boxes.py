@@ -25,7 +25,7 @@ __all__ = ["BOXES", "Boxes", "unmatched"]
 
 Boxes = tuple[tuple[float, float, float, float], ...]
 
-_HALF = 0.5  # of what two boxes cover together must be covered by both for them to match
+_MIN_OVERLAP = 0.5  # of what two boxes cover together must be covered by both for them to match
 
 
 def unmatched(left: Boxes, right: Boxes) -> float:
@@ -38,7 +38,7 @@ def unmatched(left: Boxes, right: Boxes) -> float:
 
     if left == right or not left or not right:
         return float(left != right)
-    match = _overlap(np.array(left, np.float64), np.array(right, np.float64)) >= _HALF
+    match = _overlap(np.array(left, np.float64), np.array(right, np.float64)) >= _MIN_OVERLAP
     rows, columns = linear_sum_assignment(match, maximize=True)
     return 1 - 2 * int(match[rows, columns].sum()) / (len(left) + len(right))
 

@@ -46,11 +46,11 @@ def _latest(folder: Path, treatment: int) -> list[tuple[str, int, float]]:
     names = ("workerId", "taskID", "treatment", "forecast", "timestamp")
     table = typed_table(folder / "answers-oct13.csv", *names).sort_by("timestamp")
     last = {
-        (worker, task): (given, forecast)
-        for worker, task, given, forecast, time in zip(*(table[name].to_pylist() for name in names), strict=True)
+        (worker, task): (group, forecast)
+        for worker, task, group, forecast, time in zip(*(table[name].to_pylist() for name in names), strict=True)
         if time <= _FIRST_DAY
     }
-    return [(worker, task, forecast) for (worker, task), (given, forecast) in last.items() if given == treatment]
+    return [(worker, task, forecast) for (worker, task), (group, forecast) in last.items() if group == treatment]
 
 
 def _side(worker: str, task: int, forecast: float) -> int:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["MATCHING"]
 
 _TASK = "Excel - CIDX"
-_FEW = "Only five matchers are public, and one task. The paper's own matchers are not."
+_FEW_MATCHERS_NOTE = "Only five matchers are public, and one task. The paper's own matchers are not."
 
 
 def _matchers(folder: Path) -> Parsed:
@@ -26,7 +26,7 @@ def _matchers(folder: Path) -> Parsed:
         raise InputError(f"There are no logs of matchers in {folder}. Fetch the data set again.")
     rows = [(int(log.parts[-3]), _TASK, _matches(log)) for log in logs]
     truth = [(candidate, target) for candidate, target, _ in bare_rows(folder / "DataFiles" / "Excel2CIDX.csv")]
-    return Parsed(read(rows, domain=Set()), {_TASK: sorted(truth)}, _FEW)
+    return Parsed(read(rows, domain=Set()), {_TASK: sorted(truth)}, _FEW_MATCHERS_NOTE)
 
 
 def _matches(log: Path) -> list[tuple[str, str]]:

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["MODELS", "number_in", "plain"]
 
 _LLMBAR = "llmbar_llm_judges"
-_FIELD = re.compile(r'"answer"\s*:\s*("(?:[^"\\]|\\.)*"|[^,}\s][^,}\n]*)', re.DOTALL)
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_FIELD_PATTERN = re.compile(r'"answer"\s*:\s*("(?:[^"\\]|\\.)*"|[^,}\s][^,}\n]*)', re.DOTALL)
+_NUMBER_PATTERN = re.compile(r"-?\d+(?:\.\d+)?")
+_THOUSANDS_PATTERN = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _SUBSETS = ("Natural", *(f"Adversarial/{name}" for name in ("GPTInst", "GPTOut", "Manual", "Neighbor")))
-_ORDERS = {"swap = False": "", "swap = True": "/swapped"}
-_FOUND = "A label is the answer field of what a model wrote; where there is none, the answer is missing."
-_FOOLED = (
+_SUFFIX_OF_ORDER = {"swap = False": "", "swap = True": "/swapped"}
+_ANSWER_FIELD_NOTE = "A label is the answer field of what a model wrote; where there is none, the answer is missing."
+_FOOLED_JUDGES_NOTE = (
     "A worker is a model with a prompt, and again with the outputs in the other order; workers of one model are alike"
     " in their errors. Adversarial pairs are made to fool judges: there the majority may be wrong."
 )
@@ -37,7 +37,7 @@ def number_in(text: str) -> str:
     >>> number_in("$1,800.00 a month"), number_in("-7"), number_in("no idea")
     ('1800', '-7', 'no idea')
     """
-    found = _NUMBER.search(text.replace(",", "").replace("$", ""))
+    found = _NUMBER_PATTERN.search(text.replace(",", "").replace("$", ""))
     return f"{float(found[0]):.15g}" if found else text
 
 
@@ -47,7 +47,7 @@ def plain(text: str) -> str:
     >>> plain("$54,000$"), plain("2,-1")
     ('54000', '2,-1')
     """
-    return _THOUSANDS.sub("", text.replace("$", "")).strip()
+    return _THOUSANDS_PATTERN.sub("", text.replace("$", "")).strip()
 
 
 def _answers(folder: Path, *, tasks: str, form: Callable[[str], str]) -> Parsed:
@@ -57,11 +57,11 @@ def _answers(folder: Path, *, tasks: str, form: Callable[[str], str]) -> Parsed:
         for entry in load_json(path):
             task = entry["id"]
             gold[task] = form(entry["answer"].lstrip("# "))
-            written = _FIELD.findall(entry["output"][0])
+            written = _FIELD_PATTERN.findall(entry["output"][0])
             answer = written[-1].strip().strip('"').strip() if written else ""
             if answer:
                 rows.append((path.stem, task, form(answer)))
-    return Parsed(read(rows, domain=Categorical()), gold, _FOUND)
+    return Parsed(read(rows, domain=Categorical()), gold, _ANSWER_FIELD_NOTE)
 
 
 def _judges(folder: Path, *, subsets: tuple[str, ...]) -> Parsed:
@@ -73,14 +73,14 @@ def _judges(folder: Path, *, subsets: tuple[str, ...]) -> Parsed:
         gold |= {f"{name}/{place}": str(pair["label"]) for place, pair in enumerate(load_json(root / "dataset.json"))}
         for path in _files(root / "evaluators", "*/*/result.json"):
             rows += _verdicts(name, f"{path.parts[-3]}/{path.parts[-2]}", load_json(path))
-    return Parsed(read(rows, domain=Categorical(classes=2)), gold, _FOOLED)
+    return Parsed(read(rows, domain=Categorical(classes=2)), gold, _FOOLED_JUDGES_NOTE)
 
 
 def _verdicts(subset: str, judge: str, results: list[Any]) -> list[tuple[str, str, str]]:
     return [
         (f"{judge}{suffix}", f"{subset}/{place}", pair["results"][-1][order]["winner"])
         for place, pair in enumerate(results)
-        for order, suffix in _ORDERS.items()
+        for order, suffix in _SUFFIX_OF_ORDER.items()
         if pair["results"][-1][order]["winner"] in ("1", "2")
     ]
 

@@ -17,14 +17,16 @@ if TYPE_CHECKING:
 
 __all__ = ["OWN", "own_files"]
 
-_HOW = (
+_FILES_NOTE = (
     "There is no public copy. This reads answers.csv with the columns worker, task and label, and truth.csv with task"
     " and label."
 )
-_OUTLINES = f"{_HOW} A label is an image's path from that folder, or run lengths in JSON. Outlines are filled."
+_OUTLINES_NOTE = (
+    f"{_FILES_NOTE} A label is an image's path from that folder, or run lengths in JSON. Outlines are filled."
+)
 
 
-def own_files(folder: Path, *, domain: Domain, note: str = _HOW) -> Parsed:
+def own_files(folder: Path, *, domain: Domain, note: str = _FILES_NOTE) -> Parsed:
     r"""Read ``answers.csv`` (worker, task, label) and ``truth.csv`` (task, label).
 
     >>> import tempfile, pathlib
@@ -46,7 +48,7 @@ def _masks(folder: Path) -> Parsed:
     rows = list(zip(workers, tasks, (_mask(folder, label) for label in labels), strict=True))
     truths = zip(*read_columns(folder / "truth.csv", "task", "label"), strict=True)
     return Parsed(
-        read(rows, domain=Bitmap(fill=True)), {task: _mask(folder, label) for task, label in truths}, _OUTLINES
+        read(rows, domain=Bitmap(fill=True)), {task: _mask(folder, label) for task, label in truths}, _OUTLINES_NOTE
     )
 
 

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["QUIZZES"]
 
-_TWO = "The paper's table says 2 classes; the files have five options for each question, and so has this reading."
+_TWO_CLASSES_NOTE = (
+    "The paper's table says 2 classes; the files have five options for each question, and so has this reading."
+)
 
 
 def _quiz(folder: Path, *, options: int, note: str = "") -> Parsed:
@@ -32,8 +34,13 @@ def _quiz(folder: Path, *, options: int, note: str = "") -> Parsed:
 
 
 QUIZZES = (
-    Parser("Chinese", "quiz_chinese", "what a Chinese word means", partial(_quiz, options=5, note=_TWO)),
-    Parser("English", "quiz_english", "which two words relate like two others", partial(_quiz, options=5, note=_TWO)),
+    Parser("Chinese", "quiz_chinese", "what a Chinese word means", partial(_quiz, options=5, note=_TWO_CLASSES_NOTE)),
+    Parser(
+        "English",
+        "quiz_english",
+        "which two words relate like two others",
+        partial(_quiz, options=5, note=_TWO_CLASSES_NOTE),
+    ),
     Parser("IT", "quiz_it", "questions about information technology", partial(_quiz, options=4)),
     Parser("Medicine", "quiz_medicine", "questions about medicine", partial(_quiz, options=4)),
     Parser("Pokemon", "quiz_pokemon", "what a Pokemon is called", partial(_quiz, options=6)),

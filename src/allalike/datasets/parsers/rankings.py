@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = ["RANKINGS"]
 
-_MERGED = (
+_MERGED_PUZZLES_NOTE = (
     "PrefLib merges the forty puzzles of a level and drops who answered which: every vote is a worker of its own, and"
     " the level is one task."
 )
 _TREATMENTS = ("4", "5", "6")  # those in which workers ranked all four options
 _SUBJECTS = {"1": "geography", "2": "movies", "3": "paintings"}
-_MISLED = (
+_MISLED_CROWDS_NOTE = (
     "Only the votes of treatments 4 to 6 rank all options. Many of these crowds are misled: on paintings they are"
     " farther from the truth than chance."
 )
@@ -35,7 +35,7 @@ def _level(folder: Path, *, file: str) -> Parsed:
     """Read a level of dots or puzzles, whose items are numbers of dots or moves, fewest first."""
     answers = read(folder / "datasets" / file, domain=Ranking())
     items = answers.domain.decode(answers.label[:1])[0]
-    return Parsed(answers, {answers.tasks[0]: sorted(items, key=int)}, _MERGED)
+    return Parsed(answers, {answers.tasks[0]: sorted(items, key=int)}, _MERGED_PUZZLES_NOTE)
 
 
 def _buildings(folder: Path) -> Parsed:
@@ -68,7 +68,7 @@ def _surprising(folder: Path, *, subject: str | None = None) -> Parsed:
             rows.append((int(worker), task, json.loads(response)[0]))
             gold[task] = json.loads(options)
     answers = read(rows, domain=Ranking())
-    return Parsed(answers, gold, f"{_MISLED} {count_repeats(answers)}")
+    return Parsed(answers, gold, f"{_MISLED_CROWDS_NOTE} {count_repeats(answers)}")
 
 
 def _dots(level: int, number: int) -> Parser:

@@ -28,30 +28,30 @@ if TYPE_CHECKING:
 __all__ = ["SEGMENTS", "located"]
 
 _SOURCE = "bubil_crowd_segmentation"
-_BLACK = Bitmap(on=0)
-_EXACT = (1, 2, 3)
-_SLOTS = "A worker is one of the seven masks of a picture; who drew it is not known, nor whether it is the same person."
+_BLACK_MASKS = Bitmap(on=0)
+_EXACT_SETS = (1, 2, 3)
+_SLOTS_NOTE = (
+    "A worker is one of the seven masks of a picture; who drew it is not known, nor whether it is the same person."
+)
 
 
 def _one(folder: Path, *, number: int) -> Parsed:
     """Read one of the six sets with all its pictures."""
     rows, gold, sure = located(folder, number)
-    note = (
-        f"{_SLOTS} The place of the truth is known for {len(sure)} of {len(gold)} pictures, else off by 1 or 2 pixels."
-    )
-    return Parsed(read(rows, domain=_BLACK), gold, note)
+    known = f"The place of the truth is known for {len(sure)} of {len(gold)} pictures, else off by 1 or 2 pixels."
+    return Parsed(read(rows, domain=_BLACK_MASKS), gold, f"{_SLOTS_NOTE} {known}")
 
 
 def _sure(folder: Path) -> Parsed:
     """Read the pictures of the first three sets whose parts are known."""
     rows: list[tuple[str, str, MaskFile]] = []
     gold: dict[str, Any] = {}
-    for number in _EXACT:
+    for number in _EXACT_SETS:
         some, truths, sure = located(folder, number)
         rows += [(worker, f"{number}/{task}", mask) for worker, task, mask in some if task in sure]
         gold |= {f"{number}/{task}": truths[task] for task in sure}
-    note = f"{_SLOTS} Pictures are left out where the place of the truth is not known exactly, and so are sets 4 to 6."
-    return Parsed(read(rows, domain=_BLACK), gold, note)
+    left_out = "Pictures are left out where the place of the truth is not known exactly, and so are sets 4 to 6."
+    return Parsed(read(rows, domain=_BLACK_MASKS), gold, f"{_SLOTS_NOTE} {left_out}")
 
 
 def located(folder: Path, number: int) -> tuple[list[tuple[str, str, MaskFile]], dict[str, Any], list[str]]:
@@ -77,7 +77,7 @@ def located(folder: Path, number: int) -> tuple[list[tuple[str, str, MaskFile]],
     for task, mask in {task: mask for _, task, mask in rows}.items():
         if task.casefold() not in truths:
             raise InputError(f"{root / 'GoldStandard'} has no mask of {task}. Fetch the data set again.")
-        whole = _BLACK.parse(MaskFile(str(truths[task.casefold()]))).pixels()
+        whole = _BLACK_MASKS.parse(MaskFile(str(truths[task.casefold()]))).pixels()
         size = picture_size(mask.path)
         part = whole[_enlarged(whole, 0), _enlarged(whole, 1)]
         if part.shape == size:

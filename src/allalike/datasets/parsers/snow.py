@@ -17,17 +17,17 @@ __all__ = ["SNOW"]
 
 _WORKER, _TASK, _LABEL = "!amt_worker_ids", "orig_id", "response"
 _EMOTIONS = ("anger", "disgust", "fear", "joy", "sadness", "surprise", "valence")
-_POOLED = (
+_POOLED_RATINGS_NOTE = (
     "How the paper pools the seven ratings is unknown. Here each pair of a rating and a headline is a task, with"
     " answers as they were given: from 0 to 100, but valence from -100 to 100. snow_emotion/NAME has one rating alone,"
     " and EMO.first the twenty headlines that fit the paper's numbers."
 )
-_FIRST = (
+_FIRST_HEADLINES_NOTE = (
     "As EMO, but only the first twenty headlines, which the same ten workers rated. The paper does not say which it"
     " takes; its numbers fit these."
 )
 _FIRST_HEADLINES = range(500, 520)  # their ids
-_RESCALED = "Workers rated from 0 to 10, the truth is from 0 to 4: answers are multiplied by 0.4."
+_RESCALED_RATINGS_NOTE = "Workers rated from 0 to 10, the truth is from 0 to 4: answers are multiplied by 0.4."
 
 
 def _classes(folder: Path, *, file: str, classes: int) -> Parsed:
@@ -54,10 +54,10 @@ def _rated(folder: Path, file: str) -> tuple[list[tuple[str, Any, float]], dict[
 def _similarity(folder: Path) -> Parsed:
     rows, gold = _rated(folder, "wordsim")
     rescaled = [(worker, task, 0.4 * label) for worker, task, label in rows]
-    return Parsed(read(rescaled, domain=Real()), gold, _RESCALED)
+    return Parsed(read(rescaled, domain=Real()), gold, _RESCALED_RATINGS_NOTE)
 
 
-def _pooled(folder: Path, *, headlines: range | None = None, note: str = _POOLED) -> Parsed:
+def _pooled(folder: Path, *, headlines: range | None = None, note: str = _POOLED_RATINGS_NOTE) -> Parsed:
     """Read all seven ratings, of all headlines or of some."""
     rows: list[tuple[str, str, float]] = []
     gold: dict[str, float] = {}
@@ -84,7 +84,7 @@ SNOW = (
         "EMO.first",
         "snow_emotion",
         "how much of six emotions a headline evokes, and how good it is; twenty headlines",
-        partial(_pooled, headlines=_FIRST_HEADLINES, note=_FIRST),
+        partial(_pooled, headlines=_FIRST_HEADLINES, note=_FIRST_HEADLINES_NOTE),
     ),
     *map(_emotion, _EMOTIONS),
 )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["TEXTS"]
 
 _COLUMNS = {"worker": "worker", "task": "sentence", "label": "workeranswer"}
-_TEN = (
+_TEN_TRANSLATIONS_NOTE = (
     "T1 and T2 both have 100 sentences; T1 is taken. The paper has ten translations of each sentence, so every row"
     " counts: where a worker translated a sentence again, that is a worker of its own, such as 'worker70 (2)'. Texts"
     " are compared as the paper does, with capitals and split at spaces."
@@ -39,7 +39,7 @@ def _ten_each(folder: Path) -> Parsed:
         seen[worker, sentence] += 1
         times = seen[worker, sentence]
         rows.append((worker if times == 1 else f"{worker} ({times})", int(sentence), text))
-    return Parsed(read(rows, domain=Text()), _truths(folder, "T1"), _TEN)
+    return Parsed(read(rows, domain=Text()), _truths(folder, "T1"), _TEN_TRANSLATIONS_NOTE)
 
 
 def _truths(folder: Path, part: str) -> dict[int, str]:

@@ -1,4 +1,4 @@
-"""Triangles of Hart and others (2018): given two corners, where is the third, and what if the others move."""
+"""Triangles of Hart and others (2018): where the third corner is, and what if the others move."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ if TYPE_CHECKING:
 __all__ = ["TRIANGLES"]
 
 _SOURCE = "triangles_hart2018"
-_CONDITION = ["SubjectID", "Angle", "Base factor"]
+_CONDITION_COLUMNS = ["SubjectID", "Angle", "Base factor"]
 _POINT = {"x": ("EstXCoor", "ExpXCoor"), "y": ("EstYCoor", "ExpYCoor")}
 _ANGLE = {"angle": ("EstAngle", "ExpAngle")}
-_READING = (
+_CONDITIONS_NOTE = (
     "Each coordinate of a condition (angle and base) is a task, and a subject's answer is the mean of her repetitions;"
     " the paper does not say so, and its numbers fit TRI1.trials and TRI2.trials better."
 )
-_TRIALS = (
+_TRIALS_NOTE = (
     "The paper does not say how it reads the triangles. Its numbers fit experiment 2, whose subjects saw the angles 36,"
     " 51 and 66 (TRI1.trials) or 30, 45 and 60 (TRI2.trials), with each coordinate of each of the ten repetitions as a"
     " task."
 )
 _REPETITIONS = 10  # a few subjects have one more or less
-_ABOUT = ("Feature", "SizeDirection", "Manipulation")
+_QUESTION_COLUMNS = ("Feature", "SizeDirection", "Manipulation")
 
 
 def _estimates(folder: Path, *, number: int, asked: dict[str, tuple[str, str]], note: str = "") -> Parsed:
     """Read estimates and true values, and average what a subject said about the same thing."""
     wanted = [name for pair in asked.values() for name in pair]
-    table = typed_table(folder / f"Exp{number}data.csv", *_CONDITION, *wanted)
+    table = typed_table(folder / f"Exp{number}data.csv", *_CONDITION_COLUMNS, *wanted)
     means = [(guess, "mean") for guess, _ in asked.values()] + [(truth, "min") for _, truth in asked.values()]
     rows, gold = [], {}
-    for row in table.group_by(_CONDITION, use_threads=False).aggregate(means).to_pylist():
+    for row in table.group_by(_CONDITION_COLUMNS, use_threads=False).aggregate(means).to_pylist():
         for name, (guess, truth) in asked.items():
             task = f"{row['Angle']:g}/{row['Base factor']:g}/{name}"
             rows.append((row["SubjectID"], task, row[f"{guess}_mean"]))
@@ -49,7 +49,7 @@ def _estimates(folder: Path, *, number: int, asked: dict[str, tuple[str, str]], 
 
 def _trials(folder: Path, *, angles: tuple[int, ...]) -> Parsed:
     """Read every single estimate of the subjects who saw these angles."""
-    names = [*_CONDITION, *(name for pair in _POINT.values() for name in pair)]
+    names = [*_CONDITION_COLUMNS, *(name for pair in _POINT.values() for name in pair)]
     table = typed_table(folder / "Exp2data.csv", *names)
     seen: Counter[tuple[float, ...]] = Counter()
     rows, gold = [], {}
@@ -62,30 +62,33 @@ def _trials(folder: Path, *, angles: tuple[int, ...]) -> Parsed:
             task = f"{angle:g}/{base:g}/{times}/{coordinate}"
             rows.append((subject, task, float(guess)))
             gold[task] = float(truth)
-    return Parsed(read(rows, domain=Real()), gold, _TRIALS)
+    return Parsed(read(rows, domain=Real()), gold, _TRIALS_NOTE)
 
 
 def _changes(folder: Path) -> Parsed:
     """Read what becomes of a triangle's angle or corner when another part changes."""
     path = folder / "Exp5data.csv"
-    subjects, given, expected, *parts = read_columns(
-        path, "SubjectID", "GivenAnswer", "ExpectedAns", "Angle", "Base", *_ABOUT
+    subjects, estimates, expected, *parts = read_columns(
+        path, "SubjectID", "GivenAnswer", "ExpectedAns", "Angle", "Base", *_QUESTION_COLUMNS
     )
     tasks = ["/".join(part) for part in zip(*parts, strict=True)]
-    rows = list(zip(map(int, subjects), tasks, given, strict=True))
+    rows = list(zip(map(int, subjects), tasks, estimates, strict=True))
     note = "A question has three of the six classes: bigger, smaller, same; or upward, downward, stayPlace."
     return Parsed(read(rows, domain=Categorical(classes=6)), dict(zip(tasks, expected, strict=True)), note)
 
 
 TRIANGLES = (
     Parser(
-        "TRI1", _SOURCE, "the missing corner of a triangle", partial(_estimates, number=1, asked=_POINT, note=_READING)
+        "TRI1",
+        _SOURCE,
+        "the missing corner of a triangle",
+        partial(_estimates, number=1, asked=_POINT, note=_CONDITIONS_NOTE),
     ),
     Parser(
         "TRI2",
         _SOURCE,
         "the missing corner of a triangle of many sizes",
-        partial(_estimates, number=2, asked=_POINT, note=_READING),
+        partial(_estimates, number=2, asked=_POINT, note=_CONDITIONS_NOTE),
     ),
     Parser(
         "TRI1.trials",

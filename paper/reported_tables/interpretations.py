@@ -1,4 +1,4 @@
-"""Readings: which experiment stands behind a row, and which variant of a method behind a column.
+"""Interpretations: which experiment stands behind a row, and which variant of a method behind a column.
 
 Nothing is tuned to a row: a variant is chosen once for a kind of label.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from allalike.rules import Rule
     from paper.reported_tables.tables import Row
 
-__all__ = ["FOLDED", "KINDS", "POOL", "Kind", "Reading", "Variant", "read_row"]
+__all__ = ["FOLDED", "KINDS", "POOL", "Interpretation", "Kind", "Variant", "interpret_row"]
 
 FOLDED = "real SYN.N(population=\"normal(mean=1.0, sd=0.5, high=10.0, outside='fold')\")"
 _TRUNCATED = "real SYN.N"
@@ -90,7 +90,7 @@ _OTHERS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """Say how rows of one kind of label are read.
+    """The interpretation of rows of one kind of label.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class Kind:
     sources
         The crowd or data set behind each label, where it has another name here.
     beside
-        Another reading of a label, shown beside the first but not counted: what it is, and its source.
+        Another interpretation of a label, shown beside the first but not counted: what it is, and its source.
     by_rule
         Whether rows are grouped by rule.
     """
@@ -137,8 +137,8 @@ KINDS: dict[str, Kind] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
-    """Say which experiment a row is compared with.
+class Interpretation:
+    """The experiment that a row is compared with.
 
     Parameters
     ----------
@@ -151,11 +151,11 @@ class Reading:
     as_labelled
         Whether slips are ignored.
     counts
-        Whether it is the reading that counts, and not another one beside it.
+        Whether it is the interpretation that counts, and not another one beside it.
 
     >>> from paper.reported_tables.tables import TABLES
     >>> row = TABLES["table-2"].rows[0]
-    >>> row.dataset, read_row(row).source, read_row(row, as_labelled=True).source
+    >>> row.dataset, interpret_row(row).source, interpret_row(row, as_labelled=True).source
     ('SYN.HS', 'binary SYN.N', 'binary SYN.HS')
     """
 
@@ -186,8 +186,8 @@ class Reading:
             fresh=self.source not in DATASETS,
         )
 
-    def beside(self) -> Reading | None:
-        """Return the other reading of its data set, if it has one."""
+    def beside(self) -> Interpretation | None:
+        """Return the other interpretation of its data set, if it has one."""
         other = KINDS[self.kind].beside.get(self.dataset)
         if other is None:
             return None
@@ -195,11 +195,11 @@ class Reading:
         return replace(self, dataset=dataset, source=source, counts=False)
 
 
-def read_row(row: Row, *, as_labelled: bool = False) -> Reading:
+def interpret_row(row: Row, *, as_labelled: bool = False) -> Interpretation:
     """Find the experiment behind a row, with the slips of the paper put right unless asked otherwise.
 
     >>> from paper.reported_tables.tables import TABLES
-    >>> read_row(TABLES["table-B"].parts[1].rows[0]).workers
+    >>> interpret_row(TABLES["table-B"].parts[1].rows[0]).workers
     30
     """
     kind = KINDS[row.kind]
@@ -208,4 +208,4 @@ def read_row(row: Row, *, as_labelled: bool = False) -> Reading:
         if slip.concerns(row):
             means |= slip.changes(row)
     source = kind.sources.get(means["dataset"], means["dataset"])
-    return Reading(**means, kind=row.kind, source=source, tasks=row.tasks, as_labelled=as_labelled)
+    return Interpretation(**means, kind=row.kind, source=source, tasks=row.tasks, as_labelled=as_labelled)

@@ -1,0 +1,57 @@
+# The public names and their homes, for editors, mypy and `__init__.py`, which imports each when it is used.
+
+from allalike.answers import Answers as Answers
+from allalike.api.compare import compare as compare
+from allalike.api.comparison import Comparison as Comparison
+from allalike.api.discover import discover as discover
+from allalike.api.result import Result as Result
+from allalike.api.weigh import weigh as weigh
+from allalike.domains import DOMAINS as DOMAINS
+from allalike.domains import RULES as RULES
+from allalike.domains import Bitmap as Bitmap
+from allalike.domains import Categorical as Categorical
+from allalike.domains import Custom as Custom
+from allalike.domains import Domain as Domain
+from allalike.domains import Interval as Interval
+from allalike.domains import Ranking as Ranking
+from allalike.domains import Real as Real
+from allalike.domains import Set as Set
+from allalike.domains import Text as Text
+from allalike.domains import Vector as Vector
+from allalike.engines import ENGINES as ENGINES
+from allalike.engines import Disk as Disk
+from allalike.engines import Engine as Engine
+from allalike.engines import Memory as Memory
+from allalike.engines import Spark as Spark
+from allalike.errors import AllalikeError as AllalikeError
+from allalike.errors import ConvergenceWarning as ConvergenceWarning
+from allalike.methods import CATD as CATD
+from allalike.methods import CRH as CRH
+from allalike.methods import DS as DS
+from allalike.methods import DS1 as DS1
+from allalike.methods import DTD as DTD
+from allalike.methods import EVD as EVD
+from allalike.methods import EXP as EXP
+from allalike.methods import GTM as GTM
+from allalike.methods import IBP as IBP
+from allalike.methods import IPTD as IPTD
+from allalike.methods import KDE as KDE
+from allalike.methods import MAS as MAS
+from allalike.methods import METHODS as METHODS
+from allalike.methods import OA as OA
+from allalike.methods import PTD as PTD
+from allalike.methods import PTDAK as PTDAK
+from allalike.methods import TOP2 as TOP2
+from allalike.methods import UA as UA
+from allalike.methods import Method as Method
+from allalike.noise import POPULATIONS as POPULATIONS
+from allalike.noise import Copiers as Copiers
+from allalike.readers import Scan as Scan
+from allalike.readers import read as read
+from allalike.readers import scan as scan
+from allalike.simulation import CROWDS as CROWDS
+from allalike.simulation import MODELS as MODELS
+from allalike.simulation import Simulated as Simulated
+from allalike.simulation import simulate as simulate
+
+__version__: str
