@@ -71,7 +71,7 @@ def describe(name: str, answers: Answers) -> Data:
     return Data(
         name=name,
         domain=answers.domain.name,
-        classes=answers.domain.n_classes,
+        classes=answers.encoding.n_classes,
         workers=len(answers.workers),
         tasks=len(answers.tasks),
         answers=answers.n_answers,
@@ -125,7 +125,7 @@ def play_theirs(solve: Callable[[Any], Any], answers: Answers) -> tuple[float, f
     ids = answers.tasks.tolist()
     known = {ids[task]: truth[task] if on is None else truth[task] == bool(on) for task in answers.gold_task.tolist()}
     found = read_gold(known, answers)
-    return float(found.domain.apart(found.gold_label, answers.gold_label).mean()), seconds
+    return float(found.encoding.kernels.distance_between(found.gold_label, answers.gold_label).mean()), seconds
 
 
 def measure(data: str, method: str, playing: Callable[[], tuple[float, float]], limit: float = LIMIT) -> Figure:

@@ -33,7 +33,7 @@ def rivals_of(answers: Answers) -> dict[str, Solve]:
 
     if answers.domain.name == "categorical":
         plain = [kit.MajorityVote, kit.DawidSkene, kit.OneCoinDawidSkene, kit.GLAD, kit.MMSR, kit.MACE]
-        binary = [kit.KOS] if answers.domain.n_classes == 2 else []
+        binary = [kit.KOS] if answers.encoding.n_classes == 2 else []
         skilled = {kind.__name__: partial(_vote_by_skill, kind) for kind in (kit.Wawa, kit.ZeroBasedSkill)}
         return {kind.__name__: kind().fit_predict for kind in plain + binary} | skilled
     if answers.domain.name == "ranking":
@@ -52,7 +52,7 @@ def frame_of(answers: Answers) -> pd.DataFrame:
     import pandas as pd
 
     task = np.repeat(np.arange(len(answers.tasks)), np.diff(answers.starts))
-    labels = answers.domain.decode(answers.label).tolist()
+    labels = answers.encoding.decode(answers.label).tolist()
     if answers.domain.name == "ranking":
         said = zip(answers.worker.tolist(), task.tolist(), labels, strict=True)
         rows = [(worker, number, *pair) for worker, number, ranking in said for pair in _compared(number, ranking)]

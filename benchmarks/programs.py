@@ -30,7 +30,7 @@ def shortest(action):
         action()
         taken.append(time.process_time() - before)
     return min(taken)
-ours = shortest(lambda: run.sum(run.domain.peer_sums, weights))
+ours = shortest(lambda: run.sum(run.kernels.peer_sums, weights))
 report(
     round=ours,
     bincount=shortest(lambda: np.bincount(answers.worker, values)),
@@ -48,10 +48,10 @@ engine.start()
 begun = tree_cpu()
 run = engine.open(allalike.scan(path), None, Ties())
 weights = np.ones(len(run.workers))
-run.sum(run.domain.peer_sums, weights)
+run.sum(run.kernels.peer_sums, weights)
 opened = tree_cpu()
 for _ in range(10):
-    run.sum(run.domain.peer_sums, weights)
+    run.sum(run.kernels.peer_sums, weights)
 report(start=begun - start, open=opened - begun, round=(tree_cpu() - opened) / 10)
 """
 PAIRS = """

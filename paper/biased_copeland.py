@@ -14,7 +14,7 @@ import numpy as np
 
 from allalike.errors import GoldError, UnsupportedError
 from allalike.rules import Rule
-from allalike.rules.ballots import Ballots, Ranked, decide
+from allalike.rules.ballots import Ballots, Parts, Ranked, decide
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Block, Floats
@@ -33,13 +33,13 @@ def biased_copeland(block: Block, weights: Floats, faults: Floats, ties: Ties) -
     >>> allalike.discover(rows, domain=domain, method="UA", gold={1: "a>b"}).truth["label"].tolist()
     [['b', 'a']]
     """
-    if "parts" not in block.prepared:
+    if Parts not in block:
         raise UnsupportedError("The biased rule of Copeland is for rankings, and for no other labels.")
     if len(block.gold_task) < block.n_tasks:
         raise GoldError("The biased rule of Copeland needs the truth of every task.")
 
     def find(votes: Ballots) -> Ranked:
-        truth = block.gold_label[votes.part.prepared["tasks"], : votes.n_items]
+        truth = block.gold_label[votes.part.tasks, : votes.n_items]
         place = np.argsort(truth, axis=1)  # of the items in the order of their codes, as in the ballots
         truly_worse = np.sign(place[:, :, None] - place[:, None, :])
         margin = np.sign(votes.margin)

@@ -94,10 +94,10 @@ def main() -> None:
             before.update(executors(home))
             threading.Timer(0.6, os.kill, (min(before), signal.SIGKILL)).start()
 
-    found = rounds(run, partial(slow, kernel=run.domain.peer_sums), kill)
+    found = rounds(run, partial(slow, kernel=run.kernels.peer_sums), kill)
     lost = before - executors(home)
     memory = Memory().load(answers.read(), Ties())
-    expected = rounds(memory, memory.domain.peer_sums, lambda number: None)
+    expected = rounds(memory, memory.kernels.peer_sums, lambda number: None)
     print(json.dumps({"executors": len(before), "lost": len(lost), "found": found, "expected": expected}))  # noqa: T201
     context.stop()
 

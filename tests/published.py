@@ -35,7 +35,9 @@ def facts(data: Path, name: str) -> Any:
 
 def errors(answers: Answers) -> Floats:
     """Return the distance of each answer to the truth, where all truths are known."""
-    return answers.domain.apart(answers.label, np.repeat(answers.gold_label, np.diff(answers.starts), axis=0))
+    return answers.encoding.kernels.distance_between(
+        answers.label, np.repeat(answers.gold_label, np.diff(answers.starts), axis=0)
+    )
 
 
 def votes(answers: Answers) -> Any:

@@ -54,13 +54,11 @@ def kind(domain: str) -> Domain:
 def problems(matrices: npt.NDArray[Any], classes: int | None = None) -> Answers:
     """Make many independent problems of complete matrices, each with its own workers and tasks; classes or numbers."""
     r, n, m = matrices.shape
-    domain: Domain = Real()
-    if classes is not None:
-        domain = Categorical(classes=classes).resolve(Column.of_objects("label", list(range(classes))))
+    domain: Domain = Real() if classes is None else Categorical(classes=classes)
     return Answers(
         workers=Values(arrow_of(np.arange(r * n))),
         tasks=Values(arrow_of(np.arange(r * m))),
-        domain=domain,
+        encoding=domain.learn(Column.of_objects("label", list(range(classes or 0)))),
         starts=np.arange(0, r * m * n + 1, n),
         worker=np.repeat(np.arange(r * n, dtype=np.int32).reshape(r, n), m, axis=0).ravel(),
         label=matrices.transpose(0, 2, 1).ravel(),

@@ -25,7 +25,7 @@ from allalike.domains.bitmap import Bitmap
 from allalike.errors import LabelError, OptionError
 from allalike.masks.packed import Mask, fill_outline, of_run_lengths
 from allalike.readers import read_gold
-from allalike.rules.majority import pixel_majority
+from allalike.rules.majority import AnswerMasks, pixel_majority
 from crowd_bitmap import answers, disc
 
 Pixels = npt.NDArray[np.bool_]
@@ -40,7 +40,7 @@ def draw(seed: int, n: int = 5, height: int = 9, width: int = 21) -> list[Pixels
 def majority(masks: list[Pixels], weights: list[float]) -> tuple[Pixels, float]:
     packed = np.empty(len(masks), object)
     packed[:] = [Mask.of(mask) for mask in masks]
-    block = Block.of(np.arange(len(masks))[:, None]).with_prepared(masks=packed)
+    block = Block.of(np.arange(len(masks))[:, None]).keeping(AnswerMasks(packed))
     found = pixel_majority(block, np.array(weights), np.zeros(len(masks)), Ties())
     return found.label[0].pixels(), float(found.confidence[0])
 
@@ -373,5 +373,7 @@ def test_bounding_boxes_are_masks_of_all_their_pixels(data: Path) -> None:
     counts = tuple(result.summary[name] for name in ("answers", "workers", "tasks"))
     assert counts == (facts["n_rows"], facts["n_workers"], facts["n_items"])
     assert [result.truth["answers"].min(), result.truth["answers"].max()] == facts["labels_per_item"]
-    each = answered.domain.apart(answered.label, np.repeat(answered.gold_label, np.diff(answered.starts)))
+    each = answered.encoding.kernels.distance_between(
+        answered.label, np.repeat(answered.gold_label, np.diff(answered.starts))
+    )
     assert result.summary["gold"]["error"] < 0.75 * each.mean()

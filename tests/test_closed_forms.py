@@ -76,14 +76,16 @@ def test_weighted_peer_sums_agree_with_brute_force(domain: str) -> None:
     for size in (1, 7, 1000):
         distance, weight = np.zeros(5), np.zeros(5)
         for block in answers.blocks(size):
-            sums = answers.domain.peer_sums(answers.domain.prepare(block), weights[block.workers])
+            sums = answers.encoding.kernels.peer_sums(answers.encoding.prepare(block), weights[block.workers])
             distance[block.workers] += sums["distance"]
             weight[block.workers] += sums["weight"]
         expected = np.zeros((2, 5))
         for begin, end in zip(answers.starts[:-1], answers.starts[1:], strict=True):
             for i in range(begin, end):
                 for j in set(range(begin, end)) - {i}:
-                    apart = answers.domain.apart(answers.label[i : i + 1], answers.label[j : j + 1])[0]
+                    apart = answers.encoding.kernels.distance_between(
+                        answers.label[i : i + 1], answers.label[j : j + 1]
+                    )[0]
                     expected[:, answers.worker[i]] += np.array([apart, 1]) * weights[answers.worker[j]]
         np.testing.assert_allclose([distance, weight], expected, atol=1e-12)
 
@@ -174,8 +176,8 @@ def test_a_pair_without_a_common_task_is_left_out_of_a_matrix() -> None:
     distances = np.array([[0, 1, np.nan], [1, 0, 3], [np.nan, 3, 0]])
     found = allalike.weigh(distances, method="P-TD")
     assert found["disparity"].tolist() == [1, 2, 3]
-    domain = Custom(distance=distances).resolve(Column.of_objects("label", [0, 1, 2]))
-    sums = domain.pair_sums(domain.prepare(Block.of([[0], [1], [2]])))
+    encoding = Custom(distance=distances).learn(Column.of_objects("label", [0, 1, 2]))
+    sums = encoding.kernels.pair_sums(encoding.prepare(Block.of([[0], [1], [2]])))
     np.testing.assert_array_equal(sums["common"], [[0, 1, 0], [1, 0, 1], [0, 1, 0]])
 
 

@@ -61,7 +61,9 @@ def test_errors_and_truths_are_those_of_discover(domain: str) -> None:
         alone = discover(rows, domain=kind, gold=gold, method=method)
         assert row["error"] == pytest.approx(alone.summary["gold"]["error"], rel=1e-12)
         assert row["converged"] == alone.summary["converged"]
-        assert not found.run.domain.apart(label_of(found, method), alone.found.joined().found["label"]).any()
+        assert not found.run.encoding.kernels.distance_between(
+            label_of(found, method), alone.found.joined().found["label"]
+        ).any()
 
 
 def test_the_errors_of_the_running_example_are_the_published_ones() -> None:

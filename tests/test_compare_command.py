@@ -109,7 +109,7 @@ def test_translations_on_the_command_line_by_hand(
 def test_rankings_of_dots_by_hand(data: Path) -> None:
     folder = data / "dots_puzz_preflib" / "datasets" / "00024 - dots"
     answers = allalike.read(folder / "00024-00000001.soc")
-    labels = answers.domain.decode(answers.label).tolist()
+    labels = answers.encoding.decode(answers.label).tolist()
     order = np.random.default_rng(0).permutation(len(labels))[:600]
     rows = [(place % 10, place // 10, labels[k]) for place, k in enumerate(order)]  # sixty groups of ten voters
     truth = sorted(labels[0], key=int)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -137,7 +138,7 @@ def test_an_unknown_distance_to_a_known_truth_does_not_count() -> None:
 
 def test_a_domain_shows_itself_as_it_was_made() -> None:
     assert repr(Custom(distance=[[0.0]])).startswith("Custom(rule='medoid', distance=")
-    assert isinstance(Custom(distance=[[0.0]]).with_choices(rule="best worker"), Custom)
+    assert isinstance(replace(Custom(distance=[[0.0]]), rule="best worker"), Custom)
     with pytest.raises(OptionError):
         Custom()
 

@@ -259,7 +259,7 @@ def test_changed_blocks_go_away_with_their_run(tmp_path: Path) -> None:
     changed = run.map(_same)
     [space] = work_folders(tmp_path)
     assert len(list(space.glob("allalike-*"))) == 2
-    before, after = (each.sum(run.domain.peer_sums, np.ones(len(run.workers))) for each in (run, changed))
+    before, after = (each.sum(run.kernels.peer_sums, np.ones(len(run.workers))) for each in (run, changed))
     np.testing.assert_array_equal(before["distance"], after["distance"])
     del changed
     gc.collect()

@@ -122,7 +122,7 @@ def test_a_mask_of_another_size_than_its_tasks_is_named(tmp_path: Path) -> None:
     (tmp_path / "manifest.csv").write_text("worker,task,path\na,1,a.png\nb,1,b.png\n")
     read = answers(tmp_path)
     with pytest.raises(LabelError, match=r"a\.png has 3 x 3 pixels, .*b\.png has 3 x 4 pixels"):
-        read.domain.prepare(next(read.blocks(100)))
+        read.encoding.prepare(next(read.blocks(100)))
 
 
 def test_other_files_and_hidden_ones_are_left_alone(tmp_path: Path) -> None:
@@ -347,9 +347,9 @@ def test_the_crowd_of_bubil_scores_as_is_known(data: Path, number: int) -> None:
     assert len(gold) == facts["n_images"]
     known = allalike.readers.read_gold(gold, allalike.read(rows, domain=Bitmap(on=0)))
     for rule, score in (("majority", facts["pixel_majority_Jaccard"]), ("medoid", facts["medoid_Jaccard"])):
-        result = allalike.discover(replace(known, domain=with_rule(known.domain, rule)), method="UA")
+        result = allalike.discover(replace(known, encoding=known.encoding.with_rule(rule)), method="UA")
         assert 1 - result.summary["gold"]["error"] == pytest.approx(score, abs=1e-4)
-    crowd = known.domain.apart(known.label, np.repeat(known.gold_label, 7))
+    crowd = known.encoding.kernels.distance_between(known.label, np.repeat(known.gold_label, 7))
     assert 1 - crowd.mean() == pytest.approx(facts["mean_crowd_Jaccard"], abs=1e-4)
     assert 1 - crowd.reshape(-1, 7).min(axis=1).mean() == pytest.approx(facts["best_of_7_Jaccard"], abs=1e-4)
 

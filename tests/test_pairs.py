@@ -12,10 +12,12 @@ from scipy import sparse
 
 import allalike
 from allalike import DOMAINS, EVD, EXP, IPTD, MAS, PTD, PTDAK, TOP2, Categorical, Memory, Method
-from allalike.blocks import block as blocks
 from allalike.blocks import matrices as sums
-from allalike.blocks.block import Block, group_labels, pair_chunks
+from allalike.blocks import pairs as block_pairs
+from allalike.blocks.block import Block
+from allalike.blocks.groups import group_labels
 from allalike.blocks.matrices import MatrixSum
+from allalike.blocks.pairs import pair_chunks
 from allalike.blocks.ties import Ties
 from allalike.distances import hamming
 from allalike.errors import TooLargeError
@@ -49,7 +51,7 @@ def plain_pairs(answers: Answers) -> tuple[Floats, Floats]:
     for first, size in zip(block.starts, block.sizes, strict=True):
         for i, j in permutations(range(first, first + size), 2):
             left, right = np.array([i]), np.array([j])
-            [apart] = answers.domain.apart(block.label[left], block.label[right])
+            [apart] = answers.encoding.kernels.distance_between(block.label[left], block.label[right])
             if not np.isnan(apart):
                 distance[answers.worker[i], answers.worker[j]] += apart
                 common[answers.worker[i], answers.worker[j]] += 1
@@ -182,7 +184,7 @@ def test_products_of_matrices_count_what_pairs_count() -> None:
     rng = np.random.default_rng(7)
     matrix = rng.integers(0, 3, (40, 9))
     answers = allalike.read(rows(matrix, present=rng.random(matrix.shape) < 0.8), domain=Categorical(classes=3))
-    [block] = map(answers.domain.prepare, answers.blocks(1000))
+    [block] = map(answers.encoding.prepare, answers.blocks(1000))
     assert hamming.is_crowded(block)
     distance, common = plain_pairs(answers)
     for some in (slice(0, 40), slice(11, 30), slice(39, 40)):
@@ -191,14 +193,14 @@ def test_products_of_matrices_count_what_pairs_count() -> None:
         np.testing.assert_array_equal(found["common"], common[some])
     thin = Block.of(np.zeros((2, 3), int))
     lonely = allalike.read([(w, t, "x") for t in range(40) for w in (2 * t, 2 * t + 1)])
-    [apart] = map(lonely.domain.prepare, lonely.blocks(1000))
+    [apart] = map(lonely.encoding.prepare, lonely.blocks(1000))
     assert not hamming.is_crowded(apart)
-    assert hamming.is_crowded(thin.with_prepared(**group_labels(thin, 2)))
+    assert hamming.is_crowded(thin.keeping(group_labels(thin, np.arange(2, dtype=np.uint64))))
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 50, 1 << 20])
 def test_pairs_of_some_workers_are_those_that_begin_with_them(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "_PAIRS_AT_ONCE", at_once)
+    monkeypatch.setattr(block_pairs, "_PAIRS_PER_CHUNK", at_once)
     answers = allalike.read(crowd("categorical", seed=8, n=9, m=20, missing=0.5))
     [block] = answers.blocks(1000)
     task = block.to_answers(np.arange(block.n_tasks))

@@ -57,7 +57,7 @@ def test_of_repeated_answers_the_first_counts_while_the_known_accuracy_counts_al
     first = frame.drop_duplicates(["item", "worker"]).sort_values(["item", "worker"])
     answers = found.answers
     assert np.array_equal(np.array(answers.workers.tolist())[answers.worker], first["worker"])
-    assert answers.domain.decode(answers.label).tolist() == first["label"].tolist()
+    assert answers.encoding.decode(answers.label).tolist() == first["label"].tolist()
     assert vote_accuracy(with_gold(data, name)) == pytest.approx(known["mv_accuracy"], abs=0.004)
 
 
@@ -80,7 +80,7 @@ def test_what_changes_in_a_triangle(data: Path) -> None:
 def test_guesses_are_forecasts_above_or_below_a_half(data: Path, treatment: int) -> None:
     guesses = parsed(data, f"Pred.T{treatment}")
     forecasts = parsed(data, f"predict_mandal2020/T{treatment}")
-    said, sure = guesses.answers.domain.decode(guesses.answers.label).tolist(), forecasts.answers.label.tolist()
+    said, sure = guesses.answers.encoding.decode(guesses.answers.label).tolist(), forecasts.answers.label.tolist()
     assert guesses.answers.workers.tolist() == forecasts.answers.workers.tolist()
     assert all(guess == (forecast > 0.5) for guess, forecast in zip(said, sure, strict=True) if forecast != 0.5)
     drawn = [guess for guess, forecast in zip(said, sure, strict=True) if forecast == 0.5]

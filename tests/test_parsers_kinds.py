@@ -98,7 +98,7 @@ def test_dots_and_puzzles_are_those_of_the_paper(data: Path, name: str) -> None:
     file = name.replace("DOTS", "Dots-").replace("PUZZ", "Puzzle-")
     theirs = np.loadtxt(folder / f"{file}.csv", delimiter=",", dtype=int)
     answers, truth = parsed(data, name).answers, next(iter(parsed(data, name).gold.values()))
-    ours = [[truth.index(item) for item in order] for order in answers.domain.decode(answers.label).tolist()]
+    ours = [[truth.index(item) for item in order] for order in answers.encoding.decode(answers.label).tolist()]
     assert sorted(ours) == sorted(theirs.tolist())
 
 
@@ -149,7 +149,7 @@ def test_every_sentence_has_ten_translations_in_the_paper(data: Path) -> None:
     answers = with_gold(data, "TRANSL")
     assert set(np.diff(answers.starts)) == {10}
     every = pd.read_csv(data / "crowdwsa2019" / "data" / "CrowdWSA2019_T1_label_anonymous.tsv", sep="\t")
-    assert sorted(answers.domain.decode(answers.label).tolist()) == sorted(every["workeranswer"])
+    assert sorted(answers.encoding.decode(answers.label).tolist()) == sorted(every["workeranswer"])
 
 
 def test_each_sentence_alone_gains_by_proximity_as_in_the_paper(data: Path) -> None:
@@ -197,7 +197,7 @@ def test_boxes_match_the_true_ones_as_is_known(data: Path) -> None:
     known = facts(data, "bounding_boxes_braylan")["verification"]
     answers, gold = with_gold(data, "bounding_boxes_braylan"), parsed(data, "bounding_boxes_braylan").gold
     tasks = np.repeat(answers.tasks.tolist(), np.diff(answers.starts))
-    drawn = answers.domain.decode(answers.label).tolist()
+    drawn = answers.encoding.decode(answers.label).tolist()
     theirs = [one_after_the_other(boxes, gold[task]) for boxes, task in zip(drawn, tasks.tolist(), strict=True)]
     assert np.mean(theirs) == pytest.approx(known["mean_worker_box_F1_at_IoU05"], abs=5.1e-5)
     ours = 1 - errors(answers)

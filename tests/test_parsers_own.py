@@ -34,7 +34,7 @@ def test_two_files_in_a_folder_are_a_data_set(tmp_path: Path, name: str, labels:
     found = PARSERS[name].parse(tmp_path)
     answers = read_gold(found.gold, found.answers)
     assert (len(answers.workers), len(answers.tasks), answers.n_answers, len(found.gold)) == (2, 2, 3, 2)
-    assert answers.domain.apart(answers.label[:1], answers.gold_label[:1]).tolist() == [0]
+    assert answers.encoding.kernels.distance_between(answers.label[:1], answers.gold_label[:1]).tolist() == [0]
     assert answers.domain.name == ("real" if name == "BUILD" else "categorical")
 
 
@@ -50,8 +50,8 @@ def test_outlines_are_images_or_run_lengths_and_are_filled(tmp_path: Path, label
     (tmp_path / "truth.csv").write_text("task,label\n7,masks/ada.png\n")
     found = PARSERS["ETCH"].parse(tmp_path)
     answers = read_gold(found.gold, found.answers)
-    assert [mask.all() for mask in answers.domain.decode(answers.label).tolist()] == [True, True]
-    assert answers.domain.apart(answers.label, np.repeat(answers.gold_label, 2)).tolist() == [0, 0]
+    assert [mask.all() for mask in answers.encoding.decode(answers.label).tolist()] == [True, True]
+    assert answers.encoding.kernels.distance_between(answers.label, np.repeat(answers.gold_label, 2)).tolist() == [0, 0]
 
 
 def outline(folder: Path, number: int) -> None:
@@ -72,7 +72,7 @@ def test_outlines_lie_where_the_truth_does(tmp_path: Path) -> None:
         found = PARSERS[f"bubil_crowd_segmentation{name}"].parse(tmp_path)
         answers = read_gold(found.gold, found.answers)
         assert answers.tasks.tolist() == tasks  # without a known place only in the set as a whole
-        apart = answers.domain.apart(answers.label, np.repeat(answers.gold_label, 2))
+        apart = answers.encoding.kernels.distance_between(answers.label, np.repeat(answers.gold_label, 2))
         assert apart.tolist() == [0] * (2 * len(tasks))
 
 

@@ -96,7 +96,9 @@ def test_dots_and_puzzles_have_their_known_statistics(data: Path) -> None:
         truth = str(known["names"]).split("/")
         answers = read_gold({name: truth}, answers)
         result = allalike.discover(answers, method="UA")
-        apart = 6 * answers.domain.apart(answers.label, np.repeat(answers.gold_label, answers.n_answers, axis=0))
+        apart = 6 * answers.encoding.kernels.distance_between(
+            answers.label, np.repeat(answers.gold_label, answers.n_answers, axis=0)
+        )
         assert answers.n_answers == known["n_votes"]
         assert apart.mean() == pytest.approx(known["mean_worker_KT_vs_truth"], abs=6e-5)
         assert (apart == 0).mean() == pytest.approx(known["frac_votes_exactly_true"], abs=6e-5)
@@ -108,7 +110,7 @@ def test_ten_voters_err_as_much_as_is_known_where_ties_favour_the_truth(data: Pa
     for name in ("00024-00000001", "00025-00000002"):
         known = levels(data)[name]
         answers = preflib(data, name)
-        labels = answers.domain.decode(answers.label).tolist()
+        labels = answers.encoding.decode(answers.label).tolist()
         chosen = [rng.choice(len(labels), 10, replace=False) for _ in range(2000)]
         rows = [(worker, task, labels[k]) for task, voters in enumerate(chosen) for worker, k in enumerate(voters)]
         gold = dict.fromkeys(range(2000), str(known["names"]).split("/"))
@@ -128,7 +130,9 @@ def test_the_building_rankings_have_their_known_statistics(data: Path) -> None:
     rows = [(worker, "buildings", order) for worker, order in enumerate(table)]
     answers = read_gold({"buildings": truth}, allalike.read(rows, domain=Ranking()))
     result = allalike.discover(answers)
-    apart = 300 * answers.domain.apart(answers.label, np.repeat(answers.gold_label, len(rows), axis=0))
+    apart = 300 * answers.encoding.kernels.distance_between(
+        answers.label, np.repeat(answers.gold_label, len(rows), axis=0)
+    )
     assert (answers.n_answers, result.summary["domain"]["longest"]) == (known["n"], known["n_items"])
     assert apart.mean() == pytest.approx(known["mean_KT"], abs=5e-4)
     assert 300 * result.summary["gold"]["unweighted_error"] == pytest.approx(known["borda_KT"])

@@ -72,7 +72,7 @@ def test_the_sums_over_peers_are_those_over_all_pairs(distance: str, engine: Eng
     answers = answers_of(rows, Ranking(distance=distance))
     run = engine.load(answers, Ties())
     weights = np.random.default_rng(0).random(7)
-    sums = run.sum(run.domain.peer_sums, weights)
+    sums = run.sum(run.kernels.peer_sums, weights)
     expected = np.zeros((2, 7))
     parsed: dict[str, list[tuple[int, tuple[str, ...]]]] = {}
     for worker, task, label in rows:
@@ -97,8 +97,8 @@ def _apart(left: tuple[str, ...], right: tuple[str, ...], distance: str) -> floa
 def test_sums_over_pairs_of_workers_agree_with_those_over_peers(distance: str) -> None:
     answers = answers_of(crowd_ranking.answers(seed=2, n=6, m=20, missing=0.2), Ranking(distance=distance))
     run = Memory().load(answers, Ties())
-    pairs = run.pairs(run.domain.pair_sums)["distance"].sum(axis=1)
-    assert run.sum(run.domain.peer_sums, np.ones(6))["distance"] == pytest.approx(pairs)
+    pairs = run.pairs(run.kernels.pair_sums)["distance"].sum(axis=1)
+    assert run.sum(run.kernels.peer_sums, np.ones(6))["distance"] == pytest.approx(pairs)
 
 
 def test_the_worked_example_has_its_disparities() -> None:
@@ -194,8 +194,8 @@ def test_weights_of_zero_count_the_same() -> None:
     answers = answers_of([("ada", 1, "a>b"), ("bob", 1, "a>b"), ("eve", 1, "b>a")])
     run = Memory().load(answers, Ties())
     [block] = run._blocks
-    found = run.domain.decide(block, np.zeros(3), np.zeros(3), Ties())
-    assert run.domain.decode(found.label).tolist() == [["a", "b"]]
+    found = run.kernels.decide(block, np.zeros(3), np.zeros(3), Ties())
+    assert run.encoding.decode(found.label).tolist() == [["a", "b"]]
     assert found.confidence[0] == pytest.approx(2 / 3)
 
 

@@ -127,7 +127,7 @@ def test_values_of_a_text_file_come_back_as_they_were(
     table[role] = values * 2
     table.to_csv(tmp_path / "answers.csv", index=False)
     answers = allalike.read(tmp_path / "answers.csv", domain="categorical", repeats="first")
-    found = {"worker": answers.workers, "task": answers.tasks}.get(role) or answers.domain.labels  # type: ignore[attr-defined]
+    found = {"worker": answers.workers, "task": answers.tasks}.get(role) or answers.encoding.labels  # type: ignore[attr-defined]
     assert found.tolist() == expected
     result = allalike.discover(answers)
     paths = result.save(tmp_path / "out")
@@ -239,7 +239,7 @@ def test_empty_cells_do_not_turn_classes_into_numbers() -> None:
     frame = pd.DataFrame({"task": ["a", "b"], "w1": [1, 2], "w2": [np.nan, 2]})
     answers = allalike.read(frame, wide="tasks")
     assert answers.domain.name == "categorical"
-    assert answers.domain.decode(answers.label).tolist() == [1, 2, 2]
+    assert answers.encoding.decode(answers.label).tolist() == [1, 2, 2]
     halves = pd.DataFrame({"task": ["a", "b"], "w1": [1, 2], "w2": [np.nan, 2.5]})
     assert allalike.read(halves, wide="tasks").domain.name == "real"
 
@@ -253,7 +253,7 @@ def test_repeated_answers_are_set_aside(tmp_path: Path) -> None:
     rows = [("ada", 1, "x"), ("bob", 1, "y"), ("ada", 1, "z"), ("ada", 1, "y")]
     first, last = allalike.read(rows), allalike.read(rows, repeats="last")
     assert allalike.discover(first).truth["answers"].tolist() == [2]
-    labels = [answers.domain.decode(answers.label).tolist() for answers in (first, last)]
+    labels = [answers.encoding.decode(answers.label).tolist() for answers in (first, last)]
     assert labels == [["x", "y"], ["y", "y"]]
     assert first.notes["repeats_set_aside"] == 2
 

@@ -36,15 +36,15 @@ def shards_of(routed: Routed, repeats: str = "first") -> list[Answers]:
     """Make answers of each partition."""
     routed = pickle.loads(pickle.dumps(routed))  # as other processes get it
     numbers = range(routed.n_partitions)
-    domain = routed.shared or routed.domain.join([routed.domain.resolve(routed.label(n)) for n in numbers])
-    return [Answers.of_shard(*routed.columns(n), domain, repeats=repeats) for n in numbers]
+    encoding, _ = routed.encode(None)
+    return [Answers.of_shard(*routed.columns(n), encoding, repeats=repeats) for n in numbers]
 
 
 def listed(answers: Answers) -> list[Row]:
     """List answers, task after task."""
     task = np.repeat(np.arange(len(answers.tasks)), np.diff(answers.starts))
     labels = [
-        np.asarray(v).tolist() if hasattr(v, "shape") else v for v in answers.domain.decode(answers.label).tolist()
+        np.asarray(v).tolist() if hasattr(v, "shape") else v for v in answers.encoding.decode(answers.label).tolist()
     ]
     return list(
         zip(answers.tasks.take(task).tolist(), answers.workers.take(answers.worker).tolist(), labels, strict=True)
@@ -89,7 +89,7 @@ def check(source: Any, folder: Path, partitions: int = 4, **how: Any) -> Routed 
     assert routed.domain.name == expected.domain.name
     repeats = sum(shard.notes.get("repeats_set_aside", 0) for shard in shards)
     assert {**routed.notes, **({"repeats_set_aside": repeats} if repeats else {})} == expected.notes
-    assert shards[0].domain.n_classes == expected.domain.n_classes
+    assert shards[0].domain.n_classes == expected.encoding.n_classes
     return routed
 
 

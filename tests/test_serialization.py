@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as stn
 
-from allalike.blocks.block import Block, group_labels
+from allalike.blocks.block import Block
+from allalike.blocks.groups import Groups, group_labels
 from allalike.columns.values import Values
 from allalike.engines.serialization import pack, unpack
 
@@ -35,7 +36,7 @@ class Pair:
 def a_block() -> Block:
     rng = np.random.default_rng(0)
     block = Block.of(rng.integers(0, 4, (10, MANY // 10)))
-    return block.with_prepared(**group_labels(block, 4))
+    return block.keeping(group_labels(block, np.arange(4, dtype=np.uint64)))
 
 
 def same(left: Array, right: Array) -> bool:
@@ -100,13 +101,13 @@ def test_anything_that_pickles_comes_back() -> None:
 
 def test_blocks_within_blocks_come_back_as_they_were() -> None:
     block = a_block()
-    outer = block.with_prepared(inner=block)  # type: ignore[arg-type]
+    outer = block.keeping(block)
     back = unpack(pack([outer, outer]))
     assert back[0] is back[1]
-    for one, other in ((block, back[0]), (block, back[0].prepared["inner"])):
+    for one, other in ((block, back[0]), (block, back[0][Block])):
         assert other.workers == one.workers
         assert all(same(getattr(one, name), getattr(other, name)) for name in ("starts", "sizes", "worker", "label"))
-        assert all(same(array, other.prepared[name]) for name, array in block.prepared.items())
+        assert all(same(array, vars(other[Groups])[name]) for name, array in vars(block[Groups]).items())
 
 
 def test_what_is_shared_is_packed_once_and_still_shared() -> None:
@@ -158,7 +159,7 @@ def test_a_block_is_packed_and_unpacked_almost_as_fast_as_it_is_copied() -> None
 
     block = a_block()
     data = pack(block)
-    arrays = [block.starts, block.sizes, block.worker, block.label, *block.prepared.values()]
+    arrays = [block.starts, block.sizes, block.worker, block.label, *vars(block[Groups]).values()]
     copying = fastest(lambda: [array.copy() for array in arrays])
     assert fastest(lambda: unpack(data)) < 6 * copying
     assert fastest(lambda: pack(block)) < 20 * copying

@@ -93,9 +93,9 @@ def test_exactly_half_is_out_and_nothing_is_drawn() -> None:
 def test_rounding_does_not_decide_at_half() -> None:
     rows = [(f"w{i}", 1, ["x"] if i < 3 else []) for i in range(6)]
     read = allalike.read(rows, domain=Set())
-    (block,) = map(read.domain.prepare, read.blocks(100))
+    (block,) = map(read.encoding.prepare, read.blocks(100))
     weights = np.array([0.1, 0.2, 0.3, 0.3, 0.2, 0.1]) * (1 + 1e-15)
-    found = read.domain.decide(block, weights, np.zeros(6), Ties())
+    found = read.encoding.kernels.decide(block, weights, np.zeros(6), Ties())
     assert found.label[0] == ()
 
 

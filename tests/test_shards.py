@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,8 +19,9 @@ from allalike.blocks.block import Array, Block, Floats
 from allalike.blocks.ties import Ties
 from allalike.columns.column import Column
 from allalike.columns.values import Values
-from allalike.domains import Domain
-from allalike.domains.compared import Compared
+from allalike.domains import Domain, Encoding
+from allalike.domains.categorical import ClassEncoding
+from allalike.domains.pairwise import Pairwise, Stored
 from allalike.engines.sums import PairSums, Sums, at
 from allalike.errors import LabelError
 from allalike.readers import read, read_gold
@@ -75,9 +76,9 @@ def gold_of(rows: list[Row]) -> dict[Any, Any]:
 
 @dataclass(frozen=True)
 class Shards:
-    """Hold the prepared blocks of all shards as they come out of a pickle, and the domain that all of them share."""
+    """The prepared blocks of all shards as they come out of a pickle, and the encoding that all of them share."""
 
-    domain: Domain
+    encoding: Encoding
     shards: list[Answers]
     blocks: list[list[Block]]
 
@@ -122,18 +123,23 @@ def pickled(thing: Any) -> Any:
     return pickle.loads(pickle.dumps(thing, protocol=5))
 
 
+def merged(parts: Sequence[Any]) -> Any:
+    """Return the encoding of all labels."""
+    return parts[0].merge(parts[1:])
+
+
 def shards_of(rows: list[Row], domain: Domain, gold: dict[Any, Any] | None = None) -> Shards:
     """Do what an engine does that never has all answers at one place."""
     parts, workers = cut(rows), sorted({worker for worker, _, _ in rows})
-    domain = pickled(domain.join([pickled(domain.resolve(labels(part))) for part in parts]))
+    encoding = pickled(merged([pickled(domain.learn(labels(part))) for part in parts]))
     truths = None
     if gold is not None:
         known = Gold(Column.of_objects("task", list(gold)), Column.of_objects("label", list(gold.values())))
-        domain, truths = known.encoded(domain)
-    shards = [Answers.of_shard(*shard_columns(part, workers), domain, repeats="error") for part in parts]
-    shards = [shard if truths is None else truths.given_to(shard) for shard in shards]
-    blocks = [pickled([shard.domain.prepare(block) for block in shard.blocks(10)]) for shard in shards]
-    return Shards(pickled(domain), shards, blocks)
+        encoding, truths = known.encode(encoding)
+    shards = [Answers.of_shard(*shard_columns(part, workers), encoding, repeats="error") for part in parts]
+    shards = [shard if truths is None else shard.with_truths(truths) for shard in shards]
+    blocks = [pickled([shard.encoding.prepare(block) for block in shard.blocks(10)]) for shard in shards]
+    return Shards(pickled(encoding), shards, blocks)
 
 
 def weights_of(shards: Shards) -> Floats:
@@ -146,7 +152,7 @@ def test_sums_over_shards_are_those_over_all_answers(case: str) -> None:
     gold = gold_of(rows)
     shards = shards_of(rows, domain, gold)
     whole = Memory().load(read_gold(gold, read(rows, domain=domain)), TIES)
-    weights, here, there = weights_of(shards), shards.domain, whole.domain
+    weights, here, there = weights_of(shards), shards.encoding.kernels, whole.kernels
     kernels: list[tuple[Any, Any, tuple[Floats, ...]]] = [
         (here.peer_sums, there.peer_sums, (weights,)),
         (partial(here.loss_sums, ties=TIES), partial(there.loss_sums, ties=TIES), (weights,)),
@@ -169,19 +175,23 @@ def test_truths_of_shards_are_those_of_all_answers(case: str) -> None:
     gold = gold_of(rows)
     shards = shards_of(rows, domain, gold)
     whole = Memory().load(read_gold(gold, read(rows, domain=domain)), TIES)
-    weights, here, there = weights_of(shards), shards.domain, whole.domain
+    weights, here, there = weights_of(shards), shards.encoding.kernels, whole.kernels
+    decode, decode_whole = shards.encoding.decode, whole.encoding.decode
     found = shards.collect(partial(here.aggregate, ties=TIES), weights, weights)
     expected = whole.collect(partial(there.aggregate, ties=TIES), weights, weights)
     for name in ("confidence", "error", "tied"):
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-12, atol=1e-12)
-    assert_same(here.decode(found["label"]).tolist(), there.decode(expected["label"]).tolist(), domain)
-    assert here.decode(found["label"]).arrow().type == there.decode(expected["label"]).arrow().type
-    assert here.describe() == there.describe()
+    assert_same(decode(found["label"]).tolist(), decode_whole(expected["label"]).tolist(), domain)
+    assert decode(found["label"]).arrow().type == decode_whole(expected["label"]).arrow().type
+    assert shards.encoding.describe() == whole.encoding.describe()
 
     other = shards.collect(partial(here.aggregate, ties=TIES), np.ones_like(weights), weights)["label"]
     plain = whole.collect(partial(there.aggregate, ties=TIES), np.ones_like(weights), weights)["label"]
     np.testing.assert_allclose(
-        here.apart(found["label"], other), there.apart(expected["label"], plain), rtol=1e-12, atol=1e-12
+        here.distance_between(found["label"], other),
+        there.distance_between(expected["label"], plain),
+        rtol=1e-12,
+        atol=1e-12,
     )
     scatter = shards.collect(lambda block: {"scatter": here.scatter(block)})["scatter"]
     differs = there.differs(expected["label"], plain, scatter)
@@ -204,11 +214,13 @@ def test_known_truths_of_shards_are_those_that_were_given(case: str) -> None:
     shards = shards_of(rows, domain, gold)
     for shard, blocks in zip(shards.shards, shards.blocks, strict=True):
         truths = [
-            label for block in blocks for label in shards.domain.decode(shards.domain.known_truths(block)).tolist()
+            label
+            for block in blocks
+            for label in shards.encoding.decode(shards.encoding.kernels.restore_gold(block)).tolist()
         ]
         tasks = [shard.tasks[place] for place in shard.gold_task]
         whole = read_gold(gold, read(rows, domain=domain))
-        expected = dict(zip(whole.gold_task.tolist(), whole.domain.decode(whole.gold_label).tolist(), strict=True))
+        expected = dict(zip(whole.gold_task.tolist(), whole.encoding.decode(whole.gold_label).tolist(), strict=True))
         ids = whole.tasks.tolist()
         assert_same(truths, [expected[ids.index(task)] for task in tasks], domain)
 
@@ -217,45 +229,38 @@ def test_known_truths_of_shards_are_those_that_were_given(case: str) -> None:
 def test_the_order_of_shards_does_not_matter(case: str) -> None:
     rows, domain = rows_of(case), CASES[case]
     column = labels(rows)
-    parts = [domain.resolve(labels(part)) for part in cut(rows)]
-    once, again = domain.join(parts), domain.join(parts[::-1])
-    whole = domain.resolve(column)
+    parts = [domain.learn(labels(part)) for part in cut(rows)]
+    once, again = merged(parts), merged(parts[::-1])
+    whole = domain.learn(column)
     for joined in (once, again):
         assert joined.describe() == whole.describe()
-        np.testing.assert_array_equal(joined.hold(column).encode(column), whole.hold(column).encode(column))
+        np.testing.assert_array_equal(joined.encode(column), whole.encode(column))
         assert pickle.dumps(joined) == pickle.dumps(once)
 
 
-@pytest.mark.parametrize("case", [name for name, domain in CASES.items() if isinstance(domain, Compared)])
+@pytest.mark.parametrize(
+    "case", [name for name, domain in CASES.items() if isinstance(domain, Pairwise) and "matri" not in name]
+)
 def test_what_shards_share_holds_no_label(case: str) -> None:
     rows, domain = rows_of(case), CASES[case]
     shards = shards_of(rows, domain)
-    assert isinstance(shards.domain, Compared)
-    assert shards.domain.store is None
-    assert len(pickle.dumps(shards.domain)) < len(pickle.dumps(domain)) + 200
+    assert len(pickle.dumps(shards.encoding)) < len(pickle.dumps(domain)) + 200
     for shard in shards.shards:
-        assert len(pickle.dumps(shard.domain.shared())) < len(pickle.dumps(domain)) + 200
-        assert shard.domain.shared().describe() == shards.domain.describe()
+        assert len(pickle.dumps(shard.encoding)) < len(pickle.dumps(domain)) + 200
+        assert shard.encoding.describe() == shards.encoding.describe()
 
 
-@pytest.mark.parametrize("case", [name for name, domain in CASES.items() if isinstance(domain, Compared)])
-def test_blocks_of_a_shard_share_its_store(case: str) -> None:
-    shards = shards_of(rows_of(case), CASES[case])
-    if case != "custom matrices":
-        for blocks in shards.blocks:
-            assert len(blocks) > 1
-            assert len({id(block.prepared["store"]) for block in blocks}) == 1
+def test_equal_labels_of_a_block_are_stored_once() -> None:
+    rows = [(worker, task, "the same") for worker in range(5) for task in range(7)]
+    answers = read([*rows, (9, 1, "another")], domain=Text(distance="edit"))
+    [block] = map(answers.encoding.prepare, answers.blocks(100))
+    assert block[Stored].store.original == ["the same", "another"]
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_a_part_of_answers_in_memory_can_be_a_shard(case: str) -> None:
-    rows, domain = rows_of(case), CASES[case]
-    answers = read(rows, domain=domain)
-    end = int(answers.starts[5])
-    narrow, codes = answers.domain.narrow(answers.label[:end])
-    assert_same(narrow.decode(codes).tolist(), answers.domain.decode(answers.label[:end]).tolist(), domain)
-    if isinstance(narrow, Compared) and narrow.label_hash is not None:
-        assert len(narrow.label_hash) == codes.max() + 1
+def test_one_matrix_for_all_tasks_is_not_copied_for_each_block() -> None:
+    shards = shards_of(rows_of("custom matrix"), CASES["custom matrix"])
+    for blocks in shards.blocks:
+        assert len({id(block[Stored].store.entries) for block in blocks}) == 1
 
 
 @pytest.mark.parametrize(
@@ -270,16 +275,16 @@ def test_a_part_of_answers_in_memory_can_be_a_shard(case: str) -> None:
 def test_labels_of_two_shards_that_do_not_go_together_are_refused(
     domain: Domain, one: list[Any], other: list[Any], message: str
 ) -> None:
-    parts = [domain.resolve(Column("label", values)) for values in (one, other)]
+    parts = [domain.learn(Column("label", values)) for values in (one, other)]
     for order in (parts, parts[::-1]):
         with pytest.raises(LabelError, match=message):
-            domain.join(order)
+            merged(order)
 
 
 def test_a_label_of_no_shard_is_refused() -> None:
-    domain = Categorical().resolve(Column.of_objects("label", ["a", "b"]))
+    encoding = Categorical().learn(Column.of_objects("label", ["a", "b"]))
     with pytest.raises(LabelError, match="'c' in row 2 is none of the classes"):
-        domain.encode(Column.of_objects("label", ["a", "c"]))
+        encoding.encode(Column.of_objects("label", ["a", "c"]))
 
 
 @pytest.mark.parametrize(
@@ -293,15 +298,14 @@ def test_a_label_of_no_shard_is_refused() -> None:
 )
 def test_labels_of_a_text_file_are_numbers_if_all_are(parts: list[list[str]], expected: list[Any]) -> None:
     columns = [Column("label", pa.chunked_array([part]), text=True) for part in parts]
-    domain = Categorical().join([Categorical().resolve(column) for column in columns])
+    encoding = merged([Categorical().learn(column) for column in columns])
     everything = Column("label", pa.chunked_array(parts), text=True)
-    whole = Categorical().resolve(everything)
-    assert domain.labels is not None
-    assert whole.labels is not None
-    assert domain.labels.tolist() == whole.labels.tolist() == expected
-    codes = np.concatenate([domain.encode(column) for column in columns])
+    whole = Categorical().learn(everything)
+    assert isinstance(encoding, ClassEncoding)
+    assert encoding.labels.tolist() == whole.labels.tolist() == expected
+    codes = np.concatenate([encoding.encode(column) for column in columns])
     np.testing.assert_array_equal(codes, whole.encode(everything))
-    np.testing.assert_array_equal(domain.label_hash, whole.label_hash)
+    np.testing.assert_array_equal(encoding.label_hash, whole.label_hash)
 
 
 @pytest.mark.parametrize(
@@ -315,34 +319,34 @@ def test_labels_of_a_text_file_are_numbers_if_all_are(parts: list[list[str]], ex
 )
 def test_classes_of_any_type_are_joined(parts: list[list[Any]], expected: list[Any]) -> None:
     columns = [Column.of_objects("label", part) for part in parts]
-    domain = Categorical().join([Categorical().resolve(column) for column in columns])
-    decoded = [domain.decode(domain.encode(column)).tolist() for column in columns]
+    encoding = merged([Categorical().learn(column) for column in columns])
+    decoded = [encoding.decode(encoding.encode(column)).tolist() for column in columns]
     assert decoded == parts
-    assert domain.decode(np.arange(len(expected))).tolist() == expected
+    assert encoding.decode(np.arange(len(expected))).tolist() == expected
 
 
 def test_the_codes_of_the_classes_themselves_are_not_mapped() -> None:
     column = Column.of_objects("label", ["b", "a", "b"])
     codes, values = column.factors
     narrow = Column.of_codes("label", codes.astype(np.int8), values)
-    assert Categorical().resolve(narrow).encode(narrow) is narrow.factors[0]
+    assert Categorical().learn(narrow).encode(narrow) is narrow.factors[0]
 
 
 def test_truths_that_are_texts_are_classes_that_are_numbers() -> None:
-    domain = Categorical().resolve(Column.of_objects("label", [3, 5]))
-    np.testing.assert_array_equal(domain.take_gold(Column.of_objects("label", ["5", "4", "3"]))[1], [1, 2, 0])
-    domain = Categorical().resolve(Column.of_objects("label", ["3", "5", "x"]))
-    np.testing.assert_array_equal(domain.take_gold(Column.of_objects("label", [5, 4, 3]))[1], [1, 3, 0])
+    encoding = Categorical().learn(Column.of_objects("label", [3, 5]))
+    np.testing.assert_array_equal(encoding.encode_gold(Column.of_objects("label", ["5", "4", "3"]))[1], [1, 2, 0])
+    encoding = Categorical().learn(Column.of_objects("label", ["3", "5", "x"]))
+    np.testing.assert_array_equal(encoding.encode_gold(Column.of_objects("label", [5, 4, 3]))[1], [1, 3, 0])
 
 
 def test_bounds_are_whole_only_if_those_of_all_shards_and_truths_are() -> None:
-    one, other = (Interval().resolve(Column("label", [label])) for label in ([[0, 4]], [[0.5, 4]]))
-    assert Interval().join([one, one]).is_whole
-    assert not Interval().join([one, other]).is_whole
-    assert not one.take_gold(Column("label", [[[0.5, 1.0]]]))[0].is_whole
+    one, other = (Interval().learn(Column("label", [label])) for label in ([[0, 4]], [[0.5, 4]]))
+    assert one.merge([one]).common
+    assert not one.merge([other]).common
+    assert not one.encode_gold(Column("label", [[[0.5, 1.0]]]))[0].common
 
 
 def test_truths_of_another_type_than_the_sets_are_refused() -> None:
-    domain = Set().resolve(Column("label", [["a"]]))
+    encoding = Set().learn(Column("label", [["a"]]))
     with pytest.raises(LabelError, match="of different types"):
-        domain.take_gold(Column("label", [[1]]))
+        encoding.encode_gold(Column("label", [[1]]))

@@ -57,11 +57,11 @@ def weights() -> Floats:
 
 
 def peer_sums(run: Run) -> dict[str, Floats]:
-    return run.sum(run.domain.peer_sums, weights())
+    return run.sum(run.kernels.peer_sums, weights())
 
 
 def aggregate(run: Run) -> Any:
-    return run.find(partial(run.domain.aggregate, ties=run.ties), weights(), weights())
+    return run.find(partial(run.kernels.aggregate, ties=run.ties), weights(), weights())
 
 
 def close(left: dict[str, Any], right: dict[str, Any]) -> bool:
@@ -85,7 +85,7 @@ def test_sums_pairs_and_truths_are_those_of_memory(spark: Spark, domain: str) ->
     memory, run = Memory().load(answers, Ties()), spark.load(answers, Ties())
     assert run.shards.getNumPartitions() == 3
     assert close(peer_sums(memory), peer_sums(run))
-    assert close(memory.pairs(memory.domain.pair_sums), run.pairs(run.domain.pair_sums))
+    assert close(memory.pairs(memory.kernels.pair_sums), run.pairs(run.kernels.pair_sums))
     one, other = aggregate(memory), aggregate(run)
     assert [other.total(name) for name in ("tied", "error")] == pytest.approx([one.total(n) for n in ("tied", "error")])
     assert [other.count(name) for name in ("tied", "confidence")] == [one.count(n) for n in ("tied", "confidence")]
@@ -109,14 +109,14 @@ def test_known_truths_go_with_their_tasks(spark: Spark) -> None:
     answers = allalike.readers.read_gold(truths, some())
     memory, run = Memory().load(answers, Ties()), spark.load(answers, Ties())
     assert run.n_gold == 5
-    assert close(memory.sum(memory.domain.gold_sums), run.sum(run.domain.gold_sums))
+    assert close(memory.sum(memory.kernels.gold_sums), run.sum(run.kernels.gold_sums))
 
 
 def test_tasks_that_are_problems_of_their_own_stay_so(spark: Spark) -> None:
     answers = some(m=10).per_task()
     memory, run = Memory().load(answers, Ties()), spark.load(answers, Ties())
     ones = np.ones(answers.n_answers)
-    assert close(memory.sum(memory.domain.peer_sums, ones), run.sum(run.domain.peer_sums, ones))
+    assert close(memory.sum(memory.kernels.peer_sums, ones), run.sum(run.kernels.peer_sums, ones))
     assert run.worker_task is not None
     assert run.worker_task.tolist()[:3] == ["t0000"] * 3
 
@@ -140,7 +140,7 @@ def test_sums_of_many_partitions_are_the_same_in_every_run(
     once, again = peer_sums(run), peer_sums(run)
     assert all(np.array_equal(once[name], again[name]) for name in once)
     assert close(peer_sums(memory), once)
-    assert close(memory.pairs(memory.domain.pair_sums), run.pairs(run.domain.pair_sums))
+    assert close(memory.pairs(memory.kernels.pair_sums), run.pairs(run.kernels.pair_sums))
 
 
 def test_large_parts_are_sent_in_halves(spark: Spark, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,11 +152,11 @@ def test_large_parts_are_sent_in_halves(spark: Spark, monkeypatch: pytest.Monkey
 
 
 def double(block: Block) -> Block:
-    return block.with_prepared(doubled=2.0 * np.ones(block.n_workers))
+    return block.keeping(2.0)
 
 
 def doubled(block: Block) -> dict[str, Floats]:
-    return {"doubled": block.prepared["doubled"] if "doubled" in block.prepared else np.zeros(block.n_workers)}
+    return {"doubled": np.full(block.n_workers, block.prepared.get(float, 0.0))}
 
 
 def test_changed_blocks_stand_beside_the_old_ones(spark: Spark) -> None:

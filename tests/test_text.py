@@ -18,11 +18,11 @@ from rapidfuzz.distance import Levenshtein
 
 import allalike
 import crowd_text
-from allalike.blocks.ties import Ties
 from allalike.columns.column import Column
 from allalike.distances import edit, gleu, tokens
+from allalike.domains.pairwise import PairwiseKernels
 from allalike.domains.text import Text
-from allalike.engines import Engine, Memory
+from allalike.engines import Engine
 from allalike.errors import LabelError, OptionError, UnknownNameError
 
 SENTENCES = st.lists(st.sampled_from(["a", "b", "c", "d", "A", "é", "猫"]), max_size=12)
@@ -35,9 +35,8 @@ def all_pairs(n: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
 
 
 def apart(left: str, right: str, **options: Any) -> float:
-    domain = Text(**options)
     labels = [np.array([text], dtype=object) for text in (left, right)]
-    return float(domain.apart(*labels)[0])
+    return float(PairwiseKernels(domain=Text(**options)).distance_between(*labels)[0])
 
 
 @given(st.lists(SENTENCES, min_size=1, max_size=6))
@@ -119,7 +118,7 @@ def test_shared_tokens_are_those_of_sets(sentences: list[list[str]]) -> None:
 @pytest.mark.parametrize("distance", Text.distances)
 def test_no_pairs_and_only_empty_texts_are_no_trouble(distance: str) -> None:
     none = np.empty(0, dtype=object)
-    assert Text(distance=distance).apart(none, none).shape == (0,)
+    assert PairwiseKernels(domain=Text(distance=distance)).distance_between(none, none).shape == (0,)
     rows = [("ada", 1, ""), ("bob", 1, ""), ("eve", 1, "")]
     result = allalike.discover(rows, domain=Text(distance=distance))
     assert result.truth["label"].tolist() == [""]
@@ -129,13 +128,15 @@ def test_no_pairs_and_only_empty_texts_are_no_trouble(distance: str) -> None:
 @pytest.mark.parametrize("distance", Text.distances)
 def test_labels_in_the_store_and_labels_that_nobody_gave_are_compared_alike(distance: str) -> None:
     answers = allalike.read(crowd_text.answers(0, 6, 5, 0.0), domain=Text(distance=distance))
-    domain = answers.domain
-    assert isinstance(domain, Text)
-    codes = answers.label[:12]
-    objects = domain.unpack(domain.store, answers.label)
-    within = domain.apart(codes, answers.label[12:24])
-    np.testing.assert_array_equal(domain.apart(codes, objects[12:24]), within)
-    np.testing.assert_array_equal(domain.apart(objects[:12], objects[12:24]), within)
+    kernels = answers.encoding.kernels
+    [block] = map(answers.encoding.prepare, answers.blocks(100))
+    first = block.label[block.starts]
+    stored = kernels.distance_to(block, first)
+    parsed = kernels.distance_to(block, kernels.restore(block, first))
+    np.testing.assert_array_equal(stored, parsed)
+    codes = kernels.restore_answers(block, np.arange(len(block.label)))
+    each = np.repeat(codes[block.starts], block.sizes)
+    np.testing.assert_array_equal(kernels.distance_between(codes, each), stored)
 
 
 def test_case_counts_unless_it_is_told_not_to() -> None:
@@ -276,8 +277,8 @@ def test_the_known_statistics_of_crowdwsa(name: str, data: Path) -> None:
     sizes = np.diff(answers.starts)
     assert [sizes.min(), sizes.max()] == known["labels_per_sentence"]
 
-    domain, truths = answers.domain.take_gold(_column([gold[str(task)] for task in answers.tasks.tolist()]))
-    similarity = 1 - domain.apart(answers.label, np.repeat(truths, sizes))
+    encoding, truths = answers.encoding.encode_gold(_column([gold[str(task)] for task in answers.tasks.tolist()]))
+    similarity = 1 - encoding.kernels.distance_between(answers.label, np.repeat(truths, sizes))
     assert similarity.mean() == pytest.approx(known["mean_worker_GLEU_vs_reference"], abs=5.1e-5)
     best = np.maximum.reduceat(similarity, answers.starts[:-1])
     assert best.mean() == pytest.approx(known["oracle_best_answer_mean_GLEU"], abs=5.1e-5)
@@ -302,7 +303,11 @@ def _medoids(answers: allalike.Answers, similarity: Any) -> tuple[float, float]:
     bounds = []
     for begin, end in itertools.pairwise(answers.starts):
         i, j = all_pairs(end - begin)
-        cost = answers.domain.apart(answers.label[begin + i], answers.label[begin + j]).reshape(end - begin, -1).sum(1)
+        cost = (
+            answers.encoding.kernels.distance_between(answers.label[begin + i], answers.label[begin + j])
+            .reshape(end - begin, -1)
+            .sum(1)
+        )
         tied = similarity[begin:end][cost <= cost.min() + 1e-9]
         bounds.append((tied.min(), tied.max()))
     low, high = np.mean(bounds, axis=0)
@@ -313,13 +318,12 @@ def test_gleu_is_that_of_nltk_on_translations(data: Path) -> None:
     answers, _, _ = load(data, "T1")
     domain = answers.domain
     assert isinstance(domain, Text)
-    run = Memory().load(answers, Ties())
-    assert run.sum(domain.peer_sums, np.ones(len(answers.workers)))["weight"].sum() > 0
-    given = domain.store.given
-    i, j = np.arange(len(given) - 1), np.arange(1, len(given))
-    texts = [tokens.split_words(text.lower()) for text in given]
+    distinct = list(dict.fromkeys(answers.label))
+    store = domain.pack(distinct)
+    i, j = np.arange(len(distinct) - 1), np.arange(1, len(distinct))
+    texts = [tokens.split_words(text.lower()) for text in distinct]
     expected = [1 - sentence_gleu([texts[a]], texts[b]) for a, b in zip(i, j, strict=True)]
-    np.testing.assert_allclose(domain.compare(domain.store, i, domain.store, j), expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(domain.compare(store, i, store, j), expected, rtol=0, atol=1e-12)
 
 
 def test_texts_of_a_file_that_all_are_numbers_are_texts(tmp_path: Path) -> None:

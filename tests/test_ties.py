@@ -54,8 +54,8 @@ def test_first_takes_the_first_label() -> None:
 @pytest.mark.parametrize(("difference", "tied"), [(1e-12, True), (1e-6, False)])
 def test_scores_within_a_billionth_are_equal(difference: float, tied: bool) -> None:
     rows = [(0, "t", "a"), (1, "t", "b"), (2, "u", "a"), (0, "u", "a"), (1, "u", "a")]
-    model = allalike.Categorical(classes=2).model
-    weight = model.weight(np.array([0.2, 0.2 + difference]), None)  # type: ignore[arg-type]
+    noise = allalike.Categorical(classes=2).noise
+    weight = noise.weight(np.array([0.2, 0.2 + difference]), None)  # type: ignore[arg-type]
     assert (abs(weight[0] - weight[1]) < 1e-9 * weight[0]) == tied
     faults = {0: 0.2, 1: 0.2 + difference, 2: 0.4}
     truth = allalike.discover(rows, domain="categorical", method=allalike.OA(faults=faults)).truth

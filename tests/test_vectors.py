@@ -215,8 +215,8 @@ def test_small_and_uniform_crowds_work(rule: str, distance: str) -> None:
 @pytest.mark.parametrize("rule", RULES)
 def test_workers_without_any_weight_count_the_same(rule: str) -> None:
     read = allalike.read(answers(1, 4, 5, 0.0), domain=Vector(rule=rule))
-    (block,) = map(read.domain.prepare, read.blocks(1000))
-    none, ones = (read.domain.decide(block, w, np.zeros(4), Ties()).label for w in (np.zeros(4), np.ones(4)))
+    (block,) = map(read.encoding.prepare, read.blocks(1000))
+    none, ones = (read.encoding.kernels.decide(block, w, np.zeros(4), Ties()).label for w in (np.zeros(4), np.ones(4)))
     np.testing.assert_allclose(none, ones, rtol=1e-12)
 
 
@@ -299,6 +299,6 @@ def test_gold_must_have_the_length_of_the_answers() -> None:
 
 
 def test_chance_is_known_for_directions_only() -> None:
-    assert Vector(distance="cosine").model.chance == 1.0
-    assert Vector(distance="euclidean").model.chance is None
-    assert Vector().model.estimates_fault
+    assert Vector(distance="cosine").noise.chance == 1.0
+    assert Vector(distance="euclidean").noise.chance is None
+    assert Vector().noise.estimates_fault

@@ -69,8 +69,8 @@ def decide(rule: str, profiles: list[Votes], ties: Ties | None = None) -> Decisi
     sizes = np.array([len(profile.orders) for profile in profiles])
     domain = Ranking(rule=rule)
     labels = Column.of_objects("label", [list(order) for profile in profiles for order in profile.orders])
-    domain = domain.resolve(labels)
-    encoded = domain.encode(labels)
+    encoding = domain.learn(labels)
+    encoded = encoding.encode(labels)
     block = Block(
         starts=np.cumsum(sizes) - sizes,
         sizes=sizes,
@@ -83,7 +83,7 @@ def decide(rule: str, profiles: list[Votes], ties: Ties | None = None) -> Decisi
         gold_label=encoded[:0],
     )
     weights = np.concatenate([profile.counts for profile in profiles]) / 7.0
-    return domain.decide(domain.prepare(block), weights, np.zeros(len(encoded)), ties or Ties())
+    return encoding.kernels.decide(encoding.prepare(block), weights, np.zeros(len(encoded)), ties or Ties())
 
 
 def orders(found: Decision) -> list[Order]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from allalike.answers import Answers
     from allalike.blocks.block import Floats
-    from allalike.domains import Domain
+    from allalike.domains import Encoding
     from allalike.experiments.runner import Results
 
 __all__ = ["DISPARITY", "DISPARITY_ALL", "disparities"]
@@ -43,19 +43,19 @@ _MANY_WORKERS = 4  # on one point
 _LOG_RATIO = 20  # times the median fault, from where on axes are logarithmic
 
 
-def disparities(source: str) -> tuple[Domain, Floats, Floats]:
-    """Return the domain of a crowd or data set, and each worker's disparity and distance to the truth.
+def disparities(source: str) -> tuple[Encoding, Floats, Floats]:
+    """Return the encoding of a crowd or data set, and each worker's disparity and distance to the truth.
 
-    >>> domain, disparity, fault = disparities("real SYN.HS")
-    >>> domain.name, len(fault), float(np.corrcoef(disparity, fault)[0, 1]) > 0.9
+    >>> encoding, disparity, fault = disparities("real SYN.HS")
+    >>> encoding.domain.name, len(fault), float(np.corrcoef(disparity, fault)[0, 1]) > 0.9
     ('real', 150, True)
     """
     answers = load(source).answers if source in DATASETS else _generated(source)
     run = Memory().load(answers, Ties())
     disparity = METHODS["UA"]().weigh(run).disparity
     fault = METHODS["OA"]().weigh(run).fault
-    known = run.sum(run.domain.gold_sums)["answers"] > 0
-    return answers.domain, disparity[known], fault[known]
+    known = run.sum(run.kernels.gold_sums)["answers"] > 0
+    return answers.encoding, disparity[known], fault[known]
 
 
 def _generated(source: str) -> Answers:
@@ -77,12 +77,12 @@ def _draw(results: Results, canvas: Canvas, *, sources: tuple[str, ...], columns
     canvas.supylabel("fault: distance to the truth", fontsize=9)
 
 
-def _draw_panel(axes: Axes, domain: Domain, disparity: Floats, fault: Floats) -> None:
+def _draw_panel(axes: Axes, labels: Encoding, disparity: Floats, fault: Floats) -> None:
     places, count = np.unique(np.column_stack([disparity, fault]), axis=0, return_counts=True)
     largest = count.max()
     area = 12.0 if largest < _MANY_WORKERS else 4 + 60 * count / largest
     axes.scatter(places[:, 0], places[:, 1], s=area, color=BLUE, alpha=0.55, linewidths=0, zorder=2)
-    expected = _expected(domain, fault)
+    expected = _expected(labels, fault)
     if expected is not None:
         axes.plot(*expected, color=GREY, linewidth=1, zorder=1)
     text = f"r = {np.corrcoef(disparity, fault)[0, 1]:.2f}".replace("-", "\N{MINUS SIGN}")
@@ -94,13 +94,13 @@ def _draw_panel(axes: Axes, domain: Domain, disparity: Floats, fault: Floats) ->
         axes.set_ylim(bottom=-0.04 * fault.max())
 
 
-def _expected(domain: Domain, fault: Floats) -> tuple[Floats, Floats] | None:
+def _expected(labels: Encoding, fault: Floats) -> tuple[Floats, Floats] | None:
     """Return the line on which unbiased workers lie on average, where it is known."""
     faults, mean = np.sort(fault), float(fault.mean())
-    if domain.numeric:
+    if labels.numeric:
         return expected_disparity(faults, mean), faults
-    if domain.n_classes is not None:
-        return expected_disparity_one_coin(faults, mean, classes=domain.n_classes), faults
+    if labels.n_classes is not None:
+        return expected_disparity_one_coin(faults, mean, classes=labels.n_classes), faults
     return None
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from allalike.answers.gold import Gold, Truths, find_places
 from allalike.blocks.block import Array, Block
 from allalike.blocks.problems import Problems
 from allalike.columns.factors import unite
@@ -18,11 +19,10 @@ from allalike.registry import check_choice
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from allalike.answers.gold import Gold
     from allalike.columns.column import Column
     from allalike.columns.factors import Codes
     from allalike.columns.values import Values
-    from allalike.domains import Domain
+    from allalike.domains import Domain, Encoding
 
 __all__ = ["Answers"]
 
@@ -31,22 +31,22 @@ _FEWEST_PER_WORKER = 8  # answers in a block for each worker, or the block names
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """Hold all answers, task after task in the order of task ids, and within a task in the order of worker ids.
+    """All answers, task after task in the order of task ids, and within a task in the order of worker ids.
 
     Parameters
     ----------
     workers, tasks
         The ids, in order.
-    domain
-        The kind of label, with its vocabulary.
+    encoding
+        How labels become codes: the kind of label, and what these labels have in common.
     starts
         The first answer of each task, and behind them the number of all answers.
     worker, label
-        Of each answer: the worker's number, and the encoded label.
+        Of each answer: the worker's number, and the code of the label.
     problems
         Which workers belong to which problem; mostly there is one problem.
     gold_task, gold_label
-        The tasks whose truth is known, in order, and these truths, encoded.
+        The tasks whose truth is known, in order, and the codes of these truths.
     gold
         The known truths as they came, which may be those of tasks that nobody answered yet.
     notes
@@ -62,7 +62,7 @@ class Answers:
 
     workers: Values
     tasks: Values
-    domain: Domain
+    encoding: Encoding
     starts: npt.NDArray[np.int64]
     worker: npt.NDArray[np.int32]
     label: Array
@@ -76,39 +76,37 @@ class Answers:
     @classmethod
     def of_columns(cls, worker: Column, task: Column, label: Column, domain: Domain, *, repeats: str) -> Answers:
         """Sort three columns into answers; a worker's second answer to a task is set aside, or an error."""
-        return cls.of_shard(worker, task, label, domain.resolve(label), repeats=repeats)
+        return cls.of_shard(worker, task, label, domain.learn(label), repeats=repeats)
 
     @classmethod
-    def of_shard(cls, worker: Column, task: Column, label: Column, domain: Domain, *, repeats: str) -> Answers:
-        """Sort the columns of some whole tasks, whose domain knows what their labels share with all others.
+    def of_shard(cls, worker: Column, task: Column, label: Column, encoding: Encoding, *, repeats: str) -> Answers:
+        """Sort the columns of some whole tasks, with the encoding of all labels.
 
         The values of the worker column may be those of all shards, so that a worker has the same number in each.
         """
         task_code, tasks = task.factors
         worker_code, workers = worker.factors
-        domain = domain.hold(label)
-        labels = domain.encode(label)
-        answers = cls._of_rows(task_code, worker_code, labels, tasks, workers, domain, repeats, domain.settle)
+        labels = encoding.encode(label)
+        answers = cls._of_rows(task_code, worker_code, labels, tasks, workers, encoding, repeats, encoding.fit_tasks)
         return replace(answers, reading={"repeats": repeats})
 
     @classmethod
-    def join(cls, parts: Sequence[Answers], domain: Domain, *, repeats: str) -> Answers:
+    def join(cls, parts: Sequence[Answers], encoding: Encoding, *, repeats: str) -> Answers:
         """Put answers together whose workers have the same numbers; of repeats, those of earlier parts come first.
 
-        The domain knows what the labels of all parts share. Truths that are known must be given again.
+        The encoding is that of the labels of all parts. Truths that are known must be given again.
 
         >>> import allalike
         >>> parts = [allalike.read([("ada", 7, 1), ("bob", task, 2)]) for task in (7, 6)]
-        >>> joined = Answers.join(parts, parts[0].domain, repeats="first")
+        >>> joined = Answers.join(parts, parts[0].encoding, repeats="first")
         >>> joined.tasks.tolist(), joined.worker, joined.notes
         ([6, 7], array([1, 0, 1], dtype=int32), {'repeats_set_aside': 1})
         """
         number, tasks = unite([part.tasks for part in parts])
         task = np.repeat(number, np.concatenate([np.diff(part.starts) for part in parts]))
         worker = np.concatenate([part.worker for part in parts])
-        loose = [domain.translate(part.domain.loosen(part.label), part.domain) for part in parts]
-        domain, labels = domain.narrow(np.concatenate(loose))
-        return cls._of_rows(task, worker, labels, tasks, parts[0].workers, domain, repeats)
+        labels = np.concatenate([encoding.remap(part.label, part.encoding) for part in parts])
+        return cls._of_rows(task, worker, labels, tasks, parts[0].workers, encoding, repeats)
 
     @classmethod
     def _of_rows(
@@ -118,19 +116,19 @@ class Answers:
         labels: Array,
         tasks: Values,
         workers: Values,
-        domain: Domain,
+        encoding: Encoding,
         repeats: str,
-        settle: Callable[[Array, Array, Values], Array] = lambda labels, task, tasks: labels,
+        fit_tasks: Callable[[Array, Array, Values], Array] = lambda labels, task, tasks: labels,
     ) -> Answers:
-        task, worker, rows = _settle_repeats(task, worker, tasks, workers, repeats)
+        task, worker, rows = _drop_repeats(task, worker, tasks, workers, repeats)
         n_repeats = len(labels) - len(rows)
         return cls(
             workers=workers,
             tasks=tasks,
-            domain=domain,
+            encoding=encoding,
             starts=np.concatenate([[0], np.cumsum(np.bincount(task, minlength=len(tasks)))]),
             worker=worker,
-            label=settle(labels[rows], task, tasks),
+            label=fit_tasks(labels[rows], task, tasks),
             problems=Problems.single(len(workers)),
             gold_label=labels[:0],
             notes={"repeats_set_aside": n_repeats} if n_repeats else {},
@@ -141,10 +139,38 @@ class Answers:
         problems = Problems.single(len(workers))
         return replace(self, workers=workers, worker=place[self.worker].astype(np.int32, copy=False), problems=problems)
 
-    def under(self, domain: Domain) -> Answers:
-        """Return the answers under a domain that knows what their labels share with others."""
-        domain, label = domain.narrow(domain.translate(self.domain.loosen(self.label), self.domain))
-        return replace(self, domain=domain, label=label)
+    def under(self, encoding: Encoding) -> Answers:
+        """Return the answers with the codes of an encoding that knows more labels."""
+        return replace(self, encoding=encoding, label=encoding.remap(self.label, self.encoding))
+
+    def with_truths(self, truths: Truths) -> Answers:
+        """Return the answers with the truths of those tasks that they have."""
+        place = find_places(truths.tasks, self.tasks)
+        known = np.flatnonzero(place >= 0)
+        known = known[np.argsort(place[known])]
+        task = place[known]
+        return replace(self, gold_task=task, gold_label=self.encoding.fit_tasks(truths.label[known], task, self.tasks))
+
+    def with_gold(self, gold: Gold) -> Answers:
+        """Return the answers with known truths; those of tasks that nobody answered are counted in the notes.
+
+        >>> import allalike
+        >>> from allalike.columns.column import Column
+        >>> answers = allalike.read([("ada", "t1", "x"), ("bob", "t1", "y"), ("ada", "t2", "x")])
+        >>> gold = Gold(Column.of_objects("task", ["t2", "t3"]), Column.of_objects("label", ["x", "y"]))
+        >>> answers = answers.with_gold(gold)
+        >>> answers.gold_task, answers.gold_label, answers.notes["gold"]
+        (array([1]), array([0]), {'tasks': 1, 'without_answers': 1})
+        """
+        encoding, truths = gold.encode(self.encoding)
+        answers = replace(self, encoding=encoding).with_truths(truths)
+        counts = gold.count(len(answers.gold_task), answers.tasks[0])
+        return replace(answers, gold=gold, notes={**answers.notes, "gold": counts})
+
+    @property
+    def domain(self) -> Domain:
+        """The kind of label."""
+        return self.encoding.domain
 
     @property
     def n_answers(self) -> int:
@@ -220,7 +246,7 @@ class Answers:
         return np.searchsorted(own, worker), own, len(own)
 
 
-def _settle_repeats(
+def _drop_repeats(
     task: Codes, worker: Codes, tasks: Values, workers: Values, repeats: str
 ) -> tuple[Codes, Codes, npt.NDArray[np.int64]]:
     """Sort by task, worker and row, and leave one of the rows of a worker and a task."""

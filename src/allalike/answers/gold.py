@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,43 +14,29 @@ from allalike.errors import GoldError, InputError, LabelError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from allalike.answers.answers import Answers
     from allalike.blocks.block import Array
     from allalike.columns.values import Values
-    from allalike.domains import Domain
+    from allalike.domains import Encoding
 
 __all__ = ["Gold", "Truths", "find_places"]
 
 
 @dataclass(frozen=True)
 class Truths:
-    """Hold known truths as the domain encodes them, in the order of their tasks' ids."""
+    """Known truths as codes, in the order of their tasks' ids."""
 
     tasks: Values
     label: Array
 
-    def given_to(self, answers: Answers) -> Answers:
-        """Return the answers with the truths of those tasks that they have."""
-        place = find_places(self.tasks, answers.tasks)
-        known = np.flatnonzero(place >= 0)
-        known = known[np.argsort(place[known])]
-        task = place[known]
-        return replace(
-            answers, gold_task=task, gold_label=answers.domain.settle(self.label[known], task, answers.tasks)
-        )
-
 
 @dataclass(frozen=True)
 class Gold:
-    """Hold known truths as they came: a column of tasks, none of which comes twice, and one of labels.
+    """Known truths as they came: a column of tasks, none of which comes twice, and one of labels.
 
     >>> from allalike.columns.column import Column
-    >>> from allalike.readers import read
-    >>> answers = read([("ada", "t1", "x"), ("bob", "t1", "y"), ("ada", "t2", "x")])
     >>> gold = Gold(Column.of_objects("task", ["t2", "t3"]), Column.of_objects("label", ["x", "y"]))
-    >>> answers = gold.given_to(answers)
-    >>> answers.gold_task, answers.gold_label, answers.notes["gold"]
-    (array([1]), array([0]), {'tasks': 1, 'without_answers': 1})
+    >>> gold.count(1, "t1")
+    {'tasks': 1, 'without_answers': 1}
     """
 
     task: Column
@@ -68,21 +54,14 @@ class Gold:
             twice = ids[int(np.argmax(np.bincount(codes)))]
             raise GoldError(f"The gold has two truths for task {twice!r}. Keep one of them.")
 
-    def encoded(self, domain: Domain) -> tuple[Domain, Truths]:
-        """Encode the truths; return also the domain that knows them, for nobody need have answered them."""
+    def encode(self, encoding: Encoding) -> tuple[Encoding, Truths]:
+        """Turn the truths into codes; return also the encoding that knows them, for nobody need have answered them."""
         codes, ids = self.task.factors
         try:
-            domain, label = domain.take_gold(self.label)
+            encoding, label = encoding.encode_gold(self.label)
         except LabelError as error:
             raise GoldError(f"The gold does not fit. {error}") from error
-        return domain, Truths(ids, label[np.argsort(codes)])
-
-    def given_to(self, answers: Answers) -> Answers:
-        """Return the answers with these truths; those of tasks that nobody answered are counted in the notes."""
-        domain, truths = self.encoded(answers.domain)
-        answers = truths.given_to(replace(answers, domain=domain))
-        counts = self.count(len(answers.gold_task), answers.tasks[0])
-        return replace(answers, gold=self, notes={**answers.notes, "gold": counts})
+        return encoding, Truths(ids, label[np.argsort(codes)])
 
     def joined(self, more: Gold) -> Gold:
         """Return these truths and more; where both have a task, the truth that came later.

@@ -24,7 +24,7 @@ from allalike.system.progress import report, watching
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allalike.domains import Domain
+    from allalike.domains import Domain, Encoding
     from allalike.engines import Engine, Run
 
 __all__ = ["compare"]
@@ -69,16 +69,18 @@ def compare(
     draws, named = find_ties(seed, ties), _named(methods)
     where, run = open_run(answers, domain=domain, gold=gold, engine=engine, ties=draws)
     has_gold = run.n_gold > 0
-    chosen = _serving(run.domain, has_gold=has_gold) if named is None else named
-    _check(chosen, run.domain, has_gold=has_gold)
+    chosen = _serving(run.encoding, has_gold=has_gold) if named is None else named
+    _check(chosen, run.encoding, has_gold=has_gold)
     outcomes = _solve_all(_titled([UA(), *chosen]), run)
     summary = {
         **describe_answers(run),
-        "domain": run.domain.describe(),
+        "domain": run.encoding.describe(),
         "engine": where.name,
         "seed": seed,
         "ties": ties,
-        "not_served": [] if named is not None else [name for name in METHODS if not METHODS[name]().serves(run.domain)],
+        "not_served": []
+        if named is not None
+        else [name for name in METHODS if not METHODS[name]().serves(run.encoding)],
         **run.notes,
     }
     found = Comparison(run, outcomes, summary)
@@ -115,14 +117,14 @@ def _split(text: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def _serving(domain: Domain, *, has_gold: bool) -> list[Method]:
+def _serving(labels: Encoding, *, has_gold: bool) -> list[Method]:
     made = [method() for method in METHODS.values()]
-    return [method for method in made if method.serves(domain) and (has_gold or not isinstance(method, OA))]
+    return [method for method in made if method.serves(labels) and (has_gold or not isinstance(method, OA))]
 
 
-def _check(methods: Iterable[Method], domain: Domain, *, has_gold: bool) -> None:
+def _check(methods: Iterable[Method], labels: Encoding, *, has_gold: bool) -> None:
     for method in methods:
-        check_served(method, domain)
+        check_served(method, labels)
         if isinstance(method, OA) and method.faults is None and not has_gold:
             raise GoldError("OA needs known truths. Give gold (--gold), or leave OA out.")
 

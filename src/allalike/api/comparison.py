@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from allalike.blocks.block import Array, Block, Floats
-    from allalike.domains import Domain
+    from allalike.domains import Kernels
     from allalike.engines import Run
     from allalike.methods import Weighing
 
@@ -191,22 +191,22 @@ class Comparison:
 
     @cached_property
     def _agreement(self) -> dict[str, Floats]:
-        labels, domain = list(self._labels.values()), self.run.domain
-        scatter = self.run.collect(partial(_scatter, domain=domain))["scatter"]
+        labels, kernels = list(self._labels.values()), self.run.kernels
+        scatter = self.run.collect(partial(_scatter, kernels=kernels))["scatter"]
         same, distance = np.eye(len(labels)), np.zeros((len(labels), len(labels)))
         pairs = list(combinations(range(len(labels)), 2))
         for done, (i, j) in enumerate(pairs):
             report("comparing truths", done, len(pairs))
-            apart = domain.apart(labels[i], labels[j])
-            known = ~np.isnan(apart)
-            equal = ~domain.differs(labels[i], labels[j], scatter)
+            between = kernels.distance_between(labels[i], labels[j])
+            known = ~np.isnan(between)
+            equal = ~kernels.differs(labels[i], labels[j], scatter)
             same[i, j] = same[j, i] = _mean(equal[known])
-            distance[i, j] = distance[j, i] = _mean(apart[known])
+            distance[i, j] = distance[j, i] = _mean(between[known])
         return {"same": same, "distance": distance}
 
 
-def _scatter(block: Block, *, domain: Domain) -> dict[str, Array]:
-    return {"scatter": domain.scatter(block)}
+def _scatter(block: Block, *, kernels: Kernels) -> dict[str, Array]:
+    return {"scatter": kernels.scatter(block)}
 
 
 def _against(error: float, unweighted: float) -> dict[str, float | None]:

@@ -23,7 +23,7 @@ from allalike.system.progress import report
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block, Floats
-    from allalike.domains import Domain
+    from allalike.domains import Domain, Encoding, Kernels
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
     from allalike.methods.base import Decide
@@ -86,11 +86,11 @@ def discover(
 
 
 def _solve(run: Run, method: Method, origin: Origin, **settings: Any) -> Result:
-    check_served(method, run.domain)
+    check_served(method, run.encoding)
     weighing = method.weigh_or_warn(run, stacklevel=4)
     report("deciding")
     found = find_truths(run, weighing, unweighted=True)
-    described = {"domain": run.domain.describe(), "method": method.describe(), **settings}
+    described = {"domain": run.encoding.describe(), "method": method.describe(), **settings}
     posteriors = partial(find_posteriors, run, weighing) if weighing.probabilities else None
 
     renew = partial(_renew, run, method, origin, settings)
@@ -120,7 +120,7 @@ def open_run(
         run = where.open(source, known, ties)
     else:
         whole = source.read() if isinstance(source, Scan) else source
-        run = where.load(whole if known is None else known.given_to(whole), ties)
+        run = where.load(whole if known is None else whole.with_gold(known), ties)
     if engine is None and where.name != Memory.name:
         run.notes["guessed"] = {**run.notes.get("guessed", {}), "engine": where.name}
     return where, run
@@ -146,11 +146,11 @@ def _find_engine(engine: str | Engine | None, source: Answers | Scan) -> Engine:
     return choose(engine, ENGINES, "engine", Engine)  # type: ignore[type-abstract]
 
 
-def check_served(method: Method, domain: Domain) -> None:
+def check_served(method: Method, labels: Encoding) -> None:
     """Refuse a method that cannot deal with such labels, and name those that can."""
-    if not method.serves(domain):
-        able = [name for name, other in METHODS.items() if other().serves(domain)]
-        kind = f"{domain.name} labels" + (f" of {domain.n_classes:,} classes" if domain.n_classes else "")
+    if not method.serves(labels):
+        able = [name for name, other in METHODS.items() if other().serves(labels)]
+        kind = f"{labels.domain.name} labels" + (f" of {labels.n_classes:,} classes" if labels.n_classes else "")
         raise UnsupportedError(
             f"{method.name} cannot serve {kind}: it needs {method.needs}. These methods can: {', '.join(able)}."
         )
@@ -161,12 +161,12 @@ def find_truths(run: Run, weighing: Weighing, *, unweighted: bool = False) -> Ta
 
     Where truths are known, ``gold`` is how far the one found is from it, and NaN for all other tasks.
     """
-    by_rule = partial(run.domain.aggregate, ties=run.ties)
+    by_rule = partial(run.kernels.aggregate, ties=run.ties)
     kernel = partial(
         _decide,
         own=weighing.decide or by_rule,
         by_rule=by_rule if unweighted else None,
-        domain=run.domain,
+        kernels=run.kernels,
         gold=run.n_gold > 0,
     )
     return run.find(kernel, weighing.weight, weighing.fault, *weighing.parameters)
@@ -185,23 +185,27 @@ def _decide(
     *more: Floats,
     own: Decide,
     by_rule: Decide | None,
-    domain: Domain,
+    kernels: Kernels,
     gold: bool,
 ) -> dict[str, Array]:
     found = own(block, weights, faults, *more)
     labels = {"gold": found["label"]}
     if by_rule is not None:
         plain = by_rule(block, np.ones(block.n_workers), faults)["label"]
-        found = {**found, "unweighted": plain, "changed": domain.differs(found["label"], plain, domain.scatter(block))}
+        found = {
+            **found,
+            "unweighted": plain,
+            "changed": kernels.differs(found["label"], plain, kernels.scatter(block)),
+        }
         labels["unweighted_gold"] = plain
-    return found | ({name: _from_gold(block, label, domain) for name, label in labels.items()} if gold else {})
+    return found | ({name: _gold_distance(block, label, kernels) for name, label in labels.items()} if gold else {})
 
 
-def _from_gold(block: Block, label: Array, domain: Domain) -> Floats:
-    apart = np.full(block.n_tasks, np.nan)
+def _gold_distance(block: Block, label: Array, kernels: Kernels) -> Floats:
+    distance = np.full(block.n_tasks, np.nan)
     if len(block.gold_task):
-        apart[block.gold_task] = domain.apart(label[block.gold_task], domain.known_truths(block))
-    return apart
+        distance[block.gold_task] = kernels.distance_between(label[block.gold_task], kernels.restore_gold(block))
+    return distance
 
 
 def describe_answers(run: Run) -> dict[str, int]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from allalike.blocks.block import Array
-    from allalike.domains import Domain
+    from allalike.domains import Encoding
     from allalike.engines import Piece, Run, TaskTable
     from allalike.methods import Weighing
 
@@ -69,7 +69,7 @@ class Result:
     @cached_property
     def truth(self) -> pd.DataFrame:
         """One row per task: task, label, confidence, error, answers, tied, unweighted, changed."""
-        return frame_of(truth_columns(self.found.joined(), self.run.domain))
+        return frame_of(truth_columns(self.found.joined(), self.run.encoding))
 
     @cached_property
     def workers(self) -> pd.DataFrame:
@@ -94,7 +94,7 @@ class Result:
 
         piece = self.posteriors().joined()
         table = piece.found["probability"]
-        classes = self.run.domain.decode(np.arange(table.shape[1])).tolist()
+        classes = self.run.encoding.decode(np.arange(table.shape[1])).tolist()
         return pd.concat([frame_of({"task": piece.tasks}), pd.DataFrame(table, columns=classes)], axis=1)
 
     def update(self, more: Any, *, gold: Any = None) -> Result:
@@ -155,7 +155,7 @@ class Result:
         beside.mkdir()  # with the rights of any other folder: executors of Spark write into it
         try:
             truth, workers = (beside / f"{name}.{file_format}" for name in ("truth", "workers"))
-            self.found.write(truth, partial(truth_table, domain=self.run.domain, folder=beside))
+            self.found.write(truth, partial(truth_table, encoding=self.run.encoding, folder=beside))
             write_tables(workers, [_table(worker_columns(self.run, self.weighing))])
             summary = beside / "summary.json"
             text = json.dumps(self.summary, indent=2, ensure_ascii=False)
@@ -189,27 +189,27 @@ def worker_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
     }
 
 
-def truth_columns(piece: Piece, domain: Domain) -> dict[str, Values | Array]:
+def truth_columns(piece: Piece, encoding: Encoding) -> dict[str, Values | Array]:
     """Return the columns of the table of truths."""
     return {
         "task": piece.tasks,
-        "label": domain.decode(piece.found["label"]),
+        "label": encoding.decode(piece.found["label"]),
         "confidence": piece.found["confidence"],
         "error": piece.found["error"],
         "answers": piece.answers,
         "tied": piece.found["tied"],
-        "unweighted": domain.decode(piece.found["unweighted"]),
+        "unweighted": encoding.decode(piece.found["unweighted"]),
         "changed": piece.found["changed"],
     }
 
 
-def truth_table(piece: Piece, *, domain: Domain, folder: Path) -> pa.Table:
+def truth_table(piece: Piece, *, encoding: Encoding, folder: Path) -> pa.Table:
     """Return the table of truths as it is written; labels that are files are written into the folder."""
-    columns = truth_columns(piece, domain)
+    columns = truth_columns(piece, encoding)
     for name, place in (("label", "labels"), ("unweighted", "unweighted")):
         labels = columns[name]
         assert isinstance(labels, Values)
-        columns[name] = domain.export(labels, piece.tasks, folder / place)
+        columns[name] = encoding.domain.export(labels, piece.tasks, folder / place)
     return _table(columns)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from allalike.answers import Answers
-from allalike.engines.growing import grow
+from allalike.engines.growing import Growing, grow
 from allalike.engines.unsupported import gap
 from allalike.errors import UnsupportedError
 from allalike.readers import Scan, open_gold
@@ -43,7 +43,7 @@ class Origin:
 
     def grow(self, run: Run, more: Any, gold: Any) -> tuple[Run, Origin]:
         """Return a run over more answers, and what is to be remembered of it."""
-        if not run.grows:
+        if not isinstance(run, Growing):
             raise gap("result.update")
         if run.n_gold and self.gold is None:
             raise UnsupportedError(
@@ -51,7 +51,7 @@ class Origin:
             )
         known, fresh = self.gold, None if gold is None else open_gold(gold)
         if fresh is not None:
-            fresh.encoded(run.domain.shared())  # so that errors name the rows of this gold
+            fresh.encode(run.encoding)  # so that errors name the rows of this gold
             known = fresh if known is None else known.joined(fresh)
         answers = self._read(run, more)
         report("adding answers")
@@ -62,4 +62,4 @@ class Origin:
         if isinstance(more, Answers):
             return more
         scan = more if isinstance(more, Scan) else replace(self.scan, source=more)
-        return replace(scan, domain=run.domain.shared(), choices={}).read()
+        return replace(scan, domain=run.domain, choices={}).read()

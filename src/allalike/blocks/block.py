@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Array", "Block", "Floats", "Kernel", "Sums", "group_labels", "pair_chunks", "sum_by"]
+__all__ = ["Array", "Block", "Floats", "Kernel", "Sums", "sum_by"]
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 Sums = Mapping[str, Any]
 Kernel = Callable[..., Sums]
 
-_PAIRS_AT_ONCE = 1 << 21
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """Hold the answers to some whole tasks, task after task.
+    """The answers to some whole tasks, task after task.
+
+    What a domain or a method computes once, because every round needs it, is kept with the block as small typed
+    objects, one of each class: ``block[Groups]`` is that of class `Groups`.
 
     Parameters
     ----------
@@ -34,15 +36,16 @@ class Block:
     workers
         The numbers of the block's workers in the whole run: all of them (a slice), or those that occur here.
     n_workers
-        How many these are, and nobody, who comes last, where some answers are hers.
+        Number of these workers, plus one dummy worker, who comes last and collects the answers of dropped tasks, where
+        there are any.
     task_hash
         Of each task: the hash of its id, by which ties are drawn.
     gold_task, gold_label
         The tasks of this block whose truth is known, and these truths.
     prepared
-        What the domain computed once because every round needs it.
+        What was computed once, by class.
     live
-        Of each task: whether it counts. The answers to a task that does not are nobody's. If all count, None.
+        Of each task: whether it counts. The answers to a dropped task are the dummy worker's. If all count, None.
 
     >>> import numpy as np
     >>> block = Block.of([[0, 0, 1], [1, 0, 1]])  # two workers, three tasks
@@ -61,7 +64,7 @@ class Block:
     task_hash: npt.NDArray[np.uint64]
     gold_task: npt.NDArray[np.int64]
     gold_label: Array
-    prepared: Mapping[str, Array] = field(default_factory=dict)
+    prepared: Mapping[type, Any] = field(default_factory=dict)
     live: npt.NDArray[np.bool_] | None = None
 
     @classmethod
@@ -108,21 +111,47 @@ class Block:
         """Give each answer the number of its task."""
         return np.repeat(values, self.same_size or self.sizes, axis=0)
 
-    def with_prepared(self, **arrays: Array) -> Block:
-        """Return the block with these arrays for later rounds."""
-        return replace(self, prepared={**self.prepared, **arrays})
+    def pick(self, tasks: npt.NDArray[np.intp], rows: npt.NDArray[np.intp]) -> Block:
+        """Return a block of some tasks and all their answers, without what was prepared and what is known."""
+        sizes = self.sizes[tasks]
+        return replace(
+            self,
+            starts=np.cumsum(sizes) - sizes,
+            sizes=sizes,
+            worker=self.worker[rows],
+            label=self.label[rows],
+            task_hash=self.task_hash[tasks],
+            gold_task=self.gold_task[:0],
+            gold_label=self.gold_label[:0],
+            prepared={},
+        )
+
+    def keeping(self, *prepared: object) -> Block:
+        """Return the block with these objects for later rounds, each to be found by its class.
+
+        >>> Block.of([[0, 1], [1, 1]]).keeping(1.5)[float]
+        1.5
+        """
+        return replace(self, prepared={**self.prepared, **{type(each): each for each in prepared}})
+
+    def __getitem__(self, kind: type[T]) -> T:
+        found: T = self.prepared[kind]
+        return found
+
+    def __contains__(self, kind: type) -> bool:
+        return kind in self.prepared
 
     def without(self, gone: npt.NDArray[np.bool_]) -> Block:
-        """Leave the answers to some tasks to nobody, whose sums nobody wants; all else stays as it was prepared.
+        """Give the answers of dropped tasks to the dummy worker, whose sums are discarded; all else stays prepared.
 
         >>> block = Block.of([[0, 1], [1, 1]]).without(np.array([True, False]))
         >>> block.worker, block.n_workers
         (array([2, 2, 0, 1]), 3)
         """
-        nobody = self.n_workers if self.live is None else self.n_workers - 1
-        worker = np.where(self.to_answers(gone), nobody, self.worker)
+        dummy = self.n_workers if self.live is None else self.n_workers - 1
+        worker = np.where(self.to_answers(gone), dummy, self.worker)
         live = ~gone if self.live is None else self.live & ~gone
-        return replace(self, worker=worker, n_workers=nobody + 1, live=live)
+        return replace(self, worker=worker, n_workers=dummy + 1, live=live)
 
     def answer_weights(self, weights: Floats) -> tuple[Floats, Floats]:
         """Return each answer's weight and each task's sum; where all of a task's are 0, its answers count the same."""
@@ -142,64 +171,3 @@ def sum_by(place: npt.NDArray[np.intp], values: Floats, size: int) -> Floats:
     array([4., 0., 2.])
     """
     return np.bincount(place, values, size).astype(np.float64, copy=False)
-
-
-def group_labels(block: Block, n_labels: int) -> dict[str, Array]:
-    """Number the pairs of task and label, so that counts per label are sums over groups of answers.
-
-    Where labels are few, a task has a group for each of them, occurring or not; where they are many, only the
-    pairs that occur are numbered, so that ten thousand classes need no table of all of them. Returns the group of
-    each answer, task and label of each group, and each task's first group and number of groups.
-
-    >>> groups = group_labels(Block.of([[0, 5], [0, 7], [2, 7]]), n_labels=10_000)
-    >>> groups["group"], groups["group_task"], groups["group_label"]
-    (array([0, 0, 1, 2, 3, 3]), array([0, 0, 1, 1], dtype=int32), array([0, 2, 5, 7], dtype=int32))
-    >>> groups["first_group"], groups["n_groups"]
-    (array([0, 2]), array([2, 2]))
-    """
-    task = block.to_answers(np.arange(block.n_tasks))
-    if block.n_tasks * n_labels <= len(block.label):
-        tasks, labels = np.arange(block.n_tasks, dtype=np.int32), np.arange(n_labels, dtype=np.int32)
-        group = task * n_labels + block.label
-        group_task, group_label = np.repeat(tasks, n_labels), np.tile(labels, block.n_tasks)
-    else:
-        pairs, group = np.unique(task * n_labels + block.label, return_inverse=True)
-        group_task, group_label = np.divmod(pairs, n_labels)
-    n_groups = np.bincount(group_task, minlength=block.n_tasks)
-    return {
-        "group": group.astype(np.intp),
-        "group_task": group_task.astype(np.int32),
-        "group_label": group_label.astype(np.int32),
-        "first_group": np.cumsum(n_groups) - n_groups,
-        "n_groups": n_groups,
-    }
-
-
-def pair_chunks(
-    block: Block, rows: slice | None = None
-) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-    """Yield all ordered pairs of different answers to the same task, a few million at a time.
-
-    The first of each pair is by one of the workers in ``rows``, a range of the block's workers; by default by anyone.
-
-    >>> [(left, right)] = pair_chunks(Block.of([[0], [1], [2]]))
-    >>> left, right
-    (array([0, 0, 1, 1, 2, 2]), array([1, 2, 0, 2, 0, 1]))
-    >>> [(left, right)] = pair_chunks(Block.of([[0], [1], [2]]), slice(1, 2))
-    >>> left, right
-    (array([1, 1]), array([0, 2]))
-    """
-    mine = np.arange(len(block.worker))
-    partners, first = block.to_answers(block.sizes - 1), block.to_answers(block.starts)
-    if rows is not None:
-        mine = np.flatnonzero((block.worker >= rows.start) & (block.worker < rows.stop))
-        mine = mine[np.argsort(block.worker[mine], kind="stable")]  # a row of sums stays in the cache that way
-        partners, first = partners[mine], first[mine]
-    before = np.cumsum(partners) - partners
-    bounds = np.searchsorted(before, np.arange(0, max(partners.sum(), 1), _PAIRS_AT_ONCE), side="left")
-    for begin, end in itertools.pairwise(np.unique([*bounds, len(mine)])):
-        counts = partners[begin:end]
-        left = np.repeat(mine[begin:end], counts)
-        right = np.arange(len(left)) + np.repeat(first[begin:end] + before[begin] - before[begin:end], counts)
-        right += right >= left
-        yield left, right

@@ -24,16 +24,15 @@ def distance(left: Array, right: Array) -> Floats:
     return np.asarray(moved / _most(len(left)), np.float64)
 
 
-def peer_distance(block: Block, weight: Floats) -> Floats:
+def peer_distance(block: Block, position: Array, weight: Floats) -> Floats:
     """Add up, for each answer, the weighted distances to all answers to its task, given the weight of each.
 
     The block needs the ``position`` of each item in each answer.
 
-    >>> block = Block.of([[0], [0], [0]]).with_prepared(position=np.array([[0, 0, 1], [1, 1, 0]]))
-    >>> peer_distance(block, np.array([1.0, 2.0, 4.0]))
+    >>> position = np.array([[0, 0, 1], [1, 1, 0]])
+    >>> peer_distance(Block.of([[0], [0], [0]]), position, np.array([1.0, 2.0, 4.0]))
     array([4., 4., 3.])
     """
-    position = block.prepared["position"]
     n_items = len(position)
     gaps = np.abs(np.subtract.outer(np.arange(n_items), np.arange(n_items))).astype(np.float64)
     first_place = block.to_answers(n_items * np.arange(block.n_tasks))

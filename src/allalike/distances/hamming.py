@@ -7,6 +7,7 @@ she says weigh C, her peers are W - C away from her. So the sums are linear in t
 import numpy as np
 
 from allalike.blocks.block import Array, Block, Floats, sum_by
+from allalike.blocks.groups import Groups
 
 __all__ = ["distance", "is_crowded", "pair_sums", "peer_sums"]
 
@@ -25,20 +26,20 @@ def distance(left: Array, right: Array) -> Floats:
 def peer_sums(block: Block, weights: Floats) -> dict[str, Floats]:
     """Add up, per worker, the weighted distance to her peers and their weight.
 
-    The block needs its groups of labels (`allalike.blocks.block.group_labels`).
+    The block needs its `Groups` of labels.
 
-    >>> from allalike.blocks.block import group_labels
+    >>> from allalike.blocks.groups import group_labels
     >>> block = Block.of([[0, 0, 1], [0, 1, 1], [1, 1, 1]])
-    >>> peer_sums(block.with_prepared(**group_labels(block, 2)), np.ones(3))
+    >>> peer_sums(block.keeping(group_labels(block, np.arange(2, dtype=np.uint64))), np.ones(3))
     {'distance': array([3., 2., 3.]), 'weight': array([6., 6., 6.])}
     """
-    group = block.prepared["group"]
+    groups = block[Groups]
     own = weights.take(block.worker)
-    same = sum_by(group, own, len(block.prepared["group_task"]))
-    total = np.add.reduceat(same, block.prepared["first_group"])
-    apart = np.repeat(total, block.prepared["n_groups"]) - same
+    same = sum_by(groups.group, own, len(groups))
+    total = np.add.reduceat(same, groups.first)
+    others = np.repeat(total, groups.count) - same
     return {
-        "distance": block.per_worker(apart.take(group)),
+        "distance": block.per_worker(others.take(groups.group)),
         "weight": block.per_worker(block.to_answers(total) - own),
     }
 
@@ -46,12 +47,12 @@ def peer_sums(block: Block, weights: Floats) -> dict[str, Floats]:
 def is_crowded(block: Block) -> bool:
     """Tell whether so many of the workers answered each task that products of matrices are faster than pairs.
 
-    >>> from allalike.blocks.block import group_labels
+    >>> from allalike.blocks.groups import group_labels
     >>> block = Block.of(np.zeros((30, 2), int))
-    >>> is_crowded(block.with_prepared(**group_labels(block, 2)))
+    >>> is_crowded(block.keeping(group_labels(block, np.arange(2, dtype=np.uint64))))
     True
     """
-    columns = block.n_tasks + len(block.prepared["group_task"])
+    columns = block.n_tasks + len(block[Groups])
     pairs = np.square(block.sizes, dtype=np.float64).sum()
     return bool(_PAIR * pairs > (_ENTRY + _PRODUCT * columns) * block.n_workers**2)
 
@@ -62,16 +63,16 @@ def pair_sums(block: Block, rows: slice | None = None) -> dict[str, Array]:
     Where rows mark who answered which task, their products count common tasks; where they mark who said what, those
     with the same label. Such counts are exact in single precision.
 
-    >>> from allalike.blocks.block import group_labels
+    >>> from allalike.blocks.groups import group_labels
     >>> block = Block.of([[0, 0, 1], [0, 1, 1], [1, 1, 1]])
-    >>> pair_sums(block.with_prepared(**group_labels(block, 2)), slice(0, 2))["distance"]
+    >>> pair_sums(block.keeping(group_labels(block, np.arange(2, dtype=np.uint64))), slice(0, 2))["distance"]
     array([[0., 1., 2.],
            [1., 0., 1.]], dtype=float32)
     """
     rows = rows or slice(0, block.n_workers)
     task = block.to_answers(np.arange(block.n_tasks))
     common = _products(block, rows, task, block.n_tasks)
-    agreed = _products(block, rows, block.prepared["group"], len(block.prepared["group_task"]))
+    agreed = _products(block, rows, block[Groups].group, len(block[Groups]))
     return {"distance": common - agreed, "common": common}
 
 

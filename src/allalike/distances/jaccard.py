@@ -9,6 +9,7 @@ distance knows nothing of likeness between elements: ``{"cat"}`` is as far from 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ _AT_ONCE = 1 << 22  # elements that are compared together
 
 
 class Sets(NamedTuple):
-    """Hold many sets: set k has the elements numbered ``codes[first[k]:first[k + 1]]``, in order.
+    """Many sets: set k has the elements numbered ``codes[first[k]:first[k + 1]]``, in order.
 
     >>> sets = pack([("a", "b"), (), ("b",)])
     >>> sets.first, sets.codes, sets.elements
@@ -38,6 +39,16 @@ class Sets(NamedTuple):
     codes: Places
     elements: list[Any]
     place: dict[Any, int]
+
+    def take(self, rows: npt.NDArray[np.intp]) -> list[tuple[Any, ...]]:
+        """Return the sets in these rows as tuples, in order.
+
+        >>> pack([("a", "b"), (), ("b",)]).take(np.array([2, 0]))
+        [('b',), ('a', 'b')]
+        """
+        begin, end = self.first[rows], self.first[rows + 1]
+        found = [self.elements[code] for code in self.codes[ranges(begin, end)[1]]]
+        return [tuple(found[first:last]) for first, last in pairwise([0, *np.cumsum(end - begin).tolist()])]
 
 
 def pack(labels: Sequence[Sequence[Hashable]]) -> Sets:

@@ -32,16 +32,15 @@ def distance(left: Array, right: Array) -> Floats:
     return discordant / _pairs(n_items)
 
 
-def peer_distance(block: Block, weight: Floats) -> Floats:
+def peer_distance(block: Block, position: Array, weight: Floats) -> Floats:
     """Add up, for each answer, the weighted distances to all answers to its task, given the weight of each.
 
-    The block needs the ``position`` of each item in each answer.
+    ``position`` has one row per item and one column per answer.
 
-    >>> block = Block.of([[0], [0], [0]]).with_prepared(position=np.array([[0, 0, 1], [1, 1, 0]]))
-    >>> peer_distance(block, np.array([1.0, 2.0, 4.0]))
+    >>> position = np.array([[0, 0, 1], [1, 1, 0]])
+    >>> peer_distance(Block.of([[0], [0], [0]]), position, np.array([1.0, 2.0, 4.0]))
     array([4., 4., 3.])
     """
-    position = block.prepared["position"]
     first_side = block.to_answers(2 * np.arange(block.n_tasks))
     apart = np.zeros(len(weight))
     for a, b in combinations(range(len(position)), 2):

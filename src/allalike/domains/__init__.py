@@ -4,7 +4,9 @@ from allalike.domains.base import Domain
 from allalike.domains.bitmap import Bitmap
 from allalike.domains.categorical import Categorical
 from allalike.domains.custom import Custom
+from allalike.domains.encoding import Encoding
 from allalike.domains.interval import Interval
+from allalike.domains.kernels import Kernels
 from allalike.domains.ranking import Ranking
 from allalike.domains.real import Real
 from allalike.domains.sets import Set
@@ -19,7 +21,9 @@ __all__ = [
     "Categorical",
     "Custom",
     "Domain",
+    "Encoding",
     "Interval",
+    "Kernels",
     "Ranking",
     "Real",
     "Set",

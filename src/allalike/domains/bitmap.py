@@ -14,23 +14,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks.block import Block, Floats, pair_chunks
+from allalike.blocks.pairs import PairDistances, pair_chunks
 from allalike.columns.hashes import mix
 from allalike.columns.values import Values
 from allalike.distances import overlap
-from allalike.domains.compared import Compared, objects
+from allalike.domains.pairwise import Pairwise, objects
 from allalike.errors import LabelError, OptionError
 from allalike.masks.files import MaskFile, read_picture, write_pictures
 from allalike.masks.packed import Mask, check_size, fill_outline, of_run_lengths
 from allalike.noise import General
 from allalike.rules.base import Rule
 from allalike.rules.choice import best_worker, medoid
-from allalike.rules.majority import pixel_majority
+from allalike.rules.majority import AnswerMasks, pixel_majority
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from allalike.blocks.block import Array
+    from allalike.blocks.block import Array, Block, Floats
     from allalike.masks.packed import Pixels
 
 __all__ = ["Bitmap", "Masks"]
@@ -40,7 +40,7 @@ _KINDS = "a table of pixels, run lengths as in COCO, or an image file"
 
 
 class Masks(NamedTuple):
-    """Hold masks as an array of objects, and beside them their areas, heights and widths, and first pixels.
+    """Masks as an array of objects, and beside them their areas, heights and widths, and first pixels.
 
     >>> Bitmap().pack([Mask.of(np.eye(3, dtype=np.bool_))]).area
     array([3])
@@ -53,8 +53,8 @@ class Masks(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bitmap(Compared):
-    """Compare masks by the pixels they have in common.
+class Bitmap(Pairwise):
+    """Masks, compared by the pixels they have in common.
 
     A label is a 2-D array or nested lists of numbers, run lengths as in COCO (``{"size": [height, width], "counts":
     ...}``, also as JSON), or an image file. Masks of one task have one size; other tasks may have others.
@@ -85,6 +85,7 @@ class Bitmap(Compared):
         Rule("best worker", best_worker),
     )
     distances: ClassVar[tuple[str, ...]] = ("jaccard", "dice")
+    noise: ClassVar[General] = General(farthest=1.0)  # of masks without a common pixel
     fill: bool = False
     on: float | None = None
 
@@ -94,11 +95,6 @@ class Bitmap(Compared):
             raise OptionError(f"fill is {self.fill!r}. It must be True or False.")
         if self.on is not None and not isinstance(self.on, int | float):
             raise OptionError(f"on is {self.on!r}. It must be a pixel value, such as 0 or 255.")
-
-    @property
-    def model(self) -> General:
-        """Expect nothing in particular, but that masks without a common pixel are 1 apart."""
-        return General(farthest=1.0)
 
     def parse(self, value: Any) -> Mask:
         """Read a mask, fill it if it is an outline, and pack it."""
@@ -145,39 +141,34 @@ class Bitmap(Compared):
         common = np.array([overlap.common_area(a, b) for a, b in pairs], np.int64)
         return _DISTANCES[self.distance](left.area[i], right.area[j], common)
 
-    def prepare(self, block: Block) -> Block:
-        """Compare the masks of each task with each other, all at once."""
-        self._check_sizes(block)
-        label = block.label.astype(np.intp)
+    def compare_answers(self, block: Block, store: Masks) -> PairDistances:
+        """Compare the masks of each task with each other, all at once; they must have one size."""
+        self._check_sizes(block, store)
         left, right = (np.concatenate(part) for part in zip(*pair_chunks(block), strict=True))
         common = [np.empty(0, np.int64)]
         for start, size in zip(block.starts, block.sizes, strict=True):
-            counts = overlap.common_areas(list(self.store.mask[label[start : start + size]]))
+            counts = overlap.common_areas(list(store.mask[block.label[start : start + size]]))
             common.append(counts[~np.eye(size, dtype=np.bool_)])  # row by row, as the pairs are listed
-        area = self.store.area[label]
-        return block.with_prepared(
-            left=left,
-            right=right,
-            apart=_DISTANCES[self.distance](area[left], area[right], np.concatenate(common)),
-            answer_hash=self._answer_hash(block),
-            masks=self.store.mask[label],
-            store=self.store,
-        )
+        area = store.area[block.label]
+        distance = _DISTANCES[self.distance](area[left], area[right], np.concatenate(common))
+        return PairDistances(left, right, distance)
 
-    def _answer_hash(self, block: Block) -> npt.NDArray[np.uint64]:
+    def prepare_rule(self, block: Block, store: Masks) -> list[object]:
+        """Return the mask of each answer."""
+        return [AnswerMasks(store.mask[block.label])]
+
+    def hash_answers(self, block: Block, store: Masks, label_hash: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
         """Hash masks by their shape and by their place in the box around all of the task, wherever that lies."""
-        assert self.label_hash is not None
-        label = block.label.astype(np.intp)
-        blank = (self.store.area[label] == 0)[:, None]
-        corner = np.where(blank, np.iinfo(np.int64).max, self.store.corner[label])
+        blank = (store.area[block.label] == 0)[:, None]
+        corner = np.where(blank, np.iinfo(np.int64).max, store.corner[block.label])
         first = np.minimum.reduceat(corner, block.starts, axis=0)
         row, column = np.where(blank, 0, corner - block.to_answers(first)).astype(np.uint64).T
-        return mix(self.label_hash[label] ^ mix((row << np.uint64(32)) + column))
+        return mix(label_hash[block.label] ^ mix((row << np.uint64(32)) + column))
 
-    def _check_sizes(self, block: Block) -> None:
+    def _check_sizes(self, block: Block, store: Masks) -> None:
         """Refuse a task whose masks, or whose known truth, differ in size."""
-        mask, size = self.store.mask, self.store.size
-        first = block.label[block.starts].astype(np.intp)
+        mask, size = store.mask, store.size
+        first = block.label[block.starts]
         odd = np.flatnonzero((size[block.label] != block.to_answers(size[first])).any(axis=1))
         pairs = [(mask[block.to_answers(first)[place]], mask[block.label[place]]) for place in odd[:1]]
         for one, other in (*pairs, *zip(mask[first[block.gold_task]], block.gold_label, strict=True)):
@@ -191,13 +182,13 @@ class Bitmap(Compared):
         """Return a hash of the object, wherever it lies in the picture."""
         return parsed.shape_hash
 
-    def present(self, parsed: Any) -> Pixels:
+    def present(self, parsed: Any, common: Any) -> Pixels:
         """Unpack a mask."""
         pixels: Pixels = parsed.pixels()
         return pixels
 
     def text(self, label: Any) -> str:
-        """Say how large a mask is."""
+        """Write how large a mask is."""
         height, width = label.shape
         return f"{height} x {width} pixels, {int(label.sum())} on"
 
@@ -206,7 +197,7 @@ class Bitmap(Compared):
         return Values(write_pictures(labels.tolist(), tasks.tolist(), folder, on=self.on))
 
     def describe(self) -> dict[str, Any]:
-        """Say how masks were read."""
+        """Return how masks were read."""
         return {**super().describe(), "fill": self.fill, "on": "not 0" if self.on is None else self.on}
 
 

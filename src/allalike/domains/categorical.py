@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks.block import Array, Block, Floats, group_labels
+from allalike.blocks.groups import group_labels
 from allalike.columns.factors import factorize, factorize_objects
 from allalike.columns.values import is_string
 from allalike.distances import hamming
 from allalike.domains.base import Domain
+from allalike.domains.encoding import Encoding
+from allalike.domains.kernels import Kernels
 from allalike.errors import LabelError
 from allalike.noise import OneCoin
 from allalike.registry import check_number
@@ -22,15 +24,16 @@ from allalike.rules.vote import plurality
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from allalike.blocks.block import Array, Block, Floats
     from allalike.columns.column import Column
     from allalike.columns.values import Values
 
-__all__ = ["Categorical"]
+__all__ = ["Categorical", "ClassEncoding"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Categorical(Domain):
-    """Compare labels of any hashable type by Hamming distance.
+    """Classes of any hashable type, compared by Hamming distance.
 
     Parameters
     ----------
@@ -51,8 +54,6 @@ class Categorical(Domain):
     rules: ClassVar[tuple[Rule, ...]] = (Rule("plurality", plurality),)
     distances: ClassVar[tuple[str, ...]] = ("hamming",)
     classes: int | None = None
-    labels: Values | None = field(default=None, init=False, repr=False, compare=False)
-    label_hash: npt.NDArray[np.uint64] | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -60,75 +61,95 @@ class Categorical(Domain):
             check_number(self.classes, "classes", least=1, whole=True)
 
     @property
+    def n_classes(self) -> int:
+        """How many classes there are, if that is given, or else 0."""
+        return self.classes or 0
+
+    @property
+    def noise(self) -> OneCoin:
+        """Every worker errs with a probability of her own."""
+        return OneCoin(classes=self.n_classes)
+
+    def learn(self, labels: Column) -> ClassEncoding:
+        """Number the labels that occur, in their order."""
+        return ClassEncoding.of(self, labels.factors[1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassEncoding(Encoding):
+    """The labels that occur, in their order; a code is a label's number among them."""
+
+    domain: Categorical
+    labels: Values
+    label_hash: npt.NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, domain: Categorical, labels: Values) -> Self:
+        """Number labels; there must not be more of them than classes."""
+        if domain.classes is not None and len(labels) > domain.classes:
+            raise LabelError(
+                f"There are {len(labels)} different labels, but classes is {domain.classes}. Raise it, or correct"
+                f" the labels: {_some(labels.tolist())}."
+            )
+        return cls(domain=domain, labels=labels, label_hash=labels.hashes())
+
+    @property
+    def kernels(self) -> ClassKernels:
+        """Hamming distances."""
+        return ClassKernels(domain=self.domain)
+
+    @property
     def n_labels(self) -> int:
         """How many different labels occur."""
-        return len(self.labels) if self.labels is not None else 0
+        return len(self.labels)
 
     @property
     def n_classes(self) -> int:
         """How many classes there are: as many as were given, or else as occur."""
-        return self.classes or self.n_labels
+        return self.domain.classes or self.n_labels
+
+    @property
+    def noise(self) -> OneCoin:
+        """Every worker errs with a probability of her own, and then any other class is as likely."""
+        return OneCoin(classes=self.n_classes)
 
     @property
     def vocabulary(self) -> list[Any]:
-        """The labels that occur, in their order, and their hashes, in which 1 and 1.0 differ."""
-        if self.labels is None or self.label_hash is None:
-            return []
+        """The labels in their order, and their hashes, in which 1 and 1.0 differ."""
         return [*self.labels.tolist(), *self.label_hash.tolist()]
 
-    @property
-    def model(self) -> OneCoin:
-        """Expect that every worker errs with a probability of her own."""
-        return OneCoin(classes=self.n_classes)
-
-    def resolve(self, labels: Column) -> Self:
-        """Fix the labels that occur, in their order."""
-        return self._of(labels.factors[1])
-
-    def join(self, parts: Sequence[Self]) -> Self:
-        """Put the labels of all shards in their order."""
-        return self._of(_united([part.labels for part in parts if part.labels is not None]))
-
-    def _of(self, values: Values) -> Self:
-        if self.classes is not None and len(values) > self.classes:
-            raise LabelError(
-                f"There are {len(values)} different labels, but classes is {self.classes}. Raise it, or correct"
-                f" the labels: {_some(values.tolist())}."
-            )
-        return self._knowing(labels=values, label_hash=values.hashes())
+    def merge(self, others: Sequence[Self]) -> Self:
+        """Put the labels of all parts in their order."""
+        return self.of(self.domain, _united([self.labels, *(other.labels for other in others)]))
 
     def encode(self, labels: Column) -> Array:
-        """Number the labels in their order, in as few bytes as it takes."""
+        """Number the labels, in as few bytes as it takes."""
         codes, values = labels.factors
-        if values is not self.labels:
-            place = self._places(values)
-            if (place == self.n_labels).any():
-                row = int(np.argmax(place[codes] == self.n_labels))
-                raise LabelError(
-                    f"The label {values[int(codes[row])]!r} in row {labels.row(row)} is none of the classes."
-                )
-            return place.astype(_code_type(self.n_labels))[codes]
-        return codes.astype(_code_type(self.n_labels), copy=False)
+        if values is self.labels:
+            return codes.astype(_code_type(self.n_labels), copy=False)
+        place = self._places(values)
+        if (place == self.n_labels).any():
+            row = int(np.argmax(place[codes] == self.n_labels))
+            raise LabelError(f"The label {values[int(codes[row])]!r} in row {labels.row(row)} is none of the classes.")
+        return place.astype(_code_type(self.n_labels))[codes]
 
-    def take_gold(self, labels: Column) -> tuple[Self, Array]:
+    def encode_gold(self, labels: Column) -> tuple[Self, Array]:
         """Number the truths like the labels; a truth that nobody answered gets the number after the last."""
         codes, values = labels.factors
         return self, self._places(values)[codes]
 
-    def translate(self, labels: Array, known: Self) -> Array:
-        """Number labels anew; a truth that nobody answered still has the number after the last."""
-        if known.labels is None:
-            return labels
-        place = np.append(self._places(known.labels), self.n_labels)
-        return place.astype(_code_type(self.n_labels))[labels]
-
-    def unheard_of(self, truths: Array) -> Array:
+    def is_unanswered(self, truths: Array) -> npt.NDArray[np.bool_]:
         """Tell which truths have the number after the last."""
         return np.asarray(truths >= self.n_labels)
 
+    def remap(self, codes: Array, known: Self) -> Array:
+        """Number labels anew; a truth that nobody answered still has the number after the last."""
+        place = np.append(self._places(known.labels), self.n_labels)
+        return place.astype(_code_type(self.n_labels))[codes]
+
     def _places(self, values: Values) -> npt.NDArray[np.int64]:
         """Return the numbers of some values, and the number after the last for others; ``"1"`` is 1 to numbers."""
-        known, wanted = self.labels.tolist() if self.labels is not None else [], values.tolist()
+        known, wanted = self.labels.tolist(), values.tolist()
         by_text = {isinstance(value, str) for value in (*known[:1], *wanted[:1])} == {True, False}
         place = {str(value) if by_text else value: code for code, value in enumerate(known)}
         found = [place.get(str(value) if by_text else value, len(known)) for value in wanted]
@@ -136,30 +157,32 @@ class Categorical(Domain):
 
     def decode(self, codes: Array) -> Values:
         """Return the labels of these numbers."""
-        assert self.labels is not None
         return self.labels.take(codes)
 
     def prepare(self, block: Block) -> Block:
         """Number the pairs of task and label that occur."""
-        assert self.label_hash is not None
-        return block.with_prepared(**group_labels(block, self.n_labels), label_hash=self.label_hash)
+        return block.keeping(group_labels(block, self.label_hash))
 
-    def apart(self, left: Array, right: Array) -> Floats:
+    def describe(self) -> dict[str, Any]:
+        """Return how many classes there are, and whence that is known."""
+        source = "data" if self.domain.classes is None else "given"
+        return {**super().describe(), "classes": self.n_classes, "classes_from": source}
+
+
+class ClassKernels(Kernels):
+    """Sums of Hamming distances, linear in the number of answers."""
+
+    def distance_between(self, left: Array, right: Array) -> Floats:
         """Compare labels pair by pair."""
         return hamming.distance(left, right)
 
     def peer_sums(self, block: Block, weights: Floats) -> dict[str, Floats]:
-        """Add up Hamming distances, linear in the number of answers."""
+        """Add up Hamming distances."""
         return hamming.peer_sums(block, weights)
 
     def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
         """Add up Hamming distances per pair of workers."""
         return hamming.pair_sums(block, rows) if hamming.is_crowded(block) else super().pair_sums(block, rows)
-
-    def describe(self) -> dict[str, Any]:
-        """Say how many classes there are, and whence that is known."""
-        source = "data" if self.classes is None else "given"
-        return {**super().describe(), "classes": self.n_classes, "classes_from": source}
 
 
 def _united(parts: Sequence[Values]) -> Values:

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from allalike.distances import lengths
 from allalike.distances.jaccard import ranges
-from allalike.domains.compared import Compared, objects
 from allalike.domains.lists import json_list
+from allalike.domains.pairwise import Pairwise, objects
 from allalike.noise import General
 from allalike.rules.base import Rule
 from allalike.rules.choice import best_worker, medoid
-from allalike.rules.points import boundaries, point_majority
+from allalike.rules.points import find_boundaries, point_majority
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     import numpy.typing as npt
 
     from allalike.blocks.block import Array, Block, Floats
-    from allalike.columns.column import Column
 
 __all__ = ["Interval"]
 
@@ -34,8 +33,8 @@ _LARGEST_WHOLE = 1 << 53  # up to here, whole numbers are exact
 
 
 @dataclass(frozen=True, kw_only=True)
-class Interval(Compared):
-    """Compare unions of intervals by Jaccard distance: the share of what they cover that only one of them covers.
+class Interval(Pairwise):
+    """Unions of intervals, compared by Jaccard distance: the share of what they cover that only one of them covers.
 
     A label is a list of pairs ``[[start, end], ...]``, or a text that is such a list in JSON. An interval holds the
     points from its start up to its end, without the end; those that overlap or touch become one, and one that ends
@@ -60,13 +59,7 @@ class Interval(Compared):
         Rule("best worker", best_worker),
     )
     distances: ClassVar[tuple[str, ...]] = ("jaccard",)
-
-    is_whole: bool = field(default=True, init=False, repr=False, compare=False)
-
-    @property
-    def model(self) -> General:
-        """Expect that worthless labels share no point with the others."""
-        return General(farthest=1.0)
+    noise: ClassVar[General] = General(farthest=1.0)  # worthless labels share no point with the others
 
     def parse(self, value: Any) -> tuple[tuple[Any, Any], ...]:
         """Read a union of intervals, as pairs that are in order and apart."""
@@ -78,14 +71,13 @@ class Interval(Compared):
             raise ValueError("it must be a list of intervals, as [[0, 5], [7, 9]]")  # noqa: TRY004
         return _merged(sorted(_pair(pair) for pair in value))
 
-    def resolve(self, labels: Column) -> Self:
-        """Find out whether all bounds are whole numbers."""
-        bounds = (bound for label in labels.parsed(self.parse)[1] for pair in label for bound in pair)
-        return self._knowing(is_whole=all(isinstance(bound, int) for bound in bounds))
+    def find_common(self, parsed: list[Any]) -> bool:
+        """Tell whether all bounds are whole numbers."""
+        return all(isinstance(bound, int) for label in parsed for pair in label for bound in pair)
 
-    def join(self, parts: Sequence[Self]) -> Self:
-        """Take bounds for whole numbers if they are so in all shards."""
-        return self._knowing(is_whole=all(part.is_whole for part in parts))
+    def join_common(self, commons: Iterable[bool]) -> bool:
+        """Take bounds for whole numbers if they are so everywhere."""
+        return all(commons)
 
     def pack(self, parsed: list[Any]) -> lengths.Unions:
         """Put all intervals in one array."""
@@ -107,18 +99,16 @@ class Interval(Compared):
         """Take 1 and 1.0 for the same bound."""
         return tuple((float(begin), float(end)) for begin, end in parsed)
 
-    def prepare(self, block: Block) -> Block:
-        """Compare the answers to each task, and put their boundaries in order."""
-        block = super().prepare(block)
+    def prepare_rule(self, block: Block, store: lengths.Unions) -> list[object]:
+        """Put the boundaries of each task in order."""
         if self.rule != "majority":
-            return block
-        unions: lengths.Unions = self.store
-        answer, place = ranges(unions.first[block.label], unions.first[block.label + 1])
-        return block.with_prepared(**boundaries(block, answer, unions.begin[place], unions.end[place]))
+            return []
+        answer, place = ranges(store.first[block.label], store.first[block.label + 1])
+        return [find_boundaries(block, answer, store.begin[place], store.end[place])]
 
-    def present(self, parsed: Any) -> list[list[Any]]:
+    def present(self, parsed: Any, common: bool) -> list[list[Any]]:
         """Return the intervals as pairs, of whole numbers if all bounds that were given are whole."""
-        number = int if self.is_whole else float
+        number = int if common else float
         return [[number(begin), number(end)] for begin, end in parsed]
 
     def text(self, label: Any) -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from allalike.blocks.centre import Centred
 from allalike.blocks.ties import TOLERANCE
 from allalike.columns.values import Values, arrow_of
 from allalike.distances import euclidean
 from allalike.domains.base import Domain
-from allalike.domains.centre import given_labels, lost_labels
+from allalike.domains.encoding import Encoding
+from allalike.domains.kernels import Kernels
 from allalike.errors import LabelError
 from allalike.noise import Gaussian
 from allalike.rules.base import Rule
@@ -28,7 +30,7 @@ _LARGEST = 1e150
 
 @dataclass(frozen=True, kw_only=True)
 class Real(Domain):
-    """Compare numbers by squared distance.
+    """Numbers, compared by squared distance.
 
     Parameters
     ----------
@@ -46,28 +48,33 @@ class Real(Domain):
     rules: ClassVar[tuple[Rule, ...]] = (Rule("mean", mean), Rule("median", median))
     distances: ClassVar[tuple[str, ...]] = ("squared",)
     numeric: ClassVar[bool] = True
+    noise: ClassVar[Gaussian] = Gaussian()
+    recurring: ClassVar[bool] = False
+
+    def learn(self, labels: Column) -> RealEncoding:
+        """Return the encoding, which is the same for all numbers."""
+        return RealEncoding(domain=self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RealEncoding(Encoding):
+    """Finite numbers whose squares are finite too; a code is the number itself."""
 
     @property
-    def model(self) -> Gaussian:
-        """Expect Gaussian errors with a variance per worker."""
-        return Gaussian()
+    def kernels(self) -> RealKernels:
+        """Squared distances."""
+        return RealKernels(domain=self.domain)
 
-    @property
-    def recurring(self) -> bool:
-        """Say no: two numbers hardly ever are the same."""
-        return False
-
-    def resolve(self, labels: Column) -> Self:
-        """Return the domain as it is: numbers need no vocabulary."""
-        return self
-
-    def encode(self, labels: Column) -> Array:
-        """Read the labels as finite numbers whose squares are finite too."""
-        return _checked(labels)
-
-    def take_gold(self, labels: Column) -> tuple[Self, Array]:
-        """Read the truths in the same way."""
-        return self, _checked(labels)
+    def encode(self, labels: Column) -> Floats:
+        """Read the labels as numbers."""
+        numbers = labels.numbers
+        largest = int(np.argmax(np.abs(numbers)))
+        if abs(numbers[largest]) > _LARGEST:
+            raise LabelError(
+                f"The label in row {labels.row(largest)} is {numbers[largest]:g}, whose square is beyond all numbers."
+                " Measure in larger units."
+            )
+        return numbers
 
     def decode(self, codes: Array) -> Values:
         """Return the numbers."""
@@ -75,29 +82,31 @@ class Real(Domain):
 
     def prepare(self, block: Block) -> Block:
         """Centre each task, so that offsets cost no digits."""
-        centre = euclidean.centre(block)
-        return replace(
-            block,
-            label=block.label - block.to_answers(centre),
-            gold_label=block.gold_label - centre[block.gold_task],
-            prepared={"centre": centre, **lost_labels(block, centre)},
-        )
+        return Centred.subtract(block, euclidean.centre(block))
+
+
+class RealKernels(Kernels):
+    """Sums of squared distances, linear in the number of answers, of numbers that are centred per task."""
+
+    def distance_between(self, left: Array, right: Array) -> Floats:
+        """Square the differences."""
+        return euclidean.distance(left, right)
+
+    def peer_sums(self, block: Block, weights: Floats) -> dict[str, Floats]:
+        """Add up squared distances."""
+        return euclidean.peer_sums(block, weights)
 
     def restore(self, block: Block, label: Array) -> Array:
         """Add the centres again."""
-        return label + block.prepared["centre"]
+        return label + block[Centred].centre
 
-    def answered(self, block: Block, rows: Array) -> Array:
+    def restore_answers(self, block: Block, rows: Array) -> Array:
         """Return the numbers as they came."""
-        return given_labels(block, rows)
+        return block[Centred].answers(block, rows)
 
-    def known_truths(self, block: Block) -> Array:
+    def restore_gold(self, block: Block) -> Array:
         """Add the centres again."""
-        return np.asarray(block.gold_label + block.prepared["centre"][block.gold_task])
-
-    def apart(self, left: Array, right: Array) -> Floats:
-        """Square the differences."""
-        return euclidean.distance(left, right)
+        return block[Centred].gold(block)
 
     def scatter(self, block: Block) -> Floats:
         """Measure how far the farthest answer to each task is from its centre."""
@@ -107,19 +116,3 @@ class Real(Domain):
         """Tell where two numbers differ by more than rounding, which near zero is that of the task's answers."""
         size = np.maximum(np.abs(left), np.abs(right))
         return np.asarray(np.abs(left - right) > TOLERANCE * size + 1e-12 * scatter)
-
-    def peer_sums(self, block: Block, weights: Floats) -> dict[str, Floats]:
-        """Add up squared distances, linear in the number of answers."""
-        return euclidean.peer_sums(block, weights)
-
-
-def _checked(labels: Column) -> Array:
-    """Return finite numbers whose squares are finite too."""
-    numbers = labels.numbers
-    largest = int(np.argmax(np.abs(numbers)))
-    if abs(numbers[largest]) > _LARGEST:
-        raise LabelError(
-            f"The label in row {labels.row(largest)} is {numbers[largest]:g}, whose square is beyond all numbers."
-            " Measure in larger units."
-        )
-    return numbers

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from allalike.distances import edit, gleu, tokens
-from allalike.domains.compared import Compared, objects
+from allalike.domains.pairwise import Pairwise, objects
 from allalike.errors import OptionError
 from allalike.noise import General
 from allalike.registry import check_choice
@@ -30,15 +30,15 @@ _LONGEST = {"gleu": 1_000_000, "edit": 100_000, "tokens": 1_000_000}  # characte
 
 @dataclass(frozen=True)
 class _Texts:
-    """Hold texts in the form in which they are compared, and as they came."""
+    """Texts in the form in which they are compared, and as they came."""
 
-    given: list[str]
+    original: list[str]
     packed: Bags | list[str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Text(Compared):
-    """Compare texts by GLEU, by edits, or by the tokens that they share.
+class Text(Pairwise):
+    """Texts, compared by GLEU, by edits, or by the tokens that they share.
 
     Parameters
     ----------
@@ -66,6 +66,7 @@ class Text(Compared):
     summary: ClassVar[str] = "texts such as translations; 1 - GLEU, edit distance, or shared tokens"
     rules: ClassVar[tuple[Rule, ...]] = (Rule("medoid", medoid), Rule("best worker", best_worker))
     distances: ClassVar[tuple[str, ...]] = ("gleu", "edit", "tokens")
+    noise: ClassVar[General] = General(farthest=1.0)  # of texts with nothing in common
     lower: bool = False
     tokens: str = "spaces"
 
@@ -74,11 +75,6 @@ class Text(Compared):
         check_choice(self.tokens, _SPLIT, "tokens")
         if not isinstance(self.lower, bool):
             raise OptionError(f"lower is {self.lower!r}. It must be True or False.")
-
-    @property
-    def model(self) -> General:
-        """Expect that texts with nothing in common are 1 apart."""
-        return General(farthest=1.0)
 
     def parse(self, value: Any) -> str:
         """Take a string that is not too long."""
@@ -107,7 +103,7 @@ class Text(Compared):
 
     def unpack(self, store: _Texts, places: Array) -> npt.NDArray[np.object_]:
         """Return the texts as they came."""
-        return objects([store.given[place] for place in places])
+        return objects([store.original[place] for place in places])
 
     def compare(self, left: _Texts, i: Places, right: _Texts, j: Places) -> Floats:
         """Compare texts of one store; those of two are put into one first, so that tokens have the same numbers."""
@@ -120,5 +116,5 @@ class Text(Compared):
         return found
 
     def describe(self) -> dict[str, Any]:
-        """Say how texts were compared."""
+        """Return how texts were compared."""
         return {**super().describe(), "lower": self.lower, "tokens": self.tokens}

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from allalike.blocks.block import Array, Block, Floats, pair_chunks, sum_by
+from allalike.blocks.centre import Centred
+from allalike.blocks.pairs import AnswerHashes, PairDistances, add_pairs, pair_chunks
 from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.columns.hashes import mix
 from allalike.columns.values import Values
 from allalike.distances import cosine
 from allalike.domains.base import Domain
-from allalike.domains.centre import given_labels, lost_labels
+from allalike.domains.encoding import Encoding
+from allalike.domains.kernels import Kernels
 from allalike.domains.lists import json_list
 from allalike.errors import LabelError
 from allalike.noise import Gaussian, General, Noise
@@ -25,19 +28,20 @@ from allalike.rules.geometric import geometric_median, sum_vectors, vector_mean
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from allalike.blocks.block import Array, Block, Floats
     from allalike.columns.column import Column
 
 __all__ = ["Vector"]
 
 _LARGEST = 1e150
-_AT_ONCE = 1 << 22  # coordinates that are compared together
+_COORDINATES_PER_CHUNK = 1 << 22
 _NUMBERS = (int, float, np.integer, np.floating)
 _CHOICES = ("medoid", "best worker")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Vector(Domain):
-    """Compare vectors of numbers, all of one length.
+    """Vectors of numbers, all of one length.
 
     A label is a list, tuple or numpy array of finite numbers, or a text that is such a list in JSON.
 
@@ -70,11 +74,10 @@ class Vector(Domain):
         Rule("best worker", best_worker),
     )
     distances: ClassVar[tuple[str, ...]] = ("squared", "cosine", "euclidean")
-    length: int | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
-    def model(self) -> Noise:
-        """Expect Gaussian errors with a variance per worker; for other distances nothing in particular.
+    def noise(self) -> Noise:
+        """Gaussian errors with a variance per worker; for other distances nothing in particular.
 
         A vector in a random direction is perpendicular to the others on average, which under ``cosine`` is 1.
         """
@@ -87,41 +90,59 @@ class Vector(Domain):
         """Whether a truth is one of the answers, and not a mean."""
         return self.rule in _CHOICES
 
-    def resolve(self, labels: Column) -> Self:
-        """Fix how many numbers a vector has."""
-        return self._knowing(length=self._read(labels).shape[1])
+    @property
+    def centred(self) -> bool:
+        """Whether labels are prepared by taking their task's centre away; answers that are chosen stay as they are."""
+        return self.rule not in _CHOICES and self.distance != "cosine"
 
-    def join(self, parts: Sequence[Self]) -> Self:
-        """Take the length that the vectors of all shards have."""
-        lengths = sorted({part.length for part in parts if part.length is not None})
+    def learn(self, labels: Column) -> VectorEncoding:
+        """Find out how many numbers a vector has."""
+        codes, parsed = labels.parsed(_parse)
+        return VectorEncoding(domain=self, length=len(parsed[codes[0]]))
+
+
+@dataclass(frozen=True)
+class Points:
+    """The vectors of a block as they are compared, relative to their task's centre, where labels stay as they are."""
+
+    points: Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorEncoding(Encoding):
+    """Vectors of one length; a code is a row of numbers."""
+
+    domain: Vector
+    length: int
+
+    @property
+    def kernels(self) -> VectorKernels:
+        """Distances of vectors."""
+        return VectorKernels(domain=self.domain)
+
+    def merge(self, others: Sequence[Self]) -> Self:
+        """Refuse parts whose vectors have different lengths."""
+        lengths = sorted({self.length, *(other.length for other in others)})
         if len(lengths) > 1:
             raise LabelError(
                 f"Some vectors have {lengths[0]} numbers, but others have {lengths[-1]}. All vectors must be of one"
                 " length."
             )
-        return self._knowing(length=lengths[0] if lengths else None)
+        return self
 
-    def encode(self, labels: Column) -> Array:
-        """Return one row of numbers per answer."""
-        return self._read(labels)
-
-    def take_gold(self, labels: Column) -> tuple[Self, Array]:
-        """Return one row of numbers per truth."""
-        return self, self._read(labels)
-
-    def _read(self, labels: Column) -> Floats:
+    def encode(self, labels: Column) -> Floats:
+        """Return one row of numbers per label."""
         codes, parsed = labels.parsed(_parse)
         sizes = np.array([len(vector) for vector in parsed])[codes]
-        wanted = self.length or int(sizes[0])
-        if (sizes != wanted).any():
-            row = int(np.argmax(sizes != wanted))
+        if (sizes != self.length).any():
+            row = int(np.argmax(sizes != self.length))
             raise LabelError(
-                f"The vector in row {labels.row(row)} has {sizes[row]} numbers, but others have {wanted}. All vectors"
-                " must be of one length."
+                f"The vector in row {labels.row(row)} has {sizes[row]} numbers, but others have {self.length}. All"
+                " vectors must be of one length."
             )
         vectors = np.stack(parsed)
         has_direction = np.asarray(vectors.any(axis=1))[codes]
-        if self.distance == "cosine" and not has_direction.all():
+        if self.domain.distance == "cosine" and not has_direction.all():
             row = int(np.argmin(has_direction))
             raise LabelError(
                 f"The vector in row {labels.row(row)} is zero, and has no direction. Remove the row, or take another"
@@ -129,77 +150,59 @@ class Vector(Domain):
             )
         return vectors[codes]
 
-    def describe(self) -> dict[str, Any]:
-        """Say in a summary how many numbers a vector has."""
-        return {**super().describe(), "length": self.length}
-
     def decode(self, codes: Array) -> Values:
         """Return the vectors as lists."""
         return Values(codes.tolist(), text=json.dumps)
 
     def prepare(self, block: Block) -> Block:
         """Centre each task, so that offsets cost no digits; compare pairs and hash labels where that is needed."""
-        prepared: dict[str, Array] = {}
-        if self.rule in _CHOICES:
-            prepared["answer_hash"] = _hashes(block.label)
-        if self.rule == "medoid" or self.distance == "euclidean":
-            prepared["left"], prepared["right"], prepared["apart"] = self._pairs(block)
-        points = cosine.scaled(block.label) if self.distance == "cosine" else block.label
+        rule, distance = self.domain.rule, self.domain.distance
+        kept: list[object] = []
+        if rule in _CHOICES:
+            kept.append(AnswerHashes(_hashes(block.label)))
+        if rule == "medoid" or distance == "euclidean":
+            kept.append(PairDistances.of(block, partial(self.kernels.compare_answers, block)))
+        if self.domain.centred:
+            return Centred.subtract(block, _centre(block)).keeping(*kept)
+        points = cosine.scaled(block.label) if distance == "cosine" else block.label
         centre = _centre(replace(block, label=points))
-        prepared["points"] = points - block.to_answers(centre)
-        if self.rule in _CHOICES or self.distance == "cosine":
-            return block.with_prepared(**prepared)
-        gold = block.gold_label - centre[block.gold_task]
-        prepared |= lost_labels(block, centre)
-        return replace(block, label=prepared["points"], gold_label=gold).with_prepared(**prepared, centre=centre)
+        return block.keeping(Points(points - block.to_answers(centre)), *kept)
 
-    def restore(self, block: Block, label: Array) -> Array:
-        """Add the centres again."""
-        return np.asarray(label + block.prepared["centre"]) if "centre" in block.prepared else label
+    def describe(self) -> dict[str, Any]:
+        """Return how many numbers a vector has."""
+        return {**super().describe(), "length": self.length}
 
-    def answered(self, block: Block, rows: Array) -> Array:
-        """Return the vectors as they came."""
-        return given_labels(block, rows) if "centre" in block.prepared else block.label[rows]
 
-    def known_truths(self, block: Block) -> Array:
-        """Add the centres again."""
-        if "centre" not in block.prepared:
-            return block.gold_label
-        return np.asarray(block.gold_label + block.prepared["centre"][block.gold_task])
+@dataclass(frozen=True, kw_only=True)
+class VectorKernels(Kernels):
+    """Sums of distances of vectors: over pairs if they are Euclidean, else linear in the number of answers."""
 
-    def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
-        """Find, per task, the vector; its error is known only where faults are variances."""
-        found = super().aggregate(block, weights, faults, ties=ties)
-        return found if self.distance == "squared" else {**found, "error": unknown(block.n_tasks)}
+    domain: Vector
 
-    def apart(self, left: Array, right: Array) -> Floats:
+    def distance_between(self, left: Array, right: Array) -> Floats:
         """Measure how far vectors are apart, pair by pair."""
-        if self.distance == "cosine":
+        if self.domain.distance == "cosine":
             return cosine.distance(left, right)
         squared = np.einsum("ij,ij->i", left - right, left - right)
-        return np.asarray(squared if self.distance == "squared" else np.sqrt(squared), np.float64)
+        return np.asarray(squared if self.domain.distance == "squared" else np.sqrt(squared), np.float64)
 
-    def scatter(self, block: Block) -> Floats:
-        """Measure how far the farthest answer to each task is from its centre."""
-        return np.asarray(np.maximum.reduceat(_length(block.label), block.starts))
-
-    def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
-        """Tell where two vectors differ by more than rounding, which near zero is that of the task's answers."""
-        size = np.maximum(_length(left), _length(right))
-        return np.asarray(_length(left - right) > TOLERANCE * size + 1e-12 * scatter)
+    def compare_answers(self, block: Block, left: Array, right: Array) -> Floats:
+        """Measure how far answers are apart, some at a time."""
+        distance = np.empty(len(left))
+        n_chunks = 1 + distance.size * block.label.shape[1] // _COORDINATES_PER_CHUNK
+        for part in np.array_split(np.arange(len(left)), n_chunks):
+            distance[part] = self.distance_between(block.label[left[part]], block.label[right[part]])
+        return distance
 
     def peer_sums(self, block: Block, weights: Floats) -> dict[str, Floats]:
-        """Add up distances to peers: over pairs if they are Euclidean, else linear in the number of answers.
+        """Add up distances to peers.
 
         With a task's weight W, its weighted mean z and V = sum_j w_j |x_j - z|^2, the weighted squared distance of x_i
         to all answers is W |x_i - z|^2 + V, as for numbers (`allalike.distances.euclidean`).
         """
-        if self.distance == "euclidean":
-            left, right, apart = (block.prepared[name] for name in ("left", "right", "apart"))
-            weight, worker = weights.take(block.worker[right]), block.worker[left]
-            distance = sum_by(worker, apart * weight, block.n_workers)
-            return {"distance": distance, "weight": sum_by(worker, weight, block.n_workers)}
-        own, points = weights.take(block.worker), block.prepared["points"]
+        if self.domain.distance == "euclidean":
+            return block[PairDistances].peer_sums(block, weights)
+        own, points = weights.take(block.worker), block.label if self.domain.centred else block[Points].points
         total = block.per_task(own)
         mean = sum_vectors(block, own[:, None] * points) / np.where(total > 0, total, 1.0)[:, None]
         away = points - block.to_answers(mean)
@@ -212,23 +215,34 @@ class Vector(Domain):
 
     def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
         """Add up the distances of the pairs per pair of workers."""
-        pairs = ((left, right, self._compare(block, left, right)) for left, right in pair_chunks(block, rows))
-        return self.pair_matrices(block, rows, pairs)
+        pairs = ((left, right, self.compare_answers(block, left, right)) for left, right in pair_chunks(block, rows))
+        return add_pairs(block, rows, pairs)
 
-    def _pairs(self, block: Block) -> tuple[Array, Array, Floats]:
-        """Compare the answers to each task with each other: both answers of each ordered pair, and their distance."""
-        pairs = list(pair_chunks(block))
-        left, right = np.concatenate([i for i, _ in pairs]), np.concatenate([j for _, j in pairs])
-        left, right = left[left < right], right[left < right]
-        apart = self._compare(block, left, right)
-        return np.concatenate([left, right]), np.concatenate([right, left]), np.concatenate([apart, apart])
+    def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
+        """Find, per task, the vector; its error is known only where faults are variances."""
+        found = super().aggregate(block, weights, faults, ties=ties)
+        return found if self.domain.distance == "squared" else {**found, "error": unknown(block.n_tasks)}
 
-    def _compare(self, block: Block, left: Array, right: Array) -> Floats:
-        """Measure how far answers are apart, some at a time."""
-        apart = np.empty(len(left))
-        for part in np.array_split(np.arange(len(left)), 1 + apart.size * block.label.shape[1] // _AT_ONCE):
-            apart[part] = self.apart(block.label[left[part]], block.label[right[part]])
-        return apart
+    def restore(self, block: Block, label: Array) -> Array:
+        """Add the centres again."""
+        return np.asarray(label + block[Centred].centre) if self.domain.centred else label
+
+    def restore_answers(self, block: Block, rows: Array) -> Array:
+        """Return the vectors as they came."""
+        return block[Centred].answers(block, rows) if self.domain.centred else block.label[rows]
+
+    def restore_gold(self, block: Block) -> Array:
+        """Add the centres again."""
+        return block[Centred].gold(block) if self.domain.centred else block.gold_label
+
+    def scatter(self, block: Block) -> Floats:
+        """Measure how far the farthest answer to each task is from its centre."""
+        return np.asarray(np.maximum.reduceat(_length(block.label), block.starts))
+
+    def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
+        """Tell where two vectors differ by more than rounding, which near zero is that of the task's answers."""
+        size = np.maximum(_length(left), _length(right))
+        return np.asarray(_length(left - right) > TOLERANCE * size + 1e-12 * scatter)
 
 
 def _parse(value: Any) -> Floats:

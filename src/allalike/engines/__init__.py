@@ -6,14 +6,16 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from allalike.engines.base import Engine, Piece, Run, TaskTable
+from allalike.engines.base import Engine, Run
+from allalike.engines.growing import Growing
 from allalike.engines.memory import Memory
+from allalike.engines.task_table import Piece, TaskTable
 
 if TYPE_CHECKING:
     from allalike.engines.disk import Disk
     from allalike.engines.spark import Spark
 
-__all__ = ["ENGINES", "Disk", "Engine", "Memory", "Piece", "Run", "Spark", "TaskTable"]
+__all__ = ["ENGINES", "Disk", "Engine", "Growing", "Memory", "Piece", "Run", "Spark", "TaskTable"]
 
 _CLASSES = {"memory": "Memory", "disk": "Disk", "spark": "Spark"}
 

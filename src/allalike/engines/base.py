@@ -9,35 +9,28 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from allalike.columns.values import Values
 from allalike.system.progress import report
-from allalike.system.tables import write_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     import numpy.typing as npt
-    import pyarrow as pa
 
     from allalike.answers import Answers
     from allalike.answers.gold import Gold
     from allalike.blocks.block import Array, Block, Floats, Kernel
     from allalike.blocks.problems import Problems
     from allalike.blocks.ties import Ties
-    from allalike.columns.hashes import Hashes
-    from allalike.domains import Domain
-    from allalike.engines.growing import Picked, View
-    from allalike.engines.shards import Shard, Tally
+    from allalike.columns.values import Values
+    from allalike.domains import Domain, Encoding, Kernels
+    from allalike.engines.task_table import TaskTable
     from allalike.readers import Scan
 
-    Change = Callable[[Block], Block]
-
-__all__ = ["Engine", "Piece", "Run", "TaskTable"]
+__all__ = ["Engine", "Run"]
 
 
 class Engine(ABC):
-    """Load answers."""
+    """Where kernels run: it loads answers, or reads them where they are, and gives a run."""
 
     name: ClassVar[str]
 
@@ -52,52 +45,6 @@ class Engine(ABC):
     def open(self, source: Scan, gold: Gold | None, ties: Ties) -> Run:
         """Read answers and make blocks of them, a part at a time."""
         raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Hold some tasks in order, how many answers each has, and what a kernel found for them."""
-
-    tasks: Values
-    answers: npt.NDArray[np.int64]
-    found: dict[str, Array]
-
-    @classmethod
-    def join(cls, pieces: list[Piece]) -> Piece:
-        """Put pieces one behind the other."""
-        if len(pieces) == 1:
-            return pieces[0]
-        found = {name: np.concatenate([piece.found[name] for piece in pieces]) for name in pieces[0].found}
-        return cls(Values.join([p.tasks for p in pieces]), np.concatenate([p.answers for p in pieces]), found)
-
-
-class TaskTable(ABC):
-    """Be what a kernel found for each task."""
-
-    @abstractmethod
-    def total(self, name: str) -> float:
-        """Add up one of the named arrays over all tasks; NaN does not count."""
-
-    @abstractmethod
-    def count(self, name: str) -> int:
-        """Count the tasks for which one of the named arrays is not NaN."""
-
-    def mean(self, name: str) -> float:
-        """Average one of the named arrays over the tasks for which it is not NaN."""
-        count = self.count(name)
-        return self.total(name) / count if count else float("nan")
-
-    @abstractmethod
-    def pieces(self) -> Iterator[Piece]:
-        """Yield everything in the order of task ids, some tasks at a time."""
-
-    def joined(self) -> Piece:
-        """Return everything at once."""
-        return Piece.join(list(self.pieces()))
-
-    def write(self, path: Path, table: Callable[[Piece], pa.Table]) -> None:
-        """Write tables made of the pieces one behind the other into a CSV or Parquet file."""
-        write_tables(path, map(table, self.pieces()))
 
 
 @dataclass(eq=False, kw_only=True)
@@ -118,17 +65,27 @@ class Run(ABC):
     answer_counts: npt.NDArray[np.int64]
     n_tasks: int
     n_gold: int
-    domain: Domain
+    encoding: Encoding
     problems: Problems
     ties: Ties
     notes: dict[str, Any]
     worker_task: Values | None = None
     block_answers: int | None = None
 
+    @property
+    def domain(self) -> Domain:
+        """The kind of label."""
+        return self.encoding.domain
+
+    @property
+    def kernels(self) -> Kernels:
+        """The kernels of the domain."""
+        return self.encoding.kernels
+
     @cached_property
     def unweighted_peer_sums(self) -> dict[str, Floats]:
         """The sums of distances to peers who all count the same, with which most methods begin."""
-        return self.sum(self.domain.peer_sums, np.ones(self.problems.n_workers))
+        return self.sum(self.kernels.peer_sums, np.ones(self.problems.n_workers))
 
     @abstractmethod
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
@@ -153,26 +110,6 @@ class Run(ABC):
     @abstractmethod
     def map(self, change: Callable[[Block], Block]) -> Run:
         """Return a run over changed blocks, for a method that needs something of its own in every round."""
-
-    @property
-    def sample_tasks(self) -> Values:
-        """The ids of some tasks."""
-        raise NotImplementedError
-
-    def absorb(self, n_tasks: int) -> Hashes:
-        """Return the hashes of tasks that had better go into one shard with so many others."""
-        raise NotImplementedError
-
-    def pick(self, wanted: Hashes) -> list[Picked]:
-        """Return the answers to the tasks with these hashes, from every shard that has any."""
-        raise NotImplementedError
-
-    def extend(self, shard: Shard, tally: Tally, view: View, picked: list[Picked], again: Change | None) -> Run:
-        """Return a run over one shard more, in which the old ones are seen without what was picked from them.
-
-        Their blocks are prepared ``again`` if need be. It has the workers and counts of the old run still.
-        """
-        raise NotImplementedError
 
     def collect(self, kernel: Kernel, *params: Floats) -> dict[str, Array]:
         """Join the named arrays of ``kernel(block, *params)``, which have one row per task, in the order of tasks."""

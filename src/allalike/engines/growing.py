@@ -1,7 +1,7 @@
 """Add answers to a run: they become one more shard, and the shards that are there stay as they were prepared.
 
 A task that gets another answer, or whose truth becomes known, is taken over: its old answers go into the new shard
-together with the new ones, where repeats are settled, and in the old shard they are nobody's from then on. So every
+together with the new ones, where repeats are dropped, and in the old shard they are the dummy worker's. So every
 sum over the shards is one over all answers, and what is done anew is in proportion to the new answers and to the old
 ones of the same tasks. Only where a class or an item is new are all blocks prepared again.
 
@@ -12,6 +12,8 @@ of the new shard added. Whole numbers stay exact. Where so much cancels that dig
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,9 +23,11 @@ import numpy as np
 
 from allalike.answers import Answers
 from allalike.answers.gold import find_places
+from allalike.blocks.block import Block
 from allalike.blocks.problems import Problems
 from allalike.columns.factors import Codes, unite
 from allalike.columns.values import Values, is_string
+from allalike.engines.base import Run
 from allalike.engines.shards import Shard, of_answers
 from allalike.engines.sums import Sums
 from allalike.errors import InputError, UnsupportedError
@@ -34,66 +38,94 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike.answers.gold import Gold
-    from allalike.blocks.block import Array, Block, Floats
+    from allalike.blocks.block import Array, Floats
     from allalike.columns.hashes import Hashes
-    from allalike.domains import Domain
-    from allalike.engines.base import Run
+    from allalike.domains import Encoding
+    from allalike.engines.shards import Tally
 
-__all__ = ["Picked", "View", "count_small", "grow", "pick"]
+__all__ = ["Change", "Growing", "Overlay", "Picked", "count_small", "grow", "pick"]
 
-_TIMES = 2  # a shard that has no more than so many times as many tasks as are new is joined with them
-_LEFT = 1e-2  # of a sum, when others are subtracted, for all digits that matter to be left, also some times over
-_PEAKS = "first_peaks"  # the largest sums of the first round since all of it was summed
-_EXACT = float(1 << 53)  # up to here, whole numbers are
+_JOIN_RATIO = 2  # a shard that has no more than so many times as many tasks as are new is joined with them
+_MIN_REMAINDER = 1e-2  # below this share of the peak, sum again: subtraction has cancelled too many digits
+_PEAKS = "unweighted_peaks"  # the largest sums of the first round since all of it was summed
+_LARGEST_EXACT = float(1 << 53)  # up to here, whole numbers are exact
 _WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")
 
 
+Change = Callable[[Block], Block]
+
+
+class Growing(Run):
+    """A run to which answers can be added later: it can pick some of its answers, and extend itself by a shard."""
+
+    @property
+    @abstractmethod
+    def sample_tasks(self) -> Values:
+        """The ids of some tasks."""
+
+    @abstractmethod
+    def absorb(self, n_tasks: int) -> Hashes:
+        """Return the hashes of tasks that had better go into one shard with so many others."""
+
+    @abstractmethod
+    def pick(self, wanted: Hashes) -> list[Picked]:
+        """Return the answers to the tasks with these hashes, from every shard that has any."""
+
+    @abstractmethod
+    def extend(
+        self, shard: Shard, tally: Tally, overlay: Overlay, picked: list[Picked], again: Change | None
+    ) -> Growing:
+        """Return a run over one shard more, in which an overlay drops from the old ones what was picked from them.
+
+        Their blocks are prepared ``again`` if need be. It has the workers and counts of the old run still.
+        """
+
+
 @dataclass(frozen=True)
-class View:
-    """Say how blocks are seen once there are more answers.
+class Overlay:
+    """What becomes of blocks once there are more answers.
 
     Parameters
     ----------
-    place
+    worker_map
         The new number of each worker, unless all kept theirs.
-    taken
-        The hashes, in order, of the tasks that were taken over.
+    dropped_tasks
+        The hashes, in order, of the tasks that a later shard has taken over.
 
-    >>> from allalike.blocks.block import Block
-    >>> [seen] = View(np.array([0, 2]), np.array([1], np.uint64)).of([Block.of([[0, 1], [1, 1]])])
-    >>> seen.workers, seen.live
+    >>> [covered] = Overlay(np.array([0, 2]), np.array([1], np.uint64)).apply([Block.of([[0, 1], [1, 1]])])
+    >>> covered.workers, covered.live
     (array([0, 2]), array([ True, False]))
     """
 
-    place: Codes | None
-    taken: Hashes
+    worker_map: Codes | None
+    dropped_tasks: Hashes
 
-    def of(self, blocks: list[Block]) -> list[Block]:
-        """Number the workers of blocks anew, and leave tasks that were taken over to nobody."""
-        if self.place is not None:
-            blocks = [replace(block, workers=self.place[block.workers]) for block in blocks]
-        marked = zip(blocks, _mark(blocks, self.taken), strict=True)
+    def apply(self, blocks: list[Block]) -> list[Block]:
+        """Number the workers of blocks anew, and drop tasks that were taken over."""
+        if self.worker_map is not None:
+            blocks = [replace(block, workers=self.worker_map[block.workers]) for block in blocks]
+        marked = zip(blocks, _mark(blocks, self.dropped_tasks), strict=True)
         return [block.without(gone) if gone.any() else block for block, gone in marked]
 
-    def after(self, before: View | None) -> View:
-        """Return the view that is this one of another."""
+    def after(self, before: Overlay | None) -> Overlay:
+        """Return the overlay that does what another does, and then what this one does."""
         if before is None:
             return self
-        places = [place for place in (before.place, self.place) if place is not None]
-        place = places[1][places[0]] if len(places) == 2 else places[0] if places else None
-        return View(place, np.union1d(before.taken, self.taken))
+        maps = [each for each in (before.worker_map, self.worker_map) if each is not None]
+        worker_map = maps[1][maps[0]] if len(maps) == 2 else maps[0] if maps else None
+        return Overlay(worker_map, np.union1d(before.dropped_tasks, self.dropped_tasks))
 
 
 @dataclass(frozen=True)
 class Picked:
-    """Hold the answers to some tasks of a shard, of which it is told how many have a known truth."""
+    """The answers to some tasks of a shard, and for how many of these the truth is known."""
 
     shard: int
     answers: Answers
     n_gold: int
 
 
-def pick(shard: Shard, number: int, domain: Domain, wanted: Hashes) -> Picked | None:
+def pick(shard: Shard, number: int, encoding: Encoding, wanted: Hashes) -> Picked | None:
     """Return the answers to those tasks of a shard that have one of these hashes, and count."""
     tasks, sizes, workers, labels, first, n_gold = [], [], [], [], 0, 0
     for block, asked in zip(shard.blocks, _mark(shard.blocks, wanted), strict=True):
@@ -104,7 +136,7 @@ def pick(shard: Shard, number: int, domain: Domain, wanted: Hashes) -> Picked | 
             tasks.append(first + np.flatnonzero(mine))
             sizes.append(block.sizes[mine])
             workers.append(who if isinstance(block.workers, slice) else block.workers[who])
-            labels.append(domain.answered(block, rows))
+            labels.append(encoding.kernels.restore_answers(block, rows))
             n_gold += int(mine[block.gold_task].sum())
         first += block.n_tasks
     if not tasks:
@@ -113,7 +145,7 @@ def pick(shard: Shard, number: int, domain: Domain, wanted: Hashes) -> Picked | 
     answers = Answers(
         workers=Values([]),  # they are known where the shard is from
         tasks=shard.tasks.take(np.concatenate(tasks)),
-        domain=domain,
+        encoding=encoding,
         starts=np.concatenate([[0], np.cumsum(np.concatenate(sizes))]),
         worker=np.concatenate(workers).astype(np.int32),
         label=label,
@@ -132,13 +164,13 @@ def count_small(sizes: list[int], n_tasks: int) -> int:
     3
     """
     number = 0
-    while number < len(sizes) and sizes[-1 - number] <= _TIMES * n_tasks:
+    while number < len(sizes) and sizes[-1 - number] <= _JOIN_RATIO * n_tasks:
         n_tasks += sizes[-1 - number]
         number += 1
     return number
 
 
-def grow(run: Run, more: Answers, *, repeats: str, gold: Gold | None = None, fresh: Gold | None = None) -> Run:
+def grow(run: Growing, more: Answers, *, repeats: str, gold: Gold | None = None, fresh: Gold | None = None) -> Growing:
     """Return a run over the answers of another and more, which equals one over all of them.
 
     Parameters
@@ -159,22 +191,22 @@ def grow(run: Run, more: Answers, *, repeats: str, gold: Gold | None = None, fre
     >>> grown.workers.tolist(), grown.answer_counts, grown.n_tasks
     (['ada', 'bob', 'eve'], array([1, 3, 1]), 3)
     """
-    more, known = _fitting(run, more), run.domain.shared()
+    more, known = _fitting(run, more), run.encoding
     workers, place, other = _place(run.workers, more.workers)
-    domain, truths = known.join([known, more.domain.shared()]), None
+    encoding, truths = known.merge([more.encoding]), None
     if gold is not None:
-        domain, truths = gold.encoded(domain)
-    again = partial(domain.prepare_again, known=known) if domain.vocabulary != known.vocabulary else None
+        encoding, truths = gold.encode(encoding)
+    again = partial(encoding.prepare_again, known=known) if encoding.vocabulary != known.vocabulary else None
     taken = _taken(run, more, gold if again else None, fresh)
     picked = run.pick(taken)
     same = np.arange(len(workers), dtype=np.int32)
     old = [part.answers.among(workers, same if place is None else place) for part in picked]
-    answers = Answers.join([*old, more.among(workers, other)], domain, repeats=repeats)
+    answers = Answers.join([*old, more.among(workers, other)], encoding, repeats=repeats)
     if truths is not None:
-        answers = truths.given_to(answers)
+        answers = answers.with_truths(truths)
     shard, tally = of_answers(answers, run.block_answers)
-    grown = run.extend(shard, tally, View(place, taken), picked, again)
-    grown.workers, grown.domain, grown.problems = workers, domain.shared(), Problems.single(len(workers))
+    grown = run.extend(shard, tally, Overlay(place, taken), picked, again)
+    grown.workers, grown.encoding, grown.problems = workers, encoding, Problems.single(len(workers))
     before, after = _placed(run.answer_counts, place, len(workers)), answers.answer_counts
     grown.answer_counts = before + after - sum(part.answer_counts for part in old)
     grown.n_tasks = run.n_tasks + len(answers.tasks) - sum(len(part.tasks) for part in old)
@@ -186,7 +218,7 @@ def grow(run: Run, more: Answers, *, repeats: str, gold: Gold | None = None, fre
     return grown
 
 
-def _fitting(run: Run, more: Answers) -> Answers:
+def _fitting(run: Growing, more: Answers) -> Answers:
     """Refuse answers that do not go together with those of a run."""
     if len(run.problems.sizes) > 1 or len(more.problems.sizes) > 1:
         raise UnsupportedError(
@@ -239,18 +271,19 @@ def _place(known: Values, more: Values) -> tuple[Values, Codes | None, Codes]:
     return workers, codes[: len(known)], codes[len(known) :]
 
 
-def _taken(run: Run, more: Answers, gold: Gold | None, fresh: Gold | None) -> Hashes:
+def _taken(run: Growing, more: Answers, gold: Gold | None, fresh: Gold | None) -> Hashes:
     """Return the hashes of all tasks that get answers or a truth, and of those whose truth may be a new label."""
     hashes = [more.tasks.hashes(), run.absorb(len(more.tasks))]
     if fresh is not None:
         hashes.append(_hash_loosely(fresh.task.factors[1], run))
     if gold is not None:
-        _, truths = gold.encoded(run.domain)
-        hashes.append(_hash_loosely(truths.tasks.take(np.flatnonzero(run.domain.unheard_of(truths.label))), run))
+        _, truths = gold.encode(run.encoding)
+        unanswered = np.flatnonzero(run.encoding.is_unanswered(truths.label))
+        hashes.append(_hash_loosely(truths.tasks.take(unanswered), run))
     return np.unique(np.concatenate(hashes))
 
 
-def _hash_loosely(ids: Values, run: Run) -> Hashes:
+def _hash_loosely(ids: Values, run: Growing) -> Hashes:
     """Hash ids as they are, as texts and as numbers: those of known truths match by their text.
 
     Where tasks are neither texts nor whole numbers, they are looked up among all.
@@ -298,7 +331,7 @@ def _reuse_sums(run: Run, grown: Run, place: Codes | None, old: list[Answers], s
     """
     if "unweighted_peer_sums" not in vars(run):
         return
-    gone = [block for part in old for block in of_answers(part.under(grown.domain), run.block_answers)[0].blocks]
+    gone = [block for part in old for block in of_answers(part.under(grown.encoding), run.block_answers)[0].blocks]
     minus, plus = _first_sums(grown, gone), _first_sums(grown, shard.blocks)
     sums, peaks = {}, {}
     for name, before in run.unweighted_peer_sums.items():
@@ -309,8 +342,8 @@ def _reuse_sums(run: Run, grown: Run, place: Codes | None, old: list[Answers], s
         less = minus.get(name, np.zeros(len(was)))
         sums[name] = was - less + plus[name]
         peaks[name] = np.maximum(peak, sums[name])
-        whole = all(np.all((part == np.rint(part)) & (part < _EXACT)) for part in (peak, was, less))
-        if not whole and np.any(sums[name] < _LEFT * peak):
+        whole = all(np.all((part == np.rint(part)) & (part < _LARGEST_EXACT)) for part in (peak, was, less))
+        if not whole and np.any(sums[name] < _MIN_REMAINDER * peak):
             return
     vars(grown).update({"unweighted_peer_sums": sums, _PEAKS: peaks})
 
@@ -318,7 +351,7 @@ def _reuse_sums(run: Run, grown: Run, place: Codes | None, old: list[Answers], s
 def _first_sums(run: Run, blocks: Iterable[Block]) -> dict[str, Floats]:
     sums = Sums(len(run.workers))
     for block in blocks:
-        sums.add(block, run.domain.peer_sums, [np.ones(len(run.workers))])
+        sums.add(block, run.kernels.peer_sums, [np.ones(len(run.workers))])
     return sums.arrays
 
 

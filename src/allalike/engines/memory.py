@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from allalike.engines.base import Engine, Piece, Run, TaskTable
-from allalike.engines.growing import Picked, View, count_small, pick
+from allalike.engines.base import Engine
+from allalike.engines.growing import Change, Growing, Overlay, Picked, count_small, pick
 from allalike.engines.shards import Shard, Tally, describe, encode, find_piece, in_order, of_answers
 from allalike.engines.sums import PairSums, Sums
+from allalike.engines.task_table import Piece, TaskTable
 from allalike.registry import check_number
 from allalike.system.progress import report
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from allalike.blocks.ties import Ties
     from allalike.columns.hashes import Hashes
     from allalike.columns.values import Values
-    from allalike.engines.base import Change
     from allalike.readers import Scan
 
 __all__ = ["Memory"]
@@ -35,7 +35,7 @@ _SHARD = 1 << 25  # bytes of rows that make a shard then
 
 @dataclass(frozen=True, kw_only=True)
 class Memory(Engine):
-    """Keep all answers in memory.
+    """The engine that keeps all answers in memory.
 
     Parameters
     ----------
@@ -70,23 +70,23 @@ class Memory(Engine):
 
         stream = source.stream()
         routed = route(stream, None, memory=_SHARD, partitions=stream.size // _SHARD)
-        domain, truths = routed.encoding(gold)
-        shards, tallies, given = [], [], np.zeros(len(routed.workers), np.int64)
+        encoding, truths = routed.encode(gold)
+        shards, tallies, answer_counts = [], [], np.zeros(len(routed.workers), np.int64)
         for number in range(routed.n_partitions):
             report("preparing", number, routed.n_partitions)
-            answers = encode(*routed.columns(number), domain, truths, stream.repeats)
+            answers = encode(*routed.columns(number), encoding, truths, stream.repeats)
             shard, tally = of_answers(answers)
             shards.append(shard)
             tallies.append(tally)
-            given += answers.answer_counts
+            answer_counts += answers.answer_counts
             routed.remove(number)
-        n_apart = len(shards) if len(shards) > 1 else 0
-        return MemoryRun(shards, n_apart, **routed.describe(domain, gold, ties, tallies, given))
+        n_frozen = len(shards) if len(shards) > 1 else 0
+        return MemoryRun(shards, n_frozen, **routed.describe(encoding, gold, ties, tallies, answer_counts))
 
 
 @dataclass(frozen=True)
 class MemoryTable(TaskTable):
-    """Hold all that was found."""
+    """A task table in memory."""
 
     piece: Piece
 
@@ -104,17 +104,15 @@ class MemoryTable(TaskTable):
 
 
 @dataclass(eq=False)
-class MemoryRun(Run):
-    """Hold shards of prepared blocks; sums are added in the order of blocks.
+class MemoryRun(Growing):
+    """Shards of prepared blocks in memory; sums are added in the order of blocks.
 
     There is one shard, or as many as large files were read into, and one more for each time that answers were added,
-    unless small ones were joined; the first ``n_apart`` never are, for there may be many of one size.
+    unless small ones were joined; the first ``n_frozen`` never are, for there may be many of one size.
     """
 
-    grows: ClassVar[bool] = True
-
     shards: list[Shard]
-    n_apart: int = 0
+    n_frozen: int = 0
 
     @property
     def _blocks(self) -> list[Block]:
@@ -150,21 +148,25 @@ class MemoryRun(Run):
 
     def absorb(self, n_tasks: int) -> Hashes:
         """Name the tasks of the last shards that are small."""
-        added = self.shards[self.n_apart :]
+        added = self.shards[self.n_frozen :]
         number = count_small([int(shard.live.sum()) for shard in added], n_tasks)
         return np.concatenate([np.empty(0, np.uint64), *(shard.task_hash for shard in added[len(added) - number :])])
 
     def pick(self, wanted: Hashes) -> list[Picked]:
         """Return the answers to these tasks."""
-        found = (pick(shard, number, self.domain, wanted) for number, shard in enumerate(self.shards))
+        found = (pick(shard, number, self.encoding, wanted) for number, shard in enumerate(self.shards))
         return [part for part in found if part is not None]
 
-    def extend(self, shard: Shard, tally: Tally, view: View, picked: list[Picked], again: Change | None) -> MemoryRun:
-        """Let the old shards be seen otherwise, and put the new one behind them."""
-        seen = [replace(old, blocks=view.of(old.blocks)) for old in self.shards]
-        live = [bool(old.live.any()) for old in seen]
-        left = [old if again is None else _changed(old, again) for old, stays in zip(seen, live, strict=True) if stays]
-        return replace(self, shards=[*left, shard], n_apart=sum(live[: self.n_apart]))
+    def extend(
+        self, shard: Shard, tally: Tally, overlay: Overlay, picked: list[Picked], again: Change | None
+    ) -> MemoryRun:
+        """Lay the overlay over the old shards, and put the new one behind them."""
+        covered = [replace(old, blocks=overlay.apply(old.blocks)) for old in self.shards]
+        live = [bool(old.live.any()) for old in covered]
+        left = [old for old, stays in zip(covered, live, strict=True) if stays]
+        if again is not None:
+            left = [_changed(old, again) for old in left]
+        return replace(self, shards=[*left, shard], n_frozen=sum(live[: self.n_frozen]))
 
 
 def _changed(shard: Shard, change: Callable[[Block], Block]) -> Shard:

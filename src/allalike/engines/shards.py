@@ -1,6 +1,6 @@
 """Shards: some whole tasks at a time, for engines that do not have all answers in one place.
 
-A shard knows the ids of all workers, and its domain what is shared by all labels, so that sums over shards are sums
+A shard knows the numbers of all workers and the encoding of all labels, so that sums over shards are sums
 over all answers. Everything here works on one shard; an engine says where shards are and adds up.
 """
 
@@ -16,8 +16,8 @@ import numpy as np
 from allalike.answers import Answers
 from allalike.columns.factors import order_of
 from allalike.columns.values import Values
-from allalike.engines.base import Piece
 from allalike.engines.sums import at
+from allalike.engines.task_table import Piece
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block, Floats, Kernel
     from allalike.blocks.ties import Ties
     from allalike.columns.column import Column
-    from allalike.domains import Domain
+    from allalike.domains import Encoding
 
 __all__ = [
     "Cuts",
@@ -52,7 +52,7 @@ _SAMPLE = 256  # tasks of each shard that show where to cut
 
 @dataclass(frozen=True)
 class Tally:
-    """Count what a shard holds, name some of its tasks, evenly spaced, and say where the hashes of all of them lie."""
+    """Counts of what a shard holds, some of its tasks, evenly spaced, and the range of the hashes of all of them."""
 
     n_tasks: int
     n_gold: int
@@ -68,7 +68,7 @@ def describe(answers: Answers, ties: Ties) -> dict[str, Any]:
         "answer_counts": answers.answer_counts,
         "n_tasks": len(answers.tasks),
         "n_gold": len(answers.gold_task),
-        "domain": answers.domain.shared(),
+        "encoding": answers.encoding,
         "problems": answers.problems,
         "ties": ties,
         "notes": answers.notes,
@@ -96,7 +96,7 @@ def count_up(
 
 @dataclass(frozen=True)
 class Shard:
-    """Hold the prepared blocks of some whole tasks, and these tasks with the number of their answers."""
+    """The prepared blocks of some whole tasks, and these tasks with the number of their answers."""
 
     blocks: list[Block]
     tasks: Values
@@ -124,10 +124,12 @@ def fitting_answers(n_workers: int) -> int:
     return min(max(_SMALLEST, _PER_WORKER * n_workers), _LARGEST)
 
 
-def encode(worker: Column, task: Column, label: Column, domain: Domain, truths: Truths | None, repeats: str) -> Answers:
+def encode(
+    worker: Column, task: Column, label: Column, encoding: Encoding, truths: Truths | None, repeats: str
+) -> Answers:
     """Turn three columns into the answers of a shard."""
-    answers = Answers.of_shard(worker, task, label, domain, repeats=repeats)
-    return answers if truths is None else truths.given_to(answers)
+    answers = Answers.of_shard(worker, task, label, encoding, repeats=repeats)
+    return answers if truths is None else answers.with_truths(truths)
 
 
 def of_answers(
@@ -137,7 +139,7 @@ def of_answers(
     blocks, done = [], 0
     for block in answers.blocks(block_answers or fitting_answers(len(answers.workers))):
         told(done, answers.n_answers)
-        blocks.append(answers.domain.prepare(block))
+        blocks.append(answers.encoding.prepare(block))
         done += len(block.label)
     places = np.unique(np.linspace(0, len(answers.tasks) - 1, _SAMPLE).astype(np.int64))
     tally = Tally(
@@ -176,7 +178,7 @@ def sum_up(array: Array) -> tuple[float, int]:
 
 @dataclass(frozen=True)
 class Cuts:
-    """Say where the tasks of all shards are cut into ranges, so that ranges of many shards are put in order at once."""
+    """The tasks at which those of all shards are cut into ranges, so that ranges of many shards are put in order."""
 
     tasks: list[Any]
 

@@ -90,7 +90,7 @@ class Sampler:
         answers = Answers(
             workers=Values(arrow_of(np.arange(problems * n))),
             tasks=Values(arrow_of(first * m + asked)),
-            domain=self.answers.domain,
+            encoding=self.answers.encoding,
             starts=np.concatenate([[0], np.cumsum(sizes[asked])]),
             worker=local[there].astype(np.int32),
             label=self.answers.label[row[there]],

@@ -106,7 +106,7 @@ def solve(setting: Setting, chunk: int, methods: tuple[str, ...] | None = None) 
 def _sampler(source: str, pool: int, rule: str | Rule, seed: int) -> Sampler:
     answers = _open(source, pool, seed)
     if rule:
-        answers = replace(answers, domain=answers.domain.with_choices(rule=rule))
+        answers = replace(answers, encoding=answers.encoding.with_rule(rule))
     return Sampler(answers)
 
 

@@ -13,7 +13,7 @@ from allalike.errors import ConvergenceWarning
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Floats
-    from allalike.domains import Domain
+    from allalike.domains import Domain, Encoding
     from allalike.engines import Run
 
 __all__ = ["Decide", "Method", "Weighing"]
@@ -62,7 +62,7 @@ class Method(ABC):
     summary: ClassVar[str]
     needs: ClassVar[str] = "labels that have a distance"
 
-    def serves(self, domain: Domain) -> bool:
+    def serves(self, labels: Domain | Encoding) -> bool:
         """Tell whether the method can deal with such labels."""
         return True
 

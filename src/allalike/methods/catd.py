@@ -28,7 +28,7 @@ from allalike.registry import check_number
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Floats
-    from allalike.domains import Domain
+    from allalike.domains import Domain, Encoding
     from allalike.engines import Run
 
 __all__ = ["CATD"]
@@ -67,9 +67,9 @@ class CATD(Method):
         if self.alpha >= 1:
             raise OptionError(f"alpha is {self.alpha!r}. It must be less than 1.")
 
-    def serves(self, domain: Domain) -> bool:
+    def serves(self, labels: Domain | Encoding) -> bool:
         """Ask for classes or numbers."""
-        return domain.numeric or domain.n_classes is not None
+        return labels.numeric or labels.n_classes is not None
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh by confidence limits, round by round."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from allalike.blocks.block import Block, Floats
     from allalike.blocks.problems import Problems
     from allalike.blocks.ties import Ties
-    from allalike.domains import Domain
+    from allalike.domains import Domain, Encoding, Kernels
     from allalike.engines import Run
 
 __all__ = ["CRH"]
@@ -84,24 +84,24 @@ class CRH(Method):
         check_zero(self.zero)
         check_rounds(self.max_iter, self.tol)
 
-    def serves(self, domain: Domain) -> bool:
+    def serves(self, labels: Domain | Encoding) -> bool:
         """Ask for classes or numbers."""
-        return domain.numeric or domain.n_classes is not None
+        return labels.numeric or labels.n_classes is not None
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh by losses, round by round."""
-        domain, problems = self._domain(run.domain), run.problems
-        losses = Losses(run, zero=self.zero, kernel=self._kernel(domain, run.ties))
+        encoding, problems = self._encoding(run.encoding), run.problems
+        losses = Losses(run, zero=self.zero, kernel=self._kernel(encoding.kernels, run.ties))
 
         def step(weights: Floats) -> tuple[Floats, Floats]:
             loss, _ = losses(weights)
-            return normalise(self._weight(loss, run.domain, problems), problems), loss
+            return normalise(self._weight(loss, run.encoding, problems), problems), loss
 
         start = normalise(np.ones(problems.n_workers), problems)
         if self.start == "median":
-            first = self._kernel(domain.with_choices(rule="median"), run.ties)
+            first = self._kernel(encoding.with_rule("median").kernels, run.ties)
             loss, _ = Losses(run, zero=self.zero, kernel=first)(start)
-            start = normalise(self._weight(loss, run.domain, problems), problems)
+            start = normalise(self._weight(loss, run.encoding, problems), problems)
         rounds = repeat(run, step, start, max_iter=self.max_iter, tol=self.tol)
         return Weighing(
             disparity=losses.peers.unweighted.mean,
@@ -109,35 +109,36 @@ class CRH(Method):
             weight=rounds.state,
             iterations=rounds.iterations,
             converged=rounds.converged,
-            decide=partial(domain.aggregate, ties=run.ties),
+            decide=partial(encoding.kernels.aggregate, ties=run.ties),
         )
 
-    def _domain(self, domain: Domain) -> Domain:
-        """Return the domain with the rule that belongs to the loss."""
-        if not domain.numeric and (self.loss != "squared" or self.standardise or self.start != "mean"):
-            raise OptionError(f"loss, standardise and start of CRH are for numbers; these are {domain.name} labels.")
-        return domain.with_choices(rule="median") if self.loss == "absolute" else domain
+    def _encoding(self, encoding: Encoding) -> Encoding:
+        """Return the encoding with the rule that belongs to the loss."""
+        if not encoding.numeric and (self.loss != "squared" or self.standardise or self.start != "mean"):
+            name = encoding.domain.name
+            raise OptionError(f"loss, standardise and start of CRH are for numbers; these are {name} labels.")
+        return encoding.with_rule("median") if self.loss == "absolute" else encoding
 
-    def _kernel(self, domain: Domain, ties: Ties) -> partial[dict[str, Floats]]:
+    def _kernel(self, kernels: Kernels, ties: Ties) -> partial[dict[str, Floats]]:
         if self.loss == "squared" and not self.standardise:
-            return partial(domain.loss_sums, ties=ties)
+            return partial(kernels.loss_sums, ties=ties)
         absolute, standardise = self.loss == "absolute", self.standardise
-        return partial(_number_losses, domain=domain, ties=ties, absolute=absolute, standardise=standardise)
+        return partial(_number_losses, kernels=kernels, ties=ties, absolute=absolute, standardise=standardise)
 
-    def _weight(self, loss: Floats, domain: Domain, problems: Problems) -> Floats:
+    def _weight(self, loss: Floats, encoding: Encoding, problems: Problems) -> Floats:
         whole = problems.total(loss) if self.normaliser == "sum" else problems.peak(loss)
         with np.errstate(divide="ignore", invalid="ignore"):
             weight = np.where(loss < _ALMOST * whole, np.log(whole / loss), 0.0)
-        if self.zero == "clip" and not domain.numeric:
+        if self.zero == "clip" and not encoding.numeric:
             weight = np.where(loss < _PERFECT, _DOMINANT, weight)
         return weight
 
 
 def _number_losses(
-    block: Block, weights: Floats, *, domain: Domain, ties: Ties, absolute: bool, standardise: bool
+    block: Block, weights: Floats, *, kernels: Kernels, ties: Ties, absolute: bool, standardise: bool
 ) -> dict[str, Floats]:
     """Add up, per worker, the losses of numbers that are centred per task."""
-    truth = domain.decide(block, weights, np.zeros(block.n_workers), ties).label
+    truth = kernels.decide(block, weights, np.zeros(block.n_workers), ties).label
     loss = np.abs(block.label - block.to_answers(truth))
     loss = loss if absolute else np.square(loss)
     if standardise:

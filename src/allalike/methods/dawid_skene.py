@@ -32,7 +32,7 @@ from allalike.system.memory import free_memory
 
 if TYPE_CHECKING:
     from allalike.blocks.problems import Problems
-    from allalike.domains import Domain
+    from allalike.domains import Domain, Encoding
     from allalike.engines import Run
 
 __all__ = ["DS"]
@@ -75,13 +75,13 @@ class DS(Method):
         check_number(self.smoothing, "smoothing", least=0)
         check_rounds(self.max_iter, self.tol)
 
-    def serves(self, domain: Domain) -> bool:
+    def serves(self, labels: Domain | Encoding) -> bool:
         """Ask for classes."""
-        return domain.n_classes is not None
+        return labels.n_classes is not None
 
     def weigh(self, run: Run) -> Weighing:
         """Estimate confusions, round by round."""
-        k, problems, peers = run.domain.n_labels, run.problems, Peers(run)
+        k, problems, peers = run.encoding.n_labels, run.problems, Peers(run)
         _check_memory(problems.n_workers, k, int(run.sum(_tasks)["tasks"].sum()))
         placed = run.map(partial(_with_cells, k=k))
 
@@ -95,7 +95,7 @@ class DS(Method):
         return Weighing(
             disparity=peers.unweighted.mean,
             fault=fault,
-            weight=normalise(run.domain.model.weight(fault, problems), problems),
+            weight=normalise(run.encoding.noise.weight(fault, problems), problems),
             iterations=rounds.iterations,
             converged=rounds.converged,
             decide=partial(_decide, ties=run.ties),
@@ -138,14 +138,19 @@ def _posteriors(block: Block, logs: Floats) -> Floats:
     return posterior
 
 
+@dataclass(frozen=True)
+class Cells:
+    """Of each answer: its place in a table of workers and labels, which every round needs."""
+
+    cell: Array
+
+
 def _with_cells(block: Block, *, k: int) -> Block:
-    return block.with_prepared(cell=_cells(block, k))
+    return block.keeping(Cells(_cells(block, k)))
 
 
 def _cells(block: Block, k: int) -> Array:
-    """Return, per answer, its place in a table of workers and labels; every round needs it."""
-    known = block.prepared.get("cell")
-    return block.worker * k + block.label if known is None else known
+    return block[Cells].cell if Cells in block else block.worker * k + block.label
 
 
 def _someone(block: Block) -> Array:

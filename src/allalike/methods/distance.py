@@ -53,11 +53,11 @@ class DTD(Method):
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh by the distance to the aggregate."""
-        problems, model, peers = run.problems, run.domain.model, Peers(run)
+        problems, model, peers = run.problems, run.encoding.noise, Peers(run)
         inverse = (self.weighting or model.weighting) == "inverse"
         weight = np.ones(problems.n_workers)
         for _ in run.rounds(self.rounds):
-            sums = run.sum(partial(run.domain.loss_sums, ties=run.ties), weight)
+            sums = run.sum(partial(run.kernels.loss_sums, ties=run.ties), weight)
             fault = peers.comparable(sums["distance"] / sums["answers"])
             usable = smoothed(fault, sums["answers"], problems) if inverse else fault
             weight = weigh_faults(usable, self.weighting, problems, model)

@@ -29,7 +29,7 @@ from allalike.rules.mean import median
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block, Floats
-    from allalike.domains import Domain
+    from allalike.domains import Domain, Encoding, Kernels
     from allalike.engines import Run
 
 __all__ = ["GTM"]
@@ -75,9 +75,9 @@ class GTM(Method):
         check_number(self.s0, "s0", least=1e-12)
         check_rounds(self.max_iter, self.tol)
 
-    def serves(self, domain: Domain) -> bool:
+    def serves(self, labels: Domain | Encoding) -> bool:
         """Ask for numbers."""
-        return domain.numeric
+        return labels.numeric
 
     def weigh(self, run: Run) -> Weighing:
         """Find variances, round by round."""
@@ -97,7 +97,7 @@ class GTM(Method):
             weight=normalise(1.0 / fault, run.problems),
             iterations=rounds.iterations,
             converged=rounds.converged,
-            decide=partial(self._decide, domain=run.domain),
+            decide=partial(self._decide, kernels=run.kernels),
             parameters=(rounds.state,),
         )
 
@@ -114,17 +114,25 @@ class GTM(Method):
         return {"square": block.per_worker(square), "answers": block.per_worker(np.ones(len(square)))}
 
     def _decide(
-        self, block: Block, weights: Floats, faults: Floats, precision: Floats, *, domain: Domain
+        self, block: Block, weights: Floats, faults: Floats, precision: Floats, *, kernels: Kernels
     ) -> dict[str, Array]:
         standard = standardised(block)
         mean, total = self._posterior(standard, precision)
-        scale, middle = standard.prepared["deviation"], standard.prepared["median"]
+        scale, middle = standard[Standard].deviation, standard[Standard].median
         return {
-            "label": domain.restore(block, mean * scale + middle),
+            "label": kernels.restore(block, mean * scale + middle),
             "confidence": unknown(block.n_tasks),
             "error": np.where(scale > 0, scale, np.nan) / np.sqrt(total),  # answers that agree say nothing about it
             "tied": np.zeros(block.n_tasks, np.bool_),
         }
+
+
+@dataclass(frozen=True)
+class Standard:
+    """The standard deviation and the median of each task's answers."""
+
+    deviation: Floats
+    median: Floats
 
 
 def standardised(block: Block) -> Block:
@@ -138,4 +146,4 @@ def standardised(block: Block) -> Block:
     mean = block.per_task(block.label) / block.sizes
     deviation = np.sqrt(block.per_task(np.square(block.label - block.to_answers(mean))) / block.sizes)
     label = (block.label - block.to_answers(middle)) / block.to_answers(np.where(deviation > 0, deviation, 1.0))
-    return replace(block, label=label, prepared={**block.prepared, "deviation": deviation, "median": middle})
+    return replace(block, label=label).keeping(Standard(deviation, middle))

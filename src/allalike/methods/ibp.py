@@ -30,7 +30,7 @@ from allalike.rules.signs import by_sign
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block, Floats
     from allalike.blocks.ties import Ties
-    from allalike.domains import Domain
+    from allalike.domains import Domain, Encoding
     from allalike.engines import Run
 
 __all__ = ["IBP"]
@@ -67,9 +67,9 @@ class IBP(Method):
     def __post_init__(self) -> None:
         check_number(self.n_iter, "n_iter", least=1, whole=True)
 
-    def serves(self, domain: Domain) -> bool:
+    def serves(self, labels: Domain | Encoding) -> bool:
         """Ask for two classes."""
-        return domain.n_classes in (1, 2)
+        return labels.n_classes in (1, 2)
 
     def weigh(self, run: Run) -> Weighing:
         """Pass messages, round by round."""

@@ -26,13 +26,13 @@ from allalike.methods.steps.losses import smoothed
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.rounds import Rounds, check_rounds
 from allalike.methods.steps.weights import normalise
-from allalike.rules.modes import PEAK, densities, measure, mode
+from allalike.rules.modes import PEAK, Measured, densities, measure, mode
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block, Floats
     from allalike.blocks.problems import Problems
     from allalike.blocks.ties import Ties
-    from allalike.domains import Domain
+    from allalike.domains import Domain, Encoding, Kernels
     from allalike.engines import Run
 
 __all__ = ["KDE"]
@@ -65,9 +65,9 @@ class KDE(Method):
     def __post_init__(self) -> None:
         check_rounds(self.max_iter, self.tol)
 
-    def serves(self, domain: Domain) -> bool:
+    def serves(self, labels: Domain | Encoding) -> bool:
         """Ask for numbers."""
-        return domain.numeric
+        return labels.numeric
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh by the score of the last round."""
@@ -79,7 +79,7 @@ class KDE(Method):
             weight=rounds.state,
             iterations=rounds.iterations,
             converged=rounds.converged,
-            decide=partial(_decide, domain=run.domain, ties=run.ties),
+            decide=partial(_decide, kernels=run.kernels, ties=run.ties),
         )
 
     def _repeat(self, run: Run, peers: Peers) -> Rounds:
@@ -100,17 +100,16 @@ class KDE(Method):
 
 
 def _prepare(block: Block) -> Block:
-    measured = measure(block)
-    return block.with_prepared(width=measured.width, points=measured.points)
+    return block.keeping(measure(block))
 
 
 def _losses(block: Block, scores: Floats) -> dict[str, Floats]:
     """Add up, per worker, N_ja / n_j, and her answers to tasks that others answered too."""
     weight, total = block.answer_weights(scores)
     weight = weight / block.to_answers(total)
-    density = densities(block, block.prepared["points"], weight)
+    density = densities(block, block[Measured].points, weight)
     around = block.to_answers(block.per_task(weight * density))
-    loss = np.where(block.to_answers(block.prepared["width"]) > 0, np.maximum(PEAK - 2 * density + around, 0.0), 0.0)
+    loss = np.where(block.to_answers(block[Measured].width) > 0, np.maximum(PEAK - 2 * density + around, 0.0), 0.0)
     size = block.to_answers(block.sizes)
     return {"loss": block.per_worker(loss / size), "answers": block.per_worker((size > 1).astype(np.float64))}
 
@@ -120,7 +119,7 @@ def _scores(fault: Floats, answers: Floats, total: Floats, problems: Problems) -
         return normalise(-np.log(smoothed(fault, answers, problems) / total), problems)
 
 
-def _decide(block: Block, weights: Floats, faults: Floats, *, domain: Domain, ties: Ties) -> dict[str, Array]:
+def _decide(block: Block, weights: Floats, faults: Floats, *, kernels: Kernels, ties: Ties) -> dict[str, Array]:
     found = mode(block, weights, faults, ties)
-    label = domain.restore(block, found.label)
+    label = kernels.restore(block, found.label)
     return {"label": label, "confidence": found.confidence, "error": found.error, "tied": found.tied}

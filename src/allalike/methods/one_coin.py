@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike.blocks.block import Array, Block, Floats, sum_by
+from allalike.blocks.groups import Groups
 from allalike.errors import OptionError
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.peers import Peers
@@ -30,7 +31,7 @@ from allalike.rules.vote import leading
 
 if TYPE_CHECKING:
     from allalike.blocks.ties import Ties
-    from allalike.domains import Domain
+    from allalike.domains import Domain, Encoding
     from allalike.engines import Run
 
 __all__ = ["DS1"]
@@ -75,14 +76,14 @@ class DS1(Method):
             raise OptionError(f"clip is {self.clip!r}. It must be less than 0.5.")
         check_rounds(self.max_iter, self.tol)
 
-    def serves(self, domain: Domain) -> bool:
+    def serves(self, labels: Domain | Encoding) -> bool:
         """Ask for classes."""
-        return domain.n_classes is not None
+        return labels.n_classes is not None
 
     def weigh(self, run: Run) -> Weighing:
         """Estimate probabilities, round by round."""
         problems, peers = run.problems, Peers(run)
-        k = max(run.domain.n_classes or 0, 2)
+        k = max(run.encoding.n_classes or 0, 2)
 
         def step(votes: Floats) -> tuple[Floats, Floats]:
             sums = run.sum(partial(_right, k=k), votes)
@@ -95,7 +96,7 @@ class DS1(Method):
         return Weighing(
             disparity=peers.unweighted.mean,
             fault=fault,
-            weight=normalise(run.domain.model.weight(fault, problems), problems),
+            weight=normalise(run.encoding.noise.weight(fault, problems), problems),
             iterations=rounds.iterations,
             converged=rounds.converged,
             decide=partial(_decide, k=k, ties=run.ties),
@@ -106,9 +107,9 @@ class DS1(Method):
 
 def _posteriors(block: Block, votes: Floats, k: int) -> tuple[Floats, Floats, Floats]:
     """Return the votes for each group of labels, how probable it is, and how probable a class is that nobody named."""
-    group_task, first = block.prepared["group_task"], block.prepared["first_group"]
-    score = sum_by(block.prepared["group"], votes.take(block.worker), len(group_task))
-    unnamed = k - block.prepared["n_groups"]
+    group_task, first = block[Groups].task, block[Groups].first
+    score = sum_by(block[Groups].group, votes.take(block.worker), len(group_task))
+    unnamed = k - block[Groups].count
     best = np.maximum.reduceat(score, first)
     best = np.where(unnamed > 0, np.maximum(best, 0.0), best)
     odds = np.exp(score - best[group_task])
@@ -120,7 +121,7 @@ def _posteriors(block: Block, votes: Floats, k: int) -> tuple[Floats, Floats, Fl
 def _right(block: Block, votes: Floats, *, k: int) -> dict[str, Floats]:
     """Add up, per worker, how probably her answers are right, and count them."""
     _, posterior, _ = _posteriors(block, votes, k)
-    right = posterior.take(block.prepared["group"])
+    right = posterior.take(block[Groups].group)
     return {"right": block.per_worker(right), "answers": block.per_worker(np.ones(len(right)))}
 
 
@@ -130,14 +131,14 @@ def _decide(block: Block, weights: Floats, faults: Floats, votes: Floats, *, k: 
     If everyone who named a class counts against it, take the first that nobody named.
     """
     score, posterior, rest = _posteriors(block, votes, k)
-    group_task, n_labels = block.prepared["group_task"], len(block.prepared["label_hash"])
-    named = np.bincount(block.prepared["group"], minlength=len(score))  # groups may be empty, as the block has it
+    group_task, n_labels = block[Groups].task, len(block[Groups].label_hash)
+    named = np.bincount(block[Groups].group, minlength=len(score))  # groups may be empty, as the block has it
     nobody = block.per_task(np.abs(votes.take(block.worker))) <= 0
     winner, tied = leading(block, np.where(named > 0, np.where(nobody[group_task], named, score), -np.inf), ties)
-    count, other = _unnamed(block.n_tasks, group_task[named > 0], block.prepared["group_label"][named > 0])
+    count, other = _unnamed(block.n_tasks, group_task[named > 0], block[Groups].label[named > 0])
     refuted = (score[winner] < 0) & (count < n_labels)
     return {
-        "label": np.where(refuted, other, block.prepared["group_label"][winner]).astype(np.int32),
+        "label": np.where(refuted, other, block[Groups].label[winner]).astype(np.int32),
         "confidence": np.where(refuted, rest, posterior[winner]),
         "error": unknown(block.n_tasks),
         "tied": np.where(refuted, count < n_labels - 1, tied),
@@ -158,6 +159,6 @@ def _unnamed(n_tasks: int, task: Array, label: Array) -> tuple[Array, Array]:
 
 def _probabilities(block: Block, weights: Floats, faults: Floats, votes: Floats, *, k: int) -> dict[str, Array]:
     _, posterior, rest = _posteriors(block, votes, k)
-    table = np.repeat(rest[:, None], len(block.prepared["label_hash"]), axis=1)
-    table[block.prepared["group_task"], block.prepared["group_label"]] = posterior
+    table = np.repeat(rest[:, None], len(block[Groups].label_hash), axis=1)
+    table[block[Groups].task, block[Groups].label] = posterior
     return {"probability": table}

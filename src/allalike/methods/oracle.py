@@ -48,7 +48,7 @@ class OA(Method):
     def weigh(self, run: Run) -> Weighing:
         """Weigh by true faults."""
         fault = self._realised(run) if self.faults is None else self._type(run, self.faults)
-        weight = normalise(run.domain.model.weight(fault, run.problems), run.problems)
+        weight = normalise(run.encoding.noise.weight(fault, run.problems), run.problems)
         return Weighing(disparity=Peers(run).unweighted.mean, fault=fault, weight=weight)
 
     def describe(self) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class OA(Method):
         return values
 
     def _realised(self, run: Run) -> Floats:
-        sums = run.sum(run.domain.gold_sums)
+        sums = run.sum(run.kernels.gold_sums)
         if not sums["answers"].any():
             raise GoldError("OA needs known truths (gold), or the workers' true faults: OA(faults={worker: fault}).")
         known = sums["answers"] > 0

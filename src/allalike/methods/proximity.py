@@ -25,7 +25,7 @@ from allalike.registry import check_flag
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Floats
-    from allalike.domains import Domain
+    from allalike.domains import Domain, Encoding
     from allalike.engines import Run
     from allalike.noise import Noise
 
@@ -63,7 +63,7 @@ class PTD(Method):
     def weigh(self, run: Run) -> Weighing:
         """Weigh by disparity."""
         disparity = Peers(run, per_pair=self.per_pair).unweighted.mean
-        weight = weigh_faults(disparity, self.weighting, run.problems, run.domain.model)
+        weight = weigh_faults(disparity, self.weighting, run.problems, run.encoding.noise)
         return Weighing(disparity=disparity, fault=disparity, weight=weight)
 
 
@@ -92,26 +92,26 @@ class PTDAK(Method):
     def __post_init__(self) -> None:
         check_flag(self.per_pair, "per_pair")
 
-    def serves(self, domain: Domain) -> bool:
+    def serves(self, labels: Domain | Encoding) -> bool:
         """Ask for a noise under which faults can be estimated."""
-        return domain.model.estimates_fault
+        return labels.noise.estimates_fault
 
     def weigh(self, run: Run) -> Weighing:
         """Estimate faults, and weigh by them."""
-        model = self._model(run.domain)
+        model = self._model(run.encoding)
         sums = Peers(run, per_pair=self.per_pair).unweighted
         fault = model.fault(sums.mean, sums.mubar, run.problems)
         weight = normalise(model.weight(model.bound_faults(fault, sums.mubar), run.problems), run.problems)
         return Weighing(disparity=sums.mean, fault=fault, weight=weight)
 
-    def _model(self, domain: Domain) -> Noise:
+    def _model(self, labels: Encoding) -> Noise:
         options = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "per_pair"}
         given = {name: value for name, value in options.items() if value is not None}
-        known = {field.name for field in dataclasses.fields(domain.model)}
+        known = {field.name for field in dataclasses.fields(labels.noise)}
         for name in given:
             if name not in known:
-                raise OptionError(f"P-TD-AK has no option {name!r} for {domain.name} labels.")
-        return dataclasses.replace(domain.model, **given)
+                raise OptionError(f"P-TD-AK has no option {name!r} for {labels.domain.name} labels.")
+        return dataclasses.replace(labels.noise, **given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +156,7 @@ class IPTD(Method):
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh by weighted disparity, round by round."""
-        problems, model = run.problems, run.domain.model
+        problems, model = run.problems, run.encoding.noise
         peers = Peers(run, per_pair=self.per_pair)
         measure = peers.weighted if self.average and self.weighting != "printed" else peers.summed
 

@@ -31,7 +31,7 @@ def read_gold(gold: Any, answers: Answers) -> Answers:
     >>> answers.gold_task, answers.gold_label, answers.notes["gold"]
     (array([1]), array([0]), {'tasks': 1, 'without_answers': 1})
     """
-    return open_gold(gold).given_to(answers)
+    return answers.with_gold(open_gold(gold))
 
 
 def open_gold(gold: Any) -> Gold:

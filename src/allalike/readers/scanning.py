@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,7 +83,7 @@ class Scan:
             notes["guessed"]["domain"] = kind.name
         if dropped:
             notes["missing_dropped"] = dropped
-        kind = kind.with_choices(**self.choices)
+        kind = replace(kind, **self.choices)
         answers = Answers.of_columns(found["worker"], found["task"], found["label"], kind, repeats=self.repeats)
         answers.notes.update(notes)
         answers.reading.update(columns=self.columns, wide=self.wide, missing=self.missing)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from allalike.blocks.block import Block, Floats, sum_by
+from allalike.blocks.pairs import AnswerHashes, PairDistances
 from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
 
@@ -14,18 +15,17 @@ __all__ = ["best_worker", "medoid"]
 def medoid(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Take the answer that is closest to all answers, weighted; among equals that of the larger weight.
 
-    The block needs the distances of its pairs of answers (``left``, ``right``, ``apart``) and ``answer_hash``.
+    The block needs its `PairDistances` and its `AnswerHashes`.
 
     >>> block = Block.of([[0], [1], [5]])
-    >>> pairs = dict(left=np.array([0, 0, 1, 1, 2, 2]), right=np.array([1, 2, 0, 2, 0, 1]))
-    >>> apart = np.array([1.0, 5.0, 1.0, 4.0, 5.0, 4.0])
-    >>> block = block.with_prepared(**pairs, apart=apart, answer_hash=np.array([7, 8, 9], np.uint64))
+    >>> pairs = PairDistances.of(block, lambda i, j: 1.0 * abs(block.label[i] - block.label[j]))
+    >>> block = block.keeping(pairs, AnswerHashes(np.array([7, 8, 9], np.uint64)))
     >>> medoid(block, np.ones(3), np.zeros(3), Ties()).label
     array([1])
     """
     weight, _ = block.answer_weights(weights)
-    left, right, apart = (block.prepared[name] for name in ("left", "right", "apart"))
-    cost = sum_by(left, weight[right] * np.nan_to_num(apart), len(weight))
+    pairs = block[PairDistances]
+    cost = sum_by(pairs.left, weight[pairs.right] * np.nan_to_num(pairs.distance), len(weight))
     least = np.minimum.reduceat(cost, block.starts)
     close = cost <= block.to_answers(least) * (1 + TOLERANCE)
     return _choose(block, weights, np.where(close, weight, -1.0), ties)
@@ -34,7 +34,7 @@ def medoid(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisio
 def best_worker(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Take the answer of the task's worker with the largest weight.
 
-    >>> block = Block.of([[0], [1], [2]]).with_prepared(answer_hash=np.array([5, 6, 7], np.uint64))
+    >>> block = Block.of([[0], [1], [2]]).keeping(AnswerHashes(np.array([5, 6, 7], np.uint64)))
     >>> best_worker(block, np.array([0.2, 0.5, 0.3]), np.zeros(3), Ties()).label
     array([1])
     """
@@ -47,7 +47,7 @@ def _choose(block: Block, weights: Floats, score: Floats, ties: Ties) -> Decisio
     task = block.to_answers(np.arange(block.n_tasks))
     best = np.maximum.reduceat(score, block.starts)
     leads = score >= best[task] - TOLERANCE * np.abs(best[task])
-    hashes = block.prepared["answer_hash"]
+    hashes = block[AnswerHashes].hashes
     priority = ties.priority(block.task_hash[task], hashes, np.arange(len(task)))
     winner = np.lexsort((priority, ~leads, task))[block.starts]
     same = hashes == hashes[winner][task]

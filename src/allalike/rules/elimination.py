@@ -42,7 +42,7 @@ def _strike_out(votes: Ballots) -> Ranked:
     out = np.zeros(order.shape, np.bool_)
     drawn = np.zeros(votes.n_tasks, np.bool_)
     for place in range(votes.n_items - 1, -1, -1):
-        gone = votes.part.to_answers(out).T
+        gone = votes.part.block.to_answers(out).T
         first = np.where(gone, votes.n_items, votes.position).argmin(axis=0)
         score = np.where(out, np.inf, votes.weight_at(first))
         least = score <= score.min(axis=1, keepdims=True) + TOLERANCE

@@ -6,9 +6,11 @@ all masks agree there is nothing to add up; only the bytes in which they differ 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.masks.packed import Mask, lay_over
@@ -18,26 +20,33 @@ if TYPE_CHECKING:
     from allalike.blocks.block import Block, Floats
     from allalike.masks.packed import Bits
 
-__all__ = ["pixel_majority"]
+__all__ = ["AnswerMasks", "pixel_majority"]
 
-_BYTES_AT_ONCE = 1 << 13
+_BYTES_PER_CHUNK = 1 << 13
+
+
+@dataclass(frozen=True)
+class AnswerMasks:
+    """The mask of each answer."""
+
+    masks: npt.NDArray[np.object_]
 
 
 def pixel_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Turn on the pixels that are on in more than half of the task's weight; exactly half is off.
 
     Confidence is the share of the weight that agrees with what was found, averaged over all pixels that are on in
-    a mask with any weight; it is 1 if there are none. The block needs its ``masks``, one per answer.
+    a mask with any weight; it is 1 if there are none. The block needs its `AnswerMasks`.
 
     >>> from allalike.blocks.block import Block
     >>> masks = np.array([Mask.of(np.array([row], np.bool_)) for row in ([1, 1, 0], [1, 0, 0], [1, 1, 1])])
-    >>> block = Block.of([[0], [1], [2]]).with_prepared(masks=masks)
+    >>> block = Block.of([[0], [1], [2]]).keeping(AnswerMasks(masks))
     >>> found = pixel_majority(block, np.array([0.5, 0.3, 0.2]), np.zeros(3), Ties())
     >>> found.label[0].pixels().astype(int), found.confidence.round(3)
     (array([[1, 1, 0]]), array([0.833]))
     """
     weight, _ = block.answer_weights(weights)
-    masks = block.prepared["masks"]
+    masks = block[AnswerMasks].masks
     label, confidence = np.empty(block.n_tasks, object), np.empty(block.n_tasks)
     for task, (start, size) in enumerate(zip(block.starts, block.sizes, strict=True)):
         answers = slice(start, start + size)
@@ -53,8 +62,8 @@ def _majority(masks: list[Mask], weight: Floats) -> tuple[Mask, float]:
     every, some = np.bitwise_and.reduce(layers, axis=0), np.bitwise_or.reduce(layers, axis=0)
     found, agreement = every.copy(), float(np.bitwise_count(every).sum())
     disputed = np.flatnonzero(every != some)
-    for start in range(0, len(disputed), _BYTES_AT_ONCE):
-        place = disputed[start : start + _BYTES_AT_ONCE]
+    for start in range(0, len(disputed), _BYTES_PER_CHUNK):
+        place = disputed[start : start + _BYTES_PER_CHUNK]
         on = np.zeros(8 * len(place))
         for layer, part in zip(layers, share, strict=True):
             on += part * np.unpackbits(layer[place])

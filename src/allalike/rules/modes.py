@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from allalike.blocks.block import Array, Block, Floats
+from allalike.blocks.centre import Centred
 from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
 from allalike.rules.mean import median
@@ -53,7 +54,7 @@ def measure(block: Block) -> Measured:
     away = block.label - block.to_answers(middle)
     deviation = np.hypot.reduceat(away - block.to_answers(block.per_task(away) / block.sizes), block.starts)
     deviation /= np.sqrt(block.sizes)
-    alike = deviation <= _ROUNDING * np.abs(middle + block.prepared.get("centre", 0.0))
+    alike = deviation <= _ROUNDING * np.abs(middle + (block[Centred].centre if Centred in block else 0.0))
     width = np.where(alike, 0.0, _median(block, np.abs(away)) + _LEAST * deviation)
     each = block.to_answers(width)
     return Measured(middle, width, np.where(each > 0, away / np.where(each > 0, each, 1.0), 0.0))

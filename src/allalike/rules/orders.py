@@ -124,11 +124,9 @@ def task_chunks(tasks: npt.NDArray[np.intp], numbers_per_task: int) -> Iterator[
 def draw_order(votes: Ballots, tasks: npt.NDArray[np.intp], badness: Floats) -> Ranked:
     """Take, for each of these tasks, the order with the least badness, and draw among equals; one column per order.
 
-    >>> from allalike.blocks.block import Block
     >>> from allalike.blocks.ties import Ties
-    >>> part = Block.of([[0]]).with_prepared(position=np.array([[0], [1]]), items=np.array([[4, 5]]),
-    ...                                      item_hash=np.arange(6, dtype=np.uint64))
-    >>> votes = Ballots(part, np.ones(1), Ties(first=True))
+    >>> from allalike.rules.ballots import Part
+    >>> votes = Ballots(Part.of(np.array([[0], [1]])), np.ones(1), Ties(first=True))
     >>> order, drawn = draw_order(votes, np.array([0]), np.array([[0.5, 0.5]]))
     >>> order, drawn
     (array([[0, 1]]), array([ True]))
@@ -139,9 +137,9 @@ def draw_order(votes: Ballots, tasks: npt.NDArray[np.intp], badness: Floats) -> 
     drawn = np.count_nonzero(best, axis=1) > 1
     if drawn.any():
         place, number = np.nonzero(best & drawn[:, None])
-        items = votes.part.prepared["items"][tasks[place, None], table.order[number]]
-        hashes = hash_orders(votes.part.prepared["item_hash"][items].T)
-        priority = votes.ties.priority(votes.part.task_hash[tasks[place]], hashes, number)
+        items = votes.part.items[tasks[place, None], table.order[number]]
+        hashes = hash_orders(votes.part.item_hash[items].T)
+        priority = votes.ties.priority(votes.part.block.task_hash[tasks[place]], hashes, number)
         ranked = np.lexsort((priority, place))
         first = np.concatenate([[True], np.diff(place[ranked]) > 0])
         winner[drawn] = number[ranked[first]]

@@ -8,23 +8,43 @@ boundaries that somebody gave. It may be broken into pieces where workers agree 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+import numpy.typing as npt
 
 from allalike.blocks.block import Array, Block, Floats, sum_by
 from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
 
-__all__ = ["boundaries", "point_majority"]
+__all__ = ["Boundaries", "find_boundaries", "point_majority"]
 
 
-def boundaries(block: Block, answer: Array, begin: Floats, end: Floats) -> dict[str, Array]:
+@dataclass(frozen=True)
+class Boundaries:
+    """Where the intervals of a block's answers start and end, task after task, from left to right.
+
+    Parameters
+    ----------
+    answer, turn, boundary
+        Of each start and end of an interval: whose answer it is, 1 or -1, and at which boundary it lies.
+    task, place, length
+        Of each boundary: its task, where it is, and how long the stretch to its right is that somebody covers.
+    """
+
+    answer: Array
+    turn: Floats
+    boundary: npt.NDArray[np.intp]
+    task: Array
+    place: Floats
+    length: Floats
+
+
+def find_boundaries(block: Block, answer: Array, begin: Floats, end: Floats) -> Boundaries:
     """Number the boundaries of each task from left to right, given the intervals of each answer.
 
-    Returns the answer, the direction and the boundary of each start and end; task and place of each boundary; and how
-    long the stretch to its right is that somebody covers.
-
-    >>> found = boundaries(Block.of([[0], [1]]), np.array([0, 1]), np.array([0.0, 2.0]), np.array([2.0, 5.0]))
-    >>> found["turn_boundary"], found["turn"], found["boundary_place"], found["boundary_length"]
+    >>> found = find_boundaries(Block.of([[0], [1]]), np.array([0, 1]), np.array([0.0, 2.0]), np.array([2.0, 5.0]))
+    >>> found.boundary, found.turn, found.place, found.length
     (array([0, 1, 1, 2]), array([ 1.,  1., -1., -1.]), array([0., 2., 5.]), array([2., 3., 0.]))
     """
     task = block.to_answers(np.arange(block.n_tasks))
@@ -37,14 +57,7 @@ def boundaries(block: Block, answer: Array, begin: Floats, end: Floats) -> dict[
     boundary_place = values[boundary_rank]
     covered = np.cumsum(np.bincount(boundary, turn, len(points)).astype(np.int64)) > 0
     length = np.where(covered, np.diff(boundary_place, append=boundary_place[-1:]), 0.0)
-    return {
-        "turn_answer": turn_answer,
-        "turn": turn,
-        "turn_boundary": boundary.astype(np.intp),
-        "boundary_task": boundary_task,
-        "boundary_place": boundary_place,
-        "boundary_length": length,
-    }
+    return Boundaries(turn_answer, turn, boundary.astype(np.intp), boundary_task, boundary_place, length)
 
 
 def point_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
@@ -52,18 +65,19 @@ def point_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) ->
 
     Points with exactly half of the weight, up to a relative 1e-9, are out; nothing is drawn. Confidence is the share
     of the weight that agrees with the decision on a point, averaged over the points that anyone covered; where nobody
-    covered any, it is 1. The block needs its `boundaries`.
+    covered any, it is 1. The block needs its `Boundaries`.
 
     >>> block = Block.of([[0], [1], [2]])  # 0 to 4, 2 to 6, 2 to 4
-    >>> turns = boundaries(block, np.arange(3), np.array([0.0, 2.0, 2.0]), np.array([4.0, 6.0, 4.0]))
-    >>> found = point_majority(block.with_prepared(**turns), np.array([0.2, 0.5, 0.3]), np.zeros(3), Ties())
+    >>> found = find_boundaries(block, np.arange(3), np.array([0.0, 2.0, 2.0]), np.array([4.0, 6.0, 4.0]))
+    >>> found = point_majority(block.keeping(found), np.array([0.2, 0.5, 0.3]), np.zeros(3), Ties())
     >>> found.label, found.confidence.round(4)
     (array([((2.0, 4.0),)], dtype=object), array([0.7667]))
     """
-    task, length = block.prepared["boundary_task"], block.prepared["boundary_length"]
+    bounds = block[Boundaries]
+    task, length = bounds.task, bounds.length
     weight, total = block.answer_weights(weights)
-    share = (weight / block.to_answers(total))[block.prepared["turn_answer"]] * block.prepared["turn"]
-    covered = _running(sum_by(block.prepared["turn_boundary"], share, len(task)), task)
+    share = (weight / block.to_answers(total))[bounds.answer] * bounds.turn
+    covered = _running(sum_by(bounds.boundary, share, len(task)), task)
     inside = (covered > (1 + TOLERANCE) / 2) & (length > 0)
     agreement = np.clip(np.maximum(covered, 1 - covered), 0.0, 1.0)
     whole = sum_by(task, length, block.n_tasks)
@@ -81,10 +95,10 @@ def _running(jump: Floats, task: Array) -> Floats:
 
 def _unions(block: Block, inside: Array) -> Array:
     """Return each task's points that are in, as maximal intervals in their order."""
-    place, before = block.prepared["boundary_place"], np.roll(inside, 1)  # to the right of the last, nothing is in
+    place, before = block[Boundaries].place, np.roll(inside, 1)  # to the right of the last, nothing is in
     enters, leaves = inside & ~before, ~inside & before
     pairs = list(zip(place[enters].tolist(), place[leaves].tolist(), strict=True))
-    ends = np.cumsum(np.bincount(block.prepared["boundary_task"][enters], minlength=block.n_tasks)).tolist()
+    ends = np.cumsum(np.bincount(block[Boundaries].task[enters], minlength=block.n_tasks)).tolist()
     labels = np.empty(block.n_tasks, object)
     for task, (begin, end) in enumerate(zip([0, *ends], ends, strict=False)):
         labels[task] = tuple(pairs[begin:end])

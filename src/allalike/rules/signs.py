@@ -3,6 +3,7 @@
 import numpy as np
 
 from allalike.blocks.block import Block, Floats
+from allalike.blocks.groups import Groups
 from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
 from allalike.rules.vote import pick
@@ -14,10 +15,12 @@ def by_sign(block: Block, weight: Floats, ties: Ties) -> Decision:
     """Take the class 1 where the weighted signs of a task's answers add up to more than 0, and 0 where to less.
 
     There is a weight per answer, and a negative one counts for the other class. Confidence is the share of the weight
-    that stands behind the label. Where all weights of a task are 0, its answers count the same. The block needs the
-    labels' hashes.
+    that stands behind the label. Where all weights of a task are 0, its answers count the same. The block needs its
+    `Groups`.
 
-    >>> block = Block.of([[0, 1], [1, 1], [1, 0]]).with_prepared(label_hash=np.array([5, 6], np.uint64))
+    >>> from allalike.blocks.groups import group_labels
+    >>> block = Block.of([[0, 1], [1, 1], [1, 0]])
+    >>> block = block.keeping(group_labels(block, np.array([5, 6], np.uint64)))
     >>> found = by_sign(block, np.array([0.5, 0.2, 0.1, -0.5, 0.2, 0.1]), Ties())
     >>> found.label, found.confidence.round(3), found.tied
     (array([0, 0], dtype=int32), array([0.625, 0.75 ]), array([False, False]))
@@ -30,7 +33,7 @@ def by_sign(block: Block, weight: Floats, ties: Ties) -> Decision:
     margin = block.per_task((2.0 * block.label - 1.0) * weight) / size
     even = np.abs(margin) <= TOLERANCE
     possible = np.stack([(margin < 0) | even, (margin > 0) | even], axis=1)
-    if len(block.prepared["label_hash"]) < 2:
+    if len(block[Groups].label_hash) < 2:
         possible = np.tile([True, False], (block.n_tasks, 1))
     task, label = np.nonzero(possible)
     chosen, tied = pick(block, task, label, ties)

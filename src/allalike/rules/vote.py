@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike.blocks.block import Array, Block, Floats, sum_by
+from allalike.blocks.groups import Groups
 from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
 
@@ -14,28 +15,28 @@ def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
     """Take the label with the largest weight.
 
     Confidence is that label's share of the task's weight. Labels whose weights are equal up to a relative 1e-9 are
-    tied, and `Ties` draws one. The block needs its groups of labels and the labels' hashes.
+    tied, and `Ties` draws one. The block needs its `Groups`.
 
-    >>> from allalike.blocks.block import group_labels
+    >>> from allalike.blocks.groups import group_labels
     >>> block = Block.of([[0, 0], [0, 1], [1, 1]])
-    >>> block = block.with_prepared(**group_labels(block, 2), label_hash=np.array([5, 6], np.uint64))
+    >>> block = block.keeping(group_labels(block, np.array([5, 6], np.uint64)))
     >>> found = plurality(block, np.array([0.5, 0.2, 0.3]), np.zeros(3), Ties(first=True))
     >>> found.label, found.confidence, found.tied
     (array([0, 0], dtype=int32), array([0.7, 0.5]), array([False,  True]))
     """
     weight, total = block.answer_weights(weights)
-    score = sum_by(block.prepared["group"], weight, len(block.prepared["group_task"]))
+    groups = block[Groups]
+    score = sum_by(groups.group, weight, len(groups))
     winner, tied = leading(block, score, ties)
-    label = block.prepared["group_label"][winner]
-    return Decision(label, np.minimum(score[winner] / total, 1.0), unknown(block.n_tasks), tied)
+    return Decision(groups.label[winner], np.minimum(score[winner] / total, 1.0), unknown(block.n_tasks), tied)
 
 
 def leading(block: Block, score: Floats, ties: Ties) -> tuple[npt.NDArray[np.int64], Array]:
     """Return, per task, its group of labels with the largest score, and whether it was drawn among equals."""
-    group_task = block.prepared["group_task"]
-    best = np.maximum.reduceat(score, block.prepared["first_group"])
-    leaders = np.flatnonzero(score >= (best - TOLERANCE * np.abs(best))[group_task])
-    chosen, tied = pick(block, group_task[leaders], block.prepared["group_label"][leaders], ties)
+    groups = block[Groups]
+    best = np.maximum.reduceat(score, groups.first)
+    leaders = np.flatnonzero(score >= (best - TOLERANCE * np.abs(best))[groups.task])
+    chosen, tied = pick(block, groups.task[leaders], groups.label[leaders], ties)
     return leaders[chosen], tied
 
 
@@ -49,7 +50,7 @@ def pick(block: Block, task: Array, label: Array, ties: Ties) -> tuple[npt.NDArr
     chosen = np.cumsum(count) - count
     if tied.any():
         among = np.flatnonzero(tied[task])
-        rank = ties.priority(block.task_hash[task[among]], block.prepared["label_hash"][label[among]], label[among])
+        rank = ties.priority(block.task_hash[task[among]], block[Groups].label_hash[label[among]], label[among])
         order = among[np.lexsort((rank, task[among]))]
         ahead = np.concatenate([[True], task[order][1:] != task[order][:-1]])
         chosen[tied] = order[ahead]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.blocks.block import Block, Floats, group_labels
+from allalike.blocks.groups import group_labels
+from allalike.blocks.pairs import AnswerHashes
 from allalike.rules.choice import best_worker
 from allalike.rules.elimination import ranked_pairs, stv
 from allalike.rules.kemeny import kemeny, slater
@@ -18,6 +19,7 @@ from allalike.rules.vote import plurality as most_given
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from allalike.blocks.block import Block, Floats
     from allalike.blocks.ties import Ties
     from allalike.rules.base import Decision
 
@@ -35,12 +37,11 @@ def modal(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision
     >>> allalike.discover(rows, domain=Ranking(rule="modal"), method="UA").truth["label"].tolist()
     [['c', 'b', 'a']]
     """
-    hashes, first, code = np.unique(block.prepared["answer_hash"], return_index=True, return_inverse=True)
+    hashes, first, code = np.unique(block[AnswerHashes].hashes, return_index=True, return_inverse=True)
     order = np.lexsort(block.label[first].T[::-1])
     distinct, hashes = block.label[first[order]], hashes[order]
     coded = replace(block, label=np.argsort(order)[code])
-    groups = group_labels(coded, len(distinct))
-    found = most_given(coded.with_prepared(**groups, label_hash=hashes), weights, faults, ties)
+    found = most_given(coded.keeping(group_labels(coded, hashes)), weights, faults, ties)
     return replace(found, label=distinct[found.label])
 
 

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from allalike.columns.column import Column
 from allalike.columns.values import arrow_of
 from allalike.noise.populations import Population, as_population
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from allalike.blocks.block import Array, Floats
-    from allalike.domains import Domain
+    from allalike.domains import Domain, Encoding
 
 __all__ = ["Model", "Parameters"]
 
@@ -55,9 +56,9 @@ class Model(ABC):
         return 1
 
     @property
-    def resolved(self) -> Domain:
-        """The kind of label with its vocabulary, so that the drawn labels are codes; raw labels have no vocabulary."""
-        return self.domain
+    def encoding(self) -> Encoding:
+        """The encoding of all labels that can be drawn, of which the drawn labels are codes."""
+        return self.domain.learn(Column("label", []))
 
     @abstractmethod
     def truths(self, tasks: int, rng: np.random.Generator) -> Array:

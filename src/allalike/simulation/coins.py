@@ -17,7 +17,7 @@ from allalike.simulation.base import Model
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Floats
-    from allalike.domains import Domain
+    from allalike.domains import Domain, Encoding
     from allalike.noise import Population
     from allalike.simulation.base import Parameters
 
@@ -60,11 +60,11 @@ class OneCoinModel(Model):
         return f"categorical(classes={self.classes})"
 
     @property
-    def resolved(self) -> Domain:
+    def encoding(self) -> Encoding:
         """Know all classes, be they answered or not."""
         from allalike.columns.column import Column
 
-        return self.domain.resolve(Column("label", arrow_of(np.arange(self.classes))))
+        return self.domain.learn(Column("label", arrow_of(np.arange(self.classes))))
 
     def truths(self, tasks: int, rng: np.random.Generator) -> Array:
         """Shuffle the classes."""

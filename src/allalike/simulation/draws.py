@@ -19,7 +19,7 @@ from allalike.simulation.names import as_model
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Floats
-    from allalike.domains import Domain
+    from allalike.domains import Encoding
     from allalike.simulation.base import Model, Parameters
 
 __all__ = ["Drawn", "Pool", "draw", "pool"]
@@ -36,7 +36,7 @@ class Pool:
     Parameters
     ----------
     labels
-        The answers: workers, tasks, and the axes of a label, if it has any. Classes are codes of the domain, rankings
+        The answers: workers, tasks, and the axes of a label, if it has any. Classes are codes, rankings
         are codes of items, best first, in a row for each answer; intervals are pairs of bounds, masks tables of pixels.
     truth
         The truth of each task, in the same form.
@@ -46,8 +46,8 @@ class Pool:
         What the faults come from, by name: a standard deviation, Mallows' phi.
     source
         Whom each worker copies from, or -1.
-    domain
-        The kind of label, with its vocabulary if it has one.
+    encoding
+        How labels become codes.
 
     >>> crowd = pool("real SYN.HS", workers=3, tasks=4, seed=2)
     >>> crowd.labels.shape, crowd.parameters["sd"], crowd.faults.round(2)
@@ -59,7 +59,7 @@ class Pool:
     faults: Floats
     parameters: Parameters
     source: Numbers
-    domain: Domain
+    encoding: Encoding
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def pool(
     chosen = as_model(model)
     drawn = draw(chosen, workers=workers, tasks=tasks, copiers=copiers, seed=seed)
     labels = drawn.label.reshape(len(drawn.truth), workers, *drawn.truth.shape[1:]).swapaxes(0, 1)
-    return Pool(labels, drawn.truth, drawn.faults, drawn.parameters, drawn.source, chosen.resolved)
+    return Pool(labels, drawn.truth, drawn.faults, drawn.parameters, drawn.source, chosen.encoding)
 
 
 def draw(

@@ -17,7 +17,7 @@ from allalike.simulation.columns import item_names, ranking_column
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Floats
-    from allalike.domains import Domain
+    from allalike.domains import Domain, Encoding
     from allalike.noise import Population
     from allalike.simulation.base import Parameters
 
@@ -64,11 +64,11 @@ class MallowsModel(Model):
         return self.items
 
     @property
-    def resolved(self) -> Domain:
+    def encoding(self) -> Encoding:
         """Know the items."""
         from allalike.columns.column import Column
 
-        return self.domain.resolve(Column("label", [item_names(self.items)]))
+        return self.domain.learn(Column("label", [item_names(self.items)]))
 
     def truths(self, tasks: int, rng: np.random.Generator) -> Array:
         """Shuffle the items of each task."""

@@ -34,7 +34,7 @@ _MISLED_CROWDS_NOTE = (
 def _level(folder: Path, *, file: str) -> Parsed:
     """Read a level of dots or puzzles, whose items are numbers of dots or moves, fewest first."""
     answers = read(folder / "datasets" / file, domain=Ranking())
-    items = answers.domain.decode(answers.label[:1])[0]
+    items = answers.encoding.decode(answers.label[:1])[0]
     return Parsed(answers, {answers.tasks[0]: sorted(items, key=int)}, _MERGED_PUZZLES_NOTE)
 
 

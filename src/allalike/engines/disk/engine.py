@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from allalike.engines.base import Engine, Piece, Run, TaskTable
+from allalike.engines.base import Engine
 from allalike.engines.disk.processes import Processes
 from allalike.engines.disk.workspace import Place, Workspace, keep_shard, link_file, read_pack, write_pack
-from allalike.engines.growing import count_small, pick
+from allalike.engines.growing import Growing, count_small, pick
 from allalike.engines.ingest.routes import Routed, route
 from allalike.engines.shards import (
     Cuts,
@@ -31,6 +31,7 @@ from allalike.engines.shards import (
     sum_up,
 )
 from allalike.engines.sums import PairSums, Sums
+from allalike.engines.task_table import Piece, TaskTable
 from allalike.errors import OptionError
 from allalike.registry import check_number
 from allalike.system.memory import free_memory, parse_size
@@ -48,9 +49,8 @@ if TYPE_CHECKING:
     from allalike.blocks.ties import Ties
     from allalike.columns.hashes import Hashes
     from allalike.columns.values import Values
-    from allalike.domains import Domain
-    from allalike.engines.base import Change
-    from allalike.engines.growing import Picked, View
+    from allalike.domains import Encoding
+    from allalike.engines.growing import Change, Overlay, Picked
     from allalike.engines.shards import Shard
     from allalike.readers import Scan
 
@@ -123,18 +123,18 @@ class Disk(Engine):
         few = self.processes is None and routed.n_answers < _FEW
         processes = Processes(1 if few else number)
         jobs = [(number,) for number in range(routed.n_partitions)]
-        domain, truths = routed.encoding(gold, processes.map)
-        make = partial(_make, routed, folder=space.path, domain=domain, truths=truths, repeats=stream.repeats)
+        encoding, truths = routed.encode(gold, processes.map)
+        make = partial(_make, routed, folder=space.path, encoding=encoding, truths=truths, repeats=stream.repeats)
         places: list[Place] = []
         tallies: list[Tally] = []
-        given = np.zeros(len(routed.workers), np.int64)
+        answer_counts = np.zeros(len(routed.workers), np.int64)
         for place, tally, theirs in processes.map(make, jobs):
             report("preparing", len(places), len(jobs))
             places.append(place)
             tallies.append(tally)
-            given += theirs
+            answer_counts += theirs
         shards = Shards(space, places, tallies, processes)
-        return DiskRun(shards, **routed.describe(domain, gold, ties, tallies, given))
+        return DiskRun(shards, **routed.describe(encoding, gold, ties, tallies, answer_counts))
 
 
 @dataclass(frozen=True)
@@ -165,19 +165,20 @@ class Shards:
         places = list(self.each(partial(_change, folder=space.path, change=change)))
         return replace(self, space=space, places=places)
 
-    def seen(self, view: View, picked: list[Picked]) -> Shards:
-        """Return the shards seen otherwise, but for those of which all tasks were picked."""
+    def covered(self, overlay: Overlay, picked: list[Picked]) -> Shards:
+        """Return the shards under an overlay, but for those of which all tasks were picked."""
         space = self.space.inner(self.space)
         touched = {part.shard: len(part.answers.tasks) for part in picked}
-        views: dict[Path | None, Path] = {}
+        overlays: dict[Path | None, Path] = {}
         places, tallies, n_added = [], [], 0
         for number, (place, tally) in enumerate(zip(self.places, self.tallies, strict=True)):
             n_tasks = tally.n_tasks - touched.get(number, 0)
-            if view.place is not None or number in touched:
-                if place.view not in views:
-                    views[place.view] = space.path / f"{len(views)}.view"
-                    write_pack(views[place.view], view.after(None if place.view is None else read_pack(place.view)))
-                place = replace(place, view=views[place.view])
+            if overlay.worker_map is not None or number in touched:
+                before = place.overlay
+                if before not in overlays:
+                    overlays[before] = space.path / f"{len(overlays)}.overlay"
+                    write_pack(overlays[before], overlay.after(None if before is None else read_pack(before)))
+                place = replace(place, overlay=overlays[before])
             if n_tasks:
                 places.append(place)
                 tallies.append(replace(tally, n_tasks=n_tasks))
@@ -192,10 +193,8 @@ class Shards:
 
 
 @dataclass(eq=False)
-class DiskRun(Run):
-    """Go over shards on disk."""
-
-    grows: ClassVar[bool] = True
+class DiskRun(Growing):
+    """Shards of prepared blocks on disk."""
 
     shards: Shards
 
@@ -242,12 +241,14 @@ class DiskRun(Run):
         bounds = np.array([tally.hashes for tally in self.shards.tallies], np.uint64)
         first, last = (np.searchsorted(wanted, bounds[:, side], ("left", "right")[side]) for side in (0, 1))
         jobs = [(self.shards.places[number], int(number)) for number in np.flatnonzero(first < last)]
-        found = self.shards.processes.map(partial(_pick, domain=self.domain, wanted=wanted), jobs)
+        found = self.shards.processes.map(partial(_pick, encoding=self.encoding, wanted=wanted), jobs)
         return [part for part in found if part is not None]
 
-    def extend(self, shard: Shard, tally: Tally, view: View, picked: list[Picked], again: Change | None) -> DiskRun:
-        """Have the old shards read as they are seen now, and write the new one beside them."""
-        shards = self.shards.seen(view, picked)
+    def extend(
+        self, shard: Shard, tally: Tally, overlay: Overlay, picked: list[Picked], again: Change | None
+    ) -> DiskRun:
+        """Have the old shards read under the overlay, and write the new one beside them."""
+        shards = self.shards.covered(overlay, picked)
         if again is not None:
             shards = shards.changed(again)
         return replace(self, shards=shards.with_shard(shard, tally))
@@ -295,9 +296,9 @@ class DiskTable(TaskTable):
 
 
 def _make(
-    routed: Routed, number: int, *, folder: Path, domain: Domain, truths: Truths | None, repeats: str
+    routed: Routed, number: int, *, folder: Path, encoding: Encoding, truths: Truths | None, repeats: str
 ) -> tuple[Place, Tally, npt.NDArray[np.int64]]:
-    answers = encode(*routed.columns(number), domain, truths, repeats)
+    answers = encode(*routed.columns(number), encoding, truths, repeats)
     shard, tally = of_answers(answers)
     place = keep_shard(folder, str(number), shard)
     routed.remove(number)
@@ -326,5 +327,5 @@ def _change(place: Place, *, folder: Path, change: Callable[[Block], Block]) -> 
     return changed
 
 
-def _pick(place: Place, number: int, *, domain: Domain, wanted: Hashes) -> Picked | None:
-    return pick(place.read(), number, domain, wanted)
+def _pick(place: Place, number: int, *, encoding: Encoding, wanted: Hashes) -> Picked | None:
+    return pick(place.read(), number, encoding, wanted)

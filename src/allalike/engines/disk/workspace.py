@@ -104,7 +104,7 @@ class Place:
 
     blocks: Path
     tasks: Path
-    view: Path | None = None
+    overlay: Path | None = None
 
     def read(self) -> Shard:
         """Read a shard whole."""
@@ -113,8 +113,8 @@ class Place:
     def read_blocks(self) -> list[Block]:
         """Read the blocks of a shard, as they are seen."""
         blocks: list[Block] = read_pack(self.blocks)
-        if self.view is not None:
-            blocks = read_pack(self.view).of(blocks)
+        if self.overlay is not None:
+            blocks = read_pack(self.overlay).apply(blocks)
         return blocks
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from allalike.blocks.ties import Ties
     from allalike.columns.factors import Codes
     from allalike.columns.hashes import Hashes
-    from allalike.domains import Domain
+    from allalike.domains import Domain, Encoding
     from allalike.engines.shards import Tally
 
     Rows = npt.NDArray[np.int64]
@@ -60,35 +60,35 @@ class Routed(Partitions):
     n_answers
         How many rows there are in all.
     domain
-        The kind of label, given or guessed, not resolved.
-    shared
-        The domain resolved by all labels, where that needs no second look at them.
+        The kind of label, given or guessed.
+    learned
+        The encoding of all labels, where that needs no second look at them.
     notes
         What was guessed or set aside on the way.
     """
 
     n_answers: int
     domain: Domain
-    shared: Domain | None
+    learned: Encoding | None
     notes: dict[str, Any]
 
-    def encoding(
+    def encode(
         self, gold: Gold | None, apply: Callable[..., Iterable[Any]] = starmap
-    ) -> tuple[Domain, Truths | None]:
-        """Return the domain that knows what all labels share, and known truths as it encodes them.
+    ) -> tuple[Encoding, Truths | None]:
+        """Return the encoding of all labels, and known truths as codes.
 
         ``apply`` applies a function to jobs, perhaps in other processes.
         """
-        if self.shared is not None:
-            domain = self.shared
-        else:
+        encoding = self.learned
+        if encoding is None:
             jobs = [(number,) for number in range(self.n_partitions)]
-            domain = self.domain.join(list(apply(partial(_resolve, self), jobs)))
-        return (domain, None) if gold is None else gold.encoded(domain)
+            first, *others = apply(partial(_learn, self), jobs)
+            encoding = first.merge(others)
+        return (encoding, None) if gold is None else gold.encode(encoding)
 
     def describe(
         self,
-        domain: Domain,
+        encoding: Encoding,
         gold: Gold | None,
         ties: Ties,
         tallies: list[Tally],
@@ -96,12 +96,12 @@ class Routed(Partitions):
     ) -> dict[str, Any]:
         """Return what a run knows of the answers, once shards are made of them, and it is known who gave how many."""
         problems = Problems.single(len(self.workers))
-        known = {"workers": self.workers, "domain": domain, "problems": problems, "ties": ties}
+        known = {"workers": self.workers, "encoding": encoding, "problems": problems, "ties": ties}
         return {**known, **count_up(tallies, answer_counts, gold, self.notes)}
 
 
-def _resolve(routed: Routed, number: int) -> Domain:
-    return routed.domain.resolve(routed.label(number))
+def _learn(routed: Routed, number: int) -> Encoding:
+    return routed.domain.learn(routed.label(number))
 
 
 def route(stream: Stream, folder: Path | None, *, memory: int, partitions: int | None = None) -> Routed:
@@ -253,7 +253,7 @@ class _Pass:
         if self._domain is None:
             self._domain = guess(Column("label", arrow_of(np.zeros(1))), (), 1)
         try:
-            return self._domain.encode(label)
+            return self._domain.learn(label).encode(label)
         except LabelError:
             if self._stream.domain is None:  # then it is unclear what the labels are, which is another error
                 guess(label, (), len(label))
@@ -305,25 +305,25 @@ class _Pass:
             label_rank, labels = ranked(self._labels.values, text=self._text["label"])
             partitions = replace(partitions, labels=labels, label_rank=label_rank)
         domain = self._domain or self._stream.guess(self._different_labels(), _parts(partitions), self._kept)
-        chosen = domain.with_choices(**self._stream.choices)
+        chosen = replace(domain, **self._stream.choices)
         return Routed(
             **vars(partitions),
             n_answers=self._kept,
             domain=chosen,
-            shared=self._shared(chosen),
+            learned=self._learned(chosen),
             notes=self._notes(domain),
         )
 
-    def _shared(self, domain: Domain) -> Domain | None:
-        """Resolve the domain where it is known by now what labels share; a label that does not fit is an error."""
+    def _learned(self, domain: Domain) -> Encoding | None:
+        """Learn the encoding where all labels are known by now; a label that does not fit is an error."""
         if self._plan.labels == "plain":
             return None
         if self._plan.labels == "numbers":
-            return domain
+            return domain.learn(Column("label", []))
         labels = self._different_labels()
-        resolved = domain.resolve(labels)
-        resolved.hold(labels).encode(labels)
-        return resolved
+        encoding = domain.learn(labels)
+        encoding.encode(labels)
+        return encoding
 
     def _notes(self, domain: Domain) -> dict[str, Any]:
         notes = {**self._stream.notes}

@@ -21,13 +21,14 @@ import numpy as np
 from allalike.blocks.matrices import settle
 from allalike.blocks.problems import Problems
 from allalike.columns.values import Values
-from allalike.engines.base import Engine, Run, TaskTable
+from allalike.engines.base import Engine, Run
 from allalike.engines.serialization import unpack
 from allalike.engines.shards import count_up, describe, sample_cuts
 from allalike.engines.spark import on_executors
 from allalike.engines.spark.reading import broadcast, fitting_partitions, send
 from allalike.engines.spark.session import check_pyspark, clear_errors, find_context, find_session
 from allalike.engines.spark.sources import find_reading
+from allalike.engines.task_table import TaskTable
 from allalike.errors import OutputError
 from allalike.registry import check_number
 from allalike.system.progress import report
@@ -44,8 +45,8 @@ if TYPE_CHECKING:
     from allalike.answers.gold import Gold
     from allalike.blocks.block import Block, Floats, Kernel
     from allalike.blocks.ties import Ties
-    from allalike.engines.base import Piece
     from allalike.engines.shards import Cuts
+    from allalike.engines.task_table import Piece
     from allalike.readers import Scan
 
 __all__ = ["Spark", "SparkRun", "SparkTable"]
@@ -111,24 +112,24 @@ class Spark(Engine):
             reading = find_reading(source, self.session, self.master)
         if reading is None:
             answers = source.read()
-            return self.load(answers if gold is None else gold.given_to(answers), ties)
+            return self.load(answers if gold is None else answers.with_gold(gold), ties)
         report("reading")
         arrived = reading.read(self.partitions)
         with clear_errors(arrived.chunks.context):
             guessed = arrived.guess()
-            domain = arrived.resolve(guessed.with_choices(**source.choices))
+            encoding = arrived.learn(replace(guessed, **source.choices))
             truths = None
             if gold is not None:
-                domain, truths = gold.encoded(domain)
+                encoding, truths = gold.encode(encoding)
             report("preparing")
-            shards, sent = arrived.make_shards(domain, truths, self.partitions)
+            shards, sent = arrived.make_shards(encoding, truths, self.partitions)
         run = SparkRun(
             shards,
             workers=arrived.facts.workers,
             answer_counts=np.empty(0, np.int64),
             n_tasks=0,
             n_gold=0,
-            domain=domain,
+            encoding=encoding,
             problems=Problems.single(len(arrived.facts.workers)),
             ties=ties,
             notes=arrived.notes,
@@ -288,15 +289,13 @@ def _cut(answers: Answers, begin: int, end: int) -> Answers:
     """Cut out a range of tasks; workers keep their numbers, but their ids are not needed."""
     first, last = answers.starts[begin], answers.starts[end]
     known = slice(*np.searchsorted(answers.gold_task, [begin, end]))
-    domain, label = answers.domain.narrow(answers.label[first:last])
     return replace(
         answers,
         workers=Values(range(len(answers.workers))),
         tasks=answers.tasks.take(np.arange(begin, end)),
-        domain=domain,
         starts=answers.starts[begin : end + 1] - first,
         worker=answers.worker[first:last],
-        label=label,
+        label=answers.label[first:last],
         problems=Problems.single(len(answers.workers)),
         gold_task=answers.gold_task[known] - begin,
         gold_label=answers.gold_label[known],

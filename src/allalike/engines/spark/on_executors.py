@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from pyspark import Broadcast
 
     from allalike.blocks.block import Block, Floats, Kernel
-    from allalike.engines.base import Piece
     from allalike.engines.shards import Cuts, Tally
     from allalike.engines.spark.rows import Plan
+    from allalike.engines.task_table import Piece
 
     Record = tuple[int, Any]
     Records = Iterable[Record]
@@ -49,10 +49,10 @@ __all__ = [
     "find_pieces",
     "join_facts",
     "label_parts",
+    "learn_labels",
     "make_shards",
     "pieces",
     "put_in_order",
-    "resolve_labels",
     "shards_of_rows",
     "some_rows",
     "sum_blocks",
@@ -138,24 +138,24 @@ def label_parts(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]:
 
 
 @_handing_on
-def resolve_labels(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]:
-    """Return the domain that knows what the labels of a place share."""
+def learn_labels(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]:
+    """Return the encoding of the labels of a place."""
     from pyspark import cloudpickle
 
     facts, places, domain = pickle.loads(sent.value)
     columns = read_chunks(_chunks(records, places), facts)
     if columns is not None:
-        yield 0, cloudpickle.dumps(domain.resolve(label_column(columns, facts)))  # type: ignore[no-untyped-call]
+        yield 0, cloudpickle.dumps(domain.learn(label_column(columns, facts)))  # type: ignore[no-untyped-call]
 
 
 @_handing_on
 def shards_of_rows(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]:
     """Make shards of the rows of some places."""
-    facts, places, domain, truths, repeats = pickle.loads(sent.value)
+    facts, places, encoding, truths, repeats = pickle.loads(sent.value)
     for chunks in _parts(records, places):
         columns = read_chunks(chunks, facts)
         if columns is not None:
-            yield 0, _packed(*of_answers(encode(*columns_of(columns, facts), domain, truths, repeats)))
+            yield 0, _packed(*of_answers(encode(*columns_of(columns, facts), encoding, truths, repeats)))
 
 
 def _parts(records: Records, places: int) -> Iterator[list[bytes]]:

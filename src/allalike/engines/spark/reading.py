@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from allalike.answers.gold import Truths
     from allalike.columns.factors import Codes
-    from allalike.domains import Domain
+    from allalike.domains import Domain, Encoding
     from allalike.engines.spark.facts import Facts
     from allalike.engines.spark.rows import Plan
     from allalike.readers import Scan
@@ -145,27 +145,29 @@ class Arrived:
         some, tasks = self._some()
         return source.guess(some, [(some, tasks)], len(some))
 
-    def resolve(self, domain: Domain) -> Domain:
-        """Return the domain that knows what all labels share; a label that does not fit is an error."""
+    def learn(self, domain: Domain) -> Encoding:
+        """Return the encoding of all labels; a label that does not fit is an error."""
         from pyspark import cloudpickle
 
         if self.facts.labels is not None:
             labels = self._different()
-            resolved = domain.resolve(labels)
-            resolved.hold(labels).encode(labels)
-            return resolved
+            encoding = domain.learn(labels)
+            encoding.encode(labels)
+            return encoding
         if domain.numeric:
-            return domain
+            return domain.learn(Column("label", []))
         with self._sent(domain) as sent:
-            resolve = partial(on_executors.resolve_labels, sent=sent)
-            parts = list(on_executors.values(self.chunks.mapPartitions(resolve).collect()))
-        return domain.join([cloudpickle.loads(part) for part in parts])
+            learn = partial(on_executors.learn_labels, sent=sent)
+            parts = on_executors.values(self.chunks.mapPartitions(learn).collect())
+            first, *others = (cloudpickle.loads(part) for part in parts)
+        merged: Encoding = first.merge(others)
+        return merged
 
-    def make_shards(self, domain: Domain, truths: Truths | None, wanted: int | None) -> tuple[RDD[Any], Any]:
+    def make_shards(self, encoding: Encoding, truths: Truths | None, wanted: int | None) -> tuple[RDD[Any], Any]:
         """Make a shard of the rows of one place, or of several if there are few; return also what that depends on."""
         fitting = fitting_partitions(self.chunks.context, self.facts.kept, len(self.facts.workers))
         chunks = self.chunks.coalesce(wanted or min(fitting, self.plan.places))
-        sent = send(self.chunks.context, self.facts, self.plan.places, domain, truths, self.reading.source.repeats)
+        sent = send(self.chunks.context, self.facts, self.plan.places, encoding, truths, self.reading.source.repeats)
         return chunks.mapPartitions(partial(on_executors.shards_of_rows, sent=sent)), sent
 
     def _different(self) -> Column:

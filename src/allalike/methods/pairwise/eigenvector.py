@@ -28,7 +28,7 @@ from allalike.registry import check_choice, check_flag
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block, Floats
     from allalike.blocks.ties import Ties
-    from allalike.domains import Domain
+    from allalike.domains import Domain, Encoding
     from allalike.engines import Run
     from allalike.methods.pairwise.pair_matrices import PairMatrix
 
@@ -169,9 +169,9 @@ class EVD(Method):
         check_choice(self.diagonal, DIAGONALS, "diagonal")
         check_flag(self.positive, "positive")
 
-    def serves(self, domain: Domain) -> bool:
+    def serves(self, labels: Domain | Encoding) -> bool:
         """Ask for two classes, of which one may be all that occurs."""
-        return domain.n_classes in (1, 2)
+        return labels.n_classes in (1, 2)
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh by the eigenvector."""
@@ -191,7 +191,7 @@ class EVD(Method):
             disparity=peers.unweighted.mean,
             fault=peers.comparable((1 - skill) / 2),
             weight=normalise(vector if self.positive else np.abs(vector), run.problems),
-            decide=None if self.positive else partial(_decide, domain=run.domain, ties=run.ties),
+            decide=None if self.positive else partial(_decide, encoding=run.encoding, ties=run.ties),
             parameters=() if self.positive else (np.where(vector < 0, -1.0, 1.0),),
         )
 
@@ -224,8 +224,8 @@ def _skill(given: Covariances, vector: Floats) -> Floats:
 
 
 def _decide(
-    block: Block, weights: Floats, faults: Floats, sign: Floats, *, domain: Domain, ties: Ties
+    block: Block, weights: Floats, faults: Floats, sign: Floats, *, encoding: Encoding, ties: Ties
 ) -> dict[str, Array]:
     """Aggregate after turning round the answers of those who are worse than chance."""
     turned = np.where(sign[block.worker] < 0, 1 - block.label, block.label).astype(block.label.dtype)
-    return domain.aggregate(domain.prepare(replace(block, label=turned)), weights, faults, ties=ties)
+    return encoding.kernels.aggregate(encoding.prepare(replace(block, label=turned)), weights, faults, ties=ties)

@@ -197,9 +197,9 @@ class _Core(Method):
 
     def _chance(self, run: Run, met: Disparity) -> Floats | None:
         """Return how likely the guesses of each worker agree with others, if labels are classes."""
-        if run.domain.n_classes is None:
+        if run.encoding.n_classes is None:
             return None
-        chance = np.full(run.problems.n_workers, 1 / max(run.domain.n_classes, 2))
+        chance = np.full(run.problems.n_workers, 1 / max(run.encoding.n_classes, 2))
         if self.chance == "mean":
             agreed, common = run.problems.total(met.weight - met.distance), run.problems.total(met.weight)
             chance = np.clip(agreed / np.maximum(common, 1.0), _ALMOST, 1 - _ALMOST)

@@ -220,7 +220,7 @@ class MAS(Method):
         return Weighing(
             disparity=peers.unweighted.mean,
             fault=fault,
-            weight=weigh_faults(fault, weighting, problems, run.domain.model),
+            weight=weigh_faults(fault, weighting, problems, run.encoding.noise),
             iterations=iterations,
             converged=converged,
         )

@@ -101,7 +101,7 @@ class Large:
         return tuple(Ranged(parts) for parts in zip(*kept, strict=True))
 
     def _measure(self, rows: range, function: Callable[[Pairs], tuple[Array, ...]]) -> list[Any]:
-        sums = self.run.pairs(self.run.domain.pair_sums, rows)
+        sums = self.run.pairs(self.run.kernels.pair_sums, rows)
         distance, common = (sums[name][:, self.crowd.start : self.crowd.stop] for name in ("distance", "common"))
         if isinstance(distance, np.ndarray) or isinstance(common, np.ndarray):
             left, right = np.arange(rows.start, rows.stop)[:, None], self.workers
@@ -179,7 +179,7 @@ def _cut(most: npt.NDArray[np.int64], workers: range, ends: npt.NDArray[np.int64
 
 def _small(run: Run, rows: range) -> Iterator[Stack]:
     """Yield stacks of the whole problems of these workers."""
-    sums = run.pairs(run.domain.pair_sums, rows)
+    sums = run.pairs(run.kernels.pair_sums, rows)
     last = np.cumsum(run.problems.sizes)
     here = (last > rows.start) & (last <= rows.stop)
     first, sizes = (last - run.problems.sizes)[here], run.problems.sizes[here]

@@ -46,7 +46,7 @@ class Losses:
         self.run = run
         self.peers = Peers(run)
         self._zero = zero
-        self._kernel = kernel or partial(run.domain.loss_sums, ties=run.ties)
+        self._kernel = kernel or partial(run.kernels.loss_sums, ties=run.ties)
 
     def __call__(self, weights: Floats) -> tuple[Floats, Floats]:
         """Return each worker's mean loss, made positive, and how many answers it is the mean of."""
@@ -58,6 +58,6 @@ class Losses:
         """Lift losses of zero, whose inverse and logarithm are infinite."""
         if self._zero == "clip":
             return np.clip(loss * answers, _LEAST, _MOST) / answers
-        if self.run.domain.numeric:
+        if self.run.encoding.numeric:
             return np.maximum(loss, _LEAST * self.run.problems.mean(loss))
         return smoothed(loss, answers, self.run.problems)

@@ -87,7 +87,7 @@ class Peers:
 
     def _sums(self, weights: Floats) -> Disparity:
         if self._pairs is None:
-            return _disparity(self.run.sum(self.run.domain.peer_sums, weights), self.run)
+            return _disparity(self.run.sum(self.run.kernels.peer_sums, weights), self.run)
         distance, met = (pairs.times(weights[None])[0] for pairs in self._pairs)
         return Disparity(distance, met, self.run.problems)
 

@@ -1,0 +1,120 @@
+"""Encoding: how labels become arrays, learned from the labels that occur.
+
+A label has three forms. *Given* is the label as it came, and as it comes back to the user. A *code* is a row of an
+array that means the same in every part of the answers: the number of a class, a number, a parsed text. *Prepared* is
+what a block makes of codes so that rounds are fast: a number without its task's centre, a place in a store of texts.
+
+    given --encode--> code --prepare--> prepared
+    given <--decode-- code <--restore-- prepared
+
+Answers, known truths and truths that were found are codes. `Encoding` has the verbs between given and code and prepares
+blocks; `Kernels` work on prepared blocks, and restore what they find.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from allalike.blocks.block import Array, Block
+    from allalike.columns.column import Column
+    from allalike.columns.values import Values
+    from allalike.domains.base import Domain
+    from allalike.domains.kernels import Kernels
+    from allalike.noise import Noise
+    from allalike.rules import Rule
+
+__all__ = ["Encoding"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encoding(ABC):
+    """What the labels at hand have in common, and how they become arrays and labels again.
+
+    It is the same for all parts of the answers. Encodings that were learned from parts are joined by `merge`.
+    """
+
+    domain: Domain
+
+    @property
+    @abstractmethod
+    def kernels(self) -> Kernels:
+        """The kernels for blocks that this encoding prepared."""
+
+    @property
+    def numeric(self) -> bool:
+        """Whether a label is one number."""
+        return self.domain.numeric
+
+    @property
+    def n_classes(self) -> int | None:
+        """How many classes there are, where labels are classes and nothing else."""
+        return self.domain.n_classes
+
+    @property
+    def noise(self) -> Noise:
+        """The noise to expect in these labels."""
+        return self.domain.noise
+
+    @property
+    def n_labels(self) -> int:
+        """How many different labels occur, where codes are their numbers."""
+        return 0
+
+    @property
+    def vocabulary(self) -> list[Any]:
+        """What the numbers in codes mean; codes of two encodings with the same vocabulary are the same."""
+        return []
+
+    def with_rule(self, rule: str | Rule) -> Self:
+        """Return the encoding of the same labels under another rule."""
+        return replace(self, domain=replace(self.domain, rule=rule))
+
+    def merge(self, others: Sequence[Self]) -> Self:
+        """Return the encoding of all labels that this one and others were learned from."""
+        return self
+
+    @abstractmethod
+    def encode(self, labels: Column) -> Array:
+        """Turn given labels into codes."""
+
+    def encode_gold(self, labels: Column) -> tuple[Self, Array]:
+        """Turn known truths into codes; nobody need have answered them, so the encoding may grow."""
+        return self, self.encode(labels)
+
+    def is_unanswered(self, truths: Array) -> npt.NDArray[np.bool_]:
+        """Tell which known truths are labels that nobody gave yet, and that later answers may give."""
+        return np.zeros(len(truths), np.bool_)
+
+    def fit_tasks(self, codes: Array, task: Array, tasks: Values) -> Array:
+        """Return codes that may depend on their tasks, given as numbers among the ids of all tasks."""
+        return codes
+
+    def remap(self, codes: Array, known: Self) -> Array:
+        """Return codes of an encoding that knows fewer labels as codes of this one."""
+        return codes
+
+    @abstractmethod
+    def decode(self, codes: Array) -> Values:
+        """Turn codes into labels for the user."""
+
+    def prepare(self, block: Block) -> Block:
+        """Compute once what every round needs."""
+        return block
+
+    def prepare_again(self, block: Block, known: Self) -> Block:
+        """Prepare a block that another encoding prepared, with codes of another vocabulary."""
+        label = self.remap(known.kernels.restore_answers(block, np.arange(len(block.label))), known)
+        gold = self.remap(known.kernels.restore_gold(block), known)
+        return self.prepare(replace(block, label=label, gold_label=gold, prepared={}))
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a summary says of the labels."""
+        return self.domain.describe()
