@@ -54,7 +54,7 @@ def test_chunks_do_not_change_distances(monkeypatch: pytest.MonkeyPatch) -> None
     store = lengths.pack([Interval().parse(label) for _, _, label in answers(0, 5, 20, 0.0)])
     i, j = (index.ravel() for index in np.indices((100, 100)))
     whole = lengths.distance(store, i, store, j)
-    monkeypatch.setattr(lengths, "_AT_ONCE", 50)
+    monkeypatch.setattr(lengths, "_INTERVALS_PER_CHUNK", 50)
     np.testing.assert_array_equal(lengths.distance(store, i, store, j), whole)
     assert (np.diagonal(whole.reshape(100, 100)) == 0).all()
 

@@ -30,8 +30,8 @@ def test_large_files_are_read_part_by_part_with_the_same_result(
     (frame.to_csv if ending == "csv" else frame.to_parquet)(path, index=False)
     gold = {task: label for worker, task, label in rows if worker == "w000"}
     whole = allalike.discover(path, domain=samples.kind(domain), gold=gold)
-    monkeypatch.setattr("allalike.engines.memory._LARGE", 0)
-    monkeypatch.setattr("allalike.engines.memory._SHARD", 1 << 9)
+    monkeypatch.setattr("allalike.engines.memory._MIN_SHARDED_BYTES", 0)
+    monkeypatch.setattr("allalike.engines.memory._SHARD_BYTES", 1 << 9)
     parts = allalike.discover(path, domain=samples.kind(domain), gold=gold)
     assert len(parts.run.shards) > 1  # type: ignore[attr-defined]
     assert parts.truth["task"].tolist() == whole.truth["task"].tolist()

@@ -39,8 +39,8 @@ def be_large(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
     """Treat a crowd of three as a large one, read some pairs at a time, and keep them in one form."""
     monkeypatch.setattr(pairs, "_LARGE", 2)
     monkeypatch.setattr(pairs, "_READ_AT_ONCE", 20)
-    monkeypatch.setattr(sums, "_FEW", 0)
-    monkeypatch.setattr(sums, "_FULL", {"dense": 0.0, "sparse": np.inf}[form])
+    monkeypatch.setattr(sums, "_MAX_DENSE_ENTRIES", 0)
+    monkeypatch.setattr(sums, "_DENSE_SHARE", {"dense": 0.0, "sparse": np.inf}[form])
 
 
 def plain_pairs(answers: Answers) -> tuple[Floats, Floats]:
@@ -219,8 +219,8 @@ def test_pairs_of_some_workers_are_those_that_begin_with_them(at_once: int, monk
 @pytest.mark.parametrize("few", [0, 1 << 20])
 @pytest.mark.parametrize("share", [0.001, 0.02, 0.5])
 def test_matrices_are_added_up_whatever_their_form(share: float, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sums, "_FEW", few)
-    monkeypatch.setattr(sums, "_LOOSE", 40)
+    monkeypatch.setattr(sums, "_MAX_DENSE_ENTRIES", few)
+    monkeypatch.setattr(sums, "_MAX_WAITING_ENTRIES", 40)
     rng = np.random.default_rng(9)
     totals, expected = [MatrixSum((50, 60)) for _ in range(3)], np.zeros((50, 60))
     for number in range(40):

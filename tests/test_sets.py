@@ -48,7 +48,7 @@ def test_jaccard_is_what_scipy_says(monkeypatch: pytest.MonkeyPatch) -> None:
     store = jaccard.pack([np.flatnonzero(row).tolist() for row in table])
     i, j = (index.ravel() for index in np.indices(expected.shape))
     np.testing.assert_allclose(jaccard.distance(store, i, store, j), expected.ravel(), atol=1e-15)
-    monkeypatch.setattr(jaccard, "_AT_ONCE", 7)
+    monkeypatch.setattr(jaccard, "_ELEMENTS_PER_CHUNK", 7)
     np.testing.assert_allclose(jaccard.distance(store, i, store, j), expected.ravel(), atol=1e-15)
 
 

@@ -78,8 +78,8 @@ def test_small_shards_are_joined_so_that_there_are_few() -> None:
 
 
 def test_shards_into_which_a_large_file_was_read_stay_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("allalike.engines.memory._LARGE", 0)
-    monkeypatch.setattr("allalike.engines.memory._SHARD", 1 << 9)
+    monkeypatch.setattr("allalike.engines.memory._MIN_SHARDED_BYTES", 0)
+    monkeypatch.setattr("allalike.engines.memory._SHARD_BYTES", 1 << 9)
     rows = crowd("categorical", seed=1, n=8, m=60)
     path = tmp_path / "rows.csv"
     path.write_text("worker,task,label\n" + "".join(f"{w},{t},{label}\n" for w, t, label in rows), encoding="utf-8")

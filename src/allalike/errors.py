@@ -1,4 +1,4 @@
-"""Say what went wrong, what was given and what to do.
+"""Errors: what went wrong, what was given and what to do.
 
 ::
 
@@ -36,7 +36,7 @@ __all__ = [
 
 
 class AllalikeError(Exception):
-    """Be the root of every error that a user can cause.
+    """The root of every error that a user can cause.
 
     >>> issubclass(InputError, ValueError)
     True
@@ -44,48 +44,48 @@ class AllalikeError(Exception):
 
 
 class InputError(AllalikeError, ValueError):
-    """Refuse answers that cannot be read as they are."""
+    """Answers that cannot be read as they are."""
 
 
 class ColumnError(InputError, LookupError):
-    """Refuse a table in which a column is missing or ambiguous."""
+    """A table in which a column is missing or ambiguous."""
 
 
 class LabelError(InputError):
-    """Refuse a label that does not fit its domain."""
+    """A label that does not fit its domain."""
 
 
 class GoldError(InputError):
-    """Refuse known truths that do not fit the answers."""
+    """Known truths that do not fit the answers."""
 
 
 class UnknownNameError(AllalikeError, LookupError):
-    """Refuse the name of a method, domain, rule or engine that does not exist."""
+    """A name of a method, domain, rule or engine that does not exist."""
 
 
 class OptionError(AllalikeError, ValueError):
-    """Refuse the value of an option."""
+    """A value of an option that makes no sense."""
 
 
 class UnsupportedError(AllalikeError, ValueError):
-    """Refuse parts that do not work together."""
+    """Parts that do not work together."""
 
 
 class OutputError(AllalikeError, OSError):
-    """Say that a result cannot be written."""
+    """A result that cannot be written."""
 
 
 class DataError(AllalikeError, OSError):
-    """Say that a data set is not here, or cannot be fetched."""
+    """A data set that is not here, or cannot be fetched."""
 
 
 class EngineError(AllalikeError, RuntimeError):
-    """Say that a cluster does not start, or gave up."""
+    """A cluster that does not start, or gave up."""
 
 
 class TooLargeError(AllalikeError, MemoryError):
-    """Refuse what does not fit in memory."""
+    """Something that does not fit in memory."""
 
 
 class ConvergenceWarning(UserWarning):
-    """Warn that a method stopped at its limit of rounds."""
+    """A method that stopped at its limit of rounds."""

@@ -35,7 +35,7 @@ _SIGNIFICANT = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """Hold what a method found, or why it failed, and how many seconds it took to weigh and decide.
+    """What a method found, or why it failed, and how many seconds it took to weigh and decide.
 
     >>> from allalike.api.compare import compare
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]
@@ -66,7 +66,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Hold what all methods found in the same answers.
+    """What all methods found in the same answers.
 
     Parameters
     ----------
@@ -160,11 +160,11 @@ class Comparison:
     @cached_property
     def distances(self) -> dict[str, Floats]:
         """Of each method, how far its truths are from gold, for the tasks where this is known for all methods."""
-        apart = {name: outcome.found["gold"] for name, outcome in self.outcomes.items() if outcome.found is not None}
-        known = ~np.isnan(np.stack(list(apart.values()))).any(axis=0)
+        distance = {name: outcome.found["gold"] for name, outcome in self.outcomes.items() if outcome.found is not None}
+        known = ~np.isnan(np.stack(list(distance.values()))).any(axis=0)
         if not known.any():
             raise GoldError("There is no task with gold from which the distances of all truths are known.")
-        return {name: values[known] for name, values in apart.items()}
+        return {name: values[known] for name, values in distance.items()}
 
     def _errors(self) -> dict[str, dict[str, Any]]:
         """Rank by error, and test whether the best of those that know no truth is better than the others."""

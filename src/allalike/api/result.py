@@ -34,7 +34,7 @@ __all__ = ["Result", "frame_of", "worker_columns"]
 
 @dataclass(frozen=True)
 class Result:
-    """Hold what was found.
+    """The truths that were found, the workers that were weighed, and how it was done.
 
     Parameters
     ----------

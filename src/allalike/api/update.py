@@ -21,7 +21,7 @@ __all__ = ["Origin"]
 
 @dataclass(frozen=True)
 class Origin:
-    """Remember how the answers of a run were read, and the truths that are known, be their tasks answered or not.
+    """How the answers of a run were read, and the truths that are known, be their tasks answered or not.
 
     >>> from allalike import Memory, read
     >>> from allalike.blocks.ties import Ties

@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
     from allalike.blocks.block import Array, Floats
 
-__all__ = ["MatrixSum", "settle"]
+__all__ = ["MatrixSum", "stack_rows"]
 
 Places = npt.NDArray[np.intp]
-_FEW = 1 << 20  # entries that need not be sparse
-_FULL = 1 / 8  # share of entries from which on a sparse matrix is no smaller than an array, and much slower
-_LOOSE = 1 << 21  # numbers that wait to be added up
+_MAX_DENSE_ENTRIES = 1 << 20  # entries that need not be sparse
+_DENSE_SHARE = 1 / 8  # share of entries from which on a sparse matrix is no smaller than an array, and much slower
+_MAX_WAITING_ENTRIES = 1 << 21  # numbers that wait to be added up
 
 
 class MatrixSum:
-    """Add up matrices. The sum is an array if it is small, or once an eighth of it is filled; until then it is sparse.
+    """A sum of matrices. It is an array if it is small, or once an eighth of it is filled; until then it is sparse.
 
     Numbers wait until there are many of them, and sparse matrices are added as a binary counter does, small ones with
     small ones: each is copied as often as there are doublings; added one by one, the sum itself would be copied every
@@ -37,10 +37,10 @@ class MatrixSum:
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self.shape = shape
-        self._enough = _FULL * shape[0] * shape[1]
+        self._enough = _DENSE_SHARE * shape[0] * shape[1]
         self._loose: list[tuple[Places, Places, Array]] = []
         self._parts: list[tuple[int, Any]] = []
-        self._dense: Floats | None = np.zeros(shape) if shape[0] * shape[1] <= _FEW else None
+        self._dense: Floats | None = np.zeros(shape) if shape[0] * shape[1] <= _MAX_DENSE_ENTRIES else None
 
     def add_entries(self, row: Places, column: Places, values: Array) -> None:
         """Add numbers, several of which may belong to the same place."""
@@ -48,7 +48,7 @@ class MatrixSum:
         n_loose = sum(len(values) for _, _, values in self._loose)
         if self._dense is not None or n_loose > self._enough:
             self._fill()
-        elif n_loose > _LOOSE:
+        elif n_loose > _MAX_WAITING_ENTRIES:
             self._count(0, self._take_loose().tocsr())
 
     def add(self, matrix: Any, row: Places, column: Places) -> None:
@@ -107,14 +107,14 @@ class MatrixSum:
         return self._dense
 
 
-def settle(parts: Sequence[Any]) -> Any:
+def stack_rows(parts: Sequence[Any]) -> Any:
     """Put ranges of rows, dense or sparse, one below the other.
 
     The matrix is an array if it is small, or an eighth of it is filled, and else sparse by rows (CSR): that depends on
     nothing but the numbers in it.
 
     >>> from scipy import sparse
-    >>> settle([np.eye(2), sparse.coo_array(np.ones((1, 2)))])
+    >>> stack_rows([np.eye(2), sparse.coo_array(np.ones((1, 2)))])
     array([[1., 0.],
            [0., 1.],
            [1., 1.]])
@@ -124,7 +124,7 @@ def settle(parts: Sequence[Any]) -> Any:
     sums = [part if isinstance(part, np.ndarray) else part.tocsr() for part in parts]
     filled = sum(np.count_nonzero(part if isinstance(part, np.ndarray) else part.data) for part in sums)
     size = sum(part.shape[0] * part.shape[1] for part in sums)
-    if size <= _FEW or filled > _FULL * size:
+    if size <= _MAX_DENSE_ENTRIES or filled > _DENSE_SHARE * size:
         arrays = [part if isinstance(part, np.ndarray) else part.toarray() for part in sums]
         return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
     matrix = sparse.vstack([sparse.csr_array(part) for part in sums], format="csr")

@@ -21,7 +21,7 @@ __all__ = ["Problems"]
 
 @dataclass(frozen=True)
 class Problems:
-    """Hold how many workers each problem has; the workers of a problem stand next to each other.
+    """How many workers each problem has; the workers of a problem stand next to each other.
 
     Every method returns one number per worker: that of her crowd.
 

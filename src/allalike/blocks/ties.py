@@ -18,7 +18,7 @@ Hashes = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Ties:
-    """Say how ties are broken: by a hash of seed, task and label, or by taking the first label.
+    """How ties are broken: by a hash of seed, task and label, or by taking the first label.
 
     The option with the smallest priority wins.
 

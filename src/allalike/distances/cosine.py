@@ -39,6 +39,6 @@ def distance(left: Array, right: Array) -> Floats:
     >>> distance(np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]]), np.array([[0.0, 2.0], [3.0, 3.0], [1.0, 0.0]]))
     array([1., 0., 1.])
     """
-    apart = scaled(left) - scaled(right)
+    difference = scaled(left) - scaled(right)
     nowhere = ~(left.any(axis=1) & right.any(axis=1))
-    return np.where(nowhere, np.asarray(left != right).any(axis=1), np.einsum("ij,ij->i", apart, apart))
+    return np.where(nowhere, np.asarray(left != right).any(axis=1), np.einsum("ij,ij->i", difference, difference))

@@ -36,12 +36,12 @@ def peer_distance(block: Block, position: Array, weight: Floats) -> Floats:
     n_items = len(position)
     gaps = np.abs(np.subtract.outer(np.arange(n_items), np.arange(n_items))).astype(np.float64)
     first_place = block.to_answers(n_items * np.arange(block.n_tasks))
-    apart = np.zeros(len(weight))
+    distances = np.zeros(len(weight))
     for places in position:
         place = first_place + places
         there = sum_by(place, weight, n_items * block.n_tasks).reshape(-1, n_items)
-        apart += (there @ gaps).ravel().take(place)
-    return apart / _most(n_items)
+        distances += (there @ gaps).ravel().take(place)
+    return distances / _most(n_items)
 
 
 def _most(n_items: int) -> int:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["LONGEST", "distance", "pack", "sequences"]
 
 LONGEST = 4  # tokens in a sequence
-_LARGEST = 1 << 60
+_LARGEST_CODE = 1 << 60
 
 
 def sequences(tokens: TokenCodes) -> Iterator[tuple[Ints, Ints, int]]:
@@ -45,7 +45,7 @@ def sequences(tokens: TokenCodes) -> Iterator[tuple[Ints, Ints, int]]:
     left = np.repeat(np.cumsum(tokens.lengths), tokens.lengths) - np.arange(len(codes))  # tokens to the text's end
     for length in range(1, LONGEST + 1):
         if length > 1:
-            if bound > _LARGEST // base:
+            if bound > _LARGEST_CODE // base:
                 distinct, codes = np.unique(codes, return_inverse=True)
                 bound = len(distinct)
             codes = codes[:-1] * base + tokens.codes[length - 1 :]

@@ -24,7 +24,7 @@ __all__ = ["Sets", "chunks", "distance", "pack", "ranges"]
 
 Places = npt.NDArray[np.int64]
 
-_AT_ONCE = 1 << 22  # elements that are compared together
+_ELEMENTS_PER_CHUNK = 1 << 22  # elements that are compared together
 
 
 class Sets(NamedTuple):
@@ -77,7 +77,7 @@ def distance(left: Sets, i: npt.NDArray[np.intp], right: Sets, j: npt.NDArray[np
     width = len(left.elements) + len(right.elements)
     size, other_size = left.first[i + 1] - left.first[i], right.first[j + 1] - right.first[j]
     both = np.empty(len(i), np.int64)
-    for part in chunks(size + other_size, _AT_ONCE):
+    for part in chunks(size + other_size, _ELEMENTS_PER_CHUNK):
         one = _rows(left.first, left.codes, i[part], width)
         other = _rows(right.first, codes, j[part], width)
         both[part] = np.diff(one.multiply(other).indptr)

@@ -42,11 +42,11 @@ def peer_distance(block: Block, position: Array, weight: Floats) -> Floats:
     array([4., 4., 3.])
     """
     first_side = block.to_answers(2 * np.arange(block.n_tasks))
-    apart = np.zeros(len(weight))
+    distances = np.zeros(len(weight))
     for a, b in combinations(range(len(position)), 2):
         side = first_side + (position[a] < position[b])
-        apart += sum_by(side, weight, 2 * block.n_tasks).take(side ^ 1)
-    return apart / _pairs(len(position))
+        distances += sum_by(side, weight, 2 * block.n_tasks).take(side ^ 1)
+    return distances / _pairs(len(position))
 
 
 def _pairs(n_items: int) -> int:

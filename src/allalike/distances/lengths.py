@@ -3,7 +3,7 @@
     d(A, B) = 1 - length(A and B) / length(A or B),   and 0 if both are empty.
 
 Intervals are half-open: from their start up to their end, without it. It is the distance of sets with lengths in place
-of counts, and a metric as well. Two spans that just miss each other are as far apart as can be.
+of counts, and a metric as well. Two spans that just miss each other are as far found as can be.
 
 An interval of A meets those intervals of B that end after it starts and start before it ends. These are neighbours,
 and two searches among the boundaries of B find the first and the last; so two unions of p and q intervals need at most
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Unions", "distance", "pack"]
 
-_AT_ONCE = 1 << 20  # intervals that are compared together
+_INTERVALS_PER_CHUNK = 1 << 20  # intervals that are compared together
 
 
 class Unions(NamedTuple):
-    """Hold many unions: union k has the intervals ``begin[first[k]:first[k + 1]]`` to ``end[...]``, in order and apart.
+    """Many unions: union k has the intervals ``begin[first[k]:first[k + 1]]`` to ``end[...]``, in order and found.
 
     >>> unions = pack([((0, 2), (5, 9)), ()])
     >>> unions.first, unions.begin, unions.end
@@ -49,7 +49,7 @@ class Unions(NamedTuple):
 
 
 def pack(labels: Sequence[Sequence[tuple[float, float]]]) -> Unions:
-    """Put many unions in one array; the intervals of each must be in order and apart.
+    """Put many unions in one array; the intervals of each must be in order and found.
 
     >>> pack([((0, 2),), ((1, 3), (4, 5))]).first
     array([0, 1, 3])
@@ -66,21 +66,21 @@ def distance(left: Unions, i: npt.NDArray[np.intp], right: Unions, j: npt.NDArra
     >>> distance(unions, np.array([0, 0, 2]), unions, np.array([1, 2, 2]))
     array([0.71428571, 1.        , 0.        ])
     """
-    apart = np.empty(len(i))
+    found = np.empty(len(i))
     intervals = (left.first[i + 1] - left.first[i]) + (right.first[j + 1] - right.first[j])
-    for part in chunks(intervals, _AT_ONCE):
+    for part in chunks(intervals, _INTERVALS_PER_CHUNK):
         rows, one = np.unique(i[part], return_inverse=True)
         columns, other = np.unique(j[part], return_inverse=True)
-        apart[part] = _distance(left.take(rows), one, right.take(columns), other)
-    return apart
+        found[part] = _distance(left.take(rows), one, right.take(columns), other)
+    return found
 
 
 def _distance(left: Unions, i: npt.NDArray[np.intp], right: Unions, j: npt.NDArray[np.intp]) -> Floats:
     both = _shared(left, i, right, j)
     total = _lengths(left)[i] + _lengths(right)[j]
     either = total - both
-    apart: Floats = np.maximum(either - both, 0.0) / np.where(either > 0, either, 1.0)
-    return apart
+    found: Floats = np.maximum(either - both, 0.0) / np.where(either > 0, either, 1.0)
+    return found
 
 
 def _lengths(unions: Unions) -> Floats:

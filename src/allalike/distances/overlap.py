@@ -25,7 +25,7 @@ __all__ = ["common_area", "common_areas", "dice", "jaccard"]
 Counts = npt.NDArray[np.int64]
 
 _WORDS_AT_ONCE = 1 << 18  # of all masks together
-_MOST = 0.8  # where more than this share of words is disputed, picking them out costs more than it saves
+_MAX_DISPUTED_SHARE = 0.8  # where more than this share of words is disputed, picking them out costs more than it saves
 
 
 def jaccard(left: Counts, right: Counts, common: Counts) -> Floats:
@@ -80,7 +80,7 @@ def common_areas(masks: Sequence[Mask]) -> Counts:
         piece = words[:, start : start + at_once]
         every = np.bitwise_and.reduce(piece, axis=0)
         disputed = every != np.bitwise_or.reduce(piece, axis=0)
-        if np.count_nonzero(disputed) < _MOST * len(disputed):
+        if np.count_nonzero(disputed) < _MAX_DISPUTED_SHARE * len(disputed):
             agreed += int(np.bitwise_count(every[~disputed]).sum())
             piece = piece.compress(disputed, axis=1)
         for i in range(n):

@@ -64,7 +64,7 @@ def split_words(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class TokenCodes:
-    """Hold the tokens of many texts, text after text, as numbers below ``n_codes``, and how many each text has.
+    """The tokens of many texts, text after text, as numbers below ``n_codes``, and how many each text has.
 
     >>> TokenCodes(codes=np.array([0, 1, 0]), lengths=np.array([2, 1]), n_codes=2).lengths
     array([2, 1])
@@ -77,7 +77,7 @@ class TokenCodes:
 
 @dataclass(frozen=True)
 class Bags:
-    """Hold texts as rows of a sparse matrix of counts, and what the counts of each text add up to.
+    """Texts as rows of a sparse matrix of counts, and what the counts of each text add up to.
 
     >>> texts = pack([["a", "b"], []])
     >>> texts.counts.shape, texts.totals

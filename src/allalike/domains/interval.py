@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Interval"]
 
-_LARGEST = 1e150
+_LARGEST_NUMBER = 1e150
 _LARGEST_WHOLE = 1 << 53  # up to here, whole numbers are exact
 
 
@@ -136,7 +136,7 @@ def _bound(value: Any) -> Any:
     if isinstance(value, int):
         if abs(value) > _LARGEST_WHOLE:
             raise ValueError("a bound is beyond 2**53, where whole numbers are not exact; count from a later start")
-    elif not math.isfinite(value) or abs(value) > _LARGEST:
+    elif not math.isfinite(value) or abs(value) > _LARGEST_NUMBER:
         raise ValueError(f"the bound {value} is not finite, or too large")
     return value + 0  # which makes -0.0 the 0.0 that it is
 

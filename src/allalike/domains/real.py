@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Real"]
 
-_LARGEST = 1e150
+_LARGEST_NUMBER = 1e150
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class RealEncoding(Encoding):
         """Read the labels as numbers."""
         numbers = labels.numbers
         largest = int(np.argmax(np.abs(numbers)))
-        if abs(numbers[largest]) > _LARGEST:
+        if abs(numbers[largest]) > _LARGEST_NUMBER:
             raise LabelError(
                 f"The label in row {labels.row(largest)} is {numbers[largest]:g}, whose square is beyond all numbers."
                 " Measure in larger units."

@@ -25,7 +25,11 @@ __all__ = ["Text"]
 
 _SPLIT = {"spaces": tokens.split_spaces, "words": tokens.split_words}
 _BAGS = {"gleu": gleu, "tokens": tokens}
-_LONGEST = {"gleu": 1_000_000, "edit": 100_000, "tokens": 1_000_000}  # characters that are compared within a second
+_MAX_CHARACTERS = {
+    "gleu": 1_000_000,
+    "edit": 100_000,
+    "tokens": 1_000_000,
+}  # characters that are compared within a second
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ class Text(Pairwise):
             value = str(value)
         if not isinstance(value, str):
             raise ValueError("it is not a string")  # noqa: TRY004 (what `parsed` expects)
-        longest = _LONGEST[self.distance]
+        longest = _MAX_CHARACTERS[self.distance]
         if len(value) > longest:
             raise ValueError(
                 f"it has {len(value):,} characters; under distance {self.distance!r} a text may have {longest:,}"

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Vector"]
 
-_LARGEST = 1e150
+_LARGEST_NUMBER = 1e150
 _COORDINATES_PER_CHUNK = 1 << 22
 _NUMBERS = (int, float, np.integer, np.floating)
 _CHOICES = ("medoid", "best worker")
@@ -250,7 +250,7 @@ def _parse(value: Any) -> Floats:
     vector = _numbers(json_list(value) if isinstance(value, str) else value)
     if not np.isfinite(vector).all():
         raise ValueError("a number in it is not finite; a missing answer is a missing row")
-    if np.abs(vector).max() > _LARGEST:
+    if np.abs(vector).max() > _LARGEST_NUMBER:
         raise ValueError("the square of a number in it is beyond all numbers; measure in larger units")
     return vector + 0.0  # which makes -0.0 the 0.0 that it is
 

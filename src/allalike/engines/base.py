@@ -49,7 +49,7 @@ class Engine(ABC):
 
 @dataclass(eq=False, kw_only=True)
 class Run(ABC):
-    """Apply kernels to all blocks. This is all that a method sees of the answers.
+    """The answers in an engine, to whose blocks kernels are applied: all that a method sees of them.
 
     ``given`` says how many answers each worker gave, ``n_gold`` for how many tasks the truth is known, ``notes`` what
     was guessed or set aside on the way; ``worker_task`` names the task of each worker where every task is a problem of

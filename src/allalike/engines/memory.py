@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Memory"]
 
-_LARGE = 1 << 29  # bytes of files that are read part by part
-_SHARD = 1 << 25  # bytes of rows that make a shard then
+_MIN_SHARDED_BYTES = 1 << 29  # bytes of files that are read part by part
+_SHARD_BYTES = 1 << 25  # bytes of rows that make a shard then
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,14 +62,14 @@ class Memory(Engine):
 
     def reads(self, source: Scan) -> bool:
         """Read large files part by part, which takes less time and less memory than sorting all rows at once."""
-        return source.size > _LARGE
+        return source.size > _MIN_SHARDED_BYTES
 
     def open(self, source: Scan, gold: Gold | None, ties: Ties) -> MemoryRun:
         """Route rows to partitions, and make a shard of each."""
         from allalike.engines.ingest.routes import route
 
         stream = source.stream()
-        routed = route(stream, None, memory=_SHARD, partitions=stream.size // _SHARD)
+        routed = route(stream, None, memory=_SHARD_BYTES, partitions=stream.size // _SHARD_BYTES)
         encoding, truths = routed.encode(gold)
         shards, tallies, answer_counts = [], [], np.zeros(len(routed.workers), np.int64)
         for number in range(routed.n_partitions):

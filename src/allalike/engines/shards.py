@@ -45,9 +45,11 @@ __all__ = [
     "sum_up",
 ]
 
-_SMALLEST, _LARGEST = 1 << 16, 1 << 18  # answers in a block
-_PER_WORKER = 10  # answers in a block for each worker, so that sums per worker cost little beside the block
-_SAMPLE = 256  # tasks of each shard that show where to cut
+_MIN_BLOCK_ANSWERS, _MAX_BLOCK_ANSWERS = 1 << 16, 1 << 18
+_BLOCK_ANSWERS_PER_WORKER = (
+    10  # answers in a block for each worker, so that sums per worker cost little beside the block
+)
+_N_SAMPLE_TASKS = 256  # tasks of each shard that show where to cut
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ def fitting_answers(n_workers: int) -> int:
     >>> fitting_answers(10), fitting_answers(1_000_000)
     (65536, 262144)
     """
-    return min(max(_SMALLEST, _PER_WORKER * n_workers), _LARGEST)
+    return min(max(_MIN_BLOCK_ANSWERS, _BLOCK_ANSWERS_PER_WORKER * n_workers), _MAX_BLOCK_ANSWERS)
 
 
 def encode(
@@ -141,7 +143,7 @@ def of_answers(
         told(done, answers.n_answers)
         blocks.append(answers.encoding.prepare(block))
         done += len(block.label)
-    places = np.unique(np.linspace(0, len(answers.tasks) - 1, _SAMPLE).astype(np.int64))
+    places = np.unique(np.linspace(0, len(answers.tasks) - 1, _N_SAMPLE_TASKS).astype(np.int64))
     tally = Tally(
         n_tasks=len(answers.tasks),
         n_gold=len(answers.gold_task),
@@ -217,7 +219,7 @@ def _part(piece: Piece, rows: npt.NDArray[Any]) -> Piece:
 
 
 class _Lazy:
-    """Let `bisect` look at single ids."""
+    """Ids of which `bisect` looks at single ones."""
 
     def __init__(self, values: Values) -> None:
         self._values = values

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.blocks.matrices import MatrixSum, settle
+from allalike.blocks.matrices import MatrixSum, stack_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,7 +17,7 @@ __all__ = ["PairSums", "Sums", "at"]
 
 
 def at(block: Block, params: Iterable[Floats]) -> list[Floats]:
-    """Return the rows of the block's workers; nobody gets a row that some worker has, so that no kernel minds it.
+    """Return the rows of the block's workers; the dummy worker has that of another, so that no kernel minds it.
 
     >>> from allalike.blocks.block import Block
     >>> at(Block.of([[0], [1]]), [np.array([0.5, 0.25])])
@@ -28,7 +28,7 @@ def at(block: Block, params: Iterable[Floats]) -> list[Floats]:
 
 
 class Sums:
-    """Add up arrays with a row for each worker of a block, in place.
+    """Sums of arrays with a row for each worker of a block.
 
     >>> from allalike.blocks.block import Block
     >>> sums = Sums(2)
@@ -60,7 +60,7 @@ class Sums:
 
 
 class PairSums:
-    """Add up matrices with a row for each of some workers and a column for each worker.
+    """Sums of matrices with a row for each of some workers and a column for each worker.
 
     ``rows`` says whose rows are asked for, as a range of the numbers of the run's workers; by default all. A kernel
     gets a block and the places of these workers among the block's, which are a slice, and returns matrices, dense or
@@ -103,4 +103,4 @@ class PairSums:
 
     def result(self) -> dict[str, Any]:
         """Return the sums, each an array, or sparse by rows (CSR) if it is large and little of it is filled."""
-        return {name: settle([total.result()]) for name, total in self._sums.items()}
+        return {name: stack_rows([total.result()]) for name, total in self._sums.items()}

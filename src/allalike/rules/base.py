@@ -18,7 +18,7 @@ __all__ = ["Decision", "Rule", "unknown"]
 
 @dataclass(frozen=True)
 class Decision:
-    """Hold, per task, the label found, how sure it is, and whether it was drawn among equals."""
+    """Per task: the label found, how sure it is, and whether it was drawn among equals."""
 
     label: Array
     confidence: Floats
@@ -28,7 +28,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Rule:
-    """Name a rule; ``decide(block, weights, faults, ties)`` answers in the encoding of the block.
+    """A way to turn weighted labels into one: ``decide(block, weights, faults, ties)`` returns prepared labels.
 
     >>> from allalike.rules import vote
     >>> Rule("plurality", vote.plurality).summary

@@ -26,10 +26,10 @@ from allalike.rules.base import Decision, unknown
 
 __all__ = ["geometric_median", "sum_vectors", "vector_mean"]
 
-_ROUNDS = 1000  # most tasks need ten
-_ROUNDING = 1e-12
-_AT_ONCE = 1 << 19  # coordinates that are looked at together, so that they stay in the cache
-_SETTLED = 1e-13  # a step that is shorter than this, relative to how far the answers are scattered
+_MAX_ROUNDS = 1000  # most tasks need ten
+_ROUNDING_ERROR = 1e-12
+_COORDINATES_PER_CHUNK = 1 << 19  # coordinates that are looked at together, so that they stay in the cache
+_SETTLED_STEP = 1e-13  # a step that is shorter than this, relative to how far the answers are scattered
 
 
 def sum_vectors(block: Block, vectors: Floats) -> Floats:
@@ -79,7 +79,9 @@ def geometric_median(block: Block, weights: Floats, faults: Floats, ties: Ties) 
     weight = weight / block.to_answers(total)
     ends = np.append(block.starts, len(weight))
     label = sum_vectors(block, weight[:, None] * block.label)
-    for tasks in np.array_split(np.arange(block.n_tasks), 1 + min(block.label.size // _AT_ONCE, block.n_tasks - 1)):
+    for tasks in np.array_split(
+        np.arange(block.n_tasks), 1 + min(block.label.size // _COORDINATES_PER_CHUNK, block.n_tasks - 1)
+    ):
         here = slice(ends[tasks[0]], ends[tasks[-1] + 1])
         label[tasks] = _medians(block.label[here], weight[here], block.sizes[tasks], label[tasks])
     nothing = unknown(block.n_tasks)
@@ -91,18 +93,18 @@ def _medians(points: Floats, weight: Floats, sizes: Array, label: Floats) -> Flo
     task = np.repeat(np.arange(len(sizes)), sizes)
     scatter = np.maximum.reduceat(_length(points - label[task]), np.cumsum(sizes) - sizes)
     going = scatter > 0
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         if not going.any():
             break
         here, left = going[task], sizes[going]
         field = _Field(points[here], weight[here], np.repeat(np.arange(len(left)), left), np.cumsum(left) - left)
-        label[going], settled = _round(field, label[going], _SETTLED * scatter[going])
+        label[going], settled = _round(field, label[going], _SETTLED_STEP * scatter[going])
         going[going] = ~settled
     return label
 
 
 class _Forces(NamedTuple):
-    """Hold what acts on a label of each task: R and eta, the sum of w/d, what the median minimises, and the unrest.
+    """What acts on a label of each task: R and eta, the sum of w/d, what the median minimises, and the unrest.
 
     Unrest is |R| - eta where that is positive: by how much the others' pull exceeds what holds the label in its place.
     """
@@ -115,7 +117,7 @@ class _Forces(NamedTuple):
 
 
 class _Field(NamedTuple):
-    """Hold the answers of some tasks with their weights: what pulls at a label."""
+    """The answers of some tasks with their weights: what pulls at a label."""
 
     points: Floats
     weight: Floats
@@ -132,7 +134,7 @@ class _Field(NamedTuple):
         pull = np.add.reduceat(away, self.starts, axis=0)
         each = np.stack([np.where(here, self.weight, 0.0), inverse, self.weight * length])
         own, slope, cost = np.add.reduceat(each, self.starts, axis=1)
-        return _Forces(pull, own, slope, cost, np.maximum(_length(pull) - own * (1 + _ROUNDING), 0.0))
+        return _Forces(pull, own, slope, cost, np.maximum(_length(pull) - own * (1 + _ROUNDING_ERROR), 0.0))
 
     def nearest(self, label: Floats) -> Floats:
         """Return the answer that is closest to a label of each task."""
@@ -147,7 +149,7 @@ def _round(field: _Field, label: Floats, shortest: Floats) -> tuple[Floats, Arra
     label = label + first + second
     square = np.square(_length(first))
     ratio = np.einsum("ij,ij->i", first, second) / np.where(square > 0, square, 1.0)
-    ahead = label + second * (ratio / np.maximum(1 - ratio, _ROUNDING))[:, None]
+    ahead = label + second * (ratio / np.maximum(1 - ratio, _ROUNDING_ERROR))[:, None]
     old, new = field.forces(label), field.forces(ahead)
     better = (new.unrest < old.unrest) & (new.cost <= old.cost * (1 + 1e-14))
     label = np.where(better[:, None], ahead, label)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST_EXACT", "kemeny", "slater"]
 
 MOST_EXACT = 16  # items
-_FEW = 6  # items whose orders are listed sooner than the programme is run
+_MAX_LISTED_ITEMS = 6  # items whose orders are listed sooner than the programme is run
 
 
 def kemeny(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
@@ -64,7 +64,7 @@ def _least_cost(votes: Ballots, against: Floats) -> Ranked:
         return _search(votes, against)
     everyone = np.arange(votes.n_tasks)
     order, drawn = np.empty((votes.n_tasks, votes.n_items), np.intp), np.ones(votes.n_tasks, np.bool_)
-    if votes.n_items > min(_FEW, MOST_LISTED):
+    if votes.n_items > min(_MAX_LISTED_ITEMS, MOST_LISTED):
         for tasks in task_chunks(everyone, votes.n_items << votes.n_items):
             order[tasks], drawn[tasks] = _by_sets(against[tasks], votes.priority(tasks))
     if votes.n_items <= MOST_LISTED:

@@ -26,17 +26,17 @@ from allalike.rules.mean import median
 __all__ = ["PEAK", "densities", "measure", "mode"]
 
 PEAK = float(1 / np.sqrt(2 * np.pi))  # K(0)
-_LEAST = 1e-10  # of the standard deviation: the bandwidth where most answers are the same
-_ROUNDING = 1e-14  # of the numbers themselves: answers that differ by less are the same
-_STEPS = 2000
-_LONGEST = 0.2  # bandwidths that a step may be longer than the shift, lest a mode be jumped over
-_SETTLED = 1e-8  # bandwidths
-_APART = 1e-3  # bandwidths between two modes; what is closer is one
-_AT_ONCE = 1 << 16  # pairs of answers that are looked at together, so that they stay in the cache
+_MIN_BANDWIDTH = 1e-10  # of the standard deviation: the bandwidth where most answers are the same
+_ROUNDING_ERROR = 1e-14  # of the numbers themselves: answers that differ by less are the same
+_MAX_STEPS = 2000
+_MAX_OVERSHOOT = 0.2  # bandwidths that a step may be longer than the shift, lest a mode be jumped over
+_SETTLED_STEP = 1e-8  # bandwidths
+_MIN_MODE_GAP = 1e-3  # bandwidths between two modes; what is closer is one
+_PAIRS_PER_CHUNK = 1 << 16  # pairs of answers that are looked at together, so that they stay in the cache
 
 
 class Measured(NamedTuple):
-    """Hold each task's median and bandwidth, and for each answer how many bandwidths it is above the median."""
+    """Each task's median and bandwidth, and for each answer how many bandwidths it is above the median."""
 
     middle: Floats
     width: Floats
@@ -54,8 +54,8 @@ def measure(block: Block) -> Measured:
     away = block.label - block.to_answers(middle)
     deviation = np.hypot.reduceat(away - block.to_answers(block.per_task(away) / block.sizes), block.starts)
     deviation /= np.sqrt(block.sizes)
-    alike = deviation <= _ROUNDING * np.abs(middle + (block[Centred].centre if Centred in block else 0.0))
-    width = np.where(alike, 0.0, _median(block, np.abs(away)) + _LEAST * deviation)
+    alike = deviation <= _ROUNDING_ERROR * np.abs(middle + (block[Centred].centre if Centred in block else 0.0))
+    width = np.where(alike, 0.0, _median(block, np.abs(away)) + _MIN_BANDWIDTH * deviation)
     each = block.to_answers(width)
     return Measured(middle, width, np.where(each > 0, away / np.where(each > 0, each, 1.0), 0.0))
 
@@ -102,7 +102,7 @@ def _same_sized(block: Block) -> Iterator[Array]:
 
 
 class _Field(NamedTuple):
-    """Hold the answers to some tasks, one row per task, and their weights. An answer is known by its place in it."""
+    """The answers to some tasks, one row per task, and their weights. An answer is known by its place in it."""
 
     points: Floats
     weight: Floats
@@ -118,12 +118,12 @@ class _Field(NamedTuple):
         """Go uphill from every answer; return where it ends, and how high that is."""
         place, height = self.points.flatten(), np.empty(self.points.size)
         going = np.arange(len(place))
-        for number in range(_STEPS):
-            longest = _LONGEST / (1 + number / 20)  # ever shorter, so that no answer goes to and fro for ever
+        for number in range(_MAX_STEPS):
+            longest = _MAX_OVERSHOOT / (1 + number / 20)  # ever shorter, so that no answer goes to and fro for ever
             parts = [self.step(which, place[which], longest) for which in self.pieces(going)]
             step, height[going] = np.concatenate(parts, axis=1)
             place[going] += step
-            going = going[np.abs(step) > _SETTLED + np.spacing(np.abs(place[going]))]
+            going = going[np.abs(step) > _SETTLED_STEP + np.spacing(np.abs(place[going]))]
             if not len(going):
                 break
         return place, height
@@ -153,7 +153,7 @@ class _Field(NamedTuple):
 
     def pieces(self, which: Array) -> list[Array]:
         """Cut a list of answers into pieces that stay in the cache."""
-        return np.array_split(which, 1 + len(which) * self.points.shape[1] // _AT_ONCE)
+        return np.array_split(which, 1 + len(which) * self.points.shape[1] // _PAIRS_PER_CHUNK)
 
 
 def _climb(block: Block, points: Floats, weight: Floats) -> tuple[Floats, Floats]:
@@ -178,7 +178,7 @@ def _choose(block: Block, place: Floats, height: Floats, ties: Ties) -> tuple[Ar
 def _number(block: Block, task: Array, place: Floats) -> Array:
     """Number the modes of each task from below; rounding changes a mode, but not its number."""
     order = np.lexsort((place, task))
-    new = np.diff(place[order], prepend=0.0) > _APART
+    new = np.diff(place[order], prepend=0.0) > _MIN_MODE_GAP
     new[block.starts] = False
     number = np.empty(len(task), np.int64)
     number[order] = np.cumsum(new)

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 __all__ = ["MOST_LISTED", "Orders", "all_orders", "draw_order", "task_chunks"]
 
 MOST_LISTED = 8  # items; there are 40,320 orders of them
-_AT_ONCE = 1 << 20  # numbers in one table of tasks and orders
+_NUMBERS_PER_TABLE = 1 << 20  # numbers in one table of tasks and orders
 
 
 @dataclass(frozen=True)
 class Orders:
-    """Hold all orders of some items.
+    """All orders of some items.
 
     >>> three = all_orders(3)
     >>> len(three.order), three.order[1], three.number(np.array([[0, 2, 1], [2, 1, 0]]))
@@ -117,7 +117,7 @@ def task_chunks(tasks: npt.NDArray[np.intp], numbers_per_task: int) -> Iterator[
     >>> list(task_chunks(np.array([3, 5, 6]), 1 << 19))
     [array([3, 5]), array([6])]
     """
-    step = max(_AT_ONCE // numbers_per_task, 1)
+    step = max(_NUMBERS_PER_TABLE // numbers_per_task, 1)
     return (tasks[start : start + step] for start in range(0, len(tasks), step))
 
 

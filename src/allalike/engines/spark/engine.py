@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from allalike.blocks.matrices import settle
+from allalike.blocks.matrices import stack_rows
 from allalike.blocks.problems import Problems
 from allalike.columns.values import Values
 from allalike.engines.base import Engine, Run
@@ -180,7 +180,7 @@ class SparkRun(Run):
         """Add up matrices."""
         rows = rows or range(len(self.workers))
         add = partial(on_executors.sum_pairs, n_workers=len(self.workers), rows=rows)
-        return self._add(add, kernel, (), settle, len(rows))
+        return self._add(add, kernel, (), stack_rows, len(rows))
 
     def find(self, kernel: Kernel, *params: Floats) -> SparkTable:
         """Have the executors keep what the kernel finds for their shards."""
