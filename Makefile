@@ -1,5 +1,6 @@
 PYTHON ?= python3
 BIN := .venv/bin
+PYTEST := $(BIN)/pytest -n auto --dist loadgroup
 
 .PHONY: demo test quick check bench league reproduce pictures clean
 
@@ -7,10 +8,10 @@ demo: .venv/installed
 	$(BIN)/allalike demo
 
 test: .venv/dev check
-	$(BIN)/pytest -n auto
+	$(PYTEST)
 
 quick: .venv/dev
-	$(BIN)/pytest -n auto -m "not slow"
+	$(PYTEST) -m "not slow"
 
 check: .venv/dev
 	$(BIN)/ruff format --check .

@@ -25,6 +25,8 @@ from paper.figures.style import look_of
 from paper.reported_tables import TABLES, interpret_row
 from samples import RUNNING_EXAMPLE
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def here(data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

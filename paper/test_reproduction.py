@@ -42,6 +42,8 @@ from paper.reported_tables import (
 )
 from paper.reproduction import ITEMS, reproduce
 
+pytestmark = pytest.mark.slow
+
 
 def row_of(table: str, dataset: str, group: str) -> Row:
     [row] = {row for row in TABLES[table].rows if (row.dataset, row.group) == (dataset, group)}

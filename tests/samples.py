@@ -28,6 +28,7 @@ RUNNING_EXAMPLE = np.array(
 )
 RUNNING_TRUTH = np.array([80.0, 0.0, 40.0, -10.0])
 BINARY = np.array([list(map(int, row)) for row in ("10110100", "10110101", "10100110", "01110000", "11001101")])
+KINDS = [*DOMAINS, "binary"]  # of labels that there are crowds of
 THREE_CLASSES = np.array([list(map(int, row)) for row in ("012012", "012010", "012112", "202001")])
 
 

@@ -15,6 +15,8 @@ from allalike.methods.pairwise.eigenvector import DIAGONALS, EVD
 from allalike.noise import OneCoin
 from samples import BINARY, rows, weigh_problems
 
+pytestmark = pytest.mark.slow
+
 Floats = npt.NDArray[np.float64]
 every_diagonal = pytest.mark.parametrize("diagonal", list(DIAGONALS))
 

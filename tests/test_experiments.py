@@ -17,6 +17,8 @@ from allalike.experiments.settings import CHUNK, solve
 from allalike.readers import read_gold
 from allalike.system.progress import watching
 
+pytestmark = pytest.mark.slow
+
 N, M = 12, 9
 
 

@@ -36,6 +36,8 @@ from allalike.methods.steps.peers import Peers
 from allalike.noise import OneCoin
 from samples import BINARY, RUNNING_EXAMPLE, crowd, problems, rows, weigh_problems
 
+pytestmark = pytest.mark.slow
+
 Floats = npt.NDArray[np.float64]
 
 PAIRS = list(combinations(range(1, 6), 2))

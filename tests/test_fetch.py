@@ -20,6 +20,8 @@ from allalike.errors import DataError, UnsupportedError
 from allalike.system.progress import watching
 from mirrors import BIG, Mirror, archived, contents, mirror_of, published, serve
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def mirror(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Mirror]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from allalike.engines import Engine
 
+pytestmark = pytest.mark.slow
+
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 

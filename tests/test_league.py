@@ -27,6 +27,8 @@ from league_page import write_page
 from league_reading import read_figures
 from league_rivals import frame_of, rivals_of
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[1] / "docs" / "LEAGUE.md"
 
 

@@ -20,6 +20,8 @@ from allalike.methods.pairwise.scaling import Whole
 from allalike.noise import Gaussian, OneCoin
 from samples import RUNNING_EXAMPLE, crowd, rows, weigh_problems
 
+pytestmark = pytest.mark.slow
+
 Floats = npt.NDArray[np.float64]
 
 

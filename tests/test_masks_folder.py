@@ -25,6 +25,8 @@ from allalike.masks.files import MaskFile, picture_size, read_picture, write_pic
 from allalike.readers.masks import layout, open_masks
 from crowd_bitmap import disc
 
+pytestmark = pytest.mark.slow
+
 Pixels = npt.NDArray[np.bool_]
 
 

@@ -11,10 +11,10 @@ import pytest
 import allalike
 import samples
 
-KINDS = ["categorical", "binary", "real", "ranking", "text", "set", "interval", "vector"]
+WRITTEN = [kind for kind in samples.KINDS if kind not in ("bitmap", "custom")]  # whose labels fit into a column
 
 
-@pytest.mark.parametrize("domain", KINDS)
+@pytest.mark.parametrize("domain", WRITTEN)
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_large_files_are_read_part_by_part_with_the_same_result(
     domain: str, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -13,6 +13,8 @@ from allalike.datasets.parsers.segments import located
 from allalike.domains import DOMAINS
 from published import facts, parsed, with_gold
 
+pytestmark = pytest.mark.slow
+
 SLOW = {name for name, parser in PARSERS.items() if parser.source == "bubil_crowd_segmentation"}
 PUBLIC = [name for name in PARSERS if name not in ("GG", "DOGS", "FLAGS", "BUILD", "ETCH")]
 EMOTIONS = ("anger", "disgust", "fear", "joy", "sadness", "surprise", "valence")

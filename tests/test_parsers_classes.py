@@ -14,6 +14,8 @@ from allalike.datasets.parsers import PARSERS
 from allalike.readers import read_gold
 from published import errors, facts, parsed, ties, vote_accuracy, with_gold
 
+pytestmark = pytest.mark.slow
+
 QUIZZES = ("Chinese", "English", "IT", "Medicine", "Pokemon", "Science")
 REPEATED = ("bench_adult", "bench_fact_eval", "bench_relevance", "bench_zencrowd_all")
 PLAIN = [

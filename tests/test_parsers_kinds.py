@@ -17,6 +17,8 @@ from allalike.datasets.parsers.boxes import Boxes
 from published import errors, facts, parsed, with_gold
 from test_parsers import EMOTIONS, LEVELS, level
 
+pytestmark = pytest.mark.slow
+
 
 def rmse(data: Path, name: str, ending: str = "") -> float:
     """Return the error of the plain mean, of the tasks whose id has this ending."""

@@ -14,6 +14,8 @@ from allalike.errors import InputError
 from allalike.masks.files import write_pictures
 from allalike.readers import read_gold
 
+pytestmark = pytest.mark.slow
+
 ROWS = {
     "GG": ("yes", "no"),
     "DOGS": ("pug", "beagle"),

@@ -26,7 +26,7 @@ from allalike.engines.ingest import routes
 from allalike.engines.ingest.routes import Routed, route
 from allalike.errors import AllalikeError, InputError, LabelError, UnsupportedError
 from allalike.readers import files, scan, tables
-from samples import crowd, kind
+from samples import KINDS, crowd, kind
 from test_bad_input import FILES
 
 Row = tuple[Any, Any, Any]
@@ -203,9 +203,7 @@ def test_ids_of_any_type_are_routed_in_memory(
         check([row[1::-1] + row[2:] for row in rows], tmp_path_factory.mktemp("work"), repeats=repeats)
 
 
-@pytest.mark.parametrize(
-    "domain", ["binary", "categorical", "real", "ranking", "text", "bitmap", "set", "interval", "vector", "custom"]
-)
+@pytest.mark.parametrize("domain", KINDS)
 def test_labels_of_every_domain_are_routed(domain: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = crowd(domain, seed=1, missing=0.2)
     check(rows, tmp_path, domain=kind(domain))

@@ -25,6 +25,8 @@ from allalike.noise import POPULATIONS, Copiers
 from allalike.simulation import CROWDS, MODELS, Pool, as_model, pool, simulate
 from samples import weigh_problems
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"masks": "masks(height=24, width=32)"}  # what would take long
 
 

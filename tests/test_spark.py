@@ -1,13 +1,9 @@
-"""The Spark engine gives what memory gives, also when an executor is lost, and its errors are clear."""
+"""The Spark engine gives what memory gives, and its errors are clear."""
 
 from __future__ import annotations
 
 import importlib
-import json
-import os
-import subprocess
 import sys
-import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -29,17 +25,15 @@ from allalike.engines.spark.engine import SparkRun
 from allalike.engines.spark.session import find_context, find_java
 from allalike.errors import EngineError, LabelError, OptionError, OutputError, UnsupportedError
 from local_spark import SPARK, need_spark
-from samples import crowd, kind
+from samples import KINDS, crowd, kind
 
 if TYPE_CHECKING:
     from allalike.answers import Answers
     from allalike.blocks.block import Block, Floats
     from allalike.engines import Run
 
-need_spark()
+pytestmark = need_spark()
 
-KINDS = ["categorical", "binary", "real", "ranking", "text", "bitmap", "set", "interval", "vector", "custom"]
-TESTS = Path(__file__).parent
 WORKERS = 8
 
 
@@ -345,43 +339,3 @@ def test_a_missing_or_old_pyspark_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(UnsupportedError, match=r'not installed\. Install it with `pip install "allalike\[spark\]"`'):
         Spark().load(some(), Ties())
-
-
-def run_program(*command: str) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK")}
-    return subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, check=False, cwd=TESTS, timeout=300, env=environment
-    )
-
-
-def test_spark_says_nothing_unless_it_cannot_start_and_ends_with_the_program() -> None:
-    program = """
-import allalike
-from allalike.engines.spark.session import find_context
-from allalike.engines.spark import Spark
-try:
-    find_context(None, "nowhere")
-except allalike.AllalikeError as error:
-    print(error)
-rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y")]
-print(allalike.discover(rows, engine=Spark(master="local[1]")).truth["label"].tolist())
-from pyspark import SparkContext
-print(SparkContext._gateway.proc.pid)
-"""
-    done = run_program("-c", program)
-    assert (done.stderr, done.returncode) == ("", 0)
-    error, labels, process = done.stdout.splitlines()
-    assert error.startswith("Spark does not start with master 'nowhere'. SparkException: ")
-    assert labels == "['x', 'y']"
-    until = time.monotonic() + 30
-    while Path("/proc", process).exists() and time.monotonic() < until:
-        time.sleep(0.1)
-    assert not Path("/proc", process).exists()
-
-
-def test_a_lost_executor_costs_time_and_nothing_else(tmp_path: Path) -> None:
-    done = run_program("lost_executor.py", str(tmp_path))
-    assert done.returncode == 0, done.stderr[-3000:]
-    said = json.loads(done.stdout)
-    assert (said["executors"], said["lost"]) == (2, 1)
-    assert np.allclose(said["found"], said["expected"], rtol=1e-12)

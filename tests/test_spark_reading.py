@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-need_spark()
+pytestmark = need_spark()
 
 N = 400
 

@@ -1,7 +1,8 @@
-"""Spark is started as spark-submit says, ends with the program, and says in a sentence that it was stopped."""
+"""Programs that start Spark: as spark-submit says, with clear errors, and nothing is left behind when they end."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -10,15 +11,17 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from local_spark import need_spark
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-need_spark()
+pytestmark = need_spark("spark-programs")
 
+TESTS = Path(__file__).parent
 ROWS = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y")]
 
 STOPPED = f"""
@@ -48,9 +51,7 @@ print(allalike.discover(rows, engine=Spark()).truth["label"].tolist())
 def test_the_master_of_spark_submit_counts_and_what_was_stopped_says_so(tmp_path: Path) -> None:
     environment = {**os.environ, "PYSPARK_SUBMIT_ARGS": "--master local[3] pyspark-shell"}
     command = [sys.executable, "-c", STOPPED]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=300, env=environment, cwd=tmp_path
-    )
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
     assert (done.stderr, done.returncode) == ("", 0)
     master, *stopped, wrong, labels = done.stdout.splitlines()
     assert master == "local[3] 127.0.0.1"
@@ -60,6 +61,42 @@ def test_the_master_of_spark_submit_counts_and_what_was_stopped_says_so(tmp_path
     assert labels == "['x', 'y']"
 
 
+def run_program(*command: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK")}
+    return subprocess.run(
+        [sys.executable, *command], capture_output=True, text=True, check=False, cwd=TESTS, env=environment
+    )
+
+
+def test_spark_says_nothing_unless_it_cannot_start_and_ends_with_the_program() -> None:
+    program = f"""
+import allalike
+from allalike.engines.spark.session import find_context
+from allalike.engines.spark import Spark
+try:
+    find_context(None, "nowhere")
+except allalike.AllalikeError as error:
+    print(error)
+print(allalike.discover({ROWS}, engine=Spark(master="local[1]")).truth["label"].tolist())
+from pyspark import SparkContext
+print(SparkContext._gateway.proc.pid)
+"""
+    done = run_program("-c", program)
+    assert (done.stderr, done.returncode) == ("", 0)
+    error, labels, process = done.stdout.splitlines()
+    assert error.startswith("Spark does not start with master 'nowhere'. SparkException: ")
+    assert labels == "['x', 'y']"
+    wait(lambda: not Path("/proc", process).exists())
+
+
+def test_a_lost_executor_costs_time_and_nothing_else(tmp_path: Path) -> None:
+    done = run_program("lost_executor.py", str(tmp_path))
+    assert done.returncode == 0, done.stderr[-3000:]
+    said = json.loads(done.stdout)
+    assert (said["executors"], said["lost"]) == (2, 1)
+    assert np.allclose(said["found"], said["expected"], rtol=1e-12)
+
+
 INTERRUPTED = f"""
 import os, pathlib, signal, sys, time, allalike
 from allalike import Custom, Spark
@@ -67,7 +104,7 @@ def slow(one, other):
     from pyspark import TaskContext
     if TaskContext.get() is not None:
         pathlib.Path(os.environ["ALLALIKE_MARK"], "running").touch()
-        time.sleep(60)
+        time.sleep(600)
     return float(one != other)
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 try:
@@ -89,27 +126,44 @@ def alive(mark: str) -> list[str]:
     return found
 
 
-def wait(until: float, done: Callable[[], object]) -> None:
-    end = time.monotonic() + until
+def wait(done: Callable[[], object]) -> None:
+    """Wait until it is done; the limit of every test ends what would never be."""
     while not done():
-        assert time.monotonic() < end
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize(
-    ("when", "number"), [("start", signal.SIGINT), ("start", signal.SIGTERM), ("run", signal.SIGINT)]
-)
-def test_nothing_is_left_behind_after_an_interrupt(tmp_path: Path, when: str, number: signal.Signals) -> None:
+@pytest.fixture
+def ignored_interrupts() -> Iterator[None]:
+    """Have programs ignore interrupts, as `nohup` and scripts do with those in the background."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def check_end(tmp_path: Path, when: str, number: signal.Signals, expected: tuple[int, str]) -> None:
+    """Send a signal to a program, and look how it ends and that nothing of it is left."""
     mark = f"ALLALIKE_MARK={tmp_path}"
     environment = {**os.environ, "ALLALIKE_MARK": str(tmp_path)}
     command = [sys.executable, "-c", INTERRUPTED]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as program:
         try:
-            wait(60, (tmp_path / "running").exists if when == "run" else lambda: len(alive(mark)) > 1)
-            time.sleep(0.3)
+            wait((tmp_path / "running").exists if when == "run" else lambda: len(alive(mark)) > 1)
+            time.sleep(0.3)  # to be further, wherever that is
             program.send_signal(number)
-            _, said = program.communicate(timeout=60)
+            _, said = program.communicate()
         finally:
             program.kill()  # if it was not ended
-    assert (program.returncode, said) == ((1, "Aborted!\n") if number == signal.SIGINT else (143, ""))
-    wait(30, lambda: not alive(mark))
+    assert (program.returncode, said) == expected
+    wait(lambda: not alive(mark))
+
+
+@pytest.mark.parametrize("when", ["start", "run"])
+def test_nothing_is_left_behind_after_an_interrupt(tmp_path: Path, when: str) -> None:
+    check_end(tmp_path, when, signal.SIGINT, (1, "Aborted!\n"))
+
+
+@pytest.mark.parametrize("when", ["start", "run"])
+def test_nothing_is_left_behind_by_a_program_that_is_to_end_and_ignores_interrupts(
+    tmp_path: Path, when: str, ignored_interrupts: None
+) -> None:
+    check_end(tmp_path, when, signal.SIGTERM, (143, ""))

@@ -24,7 +24,7 @@ from local_spark import SPARK, need_spark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-need_spark()
+pytestmark = need_spark()
 
 ROWS = [(f"w{number % 5}", number // 5, "xyz"[number * number % 3]) for number in range(50)]
 

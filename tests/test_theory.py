@@ -12,6 +12,8 @@ from allalike import OA, PTD, PTDAK
 from allalike.noise import Gaussian, OneCoin
 from samples import weigh_problems
 
+pytestmark = pytest.mark.slow
+
 Floats = npt.NDArray[np.float64]
 
 

@@ -14,6 +14,8 @@ from scipy.spatial.distance import cdist, pdist, squareform
 from allalike import theory
 from allalike.noise import OneCoin
 
+pytestmark = pytest.mark.slow
+
 Floats = npt.NDArray[np.float64]
 SYMMETRIC: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Floats]] = {
     "normal": lambda rng, size: rng.normal(size=size),

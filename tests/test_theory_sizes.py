@@ -16,6 +16,8 @@ from allalike.blocks.problems import Problems
 from allalike.errors import OptionError
 from allalike.noise import Gaussian
 
+pytestmark = pytest.mark.slow
+
 Floats = npt.NDArray[np.float64]
 
 

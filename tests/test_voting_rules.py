@@ -22,6 +22,8 @@ from allalike.rules.voting import VOTING
 if TYPE_CHECKING:
     from allalike.rules import Decision
 
+pytestmark = pytest.mark.slow
+
 Order = tuple[int, ...]
 
 

@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command: 0 is done, 2 a wrong input or call, 1 anything else; every error is one message."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that work folders are removed
+    signal.signal(signal.SIGTERM, _end)
     try:
         command(arguments)
     except AllalikeError as error:
@@ -58,6 +58,12 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
             1,
         )
     sys.exit(0)
+
+
+def _end(*_: object) -> NoReturn:
+    """End so that work folders are removed; asked again, at once, for an exception may be lost in a finaliser."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    sys.exit(143)
 
 
 def _stop(message: str, code: int) -> NoReturn:

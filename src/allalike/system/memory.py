@@ -1,29 +1,70 @@
-"""The machine: how much memory it has to give."""
+"""Memory: how much of it can be had, and how sizes are written."""
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from allalike.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["free_memory", "parse_size"]
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
+# Of version 2 and version 1 of control groups: the folder of their files, the file of the limit, that of what is used,
+# and what of that can be given back at once, as memory.stat calls it.
+_GROUP_FILES = (
+    (".", "memory.max", "memory.current", "inactive_file"),
+    ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
 
-def free_memory() -> int:
-    """Return how many bytes can be had without swapping; where the system does not say, half of all memory.
 
+def free_memory(root: Path = Path("/")) -> int:
+    """Return how many bytes can be had without swapping: of the machine's, and of what a container may have.
+
+    Parameters
+    ----------
+    root
+        The folder below which the system says what a container may have.
+
+    Examples
+    --------
     >>> free_memory() > 0
     True
     """
+    import psutil
+
+    return min([psutil.virtual_memory().available, *_free_in_groups(root)])
+
+
+def _free_in_groups(root: Path) -> Iterator[int]:
+    """Yield what the limit of each control group leaves that this process is in: its own, and those above."""
     try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+        lines = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+    except OSError:  # there are no control groups
+        return
+    fields = (line.split(":", 2) for line in lines)
+    own = {controller: place for _, controllers, place in fields for controller in controllers.split(",")}
+    for (folder, *names), place in zip(_GROUP_FILES, (own.get(""), own.get("memory")), strict=True):
+        if place is not None:
+            top = root / "sys/fs/cgroup" / folder
+            group = top / place.lstrip("/")
+            for each in (group, *group.parents[: len(group.parts) - len(top.parts)]):
+                yield from _free_in_group(each, *names)
+
+
+def _free_in_group(group: Path, limit: str, used: str, cached: str) -> Iterator[int]:
+    """Yield what the limit of a control group leaves, if it has one that can be read."""
+    try:
+        most, now, facts = ((group / name).read_text(encoding="ascii") for name in (limit, used, "memory.stat"))
+        back = dict(line.split() for line in facts.splitlines()).get(cached, 0)
+        yield max(0, int(most) - int(now) + int(back))
+    except (OSError, ValueError):  # "max" is no limit; within a container, folders of the host are not there
+        return
 
 
 def parse_size(size: str | float, option: str) -> int:

@@ -238,7 +238,8 @@ def _uninterrupted() -> Iterator[None]:
         yield
         return
     held: list[int] = []
-    before = {number: signal.getsignal(number) or signal.SIG_DFL for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: signal.getsignal(number) or signal.SIG_DFL for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN}
 
     def hold(number: int, _: object) -> None:
         held.append(number)
@@ -259,9 +260,11 @@ def _uninterrupted() -> Iterator[None]:
 def _same_interrupt() -> Iterator[None]:
     """Keep what Ctrl-C does: PySpark would ask to cancel jobs on a connection that waits for another answer."""
     before = signal.getsignal(signal.SIGINT)
-    yield
-    if threading.current_thread() is threading.main_thread() and before is not None:
-        signal.signal(signal.SIGINT, before)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread() and before is not None:
+            signal.signal(signal.SIGINT, before)
 
 
 def _is_news(record: logging.LogRecord) -> bool:

@@ -1,0 +1,81 @@
+"""Free memory is what the machine has, and no more than what the limits of a container leave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psutil
+import pytest
+
+from allalike.system.memory import free_memory
+
+AVAILABLE = 8_000_000
+
+
+@pytest.fixture(autouse=True)
+def a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a machine with 8 MB to give."""
+    real = psutil.virtual_memory()
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: real._replace(available=AVAILABLE))
+
+
+def own_groups(root: Path, lines: str) -> None:
+    (root / "proc/self").mkdir(parents=True)
+    (root / "proc/self/cgroup").write_text(lines)
+
+
+def a_group(root: Path, place: str, limit: str, used: int, cached: int = 0) -> None:
+    """Write the files of a control group, of version 1 if it lies in the folder `memory`."""
+    folder, old = root / "sys/fs/cgroup" / place, place.startswith("memory")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / ("memory.limit_in_bytes" if old else "memory.max")).write_text(f"{limit}\n")
+    (folder / ("memory.usage_in_bytes" if old else "memory.current")).write_text(f"{used}\n")
+    (folder / "memory.stat").write_text(f"anon 1\n{'total_' * old}inactive_file {cached}\nfile 1\n")
+
+
+def test_without_control_groups_the_machine_counts(tmp_path: Path) -> None:
+    assert free_memory(tmp_path) == AVAILABLE
+
+
+def test_a_group_without_a_limit_takes_nothing_away(tmp_path: Path) -> None:
+    own_groups(tmp_path, "0::/\n")
+    a_group(tmp_path, ".", "max", 10**9)
+    assert free_memory(tmp_path) == AVAILABLE
+
+
+def test_a_limit_beyond_the_machine_takes_nothing_away(tmp_path: Path) -> None:
+    own_groups(tmp_path, "4:memory:/\n")
+    a_group(tmp_path, "memory", str(2**63 - 4096), 10**6)
+    assert free_memory(tmp_path) == AVAILABLE
+
+
+@pytest.mark.parametrize(("lines", "folder"), [("0::/\n", "."), ("7:cpu:/\n4:memory:/\n", "memory")])
+def test_a_container_has_what_its_limit_leaves_and_files_that_can_be_dropped(
+    tmp_path: Path, lines: str, folder: str
+) -> None:
+    own_groups(tmp_path, lines)
+    a_group(tmp_path, folder, "5000000", 3_000_000, cached=1_000_000)
+    assert free_memory(tmp_path) == 3_000_000
+
+
+@pytest.mark.parametrize(("lines", "folder"), [("0::/a/b\n", "."), ("4:cpuset,memory:/a/b\n", "memory")])
+@pytest.mark.parametrize("inner", ["5000000", "2000000"])
+def test_the_smallest_rest_of_a_group_and_those_above_counts(
+    tmp_path: Path, lines: str, folder: str, inner: str
+) -> None:
+    own_groups(tmp_path, lines)
+    a_group(tmp_path, f"{folder}/a/b", inner, 1_000_000)
+    a_group(tmp_path, f"{folder}/a", "3000000", 1_000_000)
+    assert free_memory(tmp_path) == min(int(inner), 3_000_000) - 1_000_000
+
+
+def test_a_container_that_sees_the_name_which_the_host_gave_it_finds_its_limit(tmp_path: Path) -> None:
+    own_groups(tmp_path, "4:memory:/docker/0123abc\n")
+    a_group(tmp_path, "memory", "5000000", 1_000_000)
+    assert free_memory(tmp_path) == 4_000_000
+
+
+def test_who_has_more_than_the_limit_has_nothing_left(tmp_path: Path) -> None:
+    own_groups(tmp_path, "0::/\n")
+    a_group(tmp_path, ".", "5000000", 6_000_000)
+    assert free_memory(tmp_path) == 0
