@@ -10,11 +10,8 @@ import argparse
 import json
 import os
 import resource
-import signal
 import sys
 import time
-import warnings
-from contextlib import contextmanager
 from dataclasses import asdict
 from fnmatch import fnmatch
 from functools import partial
@@ -22,6 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import psutil
+import scipy.sparse
+import scipy.special
+import scipy.stats  # here, so that no clock counts the imports
 
 from allalike import METHODS, OA, PTD, AllalikeError, Memory, Method
 from allalike.api.discover import find_truths
@@ -32,13 +33,16 @@ from allalike.readers import read_gold
 from league_figures import Data, Figure, League
 from league_page import write_page
 from league_rivals import frame_of, rivals_of
+from limited import Limited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from allalike.answers import Answers
 
-__all__ = ["AGAIN", "SEEDS", "at_most", "choose", "correlate", "describe", "play", "play_ours", "play_theirs"]
+    Playing = Callable[[], tuple[float, float]]
+
+__all__ = ["AGAIN", "SEEDS", "choose", "correlate", "describe", "measure", "play", "play_ours", "play_theirs"]
 
 SEEDS = 5  # draws of ties, of which the average counts
 LIMIT = 120.0  # seconds of CPU
@@ -82,27 +86,10 @@ def describe(name: str, answers: Answers) -> Data:
 
 def correlate(answers: Answers) -> float:
     """Return the rank correlation, over workers, of disparity and distance to gold, where both are known."""
-    from scipy import stats
-
     run = Memory().load(answers, Ties())
     disparity, fault = PTD().weigh(run).disparity, OA().weigh(run).fault
     known = ~(np.isnan(disparity) | np.isnan(fault))
-    return float(stats.spearmanr(disparity[known], fault[known]).statistic)
-
-
-@contextmanager
-def at_most(seconds: float) -> Iterator[None]:
-    """Raise `TimeoutError` when this much time of the processor is used up."""
-
-    def stop(*_: object) -> None:
-        raise TimeoutError(f"not done after {seconds:.0f} s")
-
-    signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
+    return float(scipy.stats.spearmanr(disparity[known], fault[known]).statistic)
 
 
 def play_ours(method: Method, answers: Answers, limit: float = LIMIT) -> tuple[float, float]:
@@ -128,12 +115,10 @@ def play_theirs(solve: Callable[[Any], Any], answers: Answers) -> tuple[float, f
     return float(found.encoding.kernels.distance_between(found.gold_label, answers.gold_label).mean()), seconds
 
 
-def measure(data: str, method: str, playing: Callable[[], tuple[float, float]], limit: float = LIMIT) -> Figure:
-    """Play one method on one data set, or say why it could not."""
+def measure(data: str, method: str, playing: Playing, process: Limited, limit: float = LIMIT) -> Figure:
+    """Play one method on one data set, in another process, or say why it could not."""
     try:
-        with at_most(limit), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            error, seconds = playing()
+        error, seconds = process.call(playing, seconds=limit)
     except (AllalikeError, TimeoutError) as reason:
         return Figure(data=data, method=method, failure=str(reason))
     except Exception as reason:  # whatever goes wrong in crowd-kit is its result
@@ -141,14 +126,16 @@ def measure(data: str, method: str, playing: Callable[[], tuple[float, float]], 
     return Figure(data=data, method=method, error=error, seconds=seconds)
 
 
-def play(name: str, known: Mapping[tuple[str, str], Figure], limit: float = LIMIT) -> tuple[Data, Iterator[Figure]]:
+def play(
+    name: str, known: Mapping[tuple[str, str], Figure], process: Limited, limit: float = LIMIT
+) -> tuple[Data, Iterator[Figure]]:
     """Describe a data set, and play all methods on it that can be; what is known already is not measured."""
     answers = load(name).answers
     ours = [kind() for kind in METHODS.values() if kind().serves(answers.domain)]
     playing = {method.name: partial(play_ours, method, answers, limit) for method in ours}
     theirs = {method: partial(play_theirs, solve, answers) for method, solve in rivals_of(answers).items()}
-    every: dict[str, Callable[[], tuple[float, float]]] = {**playing, **theirs}
-    found = (known.get((name, one)) or measure(name, one, begin, limit) for one, begin in every.items())
+    every: dict[str, Playing] = {**playing, **theirs}
+    found = (known.get((name, one)) or measure(name, one, begin, process, limit) for one, begin in every.items())
     return describe(name, answers), found
 
 
@@ -165,16 +152,12 @@ def _keep(path: Path | None, figure: Figure) -> None:
             file.write(json.dumps(asdict(figure)) + "\n")
 
 
-def play_all(kept: Path | None, limit: float) -> League:
+def play_all(kept: Path | None, process: Limited, limit: float) -> League:
     """Play every method on every data set."""
-    import scipy.sparse
-    import scipy.special
-    import scipy.stats  # noqa: F401 (imported before a clock starts)
-
     known, (names, missing) = _read(kept), choose()
     data, figures = [], []
     for name in names:
-        described, found = play(name, known, limit)
+        described, found = play(name, known, process, limit)
         data.append(described)
         for figure in found:
             figures.append(figure)
@@ -195,10 +178,12 @@ def main() -> None:
     if os.environ.get("OPENBLAS_NUM_THREADS") != "1":  # or CPU time would count how long threads wait for each other
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "OPENBLAS_NUM_THREADS": "1"})
     os.environ.setdefault("ALLALIKE_DATA", str(Path(__file__).parents[2] / "shared" / "datasets"))
-    most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    most = psutil.virtual_memory().total // 2
     resource.setrlimit(resource.RLIMIT_AS, (most, most))  # so that what needs too much memory fails alone
     beside = given.output.with_name(f".{given.output.name}")
-    beside.write_text(write_page(play_all(given.figures, given.limit)), encoding="utf-8")
+    with Limited() as process:
+        played = play_all(given.figures, process, given.limit)
+    beside.write_text(write_page(played), encoding="utf-8")
     beside.replace(given.output)
 
 

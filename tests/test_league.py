@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 import re
 import sys
+import threading
+import time
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +28,7 @@ from allalike.datasets import DATASETS, SOURCES, load, source_of
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 import league
+import limited
 from league_figures import Data, Figure, League, ranks
 from league_page import write_page
 from league_reading import read_figures
@@ -130,12 +137,12 @@ def test_every_source_is_in_the_league_and_what_is_left_out_is_in_the_catalogue(
 
 def test_our_error_is_the_average_of_discover_over_the_draws(here: None) -> None:
     data = load("English")
-    error, seconds = league.play_ours(METHODS["UA"](), data.answers)
+    error, seconds = league.play_ours(METHODS["UA"](), data.answers, limit=math.inf)
     seeds = range(league.SEEDS)
     each = [allalike.discover(data.answers, method="UA", seed=seed).summary["gold"]["error"] for seed in seeds]
     assert len(set(each)) > 1
     assert error == pytest.approx(np.mean(each), rel=1e-12)
-    assert 0 < seconds < 1
+    assert seconds > 0
 
 
 def test_their_error_is_that_of_their_truths(here: None) -> None:
@@ -164,7 +171,7 @@ def test_their_majority_of_masks_is_ours_whatever_value_is_on() -> None:
     for on in (None, 0, 1):
         answers = made(rows, {task: truth[task].astype(int) for task in range(4)}, allalike.Bitmap(on=on))
         theirs = league.play_theirs(rivals_of(answers)["SegmentationMajorityVote"], answers)[0]
-        assert theirs == pytest.approx(league.play_ours(METHODS["UA"](), answers)[0], abs=1e-12)
+        assert theirs == pytest.approx(league.play_ours(METHODS["UA"](), answers, math.inf)[0], abs=1e-12)
         assert 0 < theirs < 1
 
 
@@ -186,17 +193,56 @@ def test_texts_are_voted_word_by_word() -> None:
     assert league.play_theirs(rivals_of(answers)["ROVER"], answers)[0] == 0.0
 
 
-def test_who_is_too_slow_or_fails_is_shown_with_the_reason() -> None:
-    def for_ever() -> tuple[float, float]:
-        while True:
+def for_ever() -> tuple[float, float]:
+    while True:
+        try:
+            while True:
+                pass
+        except BaseException:  # as in a finaliser
             pass
 
-    def wrongly() -> tuple[float, float]:
-        raise ValueError("bad labels")
 
-    slow, wrong = league.measure("a", "UA", for_ever, limit=0.05), league.measure("a", "UA", wrongly)
-    assert (slow.error, slow.failure) == (None, "not done after 0 s")
-    assert (wrong.error, wrong.failure) == (None, "ValueError: bad labels")
+def asleep() -> tuple[float, float]:
+    threading.Event().wait()
+    raise AssertionError
+
+
+def wrongly() -> tuple[float, float]:
+    raise ValueError("bad labels")
+
+
+def fatally() -> tuple[float, float]:
+    os._exit(3)
+
+
+@pytest.mark.parametrize(
+    ("playing", "failure"),
+    [
+        (for_ever, "not done after 1 s"),
+        (asleep, "not done after 2 s"),
+        (wrongly, "ValueError: bad labels"),
+        (fatally, "RuntimeError: its process ended with code 3"),
+    ],
+)
+def test_who_is_too_slow_or_fails_is_shown_with_the_reason_and_the_next_one_plays(
+    playing: Callable[[], tuple[float, float]], failure: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limited, "_PATIENCE", 2 if playing is asleep else 1000)
+    with limited.Limited() as process:
+        failed = league.measure("a", "UA", playing, process, limit=1)
+        assert (failed.error, failed.failure) == (None, failure)
+        assert league.measure("a", "UA", partial(divmod, 7, 2), process).error == 3
+
+
+def test_time_that_others_took_does_not_count() -> None:
+    with limited.Limited() as process:
+        process.call(use_the_processor, 1.2, seconds=60)
+        assert process.call(os.getpid, seconds=1) != os.getpid()
+
+
+def use_the_processor(seconds: float) -> None:
+    while time.process_time() < seconds:
+        pass
 
 
 def test_figures_that_are_known_are_not_measured_again(here: None, tmp_path: Path) -> None:
@@ -204,10 +250,14 @@ def test_figures_that_are_known_are_not_measured_again(here: None, tmp_path: Pat
     kept = tmp_path / "figures.jsonl"
     league._keep(kept, known)
     assert json.loads(kept.read_text())["seconds"] == 7.0
-    described, found = league.play("Chinese", league._read(kept))
-    assert (described.workers, described.answers) == (50, 1200)
-    assert next(found) == known
-    assert next(found).seconds < 1
+    with limited.Limited() as process:
+        described, found = league.play("Chinese", league._read(kept), process)
+        assert (described.workers, described.answers) == (50, 1200)
+        assert next(found) == known
+        measured = next(found)
+    assert measured.method == "OA"
+    assert measured.seconds is not None
+    assert 0 < measured.seconds != known.seconds
 
 
 def rows_of(page: str, name: str) -> list[dict[str, str]]:
@@ -228,7 +278,7 @@ def test_the_page_shows_what_methods_find_now(here: None, name: str) -> None:
     answers = load(name).answers
     described = league.describe(name, answers)
     for method in ("UA", "OA", "P-TD", "P-TD-AK", "iP-TD", "D-TD", "CRH", "CATD", "EXP", "TOP2"):
-        assert ours[method].strip("*") == described.score(league.play_ours(METHODS[method](), answers)[0])
+        assert ours[method].strip("*") == described.score(league.play_ours(METHODS[method](), answers, math.inf)[0])
 
 
 def test_bold_on_the_page_is_the_best_of_ours_and_theirs(here: None) -> None:

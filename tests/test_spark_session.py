@@ -147,7 +147,8 @@ def check_end(tmp_path: Path, when: str, number: signal.Signals, expected: tuple
     command = [sys.executable, "-c", INTERRUPTED]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as program:
         try:
-            wait((tmp_path / "running").exists if when == "run" else lambda: len(alive(mark)) > 1)
+            begun = (tmp_path / "running").exists if when == "run" else lambda: len(alive(mark)) > 1
+            wait(lambda: begun() or program.poll() is not None)
             time.sleep(0.3)  # to be further, wherever that is
             program.send_signal(number)
             _, said = program.communicate()

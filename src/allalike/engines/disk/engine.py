@@ -116,7 +116,7 @@ class Disk(Engine):
         """Route rows to partitions, and make a shard of each."""
         stream = source.stream()
         space = Workspace(self.folder).inner()
-        memory = parse_size(self.memory, "memory") if self.memory is not None else free_memory() // 2
+        memory = parse_size(self.memory, "memory") if self.memory is not None else max(_LEAST, free_memory() // 2)
         number = self.processes or os.cpu_count() or 1
         partitions = self.partitions or max(1, stream.size // min(_SHARD, memory // (_SHARE * number)))
         routed = route(stream, space.path, partitions=partitions, memory=memory)
