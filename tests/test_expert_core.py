@@ -201,9 +201,9 @@ def test_the_closest_pair_is_the_closest_of_all() -> None:
 @pytest.mark.parametrize("method", [EXP(), TOP2(), TOP2(method="pair")])
 def test_where_everyone_is_the_same_everyone_counts(method: Method) -> None:
     same = np.tile(np.array([0, 1, 1, 0]), (5, 1))
-    assert weigh_problems(same[None], method, 2).weight.tolist() == [0.2] * 5
+    assert weigh_problems(same[None], method, 2).weight.tolist() == pytest.approx([0.2] * 5)
     equidistant = np.eye(4)[None]
-    assert weigh_problems(equidistant, method).weight.tolist() == [0.25] * 4
+    assert weigh_problems(equidistant, method).weight.tolist() == pytest.approx([0.25] * 4)
 
 
 @pytest.mark.parametrize("method", [EXP(), EXP(chance="mean"), TOP2(size=3), TOP2(method="pair")])

@@ -161,7 +161,7 @@ def test_scale_and_offset_of_numbers_do_not_matter(scale: float) -> None:
 def test_numbers_that_differ_by_rounding_are_the_same() -> None:
     answers = [(worker, task, 0.1 + 0.2 if worker == 0 else 0.3) for worker in range(3) for task in range(4)]
     result = allalike.discover(answers, domain="real", method=KDE())
-    assert result.workers["weight"].tolist() == [1 / 3] * 3
+    assert result.workers["weight"].tolist() == pytest.approx([1 / 3] * 3)
     assert result.workers["fault"].tolist() == [0] * 3
 
 

@@ -108,8 +108,8 @@ def test_catd_weighs_by_chi_square_quantiles_of_the_number_of_answers(seed: int)
 def test_two_workers_count_the_same_for_catd_even_if_one_answered_more(domain: str) -> None:
     answers = [("ada", task, task % 2) for task in range(9)] + [("bob", task, task % 3 % 2) for task in range(4)]
     workers = allalike.discover(answers, domain=domain, method=CATD()).workers
-    assert workers["weight"].tolist() == [0.5, 0.5]
-    assert workers["fault"].nunique() == 1
+    assert workers["weight"].tolist() == pytest.approx([0.5, 0.5])
+    assert workers["fault"][0] == pytest.approx(workers["fault"][1])
 
 
 @pytest.mark.parametrize("seed", range(40))

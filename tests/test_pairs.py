@@ -122,8 +122,8 @@ def test_copies_of_a_worker_have_the_same_place_in_a_large_crowd(form: str, monk
     matrix = np.random.default_rng(9).normal(size=(6, 25))[[4, 1, 5, 2, 4, 0, 1, 3, 1]]
     fault = allalike.discover(rows(matrix), domain="real", method=MAS()).workers["fault"]
     for copies in ([0, 4], [1, 6, 8]):
-        assert fault[copies].nunique() == 1
-    assert fault.nunique() > 4
+        np.testing.assert_allclose(fault[copies], fault[copies[0]], rtol=1e-6)
+    assert fault.round(4).nunique() > 4
 
 
 @every_form

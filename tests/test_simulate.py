@@ -216,7 +216,7 @@ def test_copiers_agree_with_their_source_and_raise_each_others_weight() -> None:
     labels = {w: cloned.drawn.label[cloned.drawn.worker == i] for i, w in enumerate(cloned.faults)}
     for copier in copies.index[copies != ""]:
         np.testing.assert_array_equal(labels[copier], labels[source])
-        assert cloned.faults[copier] == cloned.faults[source]
+        assert cloned.faults[copier] == pytest.approx(cloned.faults[source], rel=1e-12)
     weights = [
         allalike.discover(crowd.answers, method="P-TD").workers.set_index("worker")["weight"]
         for crowd in (plain, cloned)

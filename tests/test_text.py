@@ -165,7 +165,7 @@ def test_identical_texts_have_no_disparity_and_equal_weights() -> None:
     rows = [(f"w{i}", task, "same words here") for i in range(4) for task in range(3)]
     result = allalike.discover(rows, domain=Text())
     assert result.workers["disparity"].tolist() == [0.0] * 4
-    assert result.workers["weight"].tolist() == [0.25] * 4
+    assert result.workers["weight"].tolist() == pytest.approx([0.25] * 4)
     assert result.truth["confidence"].tolist() == [1.0] * 3
 
 
