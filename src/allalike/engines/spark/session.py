@@ -23,6 +23,7 @@ from allalike.system.memory import free_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import FrameType
 
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -108,10 +109,8 @@ def clear_errors(context: SparkContext | None = None) -> Iterator[None]:
     logger = PySparkLogger.getLogger("DataFrameQueryContextLogger")  # which writes errors that are raised as well
     was_silent, logger.disabled = logger.disabled, True
     try:
-        yield
-    except (KeyboardInterrupt, SystemExit):
-        _cancel_jobs()
-        raise
+        with _interruptible():
+            yield
     except (AttributeError, AssertionError) as error:
         if context is not None and _is_stopped(context):
             raise EngineError(_STOPPED) from error
@@ -132,6 +131,47 @@ def clear_errors(context: SparkContext | None = None) -> Iterator[None]:
 
 def _is_stopped(context: SparkContext) -> bool:
     return context._jsc is None
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let an interrupt or an exit end what Spark runs, also if something else fails on the way because of it.
+
+    After an interrupt Py4J can go on. After an exit it would wait for the answer to what was under way, and so an exit
+    that SIGTERM asks for comes to it as an interrupt.
+    """
+    exits: list[SystemExit] = []
+    before, outside = signal.getsignal(signal.SIGTERM), sys.exc_info()[1]
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        try:
+            before(number, frame)  # type: ignore[operator, misc]
+        except SystemExit as error:
+            exits.append(error)
+            raise KeyboardInterrupt from error
+
+    ours = callable(before) and threading.current_thread() is threading.main_thread()
+    if ours:
+        signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    except BaseException as error:
+        ended = exits[0] if exits else _interrupt_behind(error, outside)
+        if ended is None:
+            raise
+        _cancel_jobs()
+        raise ended from None
+    finally:
+        if ours:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _interrupt_behind(error: BaseException, outside: BaseException | None) -> BaseException | None:
+    """Return the interrupt or exit during which an error came, unless that was handled before."""
+    behind: BaseException | None = error
+    while behind is not None and behind is not outside and isinstance(behind, Exception):
+        behind = behind.__context__
+    return None if behind is outside else behind
 
 
 def _cancel_jobs() -> None:
