@@ -1,6 +1,5 @@
 PYTHON ?= python3
 BIN := .venv/bin
-PYTEST := $(BIN)/pytest -n auto --dist loadgroup
 
 .PHONY: demo test quick check bench league reproduce pictures clean
 
@@ -8,10 +7,10 @@ demo: .venv/installed
 	$(BIN)/allalike demo
 
 test: .venv/dev check
-	$(PYTEST)
+	$(BIN)/pytest -n auto
 
 quick: .venv/dev
-	$(PYTEST) -m "not slow"
+	$(BIN)/pytest -n auto -m "not slow"
 
 check: .venv/dev
 	$(BIN)/ruff format --check .
@@ -22,6 +21,7 @@ check: .venv/dev
 bench: .venv/dev
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/methods.py
+	$(BIN)/python benchmarks/parts.py
 	$(BIN)/python benchmarks/experiments.py
 	$(BIN)/python benchmarks/texts.py
 	$(BIN)/python benchmarks/masks.py

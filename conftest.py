@@ -1,4 +1,4 @@
-"""What all tests share: engines, the folder of real data, and what an interrupt does."""
+"""What all tests share: engines, the folder of real data, which process runs them, and what an interrupt does."""
 
 from __future__ import annotations
 
@@ -6,10 +6,23 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from allalike.engines import Disk, Engine, Memory
+
+
+class _Scheduling(LoadScopeScheduling):  # type: ignore[misc]
+    """Tests of Spark go to one process, since it takes seconds to start; all others go wherever there is one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "spark" if nodeid.startswith("tests/test_spark") else nodeid.partition("[")[0]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
+    return _Scheduling(config, log) if config.getoption("dist") == "load" else None
 
 
 def _engines() -> list[object]:
@@ -36,5 +49,13 @@ def data() -> Path:
 def _interrupts_are_not_ignored() -> Iterator[None]:
     """Let programs that tests start be interrupted, also where scripts run the tests with interrupts ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def ignored_interrupts() -> Iterator[None]:
+    """Have programs that a test starts ignore interrupts, as scripts and `nohup` do with those in the background."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     yield
     signal.signal(signal.SIGINT, before)

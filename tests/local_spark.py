@@ -13,11 +13,8 @@ from allalike.errors import UnsupportedError
 SPARK = Spark(master="local[2]", partitions=3)
 
 
-def need_spark(process: str = "spark") -> list[pytest.MarkDecorator]:
-    """Return the marks of a module of tests that needs Spark; where there is none, skip it unless it is required.
-
-    One process runs all that share a session, since it takes seconds to start Spark.
-    """
+def need_spark() -> list[pytest.MarkDecorator]:
+    """Return the marks of a module of tests that needs Spark; where there is none, skip it unless it is required."""
     try:
         check_pyspark()
         find_java()
@@ -25,4 +22,4 @@ def need_spark(process: str = "spark") -> list[pytest.MarkDecorator]:
         if os.environ.get("ALLALIKE_SPARK") == "required":
             raise
         pytest.skip(str(error), allow_module_level=True)
-    return [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.xdist_group(process)]
+    return [pytest.mark.slow, pytest.mark.timeout(300)]

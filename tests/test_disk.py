@@ -127,6 +127,13 @@ def test_an_interrupted_command_leaves_no_work_folder_and_no_half_result(tmp_pat
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.usefixtures("ignored_interrupts")
+def test_a_command_that_ignores_interrupts_can_be_ended_too(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    assert _interrupt(tmp_path, work, signal.SIGTERM) == 143
+    assert not list(work.iterdir())
+
+
 def test_what_a_killed_command_left_is_swept_by_the_next_but_what_is_in_use_is_not(tmp_path: Path) -> None:
     work = tmp_path / "work"
     _interrupt(tmp_path, work, signal.SIGKILL)
@@ -139,17 +146,22 @@ def test_what_a_killed_command_left_is_swept_by_the_next_but_what_is_in_use_is_n
     assert len(first.truth) == len(second.truth) == 3
 
 
-def _interrupt(tmp_path: Path, work: Path, how: signal.Signals) -> None:
-    """Send a signal to a command in the middle of its work."""
+def _interrupt(tmp_path: Path, work: Path, how: signal.Signals) -> int:
+    """Send a signal to a command in the middle of its work, and return the code with which it ends."""
     answers = write(tmp_path / "answers.csv", crowd(20_000))
     work.mkdir()
     program = str(Path(sys.executable).with_name("allalike"))
     command = [program, "discover", str(answers), "--engine", "disk(processes=2)", "--method", "DS(tol=0)"]
-    process = subprocess.Popen([*command, "--folder", str(work), "-o", str(tmp_path / "out")])
-    while not list(work.glob("allalike-*/*/*.blocks")) and process.poll() is None:
-        time.sleep(0.01)
-    process.send_signal(how)
-    assert process.wait(20) != 0
+    with subprocess.Popen([*command, "--folder", str(work), "-o", str(tmp_path / "out")]) as process:
+        try:
+            while not list(work.glob("allalike-*/*/*.blocks")) and process.poll() is None:
+                time.sleep(0.01)
+            process.send_signal(how)
+            code = process.wait()
+        finally:
+            process.kill()  # if it was not ended
+    assert code != 0
+    return code
 
 
 def test_a_full_disk_is_a_clear_error_and_nothing_is_left(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import dataclass
-from time import process_time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +19,6 @@ from allalike.columns.values import Values
 from allalike.engines.serialization import pack, unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from allalike.blocks.block import Array
 
 MANY = 1 << 18
@@ -148,19 +145,7 @@ def test_what_does_not_pickle_is_refused() -> None:
         pack(lambda: None)
 
 
-def test_a_block_is_packed_and_unpacked_almost_as_fast_as_it_is_copied() -> None:
-    def fastest(work: Callable[[], object]) -> float:
-        times = []
-        for _ in range(15):
-            start = process_time()
-            work()
-            times.append(process_time() - start)
-        return min(times)
-
+def test_a_block_takes_less_than_half_of_its_arrays() -> None:
     block = a_block()
-    data = pack(block)
     arrays = [block.starts, block.sizes, block.worker, block.label, *vars(block[Groups]).values()]
-    copying = fastest(lambda: [array.copy() for array in arrays])
-    assert fastest(lambda: unpack(data)) < 6 * copying
-    assert fastest(lambda: pack(block)) < 20 * copying
-    assert len(data) < 0.45 * sum(array.nbytes for array in arrays)
+    assert len(pack(block)) < 0.45 * sum(array.nbytes for array in arrays)

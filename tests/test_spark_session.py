@@ -17,9 +17,9 @@ import pytest
 from local_spark import need_spark
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-pytestmark = need_spark("spark-programs")
+pytestmark = need_spark()
 
 TESTS = Path(__file__).parent
 ROWS = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y")]
@@ -132,14 +132,6 @@ def wait(done: Callable[[], object]) -> None:
         time.sleep(0.1)
 
 
-@pytest.fixture
-def ignored_interrupts() -> Iterator[None]:
-    """Have programs ignore interrupts, as `nohup` and scripts do with those in the background."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 def check_end(tmp_path: Path, when: str, number: signal.Signals, expected: tuple[int, str]) -> None:
     """Send a signal to a program, and look how it ends and that nothing of it is left."""
     mark = f"ALLALIKE_MARK={tmp_path}"
@@ -163,8 +155,7 @@ def test_nothing_is_left_behind_after_an_interrupt(tmp_path: Path, when: str) ->
     check_end(tmp_path, when, signal.SIGINT, (1, "Aborted!\n"))
 
 
+@pytest.mark.usefixtures("ignored_interrupts")
 @pytest.mark.parametrize("when", ["start", "run"])
-def test_nothing_is_left_behind_by_a_program_that_is_to_end_and_ignores_interrupts(
-    tmp_path: Path, when: str, ignored_interrupts: None
-) -> None:
+def test_nothing_is_left_behind_by_a_program_that_is_to_end_and_ignores_interrupts(tmp_path: Path, when: str) -> None:
     check_end(tmp_path, when, signal.SIGTERM, (143, ""))

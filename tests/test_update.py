@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import gc
-import time
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import allalike
 from allalike import DOMAINS, METHODS, Disk, Memory, Real, Result
-from allalike.api.update import Origin
-from allalike.blocks.ties import Ties
 from allalike.engines import Engine
 from allalike.engines.disk.engine import DiskRun
 from allalike.engines.memory import MemoryRun
@@ -228,35 +224,3 @@ def test_any_batches_of_classes_add_up(parts: list[list[Row]], method: str, engi
 )
 def test_any_batches_of_numbers_add_up(parts: list[list[Row]], method: str, engine: str) -> None:
     check(parts, domain="real", method=method, engine=ENGINES[engine])
-
-
-def table_of(worker: Any, task: Any, rng: np.random.Generator) -> pa.Table:
-    def named(prefix: str, numbers: Any) -> pa.Array:
-        names = pa.array([f"{prefix}{number:06d}" for number in range(int(numbers.max()) + 1)])
-        return names.take(pa.array(numbers))
-
-    return pa.table(
-        {"worker": named("w", worker), "task": named("t", task), "label": named("c", rng.integers(0, 4, len(task)))}
-    )
-
-
-def test_a_hundredth_more_costs_well_under_a_tenth() -> None:
-    rng = np.random.default_rng(0)
-    task = rng.permutation(np.repeat(np.arange(100_000), 10))
-    first = table_of(rng.integers(0, 1000, len(task)), task, rng)
-    more = table_of(rng.integers(0, 1010, 10_000), np.repeat(rng.integers(0, 101_000, 1000), 10), rng)
-    method, ratios = METHODS["P-TD"](), []
-    for _ in range(3):
-        begin = time.process_time()
-        answers = allalike.read(pa.concat_tables([first, more]))
-        whole = method.weigh(Memory().load(answers, Ties()))
-        scratch = time.process_time() - begin
-        answers = allalike.read(first)
-        run = Memory().load(answers, Ties())
-        method.weigh(run)
-        begin = time.process_time()
-        grown, _ = Origin.of(answers, None).grow(run, more, None)
-        found = method.weigh(grown)
-        ratios.append((time.process_time() - begin) / scratch)
-        np.testing.assert_allclose(found.weight, whole.weight, rtol=1e-9)
-    assert min(ratios) < 0.1

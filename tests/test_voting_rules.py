@@ -54,7 +54,7 @@ class Votes:
 
 
 @cache
-def votes(sizes: tuple[int, ...] = (3, 4, 5, 6, 7), each: int = 200, seed: int = 0, largest: int = 4) -> list[Votes]:
+def votes(sizes: tuple[int, ...] = (3, 4, 5, 6, 7), each: int = 40, seed: int = 0, largest: int = 4) -> list[Votes]:
     """Draw profiles of random orders, some close to each other and some not."""
     rng = np.random.default_rng(seed)
     drawn = []

@@ -1,0 +1,129 @@
+"""Measure parts against their bars: updates, packing, drawing crowds, and refusing what is too long.
+
+Ratios are of CPU time, taken in one run; seconds are CPU seconds. The program ends with an error if a bar is missed.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+import allalike
+from allalike import METHODS, Memory, Text
+from allalike.api.update import Origin
+from allalike.blocks.ties import Ties
+from allalike.engines.serialization import pack, unpack
+from allalike.errors import LabelError
+from allalike.simulation import simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MODELS = ("real SYN.N", "k=4 SYN", "two-coin", "ranking SYN.N", "intervals")
+LENGTH = 100_000  # of arrays that are packed
+
+
+def cpu(work: Callable[[], object], times: int = 1) -> float:
+    """Return the least CPU seconds of so many times."""
+    taken = []
+    for _ in range(times):
+        begin = time.process_time()
+        work()
+        taken.append(time.process_time() - begin)
+    return min(taken)
+
+
+def table_of(worker: Any, task: Any, rng: np.random.Generator) -> pa.Table:
+    """Write answers with names, at random."""
+
+    def named(prefix: str, numbers: Any) -> pa.Array:
+        names = pa.array([f"{prefix}{number:06d}" for number in range(int(numbers.max()) + 1)])
+        return names.take(pa.array(numbers))
+
+    return pa.table(
+        {"worker": named("w", worker), "task": named("t", task), "label": named("c", rng.integers(0, 4, len(task)))}
+    )
+
+
+def update_ratio() -> float:
+    """Return what a hundredth more answers to a million cost, of what all of them cost at once."""
+    rng = np.random.default_rng(0)
+    task = rng.permutation(np.repeat(np.arange(100_000), 10))
+    first = table_of(rng.integers(0, 1000, len(task)), task, rng)
+    more = table_of(rng.integers(0, 1010, 10_000), np.repeat(rng.integers(0, 101_000, 1000), 10), rng)
+    everything, method, ratios = pa.concat_tables([first, more]), METHODS["P-TD"](), []
+
+    def from_scratch() -> Any:
+        return method.weigh(Memory().load(allalike.read(everything), Ties()))
+
+    for _ in range(3):
+        scratch = cpu(from_scratch)
+        answers = allalike.read(first)
+        run = Memory().load(answers, Ties())
+        method.weigh(run)
+        begin = time.process_time()
+        found = method.weigh(Origin.of(answers, None).grow(run, more, None)[0])
+        ratios.append((time.process_time() - begin) / scratch)
+    np.testing.assert_allclose(found.weight, from_scratch().weight, rtol=1e-9)
+    return min(ratios)
+
+
+def packing_ratios() -> tuple[float, float]:
+    """Return what packing and unpacking arrays like those of a block costs, of what copying them costs."""
+    rng = np.random.default_rng(0)
+    arrays = [
+        np.arange(0, LENGTH + 1, 10),
+        np.tile(np.arange(10, dtype=np.int32), LENGTH // 10),
+        rng.integers(0, 4, LENGTH),
+        np.sort(rng.integers(0, LENGTH // 2, LENGTH)),
+        rng.integers(0, 4, LENGTH // 3).astype(np.int32),
+    ]
+    data = pack(arrays)
+    copying = cpu(lambda: [array.copy() for array in arrays], 15)
+    return cpu(lambda: pack(arrays), 15) / copying, cpu(lambda: unpack(data), 15) / copying
+
+
+def draw(name: str) -> None:
+    """Draw a million answers."""
+    drawn = simulate(name, workers=1000, tasks=100_000, answers_per_task=10).drawn
+    assert len(drawn.label) == 1_000_000
+
+
+def refuse(distance: str) -> None:
+    """Compare texts of which one is far too long."""
+    rows = [("ada", 1, "short"), ("bob", 1, "word " * 1_000_000)]
+    with suppress(LabelError):
+        allalike.discover(rows, domain=Text(distance=distance))
+        raise AssertionError("a text of five megabytes was compared")
+
+
+def figures() -> Iterator[tuple[str, float, float]]:
+    """Yield what is measured, its figure and its bar."""
+    yield "a hundredth more / everything anew", update_ratio(), 0.1
+    packing, unpacking = packing_ratios()
+    yield "packing arrays / copying them", packing, 20.0
+    yield "unpacking arrays / copying them", unpacking, 6.0
+    for name in MODELS:
+        yield f"seconds for a million answers of {name}", cpu(partial(draw, name)), 3.0
+    for distance in Text.distances:
+        yield f"seconds to refuse a text of 5 MB by {distance}", cpu(partial(refuse, distance)), 2.0
+
+
+def main() -> None:
+    """Measure, print and judge."""
+    missed = 0
+    print("parts, CPU")
+    for name, figure, bar in figures():
+        missed += figure > bar
+        print(f"  {'missed' if figure > bar else 'kept  '}  {name:50s} {figure:8.3f}  (at most {bar:.3f})")
+    sys.exit(f"{missed} bars missed" if missed else 0)
+
+
+if __name__ == "__main__":
+    main()
