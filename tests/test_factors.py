@@ -39,7 +39,7 @@ texts = st.text(alphabet=st.characters(codec="utf-8"), max_size=30) | st.text("a
 
 
 @pytest.mark.usefixtures("hash_everything")
-@settings(max_examples=300, suppress_health_check=[])
+@settings(max_examples=300)
 @given(values=st.lists(texts, min_size=1, max_size=40), cut=st.integers(0, 40), large=st.booleans())
 def test_strings_of_any_kind_are_grouped_and_ordered_by_hashing(values: list[str], cut: int, large: bool) -> None:
     kind = pa.large_string() if large else pa.string()

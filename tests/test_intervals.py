@@ -150,7 +150,7 @@ def test_choices_return_a_label_that_was_given(rule: str) -> None:
         assert (task, repr(Interval().parse(label))) in given
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 10_000), st.floats(-1e4, 1e4), st.floats(0.01, 100))
 def test_shifting_and_stretching_change_nothing_but_the_labels(seed: int, shift: float, scale: float) -> None:
     rows = answers(seed, 4, 6, 0.2)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import allalike
@@ -45,7 +45,6 @@ def positions(orders: Any) -> Any:
     return np.argsort(np.asarray(orders), axis=1).T
 
 
-@settings(deadline=None)
 @given(st.integers(2, 9), st.integers(0, 2**32 - 1))
 def test_kendall_tau_is_that_of_scipy(q: int, seed: int) -> None:
     from scipy.stats import kendalltau
@@ -56,7 +55,6 @@ def test_kendall_tau_is_that_of_scipy(q: int, seed: int) -> None:
     assert kendall.distance(positions(left), positions(right)) == pytest.approx(theirs, abs=1e-12)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 9), st.integers(0, 2**32 - 1))
 def test_the_footrule_adds_up_displacements(q: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -222,7 +222,7 @@ def test_a_separator_must_be_a_text(separator: Any) -> None:
         Set(separator=separator)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 10_000), st.integers(2, 5))
 def test_other_names_of_elements_change_nothing(seed: int, n: int) -> None:
     rows = answers(seed, n, 5, 0.2)

@@ -205,7 +205,7 @@ def batches(draw: st.DrawFn, label: st.SearchStrategy[Any]) -> list[list[Row]]:
     return draw(st.lists(st.lists(answer, min_size=1, max_size=12), min_size=2, max_size=5))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     batches(st.sampled_from("abcde")),
     st.sampled_from(["P-TD", "iP-TD", "DS-1"]),
@@ -216,7 +216,7 @@ def test_any_batches_of_classes_add_up(parts: list[list[Row]], method: str, engi
     check(parts, domain="categorical", method=method, engine=ENGINES[engine], ties=ties)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     batches(st.integers(-1000, 1000).map(lambda number: number / 8)),
     st.sampled_from(["UA", "P-TD", "D-TD", "CRH"]),

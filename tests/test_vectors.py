@@ -227,7 +227,7 @@ def test_opposite_vectors_have_a_mean_without_direction() -> None:
     assert result.workers["fault"].tolist() == [1.0, 1.0]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10_000), st.sampled_from(sorted(METRICS)), st.sampled_from(RULES))
 def test_blocks_and_the_order_of_rows_do_not_matter(seed: int, distance: str, rule: str) -> None:
     rows = answers(seed, 5, 8, 0.4)

@@ -19,7 +19,7 @@ from allalike.engines.ingest.vocabulary import Vocabulary
 strings = st.text(alphabet=st.characters(codec="utf-8"), max_size=20) | st.sampled_from(["a", "b", "c"])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     batches=st.lists(st.lists(strings, min_size=1, max_size=20), min_size=1, max_size=6)
     | st.lists(st.lists(st.integers(-3, 3) | st.integers(-(2**63), 2**63 - 1), min_size=1), min_size=1, max_size=6)

@@ -234,7 +234,7 @@ def _start(master: str | None) -> SparkContext:
     """
     resulting = master or "local[*]"
     _check_master(resulting)
-    with tempfile.TemporaryFile("w+") as said, without_warnings():
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said, without_warnings():
         from pyspark import SparkConf, SparkContext
         from pyspark.java_gateway import launch_gateway
 
