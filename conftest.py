@@ -25,6 +25,7 @@ class _Scheduling(LoadScopeScheduling):  # type: ignore[misc]
         return "spark" if nodeid.startswith("tests/test_spark") else nodeid.partition("[")[0]
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
     return _Scheduling(config, log) if config.getoption("dist") == "load" else None
 

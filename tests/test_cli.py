@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -171,41 +172,40 @@ def test_an_unexpected_error_is_one_line_and_exit_code_one(
     assert not (answers / "allalike-out").exists()
 
 
-def in_a_terminal(command: list[str], folder: Path) -> str:
-    """Run a command whose standard error is a terminal, and return what it shows there."""
+IMPATIENT = """
+import sys
+from allalike.cli import console, main
+console._SECONDS_WITHOUT_BAR = float(sys.argv[1])
+main(sys.argv[2:])
+"""
+
+
+def in_a_terminal(seconds: float, *arguments: str, folder: Path) -> str:
+    """Run a command with a bar after so many seconds, and return what it shows on a terminal."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=theirs)
-    os.close(theirs)
-    shown = b""
-    while True:
-        try:
-            part = os.read(ours, 4096)
-        except OSError:
-            break
-        if not part:
-            break
-        shown += part
-    assert process.wait(timeout=60) == 0
+    command = [sys.executable, "-c", IMPATIENT, str(seconds), *arguments]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        with suppress(OSError):  # which a terminal gives when nobody writes to it any more
+            while part := os.read(ours, 4096):
+                shown += part
     os.close(ours)
+    assert process.returncode == 0
     return shown.decode()
 
 
-def test_a_long_run_shows_a_bar_on_a_terminal_and_a_short_one_does_not(answers: Path) -> None:
-    rng = np.random.default_rng(0)
-    table = pa.table(
-        {
-            "worker": pa.array(rng.integers(0, 1000, 3_000_000)),
-            "task": pa.array(np.arange(3_000_000) // 10),
-            "label": pa.array(rng.integers(0, 4, 3_000_000)),
-        }
-    )
-    pq.write_table(table, answers / "long.parquet")
-    method = "iP-TD(max_iter=60, tol=0)"
-    shown = in_a_terminal([str(PROGRAM), "discover", "long.parquet", "--method", method], answers)
+def test_a_long_run_shows_a_bar_on_a_terminal(answers: Path) -> None:
+    rng, n = np.random.default_rng(0), 1_000_000
+    worker, task, label = rng.integers(0, 1000, n), np.arange(n) // 10, rng.integers(0, 4, n)
+    pq.write_table(pa.table({"worker": worker, "task": task, "label": label}), answers / "long.parquet")
+    shown = in_a_terminal(0, "discover", "long.parquet", "--method", "iP-TD(max_iter=150, tol=0)", folder=answers)
     assert "weighing workers" in shown
-    assert "of at most 60" in shown
-    shown = in_a_terminal([str(PROGRAM), "discover", "answers.csv"], answers)
-    assert "weighing" not in shown
+    assert "of at most 150" in shown
+
+
+def test_a_short_run_shows_no_bar(answers: Path) -> None:
+    assert "weighing" not in in_a_terminal(3600, "discover", "answers.csv", folder=answers)
 
 
 def test_the_bar_shows_the_stage_and_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,8 @@ from allalike.errors import DataError
 from allalike.system.progress import watching
 from mirrors import ARCHIVE, BIG, Mirror, archived, contents, packed, serve
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def mirror(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Mirror]:
