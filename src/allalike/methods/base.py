@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.errors import ConvergenceWarning
+from allalike.options import Options
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Floats
@@ -55,7 +56,7 @@ class Weighing:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Method(ABC):
+class Method(Options, ABC):
     """Be a way to turn answers into weights. `needs` says in words which labels it serves."""
 
     name: ClassVar[str]

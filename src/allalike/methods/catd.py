@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from allalike.errors import OptionError
 from allalike.methods.base import Method, Weighing
-from allalike.methods.steps.losses import Losses, check_zero
+from allalike.methods.steps.losses import Losses
 from allalike.methods.steps.rounds import repeat
 from allalike.methods.steps.weights import normalise
-from allalike.registry import check_number
+from allalike.options import choice, number, whole
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Floats
@@ -56,16 +55,9 @@ class CATD(Method):
     name: ClassVar[str] = "CATD"
     summary: ClassVar[str] = "the weight is the inverse of an upper confidence limit of the variance"
     needs: ClassVar[str] = "classes or numbers"
-    n_iter: int = 15
-    alpha: float = 0.05
-    zero: str = "smooth"
-
-    def __post_init__(self) -> None:
-        check_number(self.n_iter, "n_iter", least=1, whole=True)
-        check_number(self.alpha, "alpha", least=1e-6)
-        check_zero(self.zero)
-        if self.alpha >= 1:
-            raise OptionError(f"alpha is {self.alpha!r}. It must be less than 1.")
+    n_iter: int = whole(15, least=1)
+    alpha: float = number(0.05, least=1e-6, below=1)
+    zero: str = choice("smooth", "clip")
 
     def serves(self, labels: Domain | Encoding) -> bool:
         """Ask for classes or numbers."""

@@ -20,10 +20,10 @@ import numpy as np
 
 from allalike.errors import OptionError
 from allalike.methods.base import Method, Weighing
-from allalike.methods.steps.losses import Losses, check_zero
-from allalike.methods.steps.rounds import check_rounds, repeat
+from allalike.methods.steps.losses import Losses
+from allalike.methods.steps.rounds import repeat
 from allalike.methods.steps.weights import normalise
-from allalike.registry import check_choice, check_flag
+from allalike.options import choice, flag, number, whole
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Block, Floats
@@ -68,21 +68,13 @@ class CRH(Method):
     name: ClassVar[str] = "CRH"
     summary: ClassVar[str] = "the weight is the logarithm of the inverse loss against the weighted answers"
     needs: ClassVar[str] = "classes or numbers"
-    normaliser: str = "sum"
-    loss: str = "squared"
-    standardise: bool = False
-    start: str = "mean"
-    zero: str = "smooth"
-    max_iter: int = 15
-    tol: float = 5e-5
-
-    def __post_init__(self) -> None:
-        check_choice(self.normaliser, ("sum", "max"), "normaliser")
-        check_choice(self.loss, ("squared", "absolute"), "loss")
-        check_flag(self.standardise, "standardise")
-        check_choice(self.start, ("mean", "median"), "start")
-        check_zero(self.zero)
-        check_rounds(self.max_iter, self.tol)
+    normaliser: str = choice("sum", "max")
+    loss: str = choice("squared", "absolute")
+    standardise: bool = flag(False)
+    start: str = choice("mean", "median")
+    zero: str = choice("smooth", "clip")
+    max_iter: int = whole(15, least=1)
+    tol: float = number(5e-5, least=0)
 
     def serves(self, labels: Domain | Encoding) -> bool:
         """Ask for classes or numbers."""

@@ -23,9 +23,9 @@ from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.errors import TooLargeError
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.rounds import check_rounds, repeat
+from allalike.methods.steps.rounds import repeat
 from allalike.methods.steps.weights import normalise
-from allalike.registry import check_number
+from allalike.options import number, whole
 from allalike.rules.base import unknown
 from allalike.rules.vote import pick
 from allalike.system.memory import free_memory
@@ -67,13 +67,9 @@ class DS(Method):
     name: ClassVar[str] = "DS"
     summary: ClassVar[str] = "Dawid-Skene: a confusion matrix for every worker, by expectation and maximisation"
     needs: ClassVar[str] = "classes"
-    smoothing: float = 0.01
-    max_iter: int = 100
-    tol: float = 1e-5
-
-    def __post_init__(self) -> None:
-        check_number(self.smoothing, "smoothing", least=0)
-        check_rounds(self.max_iter, self.tol)
+    smoothing: float = number(0.01, least=0)
+    max_iter: int = whole(100, least=1)
+    tol: float = number(1e-5, least=0)
 
     def serves(self, labels: Domain | Encoding) -> bool:
         """Ask for classes."""

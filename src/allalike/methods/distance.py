@@ -16,8 +16,8 @@ import numpy as np
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.losses import smoothed
 from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.weights import check_weighting, weigh_faults
-from allalike.registry import check_number
+from allalike.methods.steps.weights import WEIGHTINGS, weigh_faults
+from allalike.options import choice, whole
 
 if TYPE_CHECKING:
     from allalike.engines import Run
@@ -44,12 +44,8 @@ class DTD(Method):
 
     name: ClassVar[str] = "D-TD"
     summary: ClassVar[str] = "distance: how far a worker is from the unweighted answer is the fault"
-    weighting: str | None = None
-    rounds: int = 1
-
-    def __post_init__(self) -> None:
-        check_weighting(self.weighting)
-        check_number(self.rounds, "rounds", least=1, whole=True)
+    weighting: str | None = choice(None, *WEIGHTINGS)
+    rounds: int = whole(1, least=1)
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh by the distance to the aggregate."""

@@ -21,9 +21,9 @@ import numpy as np
 from allalike.blocks.ties import Ties
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.rounds import check_rounds, repeat
+from allalike.methods.steps.rounds import repeat
 from allalike.methods.steps.weights import normalise
-from allalike.registry import check_number
+from allalike.options import number, whole
 from allalike.rules.base import unknown
 from allalike.rules.mean import median
 
@@ -61,19 +61,12 @@ class GTM(Method):
     name: ClassVar[str] = "GTM"
     summary: ClassVar[str] = "Gaussian model with priors on the truths and on the workers' variances"
     needs: ClassVar[str] = "numbers"
-    alpha: float = 10.0
-    beta: float = 20.0
-    mu0: float = 0.0
-    s0: float = 1.0
-    max_iter: int = 15
-    tol: float = 5e-5
-
-    def __post_init__(self) -> None:
-        check_number(self.alpha, "alpha", least=0)
-        check_number(self.beta, "beta", least=1e-12)
-        check_number(self.mu0, "mu0", least=-1e12)
-        check_number(self.s0, "s0", least=1e-12)
-        check_rounds(self.max_iter, self.tol)
+    alpha: float = number(10.0, least=0)
+    beta: float = number(20.0, least=1e-12)
+    mu0: float = number(0.0, least=-1e12)
+    s0: float = number(1.0, least=1e-12)
+    max_iter: int = whole(15, least=1)
+    tol: float = number(5e-5, least=0)
 
     def serves(self, labels: Domain | Encoding) -> bool:
         """Ask for numbers."""

@@ -24,8 +24,9 @@ import numpy as np
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.losses import smoothed
 from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.rounds import Rounds, check_rounds
+from allalike.methods.steps.rounds import Rounds
 from allalike.methods.steps.weights import normalise
+from allalike.options import number, whole
 from allalike.rules.modes import PEAK, Measured, densities, measure, mode
 
 if TYPE_CHECKING:
@@ -59,11 +60,8 @@ class KDE(Method):
     name: ClassVar[str] = "KDE"
     summary: ClassVar[str] = "density: how far a worker is from the density of all opinions; the truth is its mode"
     needs: ClassVar[str] = "numbers"
-    max_iter: int = 99
-    tol: float = 1e-5
-
-    def __post_init__(self) -> None:
-        check_rounds(self.max_iter, self.tol)
+    max_iter: int = whole(99, least=1)
+    tol: float = number(1e-5, least=0)
 
     def serves(self, labels: Domain | Encoding) -> bool:
         """Ask for numbers."""
@@ -87,7 +85,7 @@ class KDE(Method):
         problems = run.problems
         score, fault = np.ones(problems.n_workers), np.full(problems.n_workers, np.nan)
         total, settled = fault, np.zeros(problems.n_workers, np.bool_)
-        for number in run.rounds(self.max_iter):
+        for iterations in run.rounds(self.max_iter):
             sums = run.sum(_losses, score)
             old, total = total, problems.total(sums["loss"])
             mean = peers.comparable(sums["loss"] / np.maximum(sums["answers"], 1.0))
@@ -95,7 +93,7 @@ class KDE(Method):
             score = np.where(settled, score, _scores(mean, sums["answers"], total, problems))
             settled = settled | (np.abs(total - old) <= self.tol * old)
             if settled.all():
-                return Rounds(score, fault, number, converged=True)
+                return Rounds(score, fault, iterations, converged=True)
         return Rounds(score, fault, self.max_iter, converged=False)
 
 

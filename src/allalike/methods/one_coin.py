@@ -20,12 +20,11 @@ import numpy as np
 
 from allalike.blocks.block import Array, Block, Floats, sum_by
 from allalike.blocks.groups import Groups
-from allalike.errors import OptionError
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.rounds import check_rounds, repeat
+from allalike.methods.steps.rounds import repeat
 from allalike.methods.steps.weights import normalise
-from allalike.registry import check_flag, check_number
+from allalike.options import flag, number, whole
 from allalike.rules.base import unknown
 from allalike.rules.vote import leading
 
@@ -64,17 +63,10 @@ class DS1(Method):
     name: ClassVar[str] = "DS-1"
     summary: ClassVar[str] = "Dawid-Skene with one coin: the probability that a worker is right (the paper's DS)"
     needs: ClassVar[str] = "classes"
-    positive: bool = True
-    clip: float = 0.001
-    max_iter: int = 15
-    tol: float = 5e-5
-
-    def __post_init__(self) -> None:
-        check_flag(self.positive, "positive")
-        check_number(self.clip, "clip", least=1e-12)
-        if self.clip >= 0.5:
-            raise OptionError(f"clip is {self.clip!r}. It must be less than 0.5.")
-        check_rounds(self.max_iter, self.tol)
+    positive: bool = flag(True)
+    clip: float = number(0.001, least=1e-12, below=0.5)
+    max_iter: int = whole(15, least=1)
+    tol: float = number(5e-5, least=0)
 
     def serves(self, labels: Domain | Encoding) -> bool:
         """Ask for classes."""

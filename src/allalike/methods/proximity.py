@@ -19,9 +19,9 @@ import numpy as np
 from allalike.errors import OptionError
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.rounds import check_rounds, repeat
-from allalike.methods.steps.weights import below_worst, check_weighting, normalise, weigh_faults
-from allalike.registry import check_flag
+from allalike.methods.steps.rounds import repeat
+from allalike.methods.steps.weights import WEIGHTINGS, below_worst, normalise, weigh_faults
+from allalike.options import choice, flag, number, whole
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Floats
@@ -53,12 +53,8 @@ class PTD(Method):
 
     name: ClassVar[str] = "P-TD"
     summary: ClassVar[str] = "proximity: the average distance to the others is the fault"
-    weighting: str | None = None
-    per_pair: bool = False
-
-    def __post_init__(self) -> None:
-        check_weighting(self.weighting)
-        check_flag(self.per_pair, "per_pair")
+    weighting: str | None = choice(None, *WEIGHTINGS)
+    per_pair: bool = flag(False)
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh by disparity."""
@@ -87,10 +83,7 @@ class PTDAK(Method):
     nonpositive: str | None = None
     mu: str | None = None
     transform: str | None = None
-    per_pair: bool = False
-
-    def __post_init__(self) -> None:
-        check_flag(self.per_pair, "per_pair")
+    per_pair: bool = flag(False)
 
     def serves(self, labels: Domain | Encoding) -> bool:
         """Ask for a noise under which faults can be estimated."""
@@ -142,17 +135,11 @@ class IPTD(Method):
 
     name: ClassVar[str] = "iP-TD"
     summary: ClassVar[str] = "proximity, iterated: the distance to the others is weighted by how good they are"
-    max_iter: int = 15
-    tol: float = 5e-5
-    average: bool = True
-    weighting: str | None = None
-    per_pair: bool = False
-
-    def __post_init__(self) -> None:
-        check_weighting(self.weighting)
-        check_rounds(self.max_iter, self.tol)
-        check_flag(self.average, "average")
-        check_flag(self.per_pair, "per_pair")
+    max_iter: int = whole(15, least=1)
+    tol: float = number(5e-5, least=0)
+    average: bool = flag(True)
+    weighting: str | None = choice(None, *WEIGHTINGS)
+    per_pair: bool = flag(False)
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh by weighted disparity, round by round."""

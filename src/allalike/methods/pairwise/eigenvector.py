@@ -23,7 +23,7 @@ from allalike.methods.base import Method, Weighing
 from allalike.methods.pairwise.pairs import Large, Pairs, Stack, stacks
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import normalise
-from allalike.registry import check_choice, check_flag
+from allalike.options import choice, flag
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block, Floats
@@ -162,12 +162,8 @@ class EVD(Method):
     name: ClassVar[str] = "EVD"
     summary: ClassVar[str] = "eigenvector: the weight is how much a worker varies with the others"
     needs: ClassVar[str] = "two classes"
-    diagonal: str = "lsq"
-    positive: bool = True
-
-    def __post_init__(self) -> None:
-        check_choice(self.diagonal, DIAGONALS, "diagonal")
-        check_flag(self.positive, "positive")
+    diagonal: str = choice(*DIAGONALS)
+    positive: bool = flag(True)
 
     def serves(self, labels: Domain | Encoding) -> bool:
         """Ask for two classes, of which one may be all that occurs."""

@@ -26,7 +26,7 @@ from allalike.methods.base import Method, Weighing
 from allalike.methods.pairwise.pairs import Large, Pairs, Stack, stacks
 from allalike.methods.steps.peers import Disparity, Peers
 from allalike.methods.steps.weights import normalise
-from allalike.registry import check_choice, check_number
+from allalike.options import choice, whole
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Floats
@@ -173,12 +173,8 @@ def _survivors(order: npt.NDArray[np.int64], removed: npt.NDArray[np.int64]) -> 
 class _Core(Method):
     """Give the same weight to each member of a core; `_core` finds it in the similarities of some problems."""
 
-    chance: str = "classes"
-    tail: str = "exact"
-
-    def __post_init__(self) -> None:
-        check_choice(self.chance, ("classes", "mean"), "chance")
-        check_choice(self.tail, ("exact", "printed"), "tail")
+    chance: str = choice("classes", "mean")
+    tail: str = choice("exact", "printed")
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh the members of the core; the faults are the average distances to them."""
@@ -257,13 +253,12 @@ class TOP2(_Core):
 
     name: ClassVar[str] = "TOP2"
     summary: ClassVar[str] = "expert core of fixed size: only the two (or so) who agree the most count"
-    size: int = 2
-    method: str = "peel"
+    size: int = whole(2, least=2)
+    method: str = choice("peel", "pair")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number(self.size, "size", least=2, whole=True)
-        if check_choice(self.method, ("peel", "pair"), "method") == "pair" and self.size != 2:
+        if self.method == "pair" and self.size != 2:
             raise OptionError(f"method is 'pair', but size is {self.size}. A pair has two: leave size out, or peel.")
 
     def _core(self, gamma: PairMatrix) -> Flags:

@@ -31,9 +31,8 @@ from allalike.methods.pairwise.pair_matrices import PairMatrix, Ranged, Stacked,
 from allalike.methods.pairwise.pairs import Large, stacks
 from allalike.methods.pairwise.scaling import Distances, Moments, Tiled, Whole
 from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.rounds import check_rounds
 from allalike.methods.steps.weights import weigh_faults
-from allalike.registry import check_choice, check_flag, check_number
+from allalike.options import choice, flag, number, whole
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -73,7 +72,7 @@ class Posterior:
         What is known of the distances of each crowd.
     starts
         How many rows of variables belong to each crowd.
-    dim, least, least_sigma, spread, difficulty
+    dim, least, least_sigma, prior_sd, difficulty
         As in `MAS`.
 
     >>> given = Posterior(Whole(np.array([[[0.0, 1.0], [1.0, 0.0]]]), np.array([[[0.0, 1.0], [1.0, 0.0]]])), dim=1)
@@ -87,7 +86,7 @@ class Posterior:
     dim: int = 8
     least: float = 0.1
     least_sigma: float = 1e-3
-    spread: float = 0.251
+    prior_sd: float = 0.251
     difficulty: float = 0.0251
 
     def places(self, variables: Floats) -> _Places:
@@ -111,12 +110,12 @@ class Posterior:
         scale = diff[:, None] * uerr
         share = norm / np.square(scale)
         value = misfit / (2 * sigma**2) + n_pairs * np.log(sigma) + sigma
-        value += (share / 2 + self.dim * np.log(scale) + np.square((uerr - 1) / self.spread) / 2).sum(axis=1)
+        value += (share / 2 + self.dim * np.log(scale) + np.square((uerr - 1) / self.prior_sd) / 2).sum(axis=1)
         value += np.square((diff - 1) / self.difficulty) / 2
 
         by_e = e / np.square(scale)[:, :, None] + pull / np.square(sigma)[:, None, None]
         by_scale = (self.dim - share) / scale
-        by_uerr = by_scale * diff[:, None] + (uerr - 1) / self.spread**2
+        by_uerr = by_scale * diff[:, None] + (uerr - 1) / self.prior_sd**2
         by_diff = (by_scale * uerr).sum(axis=1) + (diff - 1) / self.difficulty**2
         by_sigma = n_pairs / sigma - misfit / sigma**3 + 1
         by_root = np.column_stack([by_uerr, by_diff, by_sigma]) * 2 * root
@@ -156,7 +155,7 @@ class MAS(Method):
     ----------
     dim
         How many coordinates an error has.
-    spread, difficulty
+    prior_sd, difficulty
         How far error scales and difficulty may be from 1: the standard deviations of their priors.
     least
         The smallest error scale, as a share of the mean distance if they are scaled.
@@ -181,28 +180,17 @@ class MAS(Method):
 
     name: ClassVar[str] = "MAS"
     summary: ClassVar[str] = "scaling: workers are placed around the truth so that their distances fit"
-    dim: int = 8
-    spread: float = 0.251
-    difficulty: float = 0.0251
-    least: float = 0.1
-    least_sigma: float = 1e-3
-    scaled: bool = True
-    starts: int = 3
-    seed: int = 0
-    weighting: str | None = None
-    max_iter: int = 2000
-    tol: float = 1e-9
-
-    def __post_init__(self) -> None:
-        for option in ("dim", "starts"):
-            check_number(getattr(self, option), option, least=1, whole=True)
-        for option in ("spread", "difficulty", "least", "least_sigma"):
-            check_number(getattr(self, option), option, least=1e-6)
-        check_number(self.seed, "seed", least=0, whole=True)
-        check_flag(self.scaled, "scaled")
-        check_rounds(self.max_iter, self.tol)
-        if self.weighting is not None:
-            check_choice(self.weighting, ("max", "inverse", "latent"), "weighting")
+    dim: int = whole(8, least=1)
+    prior_sd: float = number(0.251, least=1e-6)
+    difficulty: float = number(0.0251, least=1e-6)
+    least: float = number(0.1, least=1e-6)
+    least_sigma: float = number(1e-3, least=1e-6)
+    scaled: bool = flag(True)
+    starts: int = whole(3, least=1)
+    seed: int = whole(0, least=0)
+    weighting: str | None = choice(None, "max", "inverse", "latent")
+    max_iter: int = whole(2000, least=1)
+    tol: float = number(1e-9, least=0)
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh by the fitted error scales."""
@@ -241,7 +229,7 @@ class MAS(Method):
             dim=self.dim,
             least=self.least,
             least_sigma=self.least_sigma,
-            spread=self.spread,
+            prior_sd=self.prior_sd,
             difficulty=self.difficulty,
         )
         with np.errstate(all="ignore"):  # far out the density overflows, and the search comes back

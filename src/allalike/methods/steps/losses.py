@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike.methods.steps.peers import Peers
-from allalike.registry import check_choice
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Floats, Kernel
     from allalike.blocks.problems import Problems
     from allalike.engines import Run
 
-__all__ = ["Losses", "check_zero", "smoothed"]
+__all__ = ["Losses", "smoothed"]
 
 _LEAST, _MOST = 1e-8, 1e8  # what the paper's code clips losses to
 
@@ -32,11 +31,6 @@ def smoothed(loss: Floats, answers: Floats, problems: Problems) -> Floats:
     """
     mean = problems.total(loss * answers) / problems.total(answers)
     return np.where(loss <= 1e-12 * mean, mean / 2 / (answers + 0.5), loss)
-
-
-def check_zero(zero: str) -> None:
-    """Refuse a way to treat zero losses that does not exist."""
-    check_choice(zero, ("smooth", "clip"), "zero")
 
 
 class Losses:

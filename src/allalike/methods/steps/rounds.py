@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.registry import check_number
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -16,7 +14,7 @@ if TYPE_CHECKING:
     from allalike.blocks.problems import Problems
     from allalike.engines import Run
 
-__all__ = ["Rounds", "check_rounds", "repeat"]
+__all__ = ["Rounds", "repeat"]
 
 
 @dataclass(frozen=True)
@@ -27,12 +25,6 @@ class Rounds:
     fault: Floats
     iterations: int
     converged: bool
-
-
-def check_rounds(max_iter: int, tol: float) -> None:
-    """Refuse limits that are none."""
-    check_number(max_iter, "max_iter", least=1, whole=True)
-    check_number(tol, "tol", least=0)
 
 
 def repeat(

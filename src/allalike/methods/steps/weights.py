@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike.errors import OptionError
-from allalike.registry import check_choice
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Floats
     from allalike.blocks.problems import Problems
     from allalike.noise import Noise
 
-__all__ = ["WEIGHTINGS", "check_weighting", "normalise", "weigh_faults"]
+__all__ = ["WEIGHTINGS", "normalise", "weigh_faults"]
 
 
 def normalise(weights: Floats, problems: Problems) -> Floats:
@@ -81,12 +80,6 @@ def below_chance(fault: Floats, problems: Problems, model: Noise) -> Floats:
 
 
 WEIGHTINGS = {"max": below_worst, "inverse": inverse, "chance": below_chance, "printed": below_worst}
-
-
-def check_weighting(weighting: str | None) -> None:
-    """Refuse a weighting that does not exist; None is the domain's own."""
-    if weighting is not None:
-        check_choice(weighting, WEIGHTINGS, "weighting")
 
 
 def weigh_faults(fault: Floats, weighting: str | None, problems: Problems, model: Noise) -> Floats:
