@@ -19,7 +19,6 @@ from allalike import Categorical, Memory, Method, Result
 from allalike.answers import Answers
 from allalike.blocks.ties import Ties
 from allalike.errors import OptionError
-from allalike.methods.pairwise import pairs
 from allalike.methods.pairwise.expert_core import (
     EXP,
     TOP2,
@@ -30,8 +29,9 @@ from allalike.methods.pairwise.expert_core import (
     peel,
     surprises,
 )
-from allalike.methods.pairwise.pair_matrices import Stacked
-from allalike.methods.pairwise.pairs import Stack, stacks
+from allalike.methods.steps import pairs
+from allalike.methods.steps.pair_matrices import Stacked
+from allalike.methods.steps.pairs import Stack, stacks
 from allalike.methods.steps.peers import Peers
 from allalike.noise import OneCoin
 from samples import BINARY, RUNNING_EXAMPLE, crowd, problems, rows, weigh_problems

@@ -21,10 +21,11 @@ from allalike.blocks.pairs import pair_chunks
 from allalike.blocks.ties import Ties
 from allalike.distances import hamming
 from allalike.errors import TooLargeError
-from allalike.methods.pairwise import mas, pairs, scaling
-from allalike.methods.pairwise.pair_matrices import Ranged, Stacked
-from allalike.methods.pairwise.pairs import Large, Stack, everyone, stacks
+from allalike.methods.pairwise import mas, scaling
 from allalike.methods.pairwise.scaling import Tiled, Whole
+from allalike.methods.steps import pairs
+from allalike.methods.steps.pair_matrices import Ranged, Stacked
+from allalike.methods.steps.pairs import Large, Stack, everyone, stacks
 from samples import crowd, kind, rows
 
 if TYPE_CHECKING:

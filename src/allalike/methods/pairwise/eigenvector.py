@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike.methods.base import Method, Weighing
-from allalike.methods.pairwise.pairs import Large, Pairs, Stack, stacks
+from allalike.methods.steps.pairs import Large, Pairs, Stack, stacks
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import normalise
 from allalike.options import choice, flag
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from allalike.blocks.ties import Ties
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
-    from allalike.methods.pairwise.pair_matrices import PairMatrix
+    from allalike.methods.steps.pair_matrices import PairMatrix
 
 __all__ = ["DIAGONALS", "EVD", "Covariances"]
 

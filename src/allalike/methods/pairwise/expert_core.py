@@ -23,7 +23,7 @@ import numpy.typing as npt
 from allalike.blocks.ties import TOLERANCE
 from allalike.errors import OptionError
 from allalike.methods.base import Method, Weighing
-from allalike.methods.pairwise.pairs import Large, Pairs, Stack, stacks
+from allalike.methods.steps.pairs import Large, Pairs, Stack, stacks
 from allalike.methods.steps.peers import Disparity, Peers
 from allalike.methods.steps.weights import normalise
 from allalike.options import choice, whole
@@ -31,7 +31,7 @@ from allalike.options import choice, whole
 if TYPE_CHECKING:
     from allalike.blocks.block import Floats
     from allalike.engines import Run
-    from allalike.methods.pairwise.pair_matrices import PairMatrix
+    from allalike.methods.steps.pair_matrices import PairMatrix
 
 __all__ = ["EXP", "TOP2", "closeness", "largest_core", "log_tails", "peel", "surprises"]
 
@@ -129,7 +129,7 @@ def peel(gamma: PairMatrix) -> tuple[npt.NDArray[np.int64], Floats]:
 
     Among equals the first is removed.
 
-    >>> from allalike.methods.pairwise.pair_matrices import Stacked
+    >>> from allalike.methods.steps.pair_matrices import Stacked
     >>> order, lowest = peel(Stacked(np.array([[[0.0, 3.0, 1.0], [3.0, 0.0, 1.0], [1.0, 1.0, 0.0]]])))
     >>> order, lowest
     (array([[2, 0, 1]]), array([[2., 3., 0.]]))
@@ -150,7 +150,7 @@ def peel(gamma: PairMatrix) -> tuple[npt.NDArray[np.int64], Floats]:
 def largest_core(gamma: PairMatrix) -> Flags:
     """Tell who belongs to the set whose smallest degree is the largest; of several such sets, the largest.
 
-    >>> from allalike.methods.pairwise.pair_matrices import Stacked
+    >>> from allalike.methods.steps.pair_matrices import Stacked
     >>> largest_core(Stacked(np.array([[[0.0, 3.0, 1.0], [3.0, 0.0, 1.0], [1.0, 1.0, 0.0]]])))
     array([[ True,  True, False]])
     """

@@ -27,9 +27,9 @@ import numpy as np
 from allalike.errors import TooLargeError
 from allalike.methods.base import Method, Weighing
 from allalike.methods.pairwise.descent import minimise
-from allalike.methods.pairwise.pair_matrices import PairMatrix, Ranged, Stacked, numbers
-from allalike.methods.pairwise.pairs import Large, stacks
 from allalike.methods.pairwise.scaling import Distances, Moments, Tiled, Whole
+from allalike.methods.steps.pair_matrices import PairMatrix, Ranged, Stacked, numbers
+from allalike.methods.steps.pairs import Large, stacks
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import weigh_faults
 from allalike.options import choice, flag, number, whole

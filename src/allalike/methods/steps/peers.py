@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.methods.pairwise.pairs import everyone
+from allalike.methods.steps.pairs import everyone
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Floats
     from allalike.blocks.problems import Problems
     from allalike.engines import Run
-    from allalike.methods.pairwise.pair_matrices import Ranged
+    from allalike.methods.steps.pair_matrices import Ranged
 
 __all__ = ["Disparity", "Peers"]
 

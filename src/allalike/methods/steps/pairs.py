@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike.errors import TooLargeError
-from allalike.methods.pairwise.pair_matrices import Ranged, Stacked, with_numbers
+from allalike.methods.steps.pair_matrices import Ranged, Stacked, with_numbers
 from allalike.system.memory import free_memory
 from allalike.system.progress import report
 
