@@ -45,7 +45,7 @@ class Registry(dict[str, type[T]]):
         Ours, in the order in which all lists have them.
     """
 
-    def __init__(self, kind: str, base: type[T], own: Iterable[Any]) -> None:
+    def __init__(self, kind: str, base: Any, own: Iterable[Any]) -> None:
         super().__init__({cls.name: cls for cls in own})
         self.kind, self.base = kind, base
 
