@@ -209,7 +209,7 @@ def test_many_problems_are_solved_as_if_each_were_alone(method: Method, monkeypa
     rng = np.random.default_rng(3)
     matrices = np.stack([OneCoin(classes=4).sample(rng.integers(0, 4, 12), rng.random(6), seed) for seed in range(40)])
     together = weigh_problems(matrices, method, 4)
-    monkeypatch.setattr(pairs, "_STACKED_AT_ONCE", 7 * 36)
+    monkeypatch.setattr(pairs, "_ENTRIES_PER_STACK", 7 * 36)
     chunked = weigh_problems(matrices, method, 4)
     assert chunked.weight.tolist() == together.weight.tolist()
     for number, matrix in enumerate(matrices):

@@ -22,7 +22,7 @@ import numpy as np
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.losses import Losses
 from allalike.methods.steps.rounds import repeat
-from allalike.methods.steps.weights import normalise
+from allalike.methods.steps.weights import equal_weights, normalise
 from allalike.options import choice, number, whole
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ __all__ = ["CATD"]
 
 @dataclass(frozen=True, kw_only=True)
 class CATD(Method):
-    """Alternate between answers and weights that are cautious where a worker answered little.
+    """A method that alternates between answers and weights that are cautious where a worker answered little.
 
     Parameters
     ----------
@@ -67,8 +67,7 @@ class CATD(Method):
         """Weigh by confidence limits, round by round."""
         from scipy.special import gammaincinv
 
-        problems = run.problems
-        losses = Losses(run, zero=self.zero)
+        problems, losses = run.problems, Losses(run, zero=self.zero)
 
         def step(weights: Floats) -> tuple[Floats, Floats]:
             loss, answers = losses(weights)
@@ -77,12 +76,5 @@ class CATD(Method):
             with np.errstate(divide="ignore", over="ignore"):
                 return normalise(1.0 / limit, problems), limit
 
-        start = normalise(np.ones(problems.n_workers), problems)
-        rounds = repeat(run, step, start, max_iter=self.n_iter, tol=5e-5)
-        return Weighing(
-            disparity=losses.peers.unweighted.mean,
-            fault=rounds.fault,
-            weight=rounds.state,
-            iterations=rounds.iterations,
-            converged=rounds.converged,
-        )
+        rounds = repeat(run, step, equal_weights(problems), max_iter=self.n_iter, tol=5e-5)
+        return rounds.weighing(losses.peers)

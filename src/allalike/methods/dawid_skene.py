@@ -42,7 +42,7 @@ _MAX_BLOCK_TASKS = 1 << 16  # nearly always
 
 @dataclass(frozen=True, kw_only=True)
 class DS(Method):
-    """Estimate a confusion matrix for every worker.
+    """Dawid-Skene: a confusion matrix for every worker.
 
     The fault is the expected share of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
     that of the label. The classes are those that somebody answered, however many there may be beside them.

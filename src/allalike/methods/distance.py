@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike.methods.base import Method, Weighing
-from allalike.methods.steps.losses import smoothed
+from allalike.methods.steps.losses import smooth
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import WEIGHTINGS, weigh_faults
 from allalike.options import choice, whole
@@ -27,7 +27,7 @@ __all__ = ["DTD"]
 
 @dataclass(frozen=True, kw_only=True)
 class DTD(Method):
-    """Take the distance to the unweighted answer as the fault.
+    """A method whose fault is the distance to the unweighted answer.
 
     Parameters
     ----------
@@ -55,6 +55,6 @@ class DTD(Method):
         for _ in run.rounds(self.rounds):
             sums = run.sum(partial(run.kernels.loss_sums, ties=run.ties), weight)
             fault = peers.comparable(sums["distance"] / sums["answers"])
-            usable = smoothed(fault, sums["answers"], problems) if inverse else fault
+            usable = smooth(fault, sums["answers"], problems) if inverse else fault
             weight = weigh_faults(usable, self.weighting, problems, model)
         return Weighing(disparity=peers.unweighted.mean, fault=fault, weight=weight, iterations=self.rounds)

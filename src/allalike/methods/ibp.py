@@ -38,7 +38,7 @@ __all__ = ["IBP"]
 
 @dataclass(frozen=True, kw_only=True)
 class IBP(Method):
-    """Pass messages between workers and tasks.
+    """Iterative belief propagation: messages between workers and tasks.
 
     The fault is the share of answers that differ from the truths found; the weight is the mean message of a worker, and
     nothing where it is negative. The truths themselves follow from the messages, be they negative or not.

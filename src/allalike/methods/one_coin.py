@@ -36,7 +36,7 @@ __all__ = ["DS1", "OneCoins"]
 
 @dataclass(frozen=True, kw_only=True)
 class DS1(Method):
-    """Estimate for every worker how probably she is right, and for every task how probable each class is.
+    """Dawid-Skene with one coin: how probably every worker is right, and how probable every class of a task.
 
     The fault is the probability of an error; `Result.probabilities` has the posteriors, and the confidence is that of
     the label.

@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 __all__ = ["MAS", "Posterior"]
 
 _PAIR_SECONDS, _SPARSE_SECONDS = 3e-8, 4e-7  # for a pair in a step, about, if all pairs are known or few are
-_MOST_HOURS = 1.0
-_KEPT = 20  # bytes for each pair of a large crowd: its mean distance, twice, and where it is
-_SMALLEST_DISTANCE = 0.1
-_DIGITS = 9
+_MAX_HOURS = 1.0
+_BYTES_PER_PAIR = 20  # of a large problem: its mean distance, twice, and where it is
+_MIN_DISTANCE = 0.1  # after shifting, in units of the mean distance
+_DISTANCE_DIGITS = 9
 
 
 class _Places(NamedTuple):
@@ -61,22 +61,22 @@ class _Places(NamedTuple):
 
 @dataclass(frozen=True)
 class Posterior:
-    """Compute -log of the posterior density of some problems, and its gradient.
+    """The negative logarithm of the posterior density of some problems, and its gradient.
 
-    The variables of a crowd of n workers are, in a row: n x dim coordinates, n roots t with uerr = least + t^2, the
+    The variables of a problem of n workers are, in a row: n x dim coordinates, n roots t with uerr = least + t^2, the
     root of diff, and the root of sigma - least_sigma. So they have no bounds.
 
     Parameters
     ----------
     distances
-        What is known of the distances of each crowd.
+        What is known of the distances of each problem.
     starts
-        How many rows of variables belong to each crowd.
+        How many rows of variables belong to each problem.
     dim, least, least_sigma, prior_sd, difficulty
         As in `MAS`.
 
-    >>> given = Posterior(Whole(np.array([[[0.0, 1.0], [1.0, 0.0]]]), np.array([[[0.0, 1.0], [1.0, 0.0]]])), dim=1)
-    >>> value, gradient = given(np.array([[0.5, -0.5, 0.9, 0.9, 1.0, 1.0]]), np.array([0]))
+    >>> posterior = Posterior(Whole(np.array([[[0.0, 1.0], [1.0, 0.0]]]), np.array([[[0.0, 1.0], [1.0, 0.0]]])), dim=1)
+    >>> value, gradient = posterior(np.array([[0.5, -0.5, 0.9, 0.9, 1.0, 1.0]]), np.array([0]))
     >>> value.round(4), gradient.shape
     (array([1.2438]), (1, 6))
     """
@@ -103,10 +103,10 @@ class Posterior:
 
     def __call__(self, variables: Floats, rows: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
         """Return the values and the gradients."""
-        crowd = rows // self.starts
+        problem = rows // self.starts
         e, uerr, diff, sigma, root = self.places(variables)
-        norm, misfit, pull = self.distances.misfit(e, crowd)
-        n_pairs = self.distances.moments.known.sum(axis=1)[crowd] / 2
+        norm, misfit, pull = self.distances.misfit(e, problem)
+        n_pairs = self.distances.moments.known.sum(axis=1)[problem] / 2
         scale = diff[:, None] * uerr
         share = norm / np.square(scale)
         value = misfit / (2 * sigma**2) + n_pairs * np.log(sigma) + sigma
@@ -132,19 +132,19 @@ class Posterior:
         return np.concatenate([e.reshape(len(e), -1), roots, shared], axis=1)
 
 
-def _shrunken(given: Moments) -> Floats:
+def _shrunken(moments: Moments) -> Floats:
     """Return average distances, drawn to their mean by how much the distances of a worker differ."""
-    known = np.maximum(given.known, 1.0)
-    middle = given.mean.mean(axis=1, keepdims=True)
-    prior = given.mean.var(axis=1, keepdims=True) + 1e-12
-    own = given.variance + 0.1 * prior
-    shrunken: Floats = (middle / prior + known * given.mean / own) / (1 / prior + known / own)
+    known = np.maximum(moments.known, 1.0)
+    middle = moments.mean.mean(axis=1, keepdims=True)
+    prior = moments.mean.var(axis=1, keepdims=True) + 1e-12
+    own = moments.variance + 0.1 * prior
+    shrunken: Floats = (middle / prior + known * moments.mean / own) / (1 / prior + known / own)
     return shrunken
 
 
 @dataclass(frozen=True, kw_only=True)
 class MAS(Method):
-    """Fit an error scale for each worker to the distances between all of them.
+    """A method that fits an error scale for each worker to the distances between all of them.
 
     The fault is the error scale, in the unit of the distance. Weights follow from it as from the faults of P-TD. It
     takes a fraction of a second for thirty workers and half a minute for three hundred. Every one of up to ``max_iter``
@@ -197,7 +197,7 @@ class MAS(Method):
         peers, problems = Peers(run), run.problems
         fault = np.full(problems.n_workers, np.nan)
         iterations, converged = 1, True
-        for stack in stacks(run, each=_KEPT):
+        for stack in stacks(run, each=_BYTES_PER_PAIR):
             if isinstance(stack, Large):
                 self._check(stack)
             [mean] = stack.measure(lambda pairs: (pairs.mean,))
@@ -223,7 +223,7 @@ class MAS(Method):
             return fault, 1, True
         unit = unit[some] if self.scaled else np.ones(some.sum())
         distances, order, key = _sorted(mean.some(some), unit)
-        given = Posterior(
+        posterior = Posterior(
             distances=distances,
             starts=self.starts,
             dim=self.dim,
@@ -233,19 +233,19 @@ class MAS(Method):
             difficulty=self.difficulty,
         )
         with np.errstate(all="ignore"):  # far out the density overflows, and the search comes back
-            minima = minimise(given, given.begin(self.seed), max_iter=self.max_iter, tol=self.tol)
+            minima = minimise(posterior, posterior.begin(self.seed), max_iter=self.max_iter, tol=self.tol)
         best = minima.value.reshape(-1, self.starts).argmin(axis=1) + self.starts * np.arange(len(order))
-        found = given.places(minima.place[best])
+        found = posterior.places(minima.place[best])
         size = found.uerr if self.weighting != "latent" else np.sqrt(np.square(found.e).sum(axis=2))
         fault[some] = np.take_along_axis(_shared(size, key), np.argsort(order, axis=1), axis=1) * unit[:, None]
         return fault, int(minima.iterations[best].max()), bool(minima.converged[best].all())
 
-    def _check(self, crowd: Large) -> None:
+    def _check(self, problem: Large) -> None:
         """Refuse a fit that may take hours."""
-        n_workers, n_pairs = crowd.workers.size, crowd.most / 2
-        step = _PAIR_SECONDS if crowd.most > n_workers**2 / 8 else _SPARSE_SECONDS
+        n_workers, n_pairs = problem.workers.size, problem.max_pairs / 2
+        step = _PAIR_SECONDS if problem.max_pairs > n_workers**2 / 8 else _SPARSE_SECONDS
         hours = n_pairs * self.starts * self.max_iter * step / 3600
-        if hours > _MOST_HOURS:
+        if hours > _MAX_HOURS:
             raise TooLargeError(
                 f"MAS would place {n_workers:,} workers by up to {n_pairs:,.0f} distances, which may take {hours:,.0f}"
                 " hours. P-TD and iP-TD take seconds; or lower starts and max_iter."
@@ -264,7 +264,7 @@ def _sorted(mean: PairMatrix, unit: Floats) -> tuple[Distances, npt.NDArray[np.i
         order = np.argsort(key, axis=1, kind="stable")
         distance = mean.whole(scaled, order[0])
         held = numbers(distance)
-        held += _SMALLEST_DISTANCE - np.nanmin(held)
+        held += _MIN_DISTANCE - np.nanmin(held)
         return Tiled(distance), order, np.take_along_axis(key, order, axis=1)
     assert isinstance(mean, Stacked)
     distance = _scaled(mean.values, unit[:, None, None])
@@ -273,13 +273,13 @@ def _sorted(mean: PairMatrix, unit: Floats) -> tuple[Distances, npt.NDArray[np.i
     distance = np.take_along_axis(distance, order[:, :, None], axis=1)
     distance = np.take_along_axis(distance, order[:, None, :], axis=2)
     known = ~np.isnan(distance)
-    distance = distance - np.nanmin(distance, axis=(1, 2), keepdims=True) + _SMALLEST_DISTANCE
+    distance = distance - np.nanmin(distance, axis=(1, 2), keepdims=True) + _MIN_DISTANCE
     whole = Whole(np.nan_to_num(distance, nan=0.0), known.astype(np.float64))
     return whole, order, np.take_along_axis(key, order, axis=1)
 
 
 def _scaled(distance: Floats, unit: Any) -> Floats:
-    scaled: Floats = np.round(distance / unit, _DIGITS)
+    scaled: Floats = np.round(distance / unit, _DISTANCE_DIGITS)
     return scaled
 
 

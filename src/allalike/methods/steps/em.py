@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.methods.base import Weighing
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.rounds import repeat
 from allalike.methods.steps.weights import normalise
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from allalike.blocks.problems import Problems
     from allalike.blocks.ties import Ties
     from allalike.engines import Run
+    from allalike.methods.base import Weighing
 
 __all__ = ["AnswerModel", "maximise_likelihood"]
 
@@ -89,12 +89,10 @@ def maximise_likelihood(run: Run, model: AnswerModel, *, max_iter: int, tol: flo
 
     rounds = repeat(run, step, start, max_iter=max_iter, tol=tol)
     fault = np.maximum(peers.comparable(rounds.fault), 0.0)
-    return Weighing(
-        disparity=peers.unweighted.mean,
+    return rounds.weighing(
+        peers,
         fault=fault,
         weight=normalise(run.encoding.noise.weight(fault, problems), problems),
-        iterations=rounds.iterations,
-        converged=rounds.converged,
         decide=partial(model.decide, ties=run.ties),
         parameters=(model.logs(model.believe(rounds.state, peers.unweighted.weight <= 0)),),
         probabilities=model.probabilities,

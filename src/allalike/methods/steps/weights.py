@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from allalike.blocks.problems import Problems
     from allalike.noise import Noise
 
-__all__ = ["WEIGHTINGS", "normalise", "weigh_faults"]
+__all__ = ["WEIGHTINGS", "equal_weights", "normalise", "weigh_faults"]
 
 
 def normalise(weights: Floats, problems: Problems) -> Floats:
-    """Make weights that are never negative and sum to 1 in each crowd.
+    """Make weights that are never negative and sum to 1 in each problem.
 
     An infinite weight leaves nothing for the others; where nobody has any weight, all count the same.
 
@@ -37,6 +37,16 @@ def normalise(weights: Floats, problems: Problems) -> Floats:
     weights = np.maximum(weights, 0.0)
     weights = np.where(problems.total(weights) > 0, weights, 1.0)
     return weights / problems.total(weights)
+
+
+def equal_weights(problems: Problems) -> Floats:
+    """Give everyone the same weight.
+
+    >>> from allalike.blocks.problems import Problems
+    >>> equal_weights(Problems.single(4))
+    array([0.25, 0.25, 0.25, 0.25])
+    """
+    return normalise(np.ones(problems.n_workers), problems)
 
 
 def below_worst(fault: Floats, problems: Problems, model: Noise) -> Floats:
