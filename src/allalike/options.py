@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, overload
 
@@ -55,9 +55,17 @@ class Options:
 
     def __post_init__(self) -> None:
         """Check each field, and keep what its check returns."""
-        for field in dataclasses.fields(self):
-            if _CHECK in field.metadata:
-                object.__setattr__(self, field.name, field.metadata[_CHECK](getattr(self, field.name), field.name))
+        for name, check in _checks(type(self)).items():
+            object.__setattr__(self, name, check(getattr(self, name), name))
+
+
+@cache
+def _checks(cls: type[Any]) -> dict[str, Check]:
+    """Return the checks of a class by field; a field that has another default in a class below keeps its check."""
+    declared = [
+        field for base in reversed(cls.__mro__) for field in vars(base).get("__dataclass_fields__", {}).values()
+    ]
+    return {field.name: field.metadata[_CHECK] for field in declared if _CHECK in field.metadata}
 
 
 def option(default: Any, check: Check) -> Any:
@@ -132,7 +140,7 @@ def check_number(
     allalike.errors.OptionError: rounds is 'a'. It must be a whole number, at least 1.
     """
     is_number = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
-    if not is_number or not (-math.inf if least is None else least) <= value < math.inf:
+    if not is_number or not -math.inf < value < math.inf or (least is not None and value < least):
         limit = "" if least is None else f", at least {least}"
         raise OptionError(f"{option} is {value!r}. It must be a {'whole' if whole else 'finite'} number{limit}.")
     if below is not None and value >= below:
