@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, overload
 
@@ -59,7 +59,6 @@ class Options:
             object.__setattr__(self, name, check(getattr(self, name), name))
 
 
-@cache
 def _checks(cls: type[Any]) -> dict[str, Check]:
     """Return the checks of a class by field; a field that has another default in a class below keeps its check."""
     declared = [
