@@ -227,12 +227,12 @@ def test_every_error_is_a_builtin_too() -> None:
 
     for name in errors.__all__:
         kind = getattr(errors, name)
-        builtin = (ValueError, LookupError, OSError, RuntimeError, MemoryError, UserWarning)
+        builtin = (ValueError, LookupError, OSError, RuntimeError, ImportError, MemoryError, UserWarning)
         assert kind is AllalikeError or issubclass(kind, builtin), name
 
 
 def test_distances_per_pair_of_too_many_workers_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allalike.methods.pairwise.pairs.free_memory", lambda: 1 << 16)
+    monkeypatch.setattr("allalike.methods.steps.pairs.free_memory", lambda: 1 << 16)
     rows = {"worker": np.arange(20_001), "task": np.arange(20_001) // 3, "label": np.arange(20_001) % 2}
     with pytest.raises(MemoryError, match="Leave per_pair out"):
         allalike.discover(rows, method=PTD(per_pair=True))

@@ -19,7 +19,6 @@ from allalike import Categorical, Memory, Method, Result
 from allalike.answers import Answers
 from allalike.blocks.ties import Ties
 from allalike.errors import OptionError
-from allalike.methods.pairwise import pairs
 from allalike.methods.pairwise.expert_core import (
     EXP,
     TOP2,
@@ -30,8 +29,9 @@ from allalike.methods.pairwise.expert_core import (
     peel,
     surprises,
 )
-from allalike.methods.pairwise.pair_matrices import Stacked
-from allalike.methods.pairwise.pairs import Stack, stacks
+from allalike.methods.steps import pairs
+from allalike.methods.steps.pair_matrices import Stacked
+from allalike.methods.steps.pairs import Stack, stacks
 from allalike.methods.steps.peers import Peers
 from allalike.noise import OneCoin
 from samples import BINARY, RUNNING_EXAMPLE, crowd, problems, rows, weigh_problems
@@ -211,7 +211,7 @@ def test_many_problems_are_solved_as_if_each_were_alone(method: Method, monkeypa
     rng = np.random.default_rng(3)
     matrices = np.stack([OneCoin(classes=4).sample(rng.integers(0, 4, 12), rng.random(6), seed) for seed in range(40)])
     together = weigh_problems(matrices, method, 4)
-    monkeypatch.setattr(pairs, "_STACKED_AT_ONCE", 7 * 36)
+    monkeypatch.setattr(pairs, "_ENTRIES_PER_STACK", 7 * 36)
     chunked = weigh_problems(matrices, method, 4)
     assert chunked.weight.tolist() == together.weight.tolist()
     for number, matrix in enumerate(matrices):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import allalike
-from allalike import METHODS, Real
+from allalike import METHODS, ConvergenceWarning, Real
 from allalike.errors import OptionError
 from samples import RUNNING_EXAMPLE, rows
 
@@ -39,3 +39,14 @@ def test_tiny_and_huge_numbers_cause_no_warning(name: str, scale: float) -> None
     result = allalike.discover(rows(RUNNING_EXAMPLE * scale), domain="real", method=name)
     assert np.isfinite(result.truth["label"]).all()
     assert result.workers["weight"].sum() == pytest.approx(1)
+
+
+def test_the_warning_of_the_limit_of_rounds_points_to_the_line_that_called() -> None:
+    hasty = "iP-TD(max_iter=1, tol=0)"
+    with pytest.warns(ConvergenceWarning, match="iP-TD stopped at its limit of 1 rounds") as discovering:
+        result = allalike.discover(rows(RUNNING_EXAMPLE), domain="real", method=hasty)
+    with pytest.warns(ConvergenceWarning) as updating:
+        result.update([("new", "t0000", 80.0)])
+    with pytest.warns(ConvergenceWarning) as weighing:
+        allalike.weigh([[0, 1, 4], [1, 0, 3], [4, 3, 0]], method=hasty)
+    assert [caught[0].filename for caught in (discovering, updating, weighing)] == [__file__] * 3

@@ -21,10 +21,11 @@ from allalike.blocks.pairs import pair_chunks
 from allalike.blocks.ties import Ties
 from allalike.distances import hamming
 from allalike.errors import TooLargeError
-from allalike.methods.pairwise import mas, pairs, scaling
-from allalike.methods.pairwise.pair_matrices import Ranged, Stacked
-from allalike.methods.pairwise.pairs import Large, Stack, everyone, stacks
+from allalike.methods.pairwise import mas, scaling
 from allalike.methods.pairwise.scaling import Tiled, Whole
+from allalike.methods.steps import pairs
+from allalike.methods.steps.pair_matrices import Ranged, Stacked
+from allalike.methods.steps.pairs import Large, Stack, all_pairs, stacks
 from samples import crowd, kind, rows
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ every_form = pytest.mark.parametrize("form", ["dense", "sparse"])
 
 def be_large(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
     """Treat a crowd of three as a large one, read some pairs at a time, and keep them in one form."""
-    monkeypatch.setattr(pairs, "_LARGE", 2)
-    monkeypatch.setattr(pairs, "_READ_AT_ONCE", 20)
+    monkeypatch.setattr(pairs, "_MAX_STACKED_WORKERS", 2)
+    monkeypatch.setattr(pairs, "_ENTRIES_PER_RANGE", 20)
     monkeypatch.setattr(sums, "_MAX_DENSE_ENTRIES", 0)
     monkeypatch.setattr(sums, "_DENSE_SHARE", {"dense": 0.0, "sparse": np.inf}[form])
 
@@ -129,8 +130,8 @@ def test_copies_of_a_worker_have_the_same_place_in_a_large_crowd(form: str, monk
 @every_form
 def test_points_are_pulled_alike_whole_or_in_tiles(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(4)
-    monkeypatch.setattr(scaling, "_AT_ONCE", 50)
-    monkeypatch.setattr(scaling, "_PRODUCTS", 100)
+    monkeypatch.setattr(scaling, "_PAIRS_PER_STEP", 50)
+    monkeypatch.setattr(scaling, "_PRODUCTS_PER_TILE", 100)
     distance = np.triu(np.where(rng.random((17, 17)) < 0.7, rng.uniform(0.1, 2, (17, 17)), np.nan), 1)
     distance = distance + distance.T + np.diag(np.full(17, np.nan))
     known = ~np.isnan(distance)
@@ -274,7 +275,7 @@ def test_what_may_be_needed_grows_with_those_who_may_have_met() -> None:
     assert isinstance(large, Large)
     [common] = large.measure(lambda pairs: (pairs.common,))
     assert sum(part.nnz for part in common.parts) == 1400
-    assert everyone(run, each=0, instead="").crowd == range(1400)
+    assert all_pairs(run, each=0, instead="").span == range(1400)
 
 
 def test_a_fit_that_takes_hours_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import allalike
 from allalike import METHODS, Memory
 from allalike.errors import ConvergenceWarning
 from local_spark import SPARK, need_spark
+from method_example import Soft
 from samples import KINDS, crowd, kind
 
 pytestmark = need_spark()
@@ -50,3 +51,8 @@ def test_spark_finds_what_memory_finds(method: str, domain: str) -> None:
     pd.testing.assert_frame_equal(left, right, rtol=1e-9, atol=1e-12)
     assert found.summary["gold"] == pytest.approx(expected.summary["gold"])
     assert found.summary["iterations"] == expected.summary["iterations"]
+
+
+def test_a_method_of_one_file_finds_on_spark_what_it_finds_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(METHODS, Soft.name, Soft)
+    test_spark_finds_what_memory_finds(Soft.name, "real")

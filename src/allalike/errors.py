@@ -9,6 +9,7 @@
     │   └── GoldError                       the known truths do not fit the answers
     ├── UnknownNameError (LookupError)      no method, domain, rule or engine has this name
     ├── OptionError (ValueError)            an option has a value that makes no sense
+    ├── PluginError (ImportError)           what another package offers cannot be used
     ├── UnsupportedError (ValueError)       these parts do not work together
     ├── OutputError (OSError)               the result cannot be written
     ├── DataError (OSError)                 a data set is not here, or cannot be fetched
@@ -29,6 +30,7 @@ __all__ = [
     "LabelError",
     "OptionError",
     "OutputError",
+    "PluginError",
     "TooLargeError",
     "UnknownNameError",
     "UnsupportedError",
@@ -65,6 +67,10 @@ class UnknownNameError(AllalikeError, LookupError):
 
 class OptionError(AllalikeError, ValueError):
     """A value of an option that makes no sense."""
+
+
+class PluginError(AllalikeError, ImportError):
+    """What another package offers under an entry point cannot be used."""
 
 
 class UnsupportedError(AllalikeError, ValueError):

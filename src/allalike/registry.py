@@ -3,17 +3,86 @@
 from __future__ import annotations
 
 import dataclasses
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, TypeVar
+import warnings
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from allalike.errors import OptionError, UnknownNameError
+from allalike.errors import OptionError, PluginError, UnknownNameError
+from allalike.options import check_choice, check_flag, check_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from importlib.metadata import EntryPoint
 
-__all__ = ["check_choice", "check_flag", "check_number", "check_options", "did_you_mean", "find", "make"]
+__all__ = [
+    "Registry",
+    "check_choice",
+    "check_flag",
+    "check_number",
+    "check_options",
+    "choose",
+    "did_you_mean",
+    "find",
+    "make",
+]
 
 T = TypeVar("T")
+
+
+class Registry(dict[str, type[T]]):
+    """Our classes of one kind by their names, and behind them those that other packages offer.
+
+    A package offers a class by an entry point in the group ``allalike.methods`` or ``allalike.domains``, under the
+    class's own name. It is imported only when it is asked for by that name (`find`, `make`, `choose`), or when
+    `everything` is listed. As a dictionary it holds ours alone.
+
+    Parameters
+    ----------
+    kind
+        What these are, in one word.
+    base
+        The class below which all of them are.
+    own
+        Ours, in the order in which all lists have them.
+    """
+
+    def __init__(self, kind: str, base: Any, own: Iterable[Any]) -> None:
+        super().__init__({cls.name: cls for cls in own})
+        self.kind, self.base = kind, base
+
+    def everything(self) -> dict[str, type[T]]:
+        """Return ours and those of other packages; one that cannot be used is left out, with a warning."""
+        found = dict(self)
+        for name, point in self.offered().items():
+            try:
+                found[name] = self.load(point)
+            except PluginError as error:
+                warnings.warn(str(error), stacklevel=2)
+        return found
+
+    def offered(self) -> dict[str, EntryPoint]:
+        """Return what other packages offer under names that are not ours."""
+        from importlib.metadata import entry_points
+
+        points = entry_points(group=f"allalike.{self.kind}s")
+        return {point.name: point for point in reversed(list(points)) if point.name not in self}
+
+    def load(self, point: EntryPoint) -> type[T]:
+        """Import what another package offers, and refuse what does not fit."""
+        package = f"the package {point.dist.name}" if point.dist else "another package"
+        offer = f"The {self.kind} {point.name!r} of {package} ({point.value})"
+        try:
+            cls = point.load()
+        except Exception as error:
+            raise PluginError(
+                f"{offer} cannot be imported: {type(error).__name__}: {error}. Mend or remove the package."
+            ) from error
+        if not isinstance(cls, type) or not issubclass(cls, self.base):
+            raise PluginError(f"{offer} is no class below allalike.{self.base.__name__}. Mend or remove the package.")
+        if getattr(cls, "name", None) != point.name:
+            raise PluginError(
+                f"{offer} calls itself {getattr(cls, 'name', None)!r}. Both names must be the same: mend the package."
+            )
+        return cls
 
 
 def find(name: str, known: Mapping[str, T], kind: str) -> T:
@@ -25,12 +94,21 @@ def find(name: str, known: Mapping[str, T], kind: str) -> T:
     Traceback (most recent call last):
     allalike.errors.UnknownNameError: No method is called 'PTD'. Did you mean 'P-TD'? Known methods: UA, P-TD.
     """
-    plain = {key.casefold(): key for key in known}
-    if name.casefold() in plain:
-        return known[plain[name.casefold()]]
+    if match := _match(name, known):
+        return known[match]
+    offered: dict[str, EntryPoint] = {}
+    if isinstance(known, Registry):
+        offered = known.offered()
+        if match := _match(name, offered):
+            return cast("T", known.load(offered[match]))
+    names = [*known, *offered]
     raise UnknownNameError(
-        f"No {kind} is called {name!r}.{did_you_mean(name, known)} Known {kind}s: {', '.join(known)}."
+        f"No {kind} is called {name!r}.{did_you_mean(name, names)} Known {kind}s: {', '.join(names)}."
     )
+
+
+def _match(name: str, known: Iterable[str]) -> str | None:
+    return {key.casefold(): key for key in known}.get(name.casefold())
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -88,43 +166,6 @@ def check_options(cls: type[Any], options: Mapping[str, Any], kind: str) -> dict
             has = f"It has {', '.join(fields)}." if fields else "It has none."
             raise OptionError(f"{kind.capitalize()} {cls.name} has no option {name!r}. {has}")
     return dict(options)
-
-
-def check_number(value: Any, option: str, *, least: float, whole: bool = False) -> None:
-    """Refuse what is no finite number, or too small.
-
-    >>> check_number("a", "rounds", least=1, whole=True)
-    Traceback (most recent call last):
-    allalike.errors.OptionError: rounds is 'a'. It must be a whole number, at least 1.
-    """
-    is_number = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
-    if not is_number or not least <= value < float("inf"):
-        kind = "whole" if whole else "finite"
-        raise OptionError(f"{option} is {value!r}. It must be a {kind} number, at least {least}.")
-
-
-def check_flag(value: Any, option: str) -> None:
-    """Refuse what is neither True nor False; the word 'no' would count as True.
-
-    >>> check_flag("no", "positive")
-    Traceback (most recent call last):
-    allalike.errors.OptionError: positive is 'no'. It must be True or False.
-    """
-    if not isinstance(value, bool):
-        raise OptionError(f"{option} is {value!r}. It must be True or False.")
-
-
-def check_choice(value: str, choices: Iterable[str], option: str) -> str:
-    """Return the value if it is one of the choices.
-
-    >>> check_choice("frist", ["first", "last"], "repeats")
-    Traceback (most recent call last):
-    allalike.errors.OptionError: repeats is 'frist'. Choose one of: first, last.
-    """
-    choices = list(choices)
-    if not isinstance(value, str) or value not in choices:
-        raise OptionError(f"{option} is {value!r}. Choose one of: {', '.join(choices)}.")
-    return value
 
 
 def _options(text: str, spec: str) -> dict[str, Any]:

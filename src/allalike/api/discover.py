@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import warnings
 from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -82,12 +83,15 @@ def discover(
     chosen = choose(method, METHODS, "method", Method)  # type: ignore[type-abstract]
     source, known = _take_source(answers, domain), None if gold is None else open_gold(gold)
     where, run = open_run(source, domain=None, gold=known, engine=engine, ties=draws)
-    return _solve(run, chosen, Origin.of(source, known), engine=where.name, seed=seed, ties=ties)
+    result = _solve(run, chosen, Origin.of(source, known), engine=where.name, seed=seed, ties=ties)
+    if warning := chosen.limit_reached(result.weighing):
+        warnings.warn(warning, stacklevel=2)
+    return result
 
 
 def _solve(run: Run, method: Method, origin: Origin, **settings: Any) -> Result:
     check_served(method, run.encoding)
-    weighing = method.weigh_or_warn(run, stacklevel=4)
+    weighing = method.weigh(run)
     report("deciding")
     found = find_truths(run, weighing, unweighted=True)
     described = {"domain": run.encoding.describe(), "method": method.describe(), **settings}
@@ -99,7 +103,10 @@ def _solve(run: Run, method: Method, origin: Origin, **settings: Any) -> Result:
 
 def _renew(run: Run, method: Method, origin: Origin, settings: dict[str, Any], more: Any, gold: Any) -> Result:
     grown, remembered = origin.grow(run, more, gold)
-    return _solve(grown, method, remembered, **settings)
+    result = _solve(grown, method, remembered, **settings)
+    if warning := method.limit_reached(result.weighing):
+        warnings.warn(warning, stacklevel=3)  # whoever called `Result.update`
+    return result
 
 
 def find_ties(seed: int, ties: str) -> Ties:

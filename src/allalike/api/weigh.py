@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,7 +69,9 @@ def weigh(
     if not chosen.serves(domain):
         raise UnsupportedError(f"{chosen.name} needs the answers themselves. Use allalike.discover.")
     run = Memory().load(answers, Ties())
-    weighing = chosen.weigh_or_warn(run)
+    weighing = chosen.weigh(run)
+    if warning := chosen.limit_reached(weighing):
+        warnings.warn(warning, stacklevel=2)
     return frame_of(worker_columns(run, weighing)).drop(columns="answers")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from allalike.cli.console import rows
+from allalike.cli.console import notes_for_warnings, rows
 
 __all__ = ["domains", "methods", "rules"]
 
@@ -14,7 +14,9 @@ def methods() -> None:
     """List the methods, one line each."""
     from allalike.methods import METHODS
 
-    click.echo(rows([(name, method.summary) for name, method in METHODS.items()], indent=""))
+    with notes_for_warnings(quiet=False):
+        found = METHODS.everything()
+    click.echo(rows([(name, method.summary) for name, method in found.items()], indent=""))
 
 
 @click.command
@@ -22,6 +24,8 @@ def domains() -> None:
     """List the kinds of label, one line each."""
     from allalike.domains import DOMAINS
 
+    with notes_for_warnings(quiet=False):
+        found = DOMAINS.everything()
     lines = [
         (
             name,
@@ -29,7 +33,7 @@ def domains() -> None:
             f"distances: {', '.join(domain.distances)}",
             f"rules: {', '.join(rule.name for rule in domain.rules)}",
         )
-        for name, domain in DOMAINS.items()
+        for name, domain in found.items()
     ]
     click.echo(rows(lines, indent=""))
 

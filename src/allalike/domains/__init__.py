@@ -12,6 +12,7 @@ from allalike.domains.real import Real
 from allalike.domains.sets import Set
 from allalike.domains.text import Text
 from allalike.domains.vector import Vector
+from allalike.registry import Registry
 from allalike.rules import Rule
 
 __all__ = [
@@ -31,9 +32,9 @@ __all__ = [
     "Vector",
 ]
 
-DOMAINS: dict[str, type[Domain]] = {
-    domain.name: domain for domain in (Categorical, Real, Ranking, Text, Bitmap, Set, Interval, Vector, Custom)
-}
+DOMAINS: Registry[Domain] = Registry(
+    "domain", Domain, (Categorical, Real, Ranking, Text, Bitmap, Set, Interval, Vector, Custom)
+)
 
 # A rule has the same name in every domain that has it, and there may do the same in another way: keyed by both.
 RULES: dict[str, dict[str, Rule]] = {}

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.errors import UnknownNameError
+from allalike.options import Options
 from allalike.registry import did_you_mean
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ __all__ = ["Domain"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Domain(ABC):
+class Domain(Options, ABC):
     """A kind of label, with the options that the user chose.
 
     Every domain has a ``rule``, the name of one of its `rules` or a `Rule` of the user's own, and a ``distance``, one
@@ -44,6 +45,7 @@ class Domain(ABC):
 
     def __post_init__(self) -> None:
         """Take the first rule and the first distance unless others are asked for."""
+        super().__post_init__()
         if isinstance(self.rule, str):
             self._choose("rule", tuple(rule.name for rule in self.rules))
         if isinstance(self.distance, str):

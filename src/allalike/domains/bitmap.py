@@ -23,6 +23,7 @@ from allalike.errors import LabelError, OptionError
 from allalike.masks.files import MaskFile, read_picture, write_pictures
 from allalike.masks.packed import Mask, check_size, fill_outline, of_run_lengths
 from allalike.noise import General
+from allalike.options import flag
 from allalike.rules.base import Rule
 from allalike.rules.choice import best_worker, medoid
 from allalike.rules.majority import AnswerMasks, pixel_majority
@@ -86,13 +87,11 @@ class Bitmap(Pairwise):
     )
     distances: ClassVar[tuple[str, ...]] = ("jaccard", "dice")
     noise: ClassVar[General] = General(farthest=1.0)  # of masks without a common pixel
-    fill: bool = False
+    fill: bool = flag(False)
     on: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.fill, bool):
-            raise OptionError(f"fill is {self.fill!r}. It must be True or False.")
         if self.on is not None and not isinstance(self.on, int | float):
             raise OptionError(f"on is {self.on!r}. It must be a pixel value, such as 0 or 255.")
 

@@ -17,7 +17,7 @@ from allalike.domains.encoding import Encoding
 from allalike.domains.kernels import Kernels
 from allalike.errors import LabelError
 from allalike.noise import OneCoin
-from allalike.registry import check_number
+from allalike.options import whole
 from allalike.rules.base import Rule
 from allalike.rules.vote import plurality
 
@@ -53,12 +53,7 @@ class Categorical(Domain):
     summary: ClassVar[str] = "classes of any hashable type; Hamming distance"
     rules: ClassVar[tuple[Rule, ...]] = (Rule("plurality", plurality),)
     distances: ClassVar[tuple[str, ...]] = ("hamming",)
-    classes: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.classes is not None:
-            check_number(self.classes, "classes", least=1, whole=True)
+    classes: int | None = whole(None, least=1)
 
     @property
     def n_classes(self) -> int:

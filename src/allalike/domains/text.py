@@ -9,9 +9,8 @@ import numpy as np
 
 from allalike.distances import edit, gleu, tokens
 from allalike.domains.pairwise import Pairwise, objects
-from allalike.errors import OptionError
 from allalike.noise import General
-from allalike.registry import check_choice
+from allalike.options import choice, flag
 from allalike.rules.base import Rule
 from allalike.rules.choice import best_worker, medoid
 
@@ -71,14 +70,8 @@ class Text(Pairwise):
     rules: ClassVar[tuple[Rule, ...]] = (Rule("medoid", medoid), Rule("best worker", best_worker))
     distances: ClassVar[tuple[str, ...]] = ("gleu", "edit", "tokens")
     noise: ClassVar[General] = General(farthest=1.0)  # of texts with nothing in common
-    lower: bool = False
-    tokens: str = "spaces"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice(self.tokens, _SPLIT, "tokens")
-        if not isinstance(self.lower, bool):
-            raise OptionError(f"lower is {self.lower!r}. It must be True or False.")
+    lower: bool = flag(False)
+    tokens: str = choice(*_SPLIT)
 
     def parse(self, value: Any) -> str:
         """Take a string that is not too long."""

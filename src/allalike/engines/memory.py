@@ -13,7 +13,7 @@ from allalike.engines.growing import Change, Growing, Overlay, Picked, count_sma
 from allalike.engines.shards import Shard, Tally, describe, encode, find_piece, in_order, of_answers
 from allalike.engines.sums import PairSums, Sums
 from allalike.engines.task_table import Piece, TaskTable
-from allalike.registry import check_number
+from allalike.options import Options, whole
 from allalike.system.progress import report
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _SHARD_BYTES = 1 << 25  # bytes of rows that make a shard then
 
 
 @dataclass(frozen=True, kw_only=True)
-class Memory(Engine):
+class Memory(Options, Engine):
     """The engine that keeps all answers in memory.
 
     Parameters
@@ -49,11 +49,7 @@ class Memory(Engine):
     """
 
     name: ClassVar[str] = "memory"
-    block_answers: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.block_answers is not None:
-            check_number(self.block_answers, "block_answers", least=1, whole=True)
+    block_answers: int | None = whole(None, least=1)
 
     def load(self, answers: Answers, ties: Ties) -> MemoryRun:
         """Cut the answers into blocks, and prepare these."""

@@ -17,8 +17,9 @@ from allalike.engines import Memory
 from allalike.errors import UnknownNameError
 from allalike.experiments.samples import Sampler
 from allalike.methods import METHODS, UA
+from allalike.options import Options, check_number, whole
 from allalike.readers import read_gold
-from allalike.registry import check_number, find, make
+from allalike.registry import find, make
 from allalike.simulation import as_model, simulate
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ _POOL_SIZE = 2000  # workers of a generated crowd, and tasks where it has more t
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class Setting(Options):
     """What an experiment repeats.
 
     Parameters
@@ -65,14 +66,14 @@ class Setting:
     tasks: int
     methods: tuple[str, ...]
     rule: str | Rule = ""
-    pool: int = _POOL_SIZE
-    seed: int = 0
+    pool: int = whole(_POOL_SIZE, least=1)
+    seed: int = whole(0, least=0)
     fresh: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("workers", "tasks", "pool"):
+        super().__post_init__()
+        for name in ("workers", "tasks"):
             check_number(getattr(self, name), name, least=1, whole=True)
-        check_number(self.seed, "seed", least=0, whole=True)
         if UA.name not in self.methods:
             object.__setattr__(self, "methods", (UA.name, *self.methods))
         for method in self.methods:

@@ -1,45 +1,28 @@
-"""Methods: ways to turn answers into weights."""
+"""Methods: ways to turn answers into weights. A new one is a file here, its import, and its name in the tuple."""
 
-from allalike.methods.base import Method, Weighing
-from allalike.methods.catd import CATD
-from allalike.methods.crh import CRH
-from allalike.methods.dawid_skene import DS
-from allalike.methods.distance import DTD
-from allalike.methods.gtm import GTM
-from allalike.methods.ibp import IBP
-from allalike.methods.kde import KDE
-from allalike.methods.one_coin import DS1
-from allalike.methods.oracle import OA
-from allalike.methods.pairwise.eigenvector import EVD
-from allalike.methods.pairwise.expert_core import EXP, TOP2
-from allalike.methods.pairwise.mas import MAS
-from allalike.methods.proximity import IPTD, PTD, PTDAK
-from allalike.methods.unweighted import UA
+from allalike.methods.base import Method as Method
+from allalike.methods.base import Weighing as Weighing
+from allalike.methods.catd import CATD as CATD
+from allalike.methods.crh import CRH as CRH
+from allalike.methods.dawid_skene import DS as DS
+from allalike.methods.distance import DTD as DTD
+from allalike.methods.gtm import GTM as GTM
+from allalike.methods.ibp import IBP as IBP
+from allalike.methods.kde import KDE as KDE
+from allalike.methods.one_coin import DS1 as DS1
+from allalike.methods.oracle import OA as OA
+from allalike.methods.pairwise.eigenvector import EVD as EVD
+from allalike.methods.pairwise.expert_core import EXP as EXP
+from allalike.methods.pairwise.expert_core import TOP2 as TOP2
+from allalike.methods.pairwise.mas import MAS as MAS
+from allalike.methods.proximity import IPTD as IPTD
+from allalike.methods.proximity import PTD as PTD
+from allalike.methods.proximity import PTDAK as PTDAK
+from allalike.methods.unweighted import UA as UA
+from allalike.registry import Registry
 
-__all__ = [
-    "CATD",
-    "CRH",
-    "DS",
-    "DS1",
-    "DTD",
-    "EVD",
-    "EXP",
-    "GTM",
-    "IBP",
-    "IPTD",
-    "KDE",
-    "MAS",
-    "METHODS",
-    "OA",
-    "PTD",
-    "PTDAK",
-    "TOP2",
-    "UA",
-    "Method",
-    "Weighing",
-]
-
-METHODS: dict[str, type[Method]] = {
-    method.name: method
-    for method in (UA, OA, PTD, PTDAK, IPTD, DTD, CRH, CATD, GTM, KDE, DS, DS1, IBP, EVD, EXP, TOP2, MAS)
-}
+METHODS: Registry[Method] = Registry(
+    "method",
+    Method,
+    (UA, OA, PTD, PTDAK, IPTD, DTD, CRH, CATD, GTM, KDE, DS, DS1, IBP, EVD, EXP, TOP2, MAS),
+)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.errors import ConvergenceWarning
+from allalike.options import Options
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Floats
@@ -23,7 +23,7 @@ Decide = Callable[..., "dict[str, Array]"]
 
 @dataclass(frozen=True, kw_only=True)
 class Weighing:
-    """Hold what a method found out about the workers, and how it decides a task.
+    """What a method found out about the workers, and how it decides a task.
 
     Parameters
     ----------
@@ -55,8 +55,11 @@ class Weighing:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Method(ABC):
-    """Be a way to turn answers into weights. `needs` says in words which labels it serves."""
+class Method(Options, ABC):
+    """A method: a way to turn answers into weights, with its options as fields.
+
+    `summary` is one line for lists, and `needs` says in words which labels it serves.
+    """
 
     name: ClassVar[str]
     summary: ClassVar[str]
@@ -70,15 +73,15 @@ class Method(ABC):
     def weigh(self, run: Run) -> Weighing:
         """Weigh the workers of a run."""
 
-    def weigh_or_warn(self, run: Run, stacklevel: int = 3) -> Weighing:
-        """Weigh the workers of a run, and warn whoever is so many calls away if it stopped at the limit of rounds."""
-        weighing = self.weigh(run)
-        if not weighing.converged:
-            message = f"{self.name} stopped at its limit of {weighing.iterations} rounds; more may change the weights."
-            warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel)
-        return weighing
+    def limit_reached(self, weighing: Weighing) -> ConvergenceWarning | None:
+        """Return the warning that is due if the rounds ended at their limit."""
+        if weighing.converged:
+            return None
+        return ConvergenceWarning(
+            f"{self.name} stopped at its limit of {weighing.iterations} rounds; more may change the weights."
+        )
 
     def describe(self) -> dict[str, Any]:
-        """Say in a summary what this method is, with its options."""
+        """Return the name of this method and its options, for a summary."""
         options = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {"name": self.name, "options": options}

@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from allalike.errors import OptionError
 from allalike.methods.base import Method, Weighing
-from allalike.methods.steps.losses import Losses, check_zero
+from allalike.methods.steps.losses import Losses
 from allalike.methods.steps.rounds import repeat
-from allalike.methods.steps.weights import normalise
-from allalike.registry import check_number
+from allalike.methods.steps.weights import equal_weights, normalise
+from allalike.options import choice, number, whole
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Floats
@@ -36,7 +35,7 @@ __all__ = ["CATD"]
 
 @dataclass(frozen=True, kw_only=True)
 class CATD(Method):
-    """Alternate between answers and weights that are cautious where a worker answered little.
+    """A method that alternates between answers and weights that are cautious where a worker answered little.
 
     Parameters
     ----------
@@ -56,16 +55,9 @@ class CATD(Method):
     name: ClassVar[str] = "CATD"
     summary: ClassVar[str] = "the weight is the inverse of an upper confidence limit of the variance"
     needs: ClassVar[str] = "classes or numbers"
-    n_iter: int = 15
-    alpha: float = 0.05
-    zero: str = "smooth"
-
-    def __post_init__(self) -> None:
-        check_number(self.n_iter, "n_iter", least=1, whole=True)
-        check_number(self.alpha, "alpha", least=1e-6)
-        check_zero(self.zero)
-        if self.alpha >= 1:
-            raise OptionError(f"alpha is {self.alpha!r}. It must be less than 1.")
+    n_iter: int = whole(15, least=1)
+    alpha: float = number(0.05, least=1e-6, below=1)
+    zero: str = choice("smooth", "clip")
 
     def serves(self, labels: Domain | Encoding) -> bool:
         """Ask for classes or numbers."""
@@ -75,8 +67,7 @@ class CATD(Method):
         """Weigh by confidence limits, round by round."""
         from scipy.special import gammaincinv
 
-        problems = run.problems
-        losses = Losses(run, zero=self.zero)
+        problems, losses = run.problems, Losses(run, zero=self.zero)
 
         def step(weights: Floats) -> tuple[Floats, Floats]:
             loss, answers = losses(weights)
@@ -85,12 +76,5 @@ class CATD(Method):
             with np.errstate(divide="ignore", over="ignore"):
                 return normalise(1.0 / limit, problems), limit
 
-        start = normalise(np.ones(problems.n_workers), problems)
-        rounds = repeat(run, step, start, max_iter=self.n_iter, tol=5e-5)
-        return Weighing(
-            disparity=losses.peers.unweighted.mean,
-            fault=rounds.fault,
-            weight=rounds.state,
-            iterations=rounds.iterations,
-            converged=rounds.converged,
-        )
+        rounds = repeat(run, step, equal_weights(problems), max_iter=self.n_iter, tol=5e-5)
+        return rounds.weighing(losses.peers)

@@ -20,10 +20,10 @@ import numpy as np
 
 from allalike.errors import OptionError
 from allalike.methods.base import Method, Weighing
-from allalike.methods.steps.losses import Losses, check_zero
-from allalike.methods.steps.rounds import check_rounds, repeat
-from allalike.methods.steps.weights import normalise
-from allalike.registry import check_choice, check_flag
+from allalike.methods.steps.losses import Losses
+from allalike.methods.steps.rounds import repeat
+from allalike.methods.steps.weights import equal_weights, normalise
+from allalike.options import choice, flag, number, whole
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Block, Floats
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 __all__ = ["CRH"]
 
-_PERFECT, _DOMINANT = 5e-5, 1e6  # a loss below counts as none, and outweighs everyone (zero="clip", classes)
-_ALMOST = 1 - 1e-12  # of the largest loss: the rest is rounding, which must not decide who is the worst
+_PERFECT_LOSS, _DOMINANT_WEIGHT = 5e-5, 1e6  # for classes with zero="clip": who has a smaller loss outweighs all
+_WORST_SHARE = 1 - 1e-12  # of the largest loss; the rest is rounding, which must not decide who is the worst
 
 
 @dataclass(frozen=True, kw_only=True)
 class CRH(Method):
-    """Alternate between answers and weights that are the logarithms of inverse losses.
+    """A method that alternates between answers and weights that are the logarithms of inverse losses.
 
     Parameters
     ----------
@@ -68,21 +68,13 @@ class CRH(Method):
     name: ClassVar[str] = "CRH"
     summary: ClassVar[str] = "the weight is the logarithm of the inverse loss against the weighted answers"
     needs: ClassVar[str] = "classes or numbers"
-    normaliser: str = "sum"
-    loss: str = "squared"
-    standardise: bool = False
-    start: str = "mean"
-    zero: str = "smooth"
-    max_iter: int = 15
-    tol: float = 5e-5
-
-    def __post_init__(self) -> None:
-        check_choice(self.normaliser, ("sum", "max"), "normaliser")
-        check_choice(self.loss, ("squared", "absolute"), "loss")
-        check_flag(self.standardise, "standardise")
-        check_choice(self.start, ("mean", "median"), "start")
-        check_zero(self.zero)
-        check_rounds(self.max_iter, self.tol)
+    normaliser: str = choice("sum", "max")
+    loss: str = choice("squared", "absolute")
+    standardise: bool = flag(False)
+    start: str = choice("mean", "median")
+    zero: str = choice("smooth", "clip")
+    max_iter: int = whole(15, least=1)
+    tol: float = number(5e-5, least=0)
 
     def serves(self, labels: Domain | Encoding) -> bool:
         """Ask for classes or numbers."""
@@ -90,27 +82,20 @@ class CRH(Method):
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh by losses, round by round."""
-        encoding, problems = self._encoding(run.encoding), run.problems
+        encoding = self._encoding(run.encoding)
         losses = Losses(run, zero=self.zero, kernel=self._kernel(encoding.kernels, run.ties))
 
         def step(weights: Floats) -> tuple[Floats, Floats]:
             loss, _ = losses(weights)
-            return normalise(self._weight(loss, run.encoding, problems), problems), loss
+            return self._weigh_losses(loss, encoding, run.problems), loss
 
-        start = normalise(np.ones(problems.n_workers), problems)
+        start = equal_weights(run.problems)
         if self.start == "median":
             first = self._kernel(encoding.with_rule("median").kernels, run.ties)
             loss, _ = Losses(run, zero=self.zero, kernel=first)(start)
-            start = normalise(self._weight(loss, run.encoding, problems), problems)
+            start = self._weigh_losses(loss, encoding, run.problems)
         rounds = repeat(run, step, start, max_iter=self.max_iter, tol=self.tol)
-        return Weighing(
-            disparity=losses.peers.unweighted.mean,
-            fault=rounds.fault,
-            weight=rounds.state,
-            iterations=rounds.iterations,
-            converged=rounds.converged,
-            decide=partial(encoding.kernels.aggregate, ties=run.ties),
-        )
+        return rounds.weighing(losses.peers, decide=partial(encoding.kernels.aggregate, ties=run.ties))
 
     def _encoding(self, encoding: Encoding) -> Encoding:
         """Return the encoding with the rule that belongs to the loss."""
@@ -125,13 +110,14 @@ class CRH(Method):
         absolute, standardise = self.loss == "absolute", self.standardise
         return partial(_number_losses, kernels=kernels, ties=ties, absolute=absolute, standardise=standardise)
 
-    def _weight(self, loss: Floats, encoding: Encoding, problems: Problems) -> Floats:
-        whole = problems.total(loss) if self.normaliser == "sum" else problems.peak(loss)
+    def _weigh_losses(self, loss: Floats, encoding: Encoding, problems: Problems) -> Floats:
+        """Return w_i = -log(L_i / sum_i L_i), or the same with the largest loss."""
+        total = problems.total(loss) if self.normaliser == "sum" else problems.peak(loss)
         with np.errstate(divide="ignore", invalid="ignore"):
-            weight = np.where(loss < _ALMOST * whole, np.log(whole / loss), 0.0)
+            weight = np.where(loss < _WORST_SHARE * total, np.log(total / loss), 0.0)
         if self.zero == "clip" and not encoding.numeric:
-            weight = np.where(loss < _PERFECT, _DOMINANT, weight)
-        return weight
+            weight = np.where(loss < _PERFECT_LOSS, _DOMINANT_WEIGHT, weight)
+        return normalise(weight, problems)
 
 
 def _number_losses(

@@ -22,10 +22,8 @@ from allalike.blocks.block import Array, Block, Floats, sum_by
 from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.errors import TooLargeError
 from allalike.methods.base import Method, Weighing
-from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.rounds import check_rounds, repeat
-from allalike.methods.steps.weights import normalise
-from allalike.registry import check_number
+from allalike.methods.steps.em import AnswerModel, maximise_likelihood
+from allalike.options import number, whole
 from allalike.rules.base import unknown
 from allalike.rules.vote import pick
 from allalike.system.memory import free_memory
@@ -35,16 +33,16 @@ if TYPE_CHECKING:
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
 
-__all__ = ["DS"]
+__all__ = ["DS", "Confusions"]
 
-_LEAST = 1e-12  # what has no probability, in logarithms
-_COPIES, _BLOCK_COPIES = 7, 3  # of all confusion matrices, and of the posteriors of a block, that exist at a time
-_BLOCK_TASKS = 1 << 16  # in a block at most, or nearly so
+_MIN_PROBABILITY = 1e-12  # what a logarithm makes of 0
+_CONFUSION_COPIES, _POSTERIOR_COPIES = 7, 3  # of all confusion matrices, and of a block's posteriors, at a time
+_MAX_BLOCK_TASKS = 1 << 16  # nearly always
 
 
 @dataclass(frozen=True, kw_only=True)
 class DS(Method):
-    """Estimate a confusion matrix for every worker.
+    """Dawid-Skene: a confusion matrix for every worker.
 
     The fault is the expected share of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
     that of the label. The classes are those that somebody answered, however many there may be beside them.
@@ -67,13 +65,9 @@ class DS(Method):
     name: ClassVar[str] = "DS"
     summary: ClassVar[str] = "Dawid-Skene: a confusion matrix for every worker, by expectation and maximisation"
     needs: ClassVar[str] = "classes"
-    smoothing: float = 0.01
-    max_iter: int = 100
-    tol: float = 1e-5
-
-    def __post_init__(self) -> None:
-        check_number(self.smoothing, "smoothing", least=0)
-        check_rounds(self.max_iter, self.tol)
+    smoothing: float = number(0.01, least=0)
+    max_iter: int = whole(100, least=1)
+    tol: float = number(1e-5, least=0)
 
     def serves(self, labels: Domain | Encoding) -> bool:
         """Ask for classes."""
@@ -81,61 +75,103 @@ class DS(Method):
 
     def weigh(self, run: Run) -> Weighing:
         """Estimate confusions, round by round."""
-        k, problems, peers = run.encoding.n_labels, run.problems, Peers(run)
-        _check_memory(problems.n_workers, k, int(run.sum(_tasks)["tasks"].sum()))
-        placed = run.map(partial(_with_cells, k=k))
+        model = Confusions(classes=run.encoding.n_labels, smoothing=self.smoothing)
+        _check_memory(run.problems.n_workers, model.classes, int(run.sum(_count_tasks)["tasks"].sum()))
+        return maximise_likelihood(run, model, max_iter=self.max_iter, tol=self.tol)
 
-        def step(state: Floats) -> tuple[Floats, Floats]:
-            sums = placed.sum(_count, _logs(state)) if state.any() else placed.sum(partial(_count_votes, k=k))
-            right = np.trace(sums["confusion"], axis1=1, axis2=2) / sums["confusion"].sum(axis=(1, 2))
-            return self._estimate(sums, problems), 1.0 - right
 
-        rounds = repeat(run, step, np.zeros((problems.n_workers, k, k + 1)), max_iter=self.max_iter, tol=self.tol)
-        fault = np.maximum(peers.comparable(rounds.fault), 0.0)
-        return Weighing(
-            disparity=peers.unweighted.mean,
-            fault=fault,
-            weight=normalise(run.encoding.noise.weight(fault, problems), problems),
-            iterations=rounds.iterations,
-            converged=rounds.converged,
-            decide=partial(_decide, ties=run.ties),
-            parameters=(_logs(_believing(rounds.state, peers)),),
-            probabilities=_probabilities,
-        )
+@dataclass(frozen=True)
+class Confusions(AnswerModel):
+    """A confusion matrix for every worker: of each, one row per true class, and the shares of the classes beside it.
 
-    def _estimate(self, sums: dict[str, Floats], problems: Problems) -> Floats:
-        """Return the confusion matrices, with the shares of the classes as a last column."""
+    Parameters
+    ----------
+    classes
+        How many classes there are, the k above.
+    smoothing
+        The a and b above.
+    """
+
+    classes: int
+    smoothing: float
+
+    def start(self, n_workers: int) -> Floats:
+        """Return nothing, from which every estimate is far away."""
+        return np.zeros((n_workers, self.classes, self.classes + 1))
+
+    def prepare(self, run: Run) -> Run:
+        """Find the cell of each answer once."""
+        return run.map(partial(_with_cells, k=self.classes))
+
+    def first_e_step(self, block: Block) -> dict[str, Floats]:
+        """Count with the shares of the votes as posteriors."""
+        k, task = self.classes, block.to_answers(np.arange(block.n_tasks))
+        votes = np.bincount(task * k + block.label, minlength=block.n_tasks * k)
+        return _count(block, votes.reshape(-1, k).T / block.sizes)
+
+    def e_step(self, block: Block, logs: Floats) -> dict[str, Floats]:
+        """Count with the posteriors under these confusions."""
+        return _count(block, _posterior(block, logs))
+
+    def m_step(self, sums: dict[str, Floats], problems: Problems) -> tuple[Floats, Floats]:
+        """Return the confusion matrices with the shares of the classes as a last column, and who errs how often."""
+        # p_c = (sum_j T_jc + a) / (m + k a)
         prior = np.stack([problems.total(column) for column in sums["share"].T], axis=1) + self.smoothing
         prior /= prior.sum(axis=1, keepdims=True)
+        # pi^i_cl = (sum_j T_jc [x_ij = l] + b) / (sum_j T_jc + k b), and 1/k where she met no such task
         confusion = sums["confusion"] + self.smoothing
         total = confusion.sum(axis=2, keepdims=True)
-        confusion = np.where(total > 0, confusion, 1.0) / np.where(total > 0, total, prior.shape[1])
-        return np.concatenate([confusion, prior[:, :, None]], axis=2)
+        confusion = np.where(total > 0, confusion, 1.0) / np.where(total > 0, total, self.classes)
+        right = np.trace(sums["confusion"], axis1=1, axis2=2) / sums["confusion"].sum(axis=(1, 2))
+        return np.concatenate([confusion, prior[:, :, None]], axis=2), 1.0 - right
+
+    def logs(self, parameters: Floats) -> Floats:
+        """Return the logarithms of confusions and shares."""
+        logs: Floats = np.log(np.maximum(parameters, _MIN_PROBABILITY))
+        return logs
+
+    def believe(self, parameters: Floats, alone: Array) -> Floats:
+        """Believe those whose answers nobody else's can speak against."""
+        parameters[alone, :, :-1] = np.eye(self.classes)
+        return parameters
+
+    def decide(self, block: Block, weights: Floats, faults: Floats, logs: Floats, *, ties: Ties) -> dict[str, Array]:
+        """Take the most probable class."""
+        posterior = _posterior(block, logs).T
+        best = posterior.max(axis=1)
+        task, label = np.nonzero(posterior >= best[:, None] * (1 - TOLERANCE))
+        chosen, tied = pick(block, task, label, ties)
+        return {
+            "label": label[chosen].astype(np.int32),
+            "confidence": best,
+            "error": unknown(block.n_tasks),
+            "tied": tied,
+        }
+
+    def probabilities(self, block: Block, weights: Floats, faults: Floats, logs: Floats) -> dict[str, Array]:
+        """Return the posteriors, with a row per task and a column per class."""
+        return {"probability": _posterior(block, logs).T}
 
 
-def _believing(state: Floats, peers: Peers) -> Floats:
-    """Believe those whose answers nobody else's can speak against."""
-    alone = peers.unweighted.weight <= 0
-    state[alone, :, :-1] = np.eye(state.shape[1])
-    return state
-
-
-def _logs(state: Floats) -> Floats:
-    """Return the logarithms of confusions and shares."""
-    logs: Floats = np.log(np.maximum(state, _LEAST))
-    return logs
-
-
-def _posteriors(block: Block, logs: Floats) -> Floats:
-    """Return how probable each class is, with a row per class and a column per task."""
+def _posterior(block: Block, logs: Floats) -> Floats:
+    """Return T_jc ~ p_c prod_i pi^i_(c, x_ij), with a row per class and a column per task."""
     k = logs.shape[1]
     cell = _cells(block, k)
     score = np.stack([block.per_task(logs[:, true, :k].ravel().take(cell)) for true in range(k)])
-    score += logs[:, :, k].T.take(_someone(block), axis=1)
+    score += logs[:, :, k].T.take(_first_workers(block), axis=1)
     score -= score.max(axis=0)
     posterior: Floats = np.exp(score, out=score)
     posterior /= posterior.sum(axis=0)
     return posterior
+
+
+def _count(block: Block, posterior: Floats) -> dict[str, Floats]:
+    """Add up, per worker, how often she probably answered l to class c, and how often a class was asked."""
+    k, first = len(posterior), _first_workers(block)
+    cell = _cells(block, k)
+    confusion = [sum_by(cell, block.to_answers(row), block.n_workers * k).reshape(-1, k) for row in posterior]
+    share = [sum_by(first, row, block.n_workers) for row in posterior]
+    return {"confusion": np.stack(confusion, axis=1), "share": np.stack(share, axis=1)}
 
 
 @dataclass(frozen=True)
@@ -153,56 +189,18 @@ def _cells(block: Block, k: int) -> Array:
     return block[Cells].cell if Cells in block else block.worker * k + block.label
 
 
-def _someone(block: Block) -> Array:
-    """Return, per task, one who answered it: the shares of classes are kept and counted with workers of the crowd."""
+def _first_workers(block: Block) -> Array:
+    """Return, per task, the first who answered it: what belongs to a task is counted with a worker of its problem."""
     return block.worker[block.starts]
 
 
-def _count(block: Block, logs: Floats) -> dict[str, Floats]:
-    """Add up, per worker, how often she probably answered a label to a class, and how often a class was asked."""
-    return _expected(block, _posteriors(block, logs))
-
-
-def _count_votes(block: Block, *, k: int) -> dict[str, Floats]:
-    """Do the same with the shares of the votes."""
-    task = block.to_answers(np.arange(block.n_tasks))
-    votes = np.bincount(task * k + block.label, minlength=block.n_tasks * k)
-    return _expected(block, votes.reshape(-1, k).T / block.sizes)
-
-
-def _expected(block: Block, posterior: Floats) -> dict[str, Floats]:
-    k, someone = len(posterior), _someone(block)
-    cell = _cells(block, k)
-    confusion = [sum_by(cell, block.to_answers(row), block.n_workers * k).reshape(-1, k) for row in posterior]
-    share = [sum_by(someone, row, block.n_workers) for row in posterior]
-    return {"confusion": np.stack(confusion, axis=1), "share": np.stack(share, axis=1)}
-
-
-def _decide(block: Block, weights: Floats, faults: Floats, logs: Floats, *, ties: Ties) -> dict[str, Array]:
-    """Take the most probable class."""
-    posterior = _posteriors(block, logs).T
-    best = posterior.max(axis=1)
-    task, label = np.nonzero(posterior >= best[:, None] * (1 - TOLERANCE))
-    chosen, tied = pick(block, task, label, ties)
-    return {
-        "label": label[chosen].astype(np.int32),
-        "confidence": best,
-        "error": unknown(block.n_tasks),
-        "tied": tied,
-    }
-
-
-def _probabilities(block: Block, weights: Floats, faults: Floats, logs: Floats) -> dict[str, Array]:
-    return {"probability": _posteriors(block, logs).T}
-
-
-def _tasks(block: Block) -> dict[str, Floats]:
-    return {"tasks": sum_by(_someone(block), np.ones(block.n_tasks), block.n_workers)}
+def _count_tasks(block: Block) -> dict[str, Floats]:
+    return {"tasks": sum_by(_first_workers(block), np.ones(block.n_tasks), block.n_workers)}
 
 
 def _check_memory(n_workers: int, k: int, n_tasks: int) -> None:
     """Refuse confusion matrices that do not fit in memory, with the posteriors of a block beside them."""
-    needed = 8 * k * (_COPIES * n_workers * (k + 1) + _BLOCK_COPIES * min(n_tasks, _BLOCK_TASKS))
+    needed = 8 * k * (_CONFUSION_COPIES * n_workers * (k + 1) + _POSTERIOR_COPIES * min(n_tasks, _MAX_BLOCK_TASKS))
     if needed > free_memory():
         raise TooLargeError(
             f"DS needs a confusion matrix of {k:,} x {k:,} for each of {n_workers:,} workers, about"

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike.methods.base import Method, Weighing
-from allalike.methods.steps.losses import smoothed
+from allalike.methods.steps.losses import smooth
 from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.weights import check_weighting, weigh_faults
-from allalike.registry import check_number
+from allalike.methods.steps.weights import WEIGHTINGS, weigh_faults
+from allalike.options import choice, whole
 
 if TYPE_CHECKING:
     from allalike.engines import Run
@@ -27,7 +27,7 @@ __all__ = ["DTD"]
 
 @dataclass(frozen=True, kw_only=True)
 class DTD(Method):
-    """Take the distance to the unweighted answer as the fault.
+    """A method whose fault is the distance to the unweighted answer.
 
     Parameters
     ----------
@@ -44,12 +44,8 @@ class DTD(Method):
 
     name: ClassVar[str] = "D-TD"
     summary: ClassVar[str] = "distance: how far a worker is from the unweighted answer is the fault"
-    weighting: str | None = None
-    rounds: int = 1
-
-    def __post_init__(self) -> None:
-        check_weighting(self.weighting)
-        check_number(self.rounds, "rounds", least=1, whole=True)
+    weighting: str | None = choice(None, *WEIGHTINGS)
+    rounds: int = whole(1, least=1)
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh by the distance to the aggregate."""
@@ -59,6 +55,6 @@ class DTD(Method):
         for _ in run.rounds(self.rounds):
             sums = run.sum(partial(run.kernels.loss_sums, ties=run.ties), weight)
             fault = peers.comparable(sums["distance"] / sums["answers"])
-            usable = smoothed(fault, sums["answers"], problems) if inverse else fault
+            usable = smooth(fault, sums["answers"], problems) if inverse else fault
             weight = weigh_faults(usable, self.weighting, problems, model)
         return Weighing(disparity=peers.unweighted.mean, fault=fault, weight=weight, iterations=self.rounds)

@@ -21,9 +21,9 @@ import numpy as np
 from allalike.blocks.ties import Ties
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.rounds import check_rounds, repeat
+from allalike.methods.steps.rounds import repeat
 from allalike.methods.steps.weights import normalise
-from allalike.registry import check_number
+from allalike.options import number, whole
 from allalike.rules.base import unknown
 from allalike.rules.mean import median
 
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 __all__ = ["GTM"]
 
-_WITHOUT_PRIOR = 1e100  # a precision of the answers beside which that of the prior is nothing
+_OVERWHELMING_PRECISION = 1e100  # of answers, beside which that of the prior is nothing
 
 
 @dataclass(frozen=True, kw_only=True)
 class GTM(Method):
-    """Find truths and variances that are most probable together.
+    """A Gaussian model: the truths and the variances that are most probable together.
 
     The fault is the variance of a worker's standardised answers, and the error that of the truth's posterior.
 
@@ -61,19 +61,12 @@ class GTM(Method):
     name: ClassVar[str] = "GTM"
     summary: ClassVar[str] = "Gaussian model with priors on the truths and on the workers' variances"
     needs: ClassVar[str] = "numbers"
-    alpha: float = 10.0
-    beta: float = 20.0
-    mu0: float = 0.0
-    s0: float = 1.0
-    max_iter: int = 15
-    tol: float = 5e-5
-
-    def __post_init__(self) -> None:
-        check_number(self.alpha, "alpha", least=0)
-        check_number(self.beta, "beta", least=1e-12)
-        check_number(self.mu0, "mu0", least=-1e12)
-        check_number(self.s0, "s0", least=1e-12)
-        check_rounds(self.max_iter, self.tol)
+    alpha: float = number(10.0, least=0)
+    beta: float = number(20.0, least=1e-12)
+    mu0: float = number(0.0, least=-1e12)
+    s0: float = number(1.0, least=1e-12)
+    max_iter: int = whole(15, least=1)
+    tol: float = number(5e-5, least=0)
 
     def serves(self, labels: Domain | Encoding) -> bool:
         """Ask for numbers."""
@@ -81,22 +74,21 @@ class GTM(Method):
 
     def weigh(self, run: Run) -> Weighing:
         """Find variances, round by round."""
-        standard, peers = run.map(standardised), Peers(run)
+        standard, peers = run.map(standardise), Peers(run)
 
         def step(precision: Floats) -> tuple[Floats, Floats]:
             sums = standard.sum(self._squares, precision)
+            # sigma_i^2 = (2 beta + sum_j (x_ij - mu_j)^2) / (2 (alpha + 1) + N_i)
             variance = (2 * self.beta + sums["square"]) / (2 * (self.alpha + 1) + sums["answers"])
             return 1.0 / variance, variance
 
-        start = np.full(run.problems.n_workers, _WITHOUT_PRIOR)
+        start = np.full(run.problems.n_workers, _OVERWHELMING_PRECISION)
         rounds = repeat(run, step, start, max_iter=self.max_iter, tol=self.tol)
         fault = peers.comparable(rounds.fault)
-        return Weighing(
-            disparity=peers.unweighted.mean,
+        return rounds.weighing(
+            peers,
             fault=fault,
             weight=normalise(1.0 / fault, run.problems),
-            iterations=rounds.iterations,
-            converged=rounds.converged,
             decide=partial(self._decide, kernels=run.kernels),
             parameters=(rounds.state,),
         )
@@ -105,6 +97,7 @@ class GTM(Method):
         """Return each task's most probable standardised truth, and how precisely it is known."""
         own = precision.take(block.worker)
         total = 1 / self.s0 + block.per_task(own)
+        # mu_j = (mu0 / s0 + sum_i x_ij / sigma_i^2) / (1 / s0 + sum_i 1 / sigma_i^2)
         mean: Floats = (self.mu0 / self.s0 + block.per_task(own * block.label)) / total
         return mean, total
 
@@ -116,7 +109,7 @@ class GTM(Method):
     def _decide(
         self, block: Block, weights: Floats, faults: Floats, precision: Floats, *, kernels: Kernels
     ) -> dict[str, Array]:
-        standard = standardised(block)
+        standard = standardise(block)
         mean, total = self._posterior(standard, precision)
         scale, middle = standard[Standard].deviation, standard[Standard].median
         return {
@@ -135,11 +128,11 @@ class Standard:
     median: Floats
 
 
-def standardised(block: Block) -> Block:
+def standardise(block: Block) -> Block:
     """Return a block of numbers as multiples of each task's standard deviation around its median.
 
     >>> from allalike.blocks.block import Block
-    >>> standardised(Block.of([[-1.0, 0.0], [0.0, 0.0], [1.0, 0.0]])).label.round(4)
+    >>> standardise(Block.of([[-1.0, 0.0], [0.0, 0.0], [1.0, 0.0]])).label.round(4)
     array([-1.2247,  0.    ,  1.2247,  0.    ,  0.    ,  0.    ])
     """
     middle = median(block, np.ones(block.n_workers), np.zeros(block.n_workers), Ties()).label

@@ -24,7 +24,7 @@ import numpy as np
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import normalise
-from allalike.registry import check_number
+from allalike.options import whole
 from allalike.rules.signs import by_sign
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ __all__ = ["IBP"]
 
 @dataclass(frozen=True, kw_only=True)
 class IBP(Method):
-    """Pass messages between workers and tasks.
+    """Iterative belief propagation: messages between workers and tasks.
 
     The fault is the share of answers that differ from the truths found; the weight is the mean message of a worker, and
     nothing where it is negative. The truths themselves follow from the messages, be they negative or not.
@@ -62,10 +62,7 @@ class IBP(Method):
     name: ClassVar[str] = "IBP"
     summary: ClassVar[str] = "iterative belief propagation: messages between workers and tasks"
     needs: ClassVar[str] = "two classes"
-    n_iter: int = 15
-
-    def __post_init__(self) -> None:
-        check_number(self.n_iter, "n_iter", least=1, whole=True)
+    n_iter: int = whole(15, least=1)
 
     def serves(self, labels: Domain | Encoding) -> bool:
         """Ask for two classes."""

@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike.methods.base import Method, Weighing
-from allalike.methods.steps.losses import smoothed
+from allalike.methods.steps.losses import smooth
 from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.rounds import Rounds, check_rounds
+from allalike.methods.steps.rounds import Rounds
 from allalike.methods.steps.weights import normalise
+from allalike.options import number, whole
 from allalike.rules.modes import PEAK, Measured, densities, measure, mode
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ __all__ = ["KDE"]
 
 @dataclass(frozen=True, kw_only=True)
 class KDE(Method):
-    """Weigh by the distance to the density of all answers, and take its highest mode.
+    """A method that weighs by the distance to the density of all answers, and takes its highest mode.
 
     The fault is the mean loss f_a, which has no unit: it does not depend on the scale of the numbers.
 
@@ -59,11 +60,8 @@ class KDE(Method):
     name: ClassVar[str] = "KDE"
     summary: ClassVar[str] = "density: how far a worker is from the density of all opinions; the truth is its mode"
     needs: ClassVar[str] = "numbers"
-    max_iter: int = 99
-    tol: float = 1e-5
-
-    def __post_init__(self) -> None:
-        check_rounds(self.max_iter, self.tol)
+    max_iter: int = whole(99, least=1)
+    tol: float = number(1e-5, least=0)
 
     def serves(self, labels: Domain | Encoding) -> bool:
         """Ask for numbers."""
@@ -73,21 +71,14 @@ class KDE(Method):
         """Weigh by the score of the last round."""
         peers = Peers(run)
         rounds = self._repeat(run.map(_prepare), peers)
-        return Weighing(
-            disparity=peers.unweighted.mean,
-            fault=rounds.fault,
-            weight=rounds.state,
-            iterations=rounds.iterations,
-            converged=rounds.converged,
-            decide=partial(_decide, kernels=run.kernels, ties=run.ties),
-        )
+        return rounds.weighing(peers, decide=partial(_decide, kernels=run.kernels, ties=run.ties))
 
     def _repeat(self, run: Run, peers: Peers) -> Rounds:
-        """Score the workers until J no longer changes, each crowd until its own does not."""
+        """Score the workers until J no longer changes, each problem until its own does not."""
         problems = run.problems
         score, fault = np.ones(problems.n_workers), np.full(problems.n_workers, np.nan)
         total, settled = fault, np.zeros(problems.n_workers, np.bool_)
-        for number in run.rounds(self.max_iter):
+        for iterations in run.rounds(self.max_iter):
             sums = run.sum(_losses, score)
             old, total = total, problems.total(sums["loss"])
             mean = peers.comparable(sums["loss"] / np.maximum(sums["answers"], 1.0))
@@ -95,7 +86,7 @@ class KDE(Method):
             score = np.where(settled, score, _scores(mean, sums["answers"], total, problems))
             settled = settled | (np.abs(total - old) <= self.tol * old)
             if settled.all():
-                return Rounds(score, fault, number, converged=True)
+                return Rounds(score, fault, iterations, converged=True)
         return Rounds(score, fault, self.max_iter, converged=False)
 
 
@@ -116,7 +107,7 @@ def _losses(block: Block, scores: Floats) -> dict[str, Floats]:
 
 def _scores(fault: Floats, answers: Floats, total: Floats, problems: Problems) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
-        return normalise(-np.log(smoothed(fault, answers, problems) / total), problems)
+        return normalise(-np.log(smooth(fault, answers, problems) / total), problems)
 
 
 def _decide(block: Block, weights: Floats, faults: Floats, *, kernels: Kernels, ties: Ties) -> dict[str, Array]:

@@ -23,7 +23,7 @@ __all__ = ["OA"]
 
 @dataclass(frozen=True, kw_only=True)
 class OA(Method):
-    """Weigh by the true faults, as the noise of the domain says is best.
+    """The oracle: weights by the true faults, as the noise of the domain says is best.
 
     For numbers the weight is 1/f (Aitken 1935), for classes log((1 - f)(k - 1) / f), for other labels the
     distance to the worst worker.
@@ -52,7 +52,7 @@ class OA(Method):
         return Weighing(disparity=Peers(run).unweighted.mean, fault=fault, weight=weight)
 
     def describe(self) -> dict[str, Any]:
-        """Say which mode it is; the faults themselves are in the table of workers."""
+        """Return which mode it is; the faults themselves are in the table of workers."""
         return {"name": self.name, "options": {"mode": "realised" if self.faults is None else "type"}}
 
     def _type(self, run: Run, faults: Mapping[Any, float]) -> Floats:

@@ -14,14 +14,12 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
 from allalike.errors import OptionError
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.rounds import check_rounds, repeat
-from allalike.methods.steps.weights import below_worst, check_weighting, normalise, weigh_faults
-from allalike.registry import check_flag
+from allalike.methods.steps.rounds import repeat
+from allalike.methods.steps.weights import WEIGHTINGS, below_worst, equal_weights, normalise, weigh_faults
+from allalike.options import choice, flag, number, whole
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Floats
@@ -34,7 +32,7 @@ __all__ = ["IPTD", "PTD", "PTDAK"]
 
 @dataclass(frozen=True, kw_only=True)
 class PTD(Method):
-    """Take the disparity itself as the fault (the paper's P-TD^D).
+    """Proximity: the disparity itself is the fault (the paper's P-TD^D).
 
     Parameters
     ----------
@@ -53,12 +51,8 @@ class PTD(Method):
 
     name: ClassVar[str] = "P-TD"
     summary: ClassVar[str] = "proximity: the average distance to the others is the fault"
-    weighting: str | None = None
-    per_pair: bool = False
-
-    def __post_init__(self) -> None:
-        check_weighting(self.weighting)
-        check_flag(self.per_pair, "per_pair")
+    weighting: str | None = choice(None, *WEIGHTINGS)
+    per_pair: bool = flag(False)
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh by disparity."""
@@ -69,7 +63,7 @@ class PTD(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class PTDAK(Method):
-    """Solve for the fault behind the disparity, and weigh by it as is best under the noise of the domain.
+    """Proximity with the fault behind the disparity, and the weights that are best under the noise of the domain.
 
     The options belong to the noise: `allalike.noise.Gaussian` for numbers (``ridge``, the paper's lambda, and
     ``nonpositive``), `allalike.noise.OneCoin` for classes (``mu`` and ``transform``).
@@ -87,10 +81,7 @@ class PTDAK(Method):
     nonpositive: str | None = None
     mu: str | None = None
     transform: str | None = None
-    per_pair: bool = False
-
-    def __post_init__(self) -> None:
-        check_flag(self.per_pair, "per_pair")
+    per_pair: bool = flag(False)
 
     def serves(self, labels: Domain | Encoding) -> bool:
         """Ask for a noise under which faults can be estimated."""
@@ -105,18 +96,18 @@ class PTDAK(Method):
         return Weighing(disparity=sums.mean, fault=fault, weight=weight)
 
     def _model(self, labels: Encoding) -> Noise:
-        options = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "per_pair"}
-        given = {name: value for name, value in options.items() if value is not None}
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        options = {name: value for name, value in fields.items() if name != "per_pair" and value is not None}
         known = {field.name for field in dataclasses.fields(labels.noise)}
-        for name in given:
+        for name in options:
             if name not in known:
                 raise OptionError(f"P-TD-AK has no option {name!r} for {labels.domain.name} labels.")
-        return dataclasses.replace(labels.noise, **given)
+        return dataclasses.replace(labels.noise, **options)
 
 
 @dataclass(frozen=True, kw_only=True)
 class IPTD(Method):
-    """Measure the distance to the others with their weights, and repeat.
+    """Proximity, iterated: the distance to the others counts by their weights, round by round.
 
     omega^0 = 1; pi^t_i is the average distance to the others, weighted by omega^(t-1); omega^t = max(pi^t) - pi^t.
     The rounds end when omega changes by less than ``tol``, relative to its norm; two rounds give almost everything.
@@ -142,17 +133,11 @@ class IPTD(Method):
 
     name: ClassVar[str] = "iP-TD"
     summary: ClassVar[str] = "proximity, iterated: the distance to the others is weighted by how good they are"
-    max_iter: int = 15
-    tol: float = 5e-5
-    average: bool = True
-    weighting: str | None = None
-    per_pair: bool = False
-
-    def __post_init__(self) -> None:
-        check_weighting(self.weighting)
-        check_rounds(self.max_iter, self.tol)
-        check_flag(self.average, "average")
-        check_flag(self.per_pair, "per_pair")
+    max_iter: int = whole(15, least=1)
+    tol: float = number(5e-5, least=0)
+    average: bool = flag(True)
+    weighting: str | None = choice(None, *WEIGHTINGS)
+    per_pair: bool = flag(False)
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh by weighted disparity, round by round."""
@@ -164,12 +149,5 @@ class IPTD(Method):
             fault = measure(omega)
             return normalise(below_worst(fault, problems, model), problems), fault
 
-        start = normalise(np.ones(problems.n_workers), problems)
-        rounds = repeat(run, step, start, max_iter=self.max_iter, tol=self.tol)
-        return Weighing(
-            disparity=peers.unweighted.mean,
-            fault=rounds.fault,
-            weight=weigh_faults(rounds.fault, self.weighting, problems, model),
-            iterations=rounds.iterations,
-            converged=rounds.converged,
-        )
+        rounds = repeat(run, step, equal_weights(problems), max_iter=self.max_iter, tol=self.tol)
+        return rounds.weighing(peers, weight=weigh_faults(rounds.fault, self.weighting, problems, model))

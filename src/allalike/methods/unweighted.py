@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.weights import normalise
+from allalike.methods.steps.weights import equal_weights
 
 if TYPE_CHECKING:
     from allalike.engines import Run
@@ -19,7 +17,7 @@ __all__ = ["UA"]
 
 @dataclass(frozen=True, kw_only=True)
 class UA(Method):
-    """Aggregate without weights; the faults are the disparities.
+    """The aggregation without weights; the faults are the disparities.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]
@@ -33,5 +31,4 @@ class UA(Method):
     def weigh(self, run: Run) -> Weighing:
         """Give everyone the same weight."""
         disparity = Peers(run).unweighted.mean
-        weight = normalise(np.ones(run.problems.n_workers), run.problems)
-        return Weighing(disparity=disparity, fault=disparity, weight=weight)
+        return Weighing(disparity=disparity, fault=disparity, weight=equal_weights(run.problems))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from allalike.errors import OptionError, UnsupportedError
+from allalike.options import Options
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Floats
@@ -19,7 +20,7 @@ Seed = int | np.random.Generator
 
 
 @dataclass(frozen=True, kw_only=True)
-class Noise:
+class Noise(Options):
     """A way to err: it turns disparities into faults and faults into weights, and draws answers with these faults.
 
     `weighting` is what P-TD does by default with the disparities of this noise, and `chance` the distance to the

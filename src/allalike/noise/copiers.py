@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike.errors import OptionError
-from allalike.noise.base import Seed, check_within
-from allalike.registry import check_number
+from allalike.options import Options, share, whole
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Floats
+    from allalike.noise.base import Seed
 
 __all__ = ["Copiers"]
 
@@ -21,7 +21,7 @@ Numbers = npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Copiers:
+class Copiers(Options):
     """Some workers who copy from others, who all answer for themselves.
 
     Parameters
@@ -43,16 +43,9 @@ class Copiers:
     array([1, 1, 1, 3, 5, 5, 5, 7])
     """
 
-    number: int = 0
-    fidelity: float = 1.0
-    sources: int | None = None
-
-    def __post_init__(self) -> None:
-        check_number(self.number, "copiers", least=0, whole=True)
-        check_number(self.fidelity, "fidelity", least=0)
-        check_within(self.fidelity, 1, "fidelity")
-        if self.sources is not None:
-            check_number(self.sources, "sources", least=1, whole=True)
+    number: int = whole(0, least=0, called="copiers")
+    fidelity: float = share(1.0)
+    sources: int | None = whole(None, least=1)
 
     def appoint(self, workers: int, seed: Seed = 0) -> npt.NDArray[np.int64]:
         """Return, for each worker, whom she copies from, or -1."""

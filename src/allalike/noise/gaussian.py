@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from allalike.errors import OptionError
 from allalike.noise.base import Noise, Seed, check_within
-from allalike.registry import check_choice, check_number
+from allalike.options import choice, number
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Floats
@@ -56,14 +56,9 @@ class Gaussian(Noise):
     name: ClassVar[str] = "Gaussian"
     weighting: ClassVar[str] = "inverse"
     estimates_fault: ClassVar[bool] = True
-    ridge: float = 0.0
-    nonpositive: str = "floor"
-    floor: float = 0.02
-
-    def __post_init__(self) -> None:
-        check_number(self.ridge, "ridge", least=0)
-        check_number(self.floor, "floor", least=1e-12)
-        check_choice(self.nonpositive, ("floor", "clip", "zero"), "nonpositive")
+    ridge: float = number(0.0, least=0)
+    nonpositive: str = choice("floor", "clip", "zero")
+    floor: float = number(0.02, least=1e-12)
 
     def fault(self, disparity: Floats, mubar: Floats, problems: Problems) -> Floats:
         """Estimate the variance of each worker's error."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike.noise.base import Noise, check_within
-from allalike.registry import check_number
+from allalike.options import share, whole
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -40,12 +40,8 @@ class IntervalNoise(Noise):
     """
 
     name: ClassVar[str] = "interval"
-    length: int = 1000
-    miss: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_number(self.length, "length", least=1, whole=True)
-        check_within(self.miss, 1, "miss")
+    length: int = whole(1000, least=1)
+    miss: float = share(0.0)
 
     @property
     def chance(self) -> float:

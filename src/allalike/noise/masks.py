@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from allalike.noise.base import Noise, check_within
-from allalike.registry import check_number
+from allalike.options import share, whole
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -42,12 +42,8 @@ class MaskNoise(Noise):
     """
 
     name: ClassVar[str] = "mask"
-    grain: int = 8
-    specks: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_number(self.grain, "grain", least=1, whole=True)
-        check_within(self.specks, 1, "specks")
+    grain: int = whole(8, least=1)
+    specks: float = share(0.0)
 
     @property
     def chance(self) -> float:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike.noise.base import Noise, check_within
-from allalike.registry import check_choice
+from allalike.options import choice
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Floats
@@ -54,12 +54,8 @@ class OneCoin(Noise):
     name: ClassVar[str] = "one-coin"
     estimates_fault: ClassVar[bool] = True
     classes: int = 2
-    mu: str = "half"
-    transform: str = "log"
-
-    def __post_init__(self) -> None:
-        check_choice(self.mu, ("half", "exact"), "mu")
-        check_choice(self.transform, ("log", "linear"), "transform")
+    mu: str = choice("half", "exact")
+    transform: str = choice("log", "linear")
 
     @property
     def chance(self) -> float:

@@ -5,7 +5,6 @@ What the number means is up to the noise: a standard deviation, a probability of
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from numbers import Real
@@ -14,16 +13,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from allalike.errors import OptionError
-from allalike.noise.base import Seed, check_within
-from allalike.registry import check_choice, check_number, make
+from allalike.options import Options, check_number, choice, number, option, share
+from allalike.registry import make
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Floats
+    from allalike.noise.base import Seed
 
-__all__ = ["POPULATIONS", "Fixed", "HammerSpammer", "Normal", "Population", "Uniform", "as_population"]
+__all__ = ["POPULATIONS", "Fixed", "HammerSpammer", "Normal", "Population", "Uniform", "as_population", "drawn_from"]
 
 
-class Population(ABC):
+@dataclass(frozen=True, kw_only=True)
+class Population(Options, ABC):
     """A distribution of workers: it draws a number for each."""
 
     name: ClassVar[str]
@@ -54,17 +55,15 @@ class Normal(Population):
 
     name: ClassVar[str] = "normal"
     summary: ClassVar[str] = "normal distribution between bounds, truncated, clipped or folded there"
-    mean: float = 0.35
-    sd: float = 0.15
+    mean: float = number(0.35)
+    sd: float = number(0.15, least=1e-12)
     low: float = 0.0
     high: float = 1.0
-    outside: str = "truncate"
+    outside: str = choice("truncate", "clip", "fold")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _check_bounds(self.low, self.high)
-        check_number(self.sd, "sd", least=1e-12)
-        check_choice(self.outside, ("truncate", "clip", "fold"), "outside")
-        _number(self.mean, "mean")
 
     def draw(self, workers: int, seed: Seed = 0) -> Floats:
         """Draw as many numbers as there are workers."""
@@ -110,14 +109,9 @@ class HammerSpammer(Population):
 
     name: ClassVar[str] = "hammer-spammer"
     summary: ClassVar[str] = "good workers with some probability, and bad ones otherwise"
-    good: float = 0.2
-    bad: float = 0.5
-    share: float = 0.2
-
-    def __post_init__(self) -> None:
-        check_within(_number(self.share, "share"), 1, "share")
-        for name in ("good", "bad"):
-            _number(getattr(self, name), name)
+    good: float = number(0.2)
+    bad: float = number(0.5)
+    share: float = share(0.2)
 
     def draw(self, workers: int, seed: Seed = 0) -> Floats:
         """Draw as many numbers as there are workers."""
@@ -134,15 +128,23 @@ class Uniform(Population):
 
     name: ClassVar[str] = "uniform"
     summary: ClassVar[str] = "any number between two bounds"
-    low: float = 0.0
-    high: float = 1.0
+    low: float = number(0.0)
+    high: float = number(1.0)
 
     def __post_init__(self) -> None:
-        _check_bounds(_number(self.low, "low"), _number(self.high, "high"))
+        super().__post_init__()
+        _check_bounds(self.low, self.high)
 
     def draw(self, workers: int, seed: Seed = 0) -> Floats:
         """Draw as many numbers as there are workers."""
         return np.random.default_rng(seed).uniform(self.low, self.high, workers)
+
+
+def _numbers(values: Any, option: str) -> tuple[float, ...]:
+    listed = values if isinstance(values, tuple | list) else (values,)
+    if not listed:
+        raise OptionError(f"{option} is empty. Give one number for all workers, or several.")
+    return tuple(float(check_number(value, option)) for value in listed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,13 +157,7 @@ class Fixed(Population):
 
     name: ClassVar[str] = "fixed"
     summary: ClassVar[str] = "one number for all workers, or several in turn"
-    values: float | tuple[float, ...] = 0.3
-
-    def __post_init__(self) -> None:
-        values = self.values if isinstance(self.values, tuple | list) else (self.values,)
-        if not values:
-            raise OptionError("values is empty. Give one number for all workers, or several.")
-        object.__setattr__(self, "values", tuple(_number(value, "values") for value in values))
+    values: float | tuple[float, ...] = option(0.3, _numbers)
 
     def draw(self, workers: int, seed: Seed = 0) -> Floats:
         """Return as many numbers as there are workers; nothing is drawn."""
@@ -186,10 +182,10 @@ def as_population(spec: Population | str) -> Population:
     return make(spec, POPULATIONS, "population")
 
 
-def _number(value: Any, option: str) -> float:
-    if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
-        raise OptionError(f"{option} is {value!r}. It must be a finite number.")
-    return float(value)
+def drawn_from(spec: str) -> Population | str:
+    """Make a field of options for a population, with this one as the default; a name becomes the population itself."""
+    made: Population | str = option(spec, lambda value, name: as_population(value))
+    return made
 
 
 def _check_bounds(low: Any, high: Any) -> None:

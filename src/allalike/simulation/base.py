@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.columns.column import Column
 from allalike.columns.values import arrow_of
-from allalike.noise.populations import Population, as_population
+from allalike.noise.populations import Population, as_population, drawn_from
+from allalike.options import Options
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +23,7 @@ Parameters = dict[str, "Floats"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Model(ABC):
+class Model(Options, ABC):
     """A kind of crowd: it draws truths, workers, and an answer of a worker to a task.
 
     The parameters of a worker are what her population gives her, such as a standard deviation; her fault is the
@@ -34,11 +35,7 @@ class Model(ABC):
     summary: ClassVar[str]
     usual_tasks: ClassVar[int] = 100
     pictures: ClassVar[bool] = False
-    population: Population | str = "normal"
-
-    def __post_init__(self) -> None:
-        """Find populations that are given by name."""
-        object.__setattr__(self, "population", as_population(self.population))
+    population: Population | str = drawn_from("normal")
 
     @property
     @abstractmethod

@@ -11,8 +11,8 @@ from allalike.columns.values import arrow_of
 from allalike.domains import Categorical
 from allalike.noise import OneCoin, TwoCoin
 from allalike.noise.base import check_within
-from allalike.noise.populations import as_population
-from allalike.registry import check_choice, check_number
+from allalike.noise.populations import drawn_from
+from allalike.options import check_choice, share, whole
 from allalike.simulation.base import Model
 
 if TYPE_CHECKING:
@@ -43,11 +43,7 @@ class OneCoinModel(Model):
 
     name: ClassVar[str] = "one-coin"
     summary: ClassVar[str] = "classes with a probability of error per worker; options population, classes"
-    classes: int = 2
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number(self.classes, "classes", least=2, whole=True)
+    classes: int = whole(2, least=2)
 
     @property
     def domain(self) -> Domain:
@@ -103,15 +99,12 @@ class TwoCoinModel(OneCoinModel):
 
     name: ClassVar[str] = "two-coin"
     summary: ClassVar[str] = "two classes with false alarms and misses; options population, misses, prevalence"
-    population: Population | str = "normal(mean=0.15, sd=0.1)"
-    misses: Population | str = "normal(mean=0.4, sd=0.15)"
-    prevalence: float = 0.5
+    population: Population | str = drawn_from("normal(mean=0.15, sd=0.1)")
+    misses: Population | str = drawn_from("normal(mean=0.4, sd=0.15)")
+    prevalence: float = share(0.5)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "misses", as_population(self.misses))
-        check_number(self.prevalence, "prevalence", least=0)
-        check_within(self.prevalence, 1, "prevalence")
         check_choice(str(self.classes), ("2",), "classes")
 
     def truths(self, tasks: int, rng: np.random.Generator) -> Array:

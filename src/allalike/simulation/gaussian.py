@@ -10,8 +10,8 @@ import numpy as np
 from allalike.domains import Real
 from allalike.noise import Gaussian
 from allalike.noise.base import check_within
-from allalike.noise.populations import as_population
-from allalike.registry import check_choice, check_number
+from allalike.noise.populations import drawn_from
+from allalike.options import choice, number
 from allalike.simulation.base import Model
 
 if TYPE_CHECKING:
@@ -45,16 +45,10 @@ class GaussianModel(Model):
 
     name: ClassVar[str] = "gaussian"
     summary: ClassVar[str] = "numbers with Gaussian errors; options population, reading (sd, variance), spread, bias"
-    population: Population | str = "normal(mean=1.0, sd=0.5, high=10.0)"
-    reading: str = "sd"
-    spread: float = 2.0
-    bias: Population | str = "fixed(values=0)"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "bias", as_population(self.bias))
-        check_choice(self.reading, ("sd", "variance"), "reading")
-        check_number(self.spread, "spread", least=0)
+    population: Population | str = drawn_from("normal(mean=1.0, sd=0.5, high=10.0)")
+    reading: str = choice("sd", "variance")
+    spread: float = number(2.0, least=0)
+    bias: Population | str = drawn_from("fixed(values=0)")
 
     @property
     def domain(self) -> Domain:

@@ -11,7 +11,8 @@ from allalike.domains import Ranking
 from allalike.errors import OptionError
 from allalike.noise import Mallows
 from allalike.noise.base import check_within
-from allalike.registry import check_number
+from allalike.noise.populations import drawn_from
+from allalike.options import whole
 from allalike.simulation.base import Model
 from allalike.simulation.columns import item_names, ranking_column
 
@@ -44,12 +45,11 @@ class MallowsModel(Model):
 
     name: ClassVar[str] = "mallows"
     summary: ClassVar[str] = "rankings that scatter around the truth; options population (of phi), items"
-    population: Population | str = "normal(mean=0.65, sd=0.15, outside='clip')"
-    items: int = 6
+    population: Population | str = drawn_from("normal(mean=0.65, sd=0.15, outside='clip')")
+    items: int = whole(6, least=2)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number(self.items, "items", least=2, whole=True)
         if self.items > _MAX_ITEMS:
             raise OptionError(f"items is {self.items}. At most {_MAX_ITEMS} can be ranked.")
 

@@ -13,7 +13,8 @@ from allalike.domains import Bitmap, Domain, Interval
 from allalike.errors import OptionError
 from allalike.noise import IntervalNoise, MaskNoise, Noise
 from allalike.noise.base import check_within
-from allalike.registry import check_number
+from allalike.noise.populations import drawn_from
+from allalike.options import share, whole
 from allalike.simulation.base import Model, Parameters
 from allalike.simulation.columns import interval_column
 
@@ -83,17 +84,13 @@ class IntervalModel(_Shape):
 
     name: ClassVar[str] = "intervals"
     summary: ClassVar[str] = "sets of intervals with moved bounds; options population, length, intervals, miss"
-    population: Population | str = "uniform(low=5.0, high=100.0)"
-    length: int = 1000
-    intervals: int = 3
-    miss: float = 0.0
+    population: Population | str = drawn_from("uniform(low=5.0, high=100.0)")
+    length: int = whole(1000, least=1)
+    intervals: int = whole(3, least=1)
+    miss: float = share(0.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number(self.length, "length", least=1, whole=True)
-        check_number(self.intervals, "intervals", least=1, whole=True)
-        check_number(self.miss, "miss", least=0)
-        check_within(self.miss, 1, "miss")
         if 2 * self.intervals > self.length + 1:
             raise OptionError(f"{self.intervals} intervals do not fit on a line of length {self.length}.")
 
@@ -152,18 +149,11 @@ class MaskModel(_Shape):
     summary: ClassVar[str] = "masks with wobbling outlines; options population, height, width, grain, specks"
     usual_tasks: ClassVar[int] = 20
     pictures: ClassVar[bool] = True
-    population: Population | str = "uniform(low=0.5, high=6.0)"
-    height: int = 48
-    width: int = 64
-    grain: int = 8
-    specks: float = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("height", "width", "grain"):
-            check_number(getattr(self, name), name, least=1, whole=True)
-        check_number(self.specks, "specks", least=0)
-        check_within(self.specks, 1, "specks")
+    population: Population | str = drawn_from("uniform(low=0.5, high=6.0)")
+    height: int = whole(48, least=1)
+    width: int = whole(64, least=1)
+    grain: int = whole(8, least=1)
+    specks: float = share(0.0)
 
     @property
     def domain(self) -> Domain:

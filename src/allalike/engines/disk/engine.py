@@ -33,7 +33,7 @@ from allalike.engines.shards import (
 from allalike.engines.sums import PairSums, Sums
 from allalike.engines.task_table import Piece, TaskTable
 from allalike.errors import OptionError
-from allalike.registry import check_number
+from allalike.options import Options, whole
 from allalike.system.memory import free_memory, parse_size
 from allalike.system.progress import report
 
@@ -65,7 +65,7 @@ _AT_ONCE = 1 << 19  # tasks that are put in order at once
 
 
 @dataclass(frozen=True, kw_only=True)
-class Disk(Engine):
+class Disk(Options, Engine):
     """Keep answers on disk.
 
     Parameters
@@ -88,18 +88,16 @@ class Disk(Engine):
 
     name: ClassVar[str] = "disk"
     memory: str | float | None = None
-    processes: int | None = None
+    processes: int | None = whole(None, least=1)
     folder: str | os.PathLike[str] | None = None
-    partitions: int | None = None
+    partitions: int | None = whole(None, least=1)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.memory is not None and parse_size(self.memory, "memory") < _LEAST:
             raise OptionError(f"memory is {self.memory!r}. The disk engine needs at least {_LEAST // 10**6} MB.")
         if self.folder is not None and not isinstance(self.folder, str | os.PathLike):
             raise OptionError(f"folder is {self.folder!r}. Give the path of a folder.")
-        for name in ("processes", "partitions"):
-            if getattr(self, name) is not None:
-                check_number(getattr(self, name), name, least=1, whole=True)
 
     def load(self, answers: Answers, ties: Ties) -> DiskRun:
         """Write answers that are in memory to disk, as one shard."""

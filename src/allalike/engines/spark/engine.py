@@ -30,7 +30,7 @@ from allalike.engines.spark.session import check_pyspark, clear_errors, find_con
 from allalike.engines.spark.sources import find_reading
 from allalike.engines.task_table import TaskTable
 from allalike.errors import OutputError
-from allalike.registry import check_number
+from allalike.options import Options, whole
 from allalike.system.progress import report
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ _AT_ONCE = 1 << 19  # tasks that are put in order at once
 
 
 @dataclass(frozen=True)
-class Spark(Engine):
+class Spark(Options, Engine):
     """Keep answers on the executors of Spark.
 
     Parameters
@@ -81,11 +81,7 @@ class Spark(Engine):
     name: ClassVar[str] = "spark"
     session: Any = None
     master: str | None = None
-    partitions: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.partitions is not None:
-            check_number(self.partitions, "partitions", least=1, whole=True)
+    partitions: int | None = whole(None, least=1)
 
     def start(self) -> SparkSession:
         """Start Spark, or find it if it runs already, and return its session."""

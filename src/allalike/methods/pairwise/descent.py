@@ -27,14 +27,14 @@ Rows = npt.NDArray[np.int64]
 Objective = Callable[["Floats", Rows], "tuple[Floats, Floats]"]
 _Pair = tuple["Floats", "Floats", "Floats"]
 
-_MEMORY = 10  # steps that are remembered
-_ENOUGH = 1e-4  # share of the promised decrease that a step must bring
-_MOST_HALVINGS = 30
+_REMEMBERED_STEPS = 10
+_MIN_DECREASE = 1e-4  # of a step, as a share of what the slope promises
+_MAX_HALVINGS = 30  # of the length of a step
 
 
 @dataclass(frozen=True)
 class Minima:
-    """Hold, per row, where it ended, how low that is, how many steps it took, and whether it would have gone on."""
+    """The end of each row: where it is, how low, after how many steps, and whether it was reached before the limit."""
 
     place: Floats
     value: Floats
@@ -66,7 +66,7 @@ def minimise(objective: Objective, start: Floats, *, max_iter: int, tol: float) 
     iterations, converged = np.zeros(len(start), np.int64), np.zeros(len(start), np.bool_)
     rows, x = np.arange(len(start)), start
     value, gradient = objective(x, rows)
-    past: deque[_Pair] = deque(maxlen=_MEMORY)
+    past: deque[_Pair] = deque(maxlen=_REMEMBERED_STEPS)
     size = 1 / np.maximum(np.sqrt(_dots(gradient, gradient)), 1e-300)
     for number in range(1, max_iter + 1):
         report("round", number, max_iter)
@@ -82,7 +82,7 @@ def minimise(objective: Objective, start: Floats, *, max_iter: int, tol: float) 
         if arrived.any():
             left = ~arrived
             rows, x, value, gradient, size = rows[left], x[left], value[left], gradient[left], size[left]
-            past = deque(((s[left], y[left], rho[left]) for s, y, rho in past), maxlen=_MEMORY)
+            past = deque(((s[left], y[left], rho[left]) for s, y, rho in past), maxlen=_REMEMBERED_STEPS)
     return Minima(place, lowest, iterations, converged)
 
 
@@ -118,10 +118,10 @@ def _step(
     slope, length = _dots(gradient, direction), np.ones(len(x))
     found, lowest, slopes = x.copy(), value.copy(), gradient.copy()
     trying = np.arange(len(x))
-    for _ in range(_MOST_HALVINGS):
+    for _ in range(_MAX_HALVINGS):
         there = x[trying] + length[trying, None] * direction[trying]
         new, its_gradient = objective(there, rows[trying])
-        low = new <= value[trying] + _ENOUGH * length[trying] * slope[trying]
+        low = new <= value[trying] + _MIN_DECREASE * length[trying] * slope[trying]
         found[trying[low]], lowest[trying[low]], slopes[trying[low]] = there[low], new[low], its_gradient[low]
         trying = trying[~low]
         if not len(trying):

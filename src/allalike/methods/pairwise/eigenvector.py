@@ -20,29 +20,29 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike.methods.base import Method, Weighing
-from allalike.methods.pairwise.pairs import Large, Pairs, Stack, stacks
+from allalike.methods.steps.pairs import Large, Pairs, Stack, stacks
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import normalise
-from allalike.registry import check_choice, check_flag
+from allalike.options import choice, flag
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block, Floats
     from allalike.blocks.ties import Ties
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
-    from allalike.methods.pairwise.pair_matrices import PairMatrix
+    from allalike.methods.steps.pair_matrices import PairMatrix
 
 __all__ = ["DIAGONALS", "EVD", "Covariances"]
 
-_NOTHING = 1e-12  # what is smaller is rounding
-_LEAST = 1e-9  # of the largest entry of a vector: what is smaller is rounding too
-_MOST_ROUNDS, _SETTLED = 1000, 1e-10
-_KEPT = 15  # bytes for each pair of a large crowd: its covariance, what is known of it, and where it is
+_MIN_COVARIANCE = 1e-12  # what is smaller is rounding
+_MIN_ENTRY = 1e-9  # of a vector, relative to its largest: what is smaller is rounding too
+_MAX_ROUNDS, _MIN_CHANGE = 1000, 1e-10  # of the iterated diagonal
+_BYTES_PER_PAIR = 15  # of a large problem: its covariance, what is known of it, and where it is
 
 
 @dataclass(frozen=True)
 class Covariances:
-    """Hold, for some problems of the same size, the covariances of workers, without the diagonal.
+    """The covariances of workers, without the diagonal, for some problems of the same size.
 
     Parameters
     ----------
@@ -65,8 +65,9 @@ class Covariances:
     def of(cls, stack: Stack | Large, mean: Floats, answers: Floats) -> Covariances:
         """Compute them from Hamming distances: on m common tasks, sum x_i x_j = m - 2 d_ij.
 
-        >>> apart = np.array([[[0.0, 1.0], [1.0, 0.0]]])
-        >>> Covariances.of(Stack(np.array([[0, 1]]), apart, 5 * apart), np.array([0.2, 0.6]), np.full(2, 5)).q.values
+        >>> distance = np.array([[[0.0, 1.0], [1.0, 0.0]]])
+        >>> stack = Stack(np.array([[0, 1]]), distance, common=5 * distance)
+        >>> Covariances.of(stack, np.array([0.2, 0.6]), np.full(2, 5)).q.values
         array([[[0. , 0.6],
                 [0.6, 0. ]]])
         """
@@ -77,50 +78,52 @@ class Covariances:
 def _covary(pairs: Pairs, mean: Floats) -> tuple[Array, ...]:
     product = mean[pairs.left] * mean[pairs.right]
     q = (pairs.common * (1 - product) - 2 * pairs.distance) / np.maximum(pairs.common - 1, 1.0)
-    q[np.abs(q) <= _NOTHING] = 0.0
+    q[np.abs(q) <= _MIN_COVARIANCE] = 0.0
     free, m = 1 - np.square(mean), np.maximum(pairs.common, 2.0)
     variance = free[pairs.left] * free[pairs.right] / (m - 1) + q / m * (4 * product - q * (m - 2) / (m - 1))
     return q, pairs.common > 0, np.abs(q) >= 2 * np.sqrt(np.maximum(variance, 0.0))
 
 
-def raw(given: Covariances) -> Floats:
+def raw(covariances: Covariances) -> Floats:
     """Keep the variances of the workers' answers."""
-    variance: Floats = (1 - np.square(given.mean)) * given.answers / np.maximum(given.answers - 1, 1.0)
+    variance: Floats = (
+        (1 - np.square(covariances.mean)) * covariances.answers / np.maximum(covariances.answers - 1, 1.0)
+    )
     return variance
 
 
-def least_squares(given: Covariances) -> Floats:
+def least_squares(covariances: Covariances) -> Floats:
     """Solve log|Q_ij| = t_i + t_j for the pairs that are two standard deviations from 0, and return exp(2 t_i).
 
     With fewer pairs than workers the diagonal is 0, and so is the entry of a worker who is in none of the pairs.
     """
-    return _solved(given, given.q.change(lambda q, sure: sure & (q != 0), given.sure))
+    return _solve_diagonal(covariances, covariances.q.change(lambda q, sure: sure & (q != 0), covariances.sure))
 
 
-def log_least_squares(given: Covariances) -> Floats:
+def log_least_squares(covariances: Covariances) -> Floats:
     """Solve the same for all pairs whose covariance is not 0."""
-    return _solved(given, given.q.change(lambda q: q != 0))
+    return _solve_diagonal(covariances, covariances.q.change(lambda q: q != 0))
 
 
-def _solved(given: Covariances, used: PairMatrix) -> Floats:
+def _solve_diagonal(covariances: Covariances, used: PairMatrix) -> Floats:
     degree = used.totals(np.asarray)
     enough = degree.sum(axis=1, keepdims=True) >= 2 * degree.shape[1]
     if not enough.any():
         return np.zeros(degree.shape)
-    logs = given.q.totals(lambda q, used: np.log(np.abs(q), out=np.zeros(q.shape), where=used), used)
+    logs = covariances.q.totals(lambda q, used: np.log(np.abs(q), out=np.zeros(q.shape), where=used), used)
     # The normal equations: (diag(degree) + used) t = logs.
     t = used.solve(degree, logs)
     return np.where(enough & (degree > 0), np.exp(2 * np.minimum(t, 0.0)), 0.0)
 
 
-def iterate(given: Covariances) -> Floats:
+def iterate(covariances: Covariances) -> Floats:
     """Repeat q_ii = lambda v_i^2 until it is stable."""
-    diagonal = np.zeros(given.mean.shape)
+    diagonal = np.zeros(covariances.mean.shape)
     going = np.ones(len(diagonal), np.bool_)
-    for _ in range(_MOST_ROUNDS):
-        value, vector = given.q.some(going).leading(diagonal[going])
+    for _ in range(_MAX_ROUNDS):
+        value, vector = covariances.q.some(going).leading(diagonal[going])
         new = np.clip(value[:, None] * np.square(vector), 0.0, 1.0)
-        moved = np.abs(new - diagonal[going]).max(axis=1) > _SETTLED
+        moved = np.abs(new - diagonal[going]).max(axis=1) > _MIN_CHANGE
         diagonal[going] = new
         going[going] = moved
         if not moved.any():
@@ -133,7 +136,7 @@ DIAGONALS = {"lsq": least_squares, "loglsq": log_least_squares, "iterate": itera
 
 @dataclass(frozen=True, kw_only=True)
 class EVD(Method):
-    """Weigh by the leading eigenvector of the workers' covariances, for two classes.
+    """A method that weighs by the leading eigenvector of the workers' covariances, for two classes.
 
     With missing answers the covariance of two workers is that of their common tasks, around the means of all their
     answers; without common tasks it is 0. Workers who are linked to the others by no common tasks at all, not even
@@ -162,12 +165,8 @@ class EVD(Method):
     name: ClassVar[str] = "EVD"
     summary: ClassVar[str] = "eigenvector: the weight is how much a worker varies with the others"
     needs: ClassVar[str] = "two classes"
-    diagonal: str = "lsq"
-    positive: bool = True
-
-    def __post_init__(self) -> None:
-        check_choice(self.diagonal, DIAGONALS, "diagonal")
-        check_flag(self.positive, "positive")
+    diagonal: str = choice(*DIAGONALS)
+    positive: bool = flag(True)
 
     def serves(self, labels: Domain | Encoding) -> bool:
         """Ask for two classes, of which one may be all that occurs."""
@@ -176,15 +175,7 @@ class EVD(Method):
     def weigh(self, run: Run) -> Weighing:
         """Weigh by the eigenvector."""
         peers = Peers(run)
-        sums = run.sum(_votes)
-        mean, answers = sums["votes"] / sums["answers"], sums["answers"]
-        vector, skill = np.zeros(len(mean)), np.zeros(len(mean))
-        identical = run.problems.peak(peers.unweighted.distance) == 0
-        for stack in stacks(run, each=_KEPT):
-            who = stack.workers
-            given = Covariances.of(stack, mean, answers)
-            vector[who] = np.where(identical[who], 1.0, _vector(given, DIAGONALS[self.diagonal](given)))
-            skill[who] = np.where(identical[who], 1.0, _skill(given, vector[who]))
+        vector, skill = self._solve(run, run.problems.peak(peers.unweighted.distance) == 0)
         # As for faults: a worker without peers is like the mean of the others, and two workers are alike.
         vector = peers.comparable(vector)
         return Weighing(
@@ -195,30 +186,45 @@ class EVD(Method):
             parameters=() if self.positive else (np.where(vector < 0, -1.0, 1.0),),
         )
 
+    def _solve(self, run: Run, identical: Array) -> tuple[Floats, Floats]:
+        """Return each worker's entry of the eigenvector, and her skill a_i; both are 1 where all answer alike."""
+        sums = run.sum(_votes)
+        mean, answers = sums["votes"] / sums["answers"], sums["answers"]
+        vector, skill = np.zeros(len(mean)), np.zeros(len(mean))
+        for stack in stacks(run, each=_BYTES_PER_PAIR):
+            who = stack.workers
+            covariances = Covariances.of(stack, mean, answers)
+            diagonal = DIAGONALS[self.diagonal](covariances)
+            vector[who] = np.where(identical[who], 1.0, _vector(covariances, diagonal))
+            skill[who] = np.where(identical[who], 1.0, _skill(covariances, vector[who]))
+        return vector, skill
+
 
 def _votes(block: Block) -> dict[str, Floats]:
     ones = np.ones(len(block.label))
     return {"votes": block.per_worker(2.0 * block.label - 1.0), "answers": block.per_worker(ones)}
 
 
-def _vector(given: Covariances, diagonal: Floats) -> Floats:
+def _vector(covariances: Covariances, diagonal: Floats) -> Floats:
     """Return the leading eigenvector, on the side of most workers; 0 where nobody varies, or no side is larger."""
-    value, vector = given.q.leading(diagonal)
-    vector[np.abs(vector) < _LEAST * np.abs(vector).max(axis=1, keepdims=True)] = 0.0  # or rounding would decide tasks
+    value, vector = covariances.q.leading(diagonal)
+    vector[np.abs(vector) < _MIN_ENTRY * np.abs(vector).max(axis=1, keepdims=True)] = (
+        0.0  # or rounding would decide tasks
+    )
     side = vector.sum(axis=1)
-    known = (value > _NOTHING) & given.q.totals(np.abs).any(axis=1) & (np.abs(side) > 1e-9)
+    known = (value > _MIN_COVARIANCE) & covariances.q.totals(np.abs).any(axis=1) & (np.abs(side) > 1e-9)
     turned: Floats = vector * np.where(known, np.sign(side), 0.0)[:, None]
     return turned
 
 
-def _skill(given: Covariances, vector: Floats) -> Floats:
+def _skill(covariances: Covariances, vector: Floats) -> Floats:
     """Return a_i = 2 p_i - 1."""
-    fitted = (vector * given.q.times(vector)).sum(axis=1)
-    possible = (np.square(vector) * given.met.times(np.square(vector))).sum(axis=1)
+    fitted = (vector * covariances.q.times(vector)).sum(axis=1)
+    possible = (np.square(vector) * covariances.met.times(np.square(vector))).sum(axis=1)
     root = np.sqrt(np.maximum(fitted, 0.0) / np.where(possible > 0, possible, 1.0))[:, None] * vector
     # root_i = a_i sqrt(1 - b^2) and mean_i = a_i b, hence mean_i = root_i t with t = b / sqrt(1 - b^2).
     norm = np.square(root).sum(axis=1)
-    t = (root * given.mean).sum(axis=1) / np.where(norm > 0, norm, 1.0)
+    t = (root * covariances.mean).sum(axis=1) / np.where(norm > 0, norm, 1.0)
     skill: Floats = np.clip(root * np.sqrt(1 + np.square(t))[:, None], -1.0, 1.0)
     return skill
 

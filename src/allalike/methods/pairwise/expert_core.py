@@ -23,22 +23,23 @@ import numpy.typing as npt
 from allalike.blocks.ties import TOLERANCE
 from allalike.errors import OptionError
 from allalike.methods.base import Method, Weighing
-from allalike.methods.pairwise.pairs import Large, Pairs, Stack, stacks
+from allalike.methods.steps.pairs import Large, Pairs, Stack, stacks
 from allalike.methods.steps.peers import Disparity, Peers
 from allalike.methods.steps.weights import normalise
-from allalike.registry import check_choice, check_number
+from allalike.options import choice, whole
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Floats
     from allalike.engines import Run
-    from allalike.methods.pairwise.pair_matrices import PairMatrix
+    from allalike.methods.steps.pair_matrices import PairMatrix
 
 __all__ = ["EXP", "TOP2", "closeness", "largest_core", "log_tails", "peel", "surprises"]
 
 Flags = npt.NDArray[np.bool_]
-_ALMOST = 1e-12  # distances that are closer than this, relative to the largest, are the same
-_LEAST_TAIL = 1e-290  # smaller probabilities have no digits left
-_KEPT = 20  # bytes for each pair of a large crowd: its mean distance, its similarity, and where it is
+_MIN_DIFFERENCE = 1e-12  # of two distances, relative to the largest; what is smaller is rounding
+_MIN_CHANCE = 1e-12  # of agreement, and of disagreement
+_MIN_TAIL = 1e-290  # smaller probabilities have no digits left
+_BYTES_PER_PAIR = 20  # of a large problem: its mean distance, its similarity, and where it is
 
 
 def log_tails(hits: Floats, n: Floats, p: Floats) -> Floats:
@@ -50,7 +51,7 @@ def log_tails(hits: Floats, n: Floats, p: Floats) -> Floats:
     from scipy.special import betainc
 
     tails = np.where(hits > 0, betainc(np.maximum(hits, 1.0), n - hits + 1, p), 1.0)
-    deep = tails < _LEAST_TAIL
+    deep = tails < _MIN_TAIL
     logs: Floats = np.log(np.where(deep, 1.0, tails))
     logs[deep] = _log_deep_tails(hits[deep], n[deep], p[deep])
     return logs
@@ -73,8 +74,8 @@ def _log_deep_tails(hits: Floats, n: Floats, p: Floats) -> Floats:
 def surprises(stack: Stack | Large, chance: Floats) -> PairMatrix:
     """Return how surprising the agreement of each pair is, if the guesses of a worker agree with such a chance.
 
-    >>> apart = np.array([[[0.0, 1.0, 2.0], [1.0, 0.0, 2.0], [2.0, 2.0, 0.0]]])
-    >>> stack = Stack(np.array([[0, 1, 2]]), apart, 2.0 * (apart > 0))
+    >>> distance = np.array([[[0.0, 1.0, 2.0], [1.0, 0.0, 2.0], [2.0, 2.0, 0.0]]])
+    >>> stack = Stack(np.array([[0, 1, 2]]), distance, 2.0 * (distance > 0))
     >>> np.exp(-surprises(stack, np.full(3, 0.5)).values)[0]
     array([[1.  , 0.75, 1.  ],
            [0.75, 1.  , 1.  ],
@@ -108,34 +109,34 @@ def _log_tails_of(pairs: Pairs, chances: Floats, chance: npt.NDArray[np.int64]) 
 def closeness(stack: Stack | Large) -> PairMatrix:
     """Return how much closer each pair is than the two who are the farthest apart.
 
-    >>> apart = np.array([[[0.0, 1.0, 2.0], [1.0, 0.0, 2.0], [2.0, 2.0, 0.0]]])
-    >>> closeness(Stack(np.array([[0, 1, 2]]), apart, 2.0 * (apart > 0))).values[0]
+    >>> distance = np.array([[[0.0, 1.0, 2.0], [1.0, 0.0, 2.0], [2.0, 2.0, 0.0]]])
+    >>> closeness(Stack(np.array([[0, 1, 2]]), distance, 2.0 * (distance > 0))).values[0]
     array([[0. , 0.5, 0. ],
            [0.5, 0. , 0. ],
            [0. , 0. , 0. ]])
     """
     [mean] = stack.measure(lambda pairs: (pairs.mean,))
-    farthest = mean.spread(mean.peak())
+    farthest = mean.per_pair(mean.peak())
 
     def closer(mean: Floats) -> Floats:
         closer = farthest - np.where(np.isnan(mean), farthest, mean)
-        return np.where(closer > _ALMOST * farthest, closer, 0.0)
+        return np.where(closer > _MIN_DIFFERENCE * farthest, closer, 0.0)
 
     return mean.change(closer)
 
 
 def peel(gamma: PairMatrix) -> tuple[npt.NDArray[np.int64], Floats]:
-    """Return, per crowd, the order in which workers are removed, and the smallest degree before each removal.
+    """Return, per problem, the order in which workers are removed, and the smallest degree before each removal.
 
     Among equals the first is removed.
 
-    >>> from allalike.methods.pairwise.pair_matrices import Stacked
+    >>> from allalike.methods.steps.pair_matrices import Stacked
     >>> order, lowest = peel(Stacked(np.array([[[0.0, 3.0, 1.0], [3.0, 0.0, 1.0], [1.0, 1.0, 0.0]]])))
     >>> order, lowest
     (array([[2, 0, 1]]), array([[2., 3., 0.]]))
     """
     n_problems, size = gamma.shape
-    crowd, slack = np.arange(n_problems), _slack(gamma)
+    problem, slack = np.arange(n_problems), _slack(gamma)
     order, lowest = np.empty((n_problems, size), np.int64), np.empty((n_problems, size))
     degree = gamma.totals(np.asarray)
     for step in range(size):
@@ -143,14 +144,14 @@ def peel(gamma: PairMatrix) -> tuple[npt.NDArray[np.int64], Floats]:
         worker = np.argmax(degree <= lowest[:, step, None] + slack, axis=1)
         order[:, step] = worker
         degree -= gamma.row(worker)
-        degree[crowd, worker] = np.inf
+        degree[problem, worker] = np.inf
     return order, lowest
 
 
 def largest_core(gamma: PairMatrix) -> Flags:
     """Tell who belongs to the set whose smallest degree is the largest; of several such sets, the largest.
 
-    >>> from allalike.methods.pairwise.pair_matrices import Stacked
+    >>> from allalike.methods.steps.pair_matrices import Stacked
     >>> largest_core(Stacked(np.array([[[0.0, 3.0, 1.0], [3.0, 0.0, 1.0], [1.0, 1.0, 0.0]]])))
     array([[ True,  True, False]])
     """
@@ -171,21 +172,17 @@ def _survivors(order: npt.NDArray[np.int64], removed: npt.NDArray[np.int64]) -> 
 
 @dataclass(frozen=True, kw_only=True)
 class _Core(Method):
-    """Give the same weight to each member of a core; `_core` finds it in the similarities of some problems."""
+    """A method that gives the same weight to each member of a core; `_core` finds it in similarities."""
 
-    chance: str = "classes"
-    tail: str = "exact"
-
-    def __post_init__(self) -> None:
-        check_choice(self.chance, ("classes", "mean"), "chance")
-        check_choice(self.tail, ("exact", "printed"), "tail")
+    chance: str = choice("classes", "mean")
+    tail: str = choice("exact", "printed")
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh the members of the core; the faults are the average distances to them."""
         peers, member = Peers(run), np.zeros(run.problems.n_workers)
         identical = run.problems.peak(peers.unweighted.distance) == 0
         chance = self._chance(run, peers.unweighted)
-        for stack in stacks(run, each=_KEPT):
+        for stack in stacks(run, each=_BYTES_PER_PAIR):
             gamma = closeness(stack) if chance is None else surprises(stack, chance)
             nothing = gamma.peak()[:, None] == 0
             member[stack.workers] = self._core(gamma) | nothing | identical[stack.workers]
@@ -202,7 +199,7 @@ class _Core(Method):
         chance = np.full(run.problems.n_workers, 1 / max(run.encoding.n_classes, 2))
         if self.chance == "mean":
             agreed, common = run.problems.total(met.weight - met.distance), run.problems.total(met.weight)
-            chance = np.clip(agreed / np.maximum(common, 1.0), _ALMOST, 1 - _ALMOST)
+            chance = np.clip(agreed / np.maximum(common, 1.0), _MIN_CHANCE, 1 - _MIN_CHANCE)
         return chance if self.tail == "exact" else 1 - chance
 
     @abstractmethod
@@ -211,7 +208,7 @@ class _Core(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class EXP(_Core):
-    """Trust the expert core alone.
+    """A method that trusts the expert core alone.
 
     Parameters
     ----------
@@ -237,14 +234,14 @@ class EXP(_Core):
 
 @dataclass(frozen=True, kw_only=True)
 class TOP2(_Core):
-    """Trust a core of fixed size alone.
+    """A method that trusts a core of fixed size alone.
 
     Parameters
     ----------
     chance, tail
         As in `EXP`.
     size
-        How many workers it has; a smaller crowd is kept as it is. The paper says two; the code behind its tables keeps
+        How many workers it has; fewer workers are all kept. The paper says two; the code behind its tables keeps
         three.
     method
         ``peel`` keeps the last who are left by peeling, ``pair`` takes the two whose agreement is the most surprising.
@@ -257,13 +254,12 @@ class TOP2(_Core):
 
     name: ClassVar[str] = "TOP2"
     summary: ClassVar[str] = "expert core of fixed size: only the two (or so) who agree the most count"
-    size: int = 2
-    method: str = "peel"
+    size: int = whole(2, least=2)
+    method: str = choice("peel", "pair")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number(self.size, "size", least=2, whole=True)
-        if check_choice(self.method, ("peel", "pair"), "method") == "pair" and self.size != 2:
+        if self.method == "pair" and self.size != 2:
             raise OptionError(f"method is 'pair', but size is {self.size}. A pair has two: leave size out, or peel.")
 
     def _core(self, gamma: PairMatrix) -> Flags:

@@ -27,13 +27,12 @@ import numpy as np
 from allalike.errors import TooLargeError
 from allalike.methods.base import Method, Weighing
 from allalike.methods.pairwise.descent import minimise
-from allalike.methods.pairwise.pair_matrices import PairMatrix, Ranged, Stacked, numbers
-from allalike.methods.pairwise.pairs import Large, stacks
 from allalike.methods.pairwise.scaling import Distances, Moments, Tiled, Whole
+from allalike.methods.steps.pair_matrices import PairMatrix, Ranged, Stacked, numbers
+from allalike.methods.steps.pairs import Large, stacks
 from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.rounds import check_rounds
 from allalike.methods.steps.weights import weigh_faults
-from allalike.registry import check_choice, check_flag, check_number
+from allalike.options import choice, flag, number, whole
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -44,10 +43,10 @@ if TYPE_CHECKING:
 __all__ = ["MAS", "Posterior"]
 
 _PAIR_SECONDS, _SPARSE_SECONDS = 3e-8, 4e-7  # for a pair in a step, about, if all pairs are known or few are
-_MOST_HOURS = 1.0
-_KEPT = 20  # bytes for each pair of a large crowd: its mean distance, twice, and where it is
-_SMALLEST_DISTANCE = 0.1
-_DIGITS = 9
+_MAX_HOURS = 1.0
+_BYTES_PER_PAIR = 20  # of a large problem: its mean distance, twice, and where it is
+_MIN_DISTANCE = 0.1  # after shifting, in units of the mean distance
+_DISTANCE_DIGITS = 9
 
 
 class _Places(NamedTuple):
@@ -62,22 +61,22 @@ class _Places(NamedTuple):
 
 @dataclass(frozen=True)
 class Posterior:
-    """Compute -log of the posterior density of some problems, and its gradient.
+    """The negative logarithm of the posterior density of some problems, and its gradient.
 
-    The variables of a crowd of n workers are, in a row: n x dim coordinates, n roots t with uerr = least + t^2, the
+    The variables of a problem of n workers are, in a row: n x dim coordinates, n roots t with uerr = least + t^2, the
     root of diff, and the root of sigma - least_sigma. So they have no bounds.
 
     Parameters
     ----------
     distances
-        What is known of the distances of each crowd.
+        What is known of the distances of each problem.
     starts
-        How many rows of variables belong to each crowd.
-    dim, least, least_sigma, spread, difficulty
+        How many rows of variables belong to each problem.
+    dim, least, least_sigma, prior_sd, difficulty
         As in `MAS`.
 
-    >>> given = Posterior(Whole(np.array([[[0.0, 1.0], [1.0, 0.0]]]), np.array([[[0.0, 1.0], [1.0, 0.0]]])), dim=1)
-    >>> value, gradient = given(np.array([[0.5, -0.5, 0.9, 0.9, 1.0, 1.0]]), np.array([0]))
+    >>> posterior = Posterior(Whole(np.array([[[0.0, 1.0], [1.0, 0.0]]]), np.array([[[0.0, 1.0], [1.0, 0.0]]])), dim=1)
+    >>> value, gradient = posterior(np.array([[0.5, -0.5, 0.9, 0.9, 1.0, 1.0]]), np.array([0]))
     >>> value.round(4), gradient.shape
     (array([1.2438]), (1, 6))
     """
@@ -87,7 +86,7 @@ class Posterior:
     dim: int = 8
     least: float = 0.1
     least_sigma: float = 1e-3
-    spread: float = 0.251
+    prior_sd: float = 0.251
     difficulty: float = 0.0251
 
     def places(self, variables: Floats) -> _Places:
@@ -104,19 +103,19 @@ class Posterior:
 
     def __call__(self, variables: Floats, rows: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
         """Return the values and the gradients."""
-        crowd = rows // self.starts
+        problem = rows // self.starts
         e, uerr, diff, sigma, root = self.places(variables)
-        norm, misfit, pull = self.distances.misfit(e, crowd)
-        n_pairs = self.distances.moments.known.sum(axis=1)[crowd] / 2
+        norm, misfit, pull = self.distances.misfit(e, problem)
+        n_pairs = self.distances.moments.known.sum(axis=1)[problem] / 2
         scale = diff[:, None] * uerr
         share = norm / np.square(scale)
         value = misfit / (2 * sigma**2) + n_pairs * np.log(sigma) + sigma
-        value += (share / 2 + self.dim * np.log(scale) + np.square((uerr - 1) / self.spread) / 2).sum(axis=1)
+        value += (share / 2 + self.dim * np.log(scale) + np.square((uerr - 1) / self.prior_sd) / 2).sum(axis=1)
         value += np.square((diff - 1) / self.difficulty) / 2
 
         by_e = e / np.square(scale)[:, :, None] + pull / np.square(sigma)[:, None, None]
         by_scale = (self.dim - share) / scale
-        by_uerr = by_scale * diff[:, None] + (uerr - 1) / self.spread**2
+        by_uerr = by_scale * diff[:, None] + (uerr - 1) / self.prior_sd**2
         by_diff = (by_scale * uerr).sum(axis=1) + (diff - 1) / self.difficulty**2
         by_sigma = n_pairs / sigma - misfit / sigma**3 + 1
         by_root = np.column_stack([by_uerr, by_diff, by_sigma]) * 2 * root
@@ -133,19 +132,19 @@ class Posterior:
         return np.concatenate([e.reshape(len(e), -1), roots, shared], axis=1)
 
 
-def _shrunken(given: Moments) -> Floats:
+def _shrunken(moments: Moments) -> Floats:
     """Return average distances, drawn to their mean by how much the distances of a worker differ."""
-    known = np.maximum(given.known, 1.0)
-    middle = given.mean.mean(axis=1, keepdims=True)
-    prior = given.mean.var(axis=1, keepdims=True) + 1e-12
-    own = given.variance + 0.1 * prior
-    shrunken: Floats = (middle / prior + known * given.mean / own) / (1 / prior + known / own)
+    known = np.maximum(moments.known, 1.0)
+    middle = moments.mean.mean(axis=1, keepdims=True)
+    prior = moments.mean.var(axis=1, keepdims=True) + 1e-12
+    own = moments.variance + 0.1 * prior
+    shrunken: Floats = (middle / prior + known * moments.mean / own) / (1 / prior + known / own)
     return shrunken
 
 
 @dataclass(frozen=True, kw_only=True)
 class MAS(Method):
-    """Fit an error scale for each worker to the distances between all of them.
+    """A method that fits an error scale for each worker to the distances between all of them.
 
     The fault is the error scale, in the unit of the distance. Weights follow from it as from the faults of P-TD. It
     takes a fraction of a second for thirty workers and half a minute for three hundred. Every one of up to ``max_iter``
@@ -156,7 +155,7 @@ class MAS(Method):
     ----------
     dim
         How many coordinates an error has.
-    spread, difficulty
+    prior_sd, difficulty
         How far error scales and difficulty may be from 1: the standard deviations of their priors.
     least
         The smallest error scale, as a share of the mean distance if they are scaled.
@@ -181,35 +180,24 @@ class MAS(Method):
 
     name: ClassVar[str] = "MAS"
     summary: ClassVar[str] = "scaling: workers are placed around the truth so that their distances fit"
-    dim: int = 8
-    spread: float = 0.251
-    difficulty: float = 0.0251
-    least: float = 0.1
-    least_sigma: float = 1e-3
-    scaled: bool = True
-    starts: int = 3
-    seed: int = 0
-    weighting: str | None = None
-    max_iter: int = 2000
-    tol: float = 1e-9
-
-    def __post_init__(self) -> None:
-        for option in ("dim", "starts"):
-            check_number(getattr(self, option), option, least=1, whole=True)
-        for option in ("spread", "difficulty", "least", "least_sigma"):
-            check_number(getattr(self, option), option, least=1e-6)
-        check_number(self.seed, "seed", least=0, whole=True)
-        check_flag(self.scaled, "scaled")
-        check_rounds(self.max_iter, self.tol)
-        if self.weighting is not None:
-            check_choice(self.weighting, ("max", "inverse", "latent"), "weighting")
+    dim: int = whole(8, least=1)
+    prior_sd: float = number(0.251, least=1e-6)
+    difficulty: float = number(0.0251, least=1e-6)
+    least: float = number(0.1, least=1e-6)
+    least_sigma: float = number(1e-3, least=1e-6)
+    scaled: bool = flag(True)
+    starts: int = whole(3, least=1)
+    seed: int = whole(0, least=0)
+    weighting: str | None = choice(None, "max", "inverse", "latent")
+    max_iter: int = whole(2000, least=1)
+    tol: float = number(1e-9, least=0)
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh by the fitted error scales."""
         peers, problems = Peers(run), run.problems
         fault = np.full(problems.n_workers, np.nan)
         iterations, converged = 1, True
-        for stack in stacks(run, each=_KEPT):
+        for stack in stacks(run, each=_BYTES_PER_PAIR):
             if isinstance(stack, Large):
                 self._check(stack)
             [mean] = stack.measure(lambda pairs: (pairs.mean,))
@@ -235,29 +223,29 @@ class MAS(Method):
             return fault, 1, True
         unit = unit[some] if self.scaled else np.ones(some.sum())
         distances, order, key = _sorted(mean.some(some), unit)
-        given = Posterior(
+        posterior = Posterior(
             distances=distances,
             starts=self.starts,
             dim=self.dim,
             least=self.least,
             least_sigma=self.least_sigma,
-            spread=self.spread,
+            prior_sd=self.prior_sd,
             difficulty=self.difficulty,
         )
         with np.errstate(all="ignore"):  # far out the density overflows, and the search comes back
-            minima = minimise(given, given.begin(self.seed), max_iter=self.max_iter, tol=self.tol)
+            minima = minimise(posterior, posterior.begin(self.seed), max_iter=self.max_iter, tol=self.tol)
         best = minima.value.reshape(-1, self.starts).argmin(axis=1) + self.starts * np.arange(len(order))
-        found = given.places(minima.place[best])
+        found = posterior.places(minima.place[best])
         size = found.uerr if self.weighting != "latent" else np.sqrt(np.square(found.e).sum(axis=2))
         fault[some] = np.take_along_axis(_shared(size, key), np.argsort(order, axis=1), axis=1) * unit[:, None]
         return fault, int(minima.iterations[best].max()), bool(minima.converged[best].all())
 
-    def _check(self, crowd: Large) -> None:
+    def _check(self, problem: Large) -> None:
         """Refuse a fit that may take hours."""
-        n_workers, n_pairs = crowd.workers.size, crowd.most / 2
-        step = _PAIR_SECONDS if crowd.most > n_workers**2 / 8 else _SPARSE_SECONDS
+        n_workers, n_pairs = problem.workers.size, problem.max_pairs / 2
+        step = _PAIR_SECONDS if problem.max_pairs > n_workers**2 / 8 else _SPARSE_SECONDS
         hours = n_pairs * self.starts * self.max_iter * step / 3600
-        if hours > _MOST_HOURS:
+        if hours > _MAX_HOURS:
             raise TooLargeError(
                 f"MAS would place {n_workers:,} workers by up to {n_pairs:,.0f} distances, which may take {hours:,.0f}"
                 " hours. P-TD and iP-TD take seconds; or lower starts and max_iter."
@@ -276,7 +264,7 @@ def _sorted(mean: PairMatrix, unit: Floats) -> tuple[Distances, npt.NDArray[np.i
         order = np.argsort(key, axis=1, kind="stable")
         distance = mean.whole(scaled, order[0])
         held = numbers(distance)
-        held += _SMALLEST_DISTANCE - np.nanmin(held)
+        held += _MIN_DISTANCE - np.nanmin(held)
         return Tiled(distance), order, np.take_along_axis(key, order, axis=1)
     assert isinstance(mean, Stacked)
     distance = _scaled(mean.values, unit[:, None, None])
@@ -285,13 +273,13 @@ def _sorted(mean: PairMatrix, unit: Floats) -> tuple[Distances, npt.NDArray[np.i
     distance = np.take_along_axis(distance, order[:, :, None], axis=1)
     distance = np.take_along_axis(distance, order[:, None, :], axis=2)
     known = ~np.isnan(distance)
-    distance = distance - np.nanmin(distance, axis=(1, 2), keepdims=True) + _SMALLEST_DISTANCE
+    distance = distance - np.nanmin(distance, axis=(1, 2), keepdims=True) + _MIN_DISTANCE
     whole = Whole(np.nan_to_num(distance, nan=0.0), known.astype(np.float64))
     return whole, order, np.take_along_axis(key, order, axis=1)
 
 
 def _scaled(distance: Floats, unit: Any) -> Floats:
-    scaled: Floats = np.round(distance / unit, _DIGITS)
+    scaled: Floats = np.round(distance / unit, _DISTANCE_DIGITS)
     return scaled
 
 

@@ -1,8 +1,8 @@
-"""Scaling: how far points in space are apart, compared with how far they should be.
+"""Scaling: the distances of points in space, compared with what they should be.
 
 A fit of points e_u to distances d_uv lowers the misfit, the sum over all known pairs of (d_uv - |e_u - e_v|)^2, and
 needs to know where it pulls each point. `Whole` does so for many small problems at once, with whole matrices; `Tiled`
-for one large crowd, tile by tile, so that all that is computed on the way stays in the cache.
+for one large problem, tile by tile, so that all that is computed on the way stays in the cache.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Distances", "Misfit", "Moments", "Tiled", "Whole"]
 
-_SMALLEST = 1e-18  # squared distance, so that the direction from a point to itself is defined
-_PRODUCTS = 1 << 16  # in a tile; with more, linear algebra starts threads that wait for each other
-_AT_ONCE = 1 << 16  # known pairs
+_MIN_SQUARED_DISTANCE = 1e-18  # so that the direction from a point to itself is defined
+_PRODUCTS_PER_TILE = 1 << 16  # with more, linear algebra starts threads that wait for each other
+_PAIRS_PER_STEP = 1 << 16  # that are known
 
 
 class Misfit(NamedTuple):
@@ -47,7 +47,7 @@ class Moments(NamedTuple):
 
 
 class Distances(Protocol):
-    """Be the distances of the points of some problems of the same size."""
+    """The distances that the points of some problems of the same size should have."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -57,16 +57,16 @@ class Distances(Protocol):
     def moments(self) -> Moments:
         """What the distances of each point are like."""
 
-    def misfit(self, e: Floats, crowd: npt.NDArray[np.int64]) -> Misfit:
+    def misfit(self, e: Floats, problem: npt.NDArray[np.int64]) -> Misfit:
         """Compare sets of points with the distances of their problems."""
 
 
 @dataclass(frozen=True)
 class Whole:
-    """Hold one matrix per crowd: the distances, and 1 where they are known and 0 elsewhere.
+    """One matrix per problem: the distances, and 1 where they are known and 0 elsewhere.
 
-    >>> given = Whole(np.array([[[0.0, 3.0], [3.0, 0.0]]]), np.array([[[0.0, 1.0], [1.0, 0.0]]]))
-    >>> given.misfit(np.array([[[0.0], [2.0]]]), np.array([0]))
+    >>> whole = Whole(np.array([[[0.0, 3.0], [3.0, 0.0]]]), np.array([[[0.0, 1.0], [1.0, 0.0]]]))
+    >>> whole.misfit(np.array([[[0.0], [2.0]]]), np.array([0]))
     Misfit(norm=array([[0., 4.]]), total=array([1.]), pull=array([[[ 1.],
             [-1.]]]))
     """
@@ -88,23 +88,23 @@ class Whole:
         variance = (self.known * np.square(self.distance - mean[:, :, None])).sum(axis=2) / least
         return Moments(known, mean, variance)
 
-    def misfit(self, e: Floats, crowd: npt.NDArray[np.int64]) -> Misfit:
+    def misfit(self, e: Floats, problem: npt.NDArray[np.int64]) -> Misfit:
         """Compare all points with all others."""
         gram = e @ e.transpose(0, 2, 1)
         norm = np.einsum("rii->ri", gram)
-        apart = np.sqrt(np.maximum(norm[:, :, None] + norm[:, None, :] - 2 * gram, _SMALLEST))
-        rest = (self.distance[crowd] - apart) * self.known[crowd]
+        length = np.sqrt(np.maximum(norm[:, :, None] + norm[:, None, :] - 2 * gram, _MIN_SQUARED_DISTANCE))
+        rest = (self.distance[problem] - length) * self.known[problem]
         total = np.einsum("rij,rij->r", rest, rest) / 2
-        pull = rest / apart
+        pull = rest / length
         return Misfit(norm, total, pull @ e - pull.sum(axis=2)[:, :, None] * e)
 
 
 @dataclass(frozen=True)
 class Tiled:
-    """Hold the distances of one crowd: an array in which NaN is unknown, or a sparse matrix of those that are known.
+    """The distances of one problem: an array in which NaN is unknown, or a sparse matrix of those that are known.
 
-    >>> given = Tiled(np.array([[np.nan, 3.0], [3.0, np.nan]]))
-    >>> given.misfit(np.array([[[0.0], [2.0]]]), np.array([0]))
+    >>> tiled = Tiled(np.array([[np.nan, 3.0], [3.0, np.nan]]))
+    >>> tiled.misfit(np.array([[[0.0], [2.0]]]), np.array([0]))
     Misfit(norm=array([[0., 4.]]), total=array([1.]), pull=array([[[ 1.],
             [-1.]]]))
     """
@@ -113,7 +113,7 @@ class Tiled:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """One crowd, and how many points it has."""
+        """One problem, and how many points it has."""
         return 1, self.distance.shape[0]
 
     @cached_property
@@ -128,7 +128,7 @@ class Tiled:
                 known[0, worker], mean[0, worker], variance[0, worker] = len(row), row.mean(), row.var()
         return Moments(known, mean, variance)
 
-    def misfit(self, e: Floats, crowd: npt.NDArray[np.int64]) -> Misfit:
+    def misfit(self, e: Floats, problem: npt.NDArray[np.int64]) -> Misfit:
         """Compare one set of points after the other."""
         compare = self._compare if isinstance(self.distance, np.ndarray) else self._compare_known
         norm, total, pull = np.einsum("rij,rij->ri", e, e), np.empty(len(e)), np.empty(e.shape)
@@ -139,18 +139,18 @@ class Tiled:
 
     def _compare(self, points: Floats, norm: Floats) -> tuple[float, Floats]:
         """Compare the points of some rows with those of the same and of later ones, tile by tile; pulls are mutual."""
-        total, pulled, step = 0.0, np.zeros(points.shape), max(1, math.isqrt(_PRODUCTS // points.shape[1]))
+        total, pulled, step = 0.0, np.zeros(points.shape), max(1, math.isqrt(_PRODUCTS_PER_TILE // points.shape[1]))
         tiles = [slice(first, first + step) for first in range(0, len(points), step)]
         for place, mine in enumerate(tiles):
             for others in tiles[place:]:
-                apart = (-2 * points[mine, :-1]) @ points[others, :-1].T
-                apart += norm[mine, None]
-                apart += norm[others]
-                np.sqrt(np.maximum(apart, _SMALLEST, out=apart), out=apart)
-                rest = self.distance[mine, others] - apart
+                length = (-2 * points[mine, :-1]) @ points[others, :-1].T
+                length += norm[mine, None]
+                length += norm[others]
+                np.sqrt(np.maximum(length, _MIN_SQUARED_DISTANCE, out=length), out=length)
+                rest = self.distance[mine, others] - length
                 rest[np.isnan(rest)] = 0.0
                 total += float(np.vdot(rest, rest)) * (0.5 if others == mine else 1.0)
-                rest /= apart
+                rest /= length
                 pulled[mine] += rest @ points[others]
                 if others != mine:
                     pulled[others] += rest.T @ points[mine]
@@ -163,13 +163,13 @@ class Tiled:
         i, j, distance, starts = self._known
         pull = np.empty(len(distance))
         total = 0.0
-        for first in range(0, len(pull), _AT_ONCE):
-            some = slice(first, first + _AT_ONCE)
+        for first in range(0, len(pull), _PAIRS_PER_STEP):
+            some = slice(first, first + _PAIRS_PER_STEP)
             away = points[i[some], :-1] - points[j[some], :-1]
-            apart = np.sqrt(np.maximum(np.einsum("ij,ij->i", away, away), _SMALLEST))
-            rest = distance[some] - apart
+            length = np.sqrt(np.maximum(np.einsum("ij,ij->i", away, away), _MIN_SQUARED_DISTANCE))
+            rest = distance[some] - length
             total += float(np.square(rest).sum())
-            np.divide(rest, apart, out=pull[some])
+            np.divide(rest, length, out=pull[some])
         pulls = sparse.csr_array((pull, j, starts), shape=self.distance.shape)
         return total, np.asarray(pulls @ points + pulls.T @ points)
 

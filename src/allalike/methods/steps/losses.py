@@ -8,39 +8,33 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike.methods.steps.peers import Peers
-from allalike.registry import check_choice
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Floats, Kernel
     from allalike.blocks.problems import Problems
     from allalike.engines import Run
 
-__all__ = ["Losses", "check_zero", "smoothed"]
+__all__ = ["Losses", "smooth"]
 
-_LEAST, _MOST = 1e-8, 1e8  # what the paper's code clips losses to
+_MIN_LOSS, _MAX_LOSS = 1e-8, 1e8  # what the paper's code clips losses to
 
 
-def smoothed(loss: Floats, answers: Floats, problems: Problems) -> Floats:
+def smooth(loss: Floats, answers: Floats, problems: Problems) -> Floats:
     """Return mean losses per answer in which an exact zero is smoothed by half an answer of the crowd's mean loss.
 
     A worker who was never off has not shown that she never will be.
 
     >>> import numpy as np
     >>> from allalike.blocks.problems import Problems
-    >>> smoothed(np.array([0.0, 3.0]), np.array([1.0, 2.0]), Problems.single(2))
+    >>> smooth(np.array([0.0, 3.0]), np.array([1.0, 2.0]), Problems.single(2))
     array([0.66666667, 3.        ])
     """
     mean = problems.total(loss * answers) / problems.total(answers)
     return np.where(loss <= 1e-12 * mean, mean / 2 / (answers + 0.5), loss)
 
 
-def check_zero(zero: str) -> None:
-    """Refuse a way to treat zero losses that does not exist."""
-    check_choice(zero, ("smooth", "clip"), "zero")
-
-
 class Losses:
-    """Measure mean losses per answer against the answers that weights lead to."""
+    """The mean losses per answer against the answers that weights lead to."""
 
     def __init__(self, run: Run, *, zero: str, kernel: Kernel | None = None) -> None:
         self.run = run
@@ -57,7 +51,7 @@ class Losses:
     def _positive(self, loss: Floats, answers: Floats) -> Floats:
         """Lift losses of zero, whose inverse and logarithm are infinite."""
         if self._zero == "clip":
-            return np.clip(loss * answers, _LEAST, _MOST) / answers
+            return np.clip(loss * answers, _MIN_LOSS, _MAX_LOSS) / answers
         if self.run.encoding.numeric:
-            return np.maximum(loss, _LEAST * self.run.problems.mean(loss))
-        return smoothed(loss, answers, self.run.problems)
+            return np.maximum(loss, _MIN_LOSS * self.run.problems.mean(loss))
+        return smooth(loss, answers, self.run.problems)

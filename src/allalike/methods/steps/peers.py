@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.methods.pairwise.pairs import everyone
+from allalike.methods.steps.pairs import all_pairs
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Floats
     from allalike.blocks.problems import Problems
     from allalike.engines import Run
-    from allalike.methods.pairwise.pair_matrices import Ranged
+    from allalike.methods.steps.pair_matrices import Ranged
 
 __all__ = ["Disparity", "Peers"]
 
-_KEPT = 13  # bytes for each pair: its mean distance, whether the two met, and where it is
+_BYTES_PER_PAIR = 13  # its mean distance, whether the two met, and where it is
 
 
 @dataclass(frozen=True)
 class Disparity:
-    """Hold the sums behind every worker's average distance to her peers.
+    """The sums behind every worker's average distance to her peers.
 
     >>> from allalike.blocks.problems import Problems
     >>> import numpy as np
@@ -54,7 +54,7 @@ class Disparity:
 
 
 class Peers:
-    """Measure disparities under any weights of the peers."""
+    """The disparities of a run's workers, under any weights of their peers."""
 
     def __init__(self, run: Run, *, per_pair: bool = False) -> None:
         self.run = run
@@ -98,5 +98,5 @@ def _disparity(sums: dict[str, Floats], run: Run) -> Disparity:
 
 def _mean_distances(run: Run) -> tuple[Ranged, ...]:
     """Return the mean distance of each pair of workers over their common tasks, and which pairs have any."""
-    pairs = everyone(run, each=_KEPT, instead="Leave per_pair out: pooled distances need no pairs.")
+    pairs = all_pairs(run, each=_BYTES_PER_PAIR, instead="Leave per_pair out: pooled distances need no pairs.")
     return pairs.measure(lambda pairs: (pairs.distance / np.maximum(pairs.common, 1.0), pairs.common > 0))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.registry import check_number
+from allalike.methods.base import Weighing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,24 +15,42 @@ if TYPE_CHECKING:
     from allalike.blocks.block import Array, Floats
     from allalike.blocks.problems import Problems
     from allalike.engines import Run
+    from allalike.methods.base import Decide
+    from allalike.methods.steps.peers import Peers
 
-__all__ = ["Rounds", "check_rounds", "repeat"]
+__all__ = ["Rounds", "repeat"]
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """Hold the last state of the workers and the faults behind it, how many rounds it took, and whether it settled."""
+    """The last state of the workers and the faults behind it, how many rounds it took, and whether it settled."""
 
     state: Floats
     fault: Floats
     iterations: int
     converged: bool
 
-
-def check_rounds(max_iter: int, tol: float) -> None:
-    """Refuse limits that are none."""
-    check_number(max_iter, "max_iter", least=1, whole=True)
-    check_number(tol, "tol", least=0)
+    def weighing(
+        self,
+        peers: Peers,
+        *,
+        fault: Floats | None = None,
+        weight: Floats | None = None,
+        decide: Decide | None = None,
+        parameters: tuple[Floats, ...] = (),
+        probabilities: Decide | None = None,
+    ) -> Weighing:
+        """Return what the rounds found; the state is the weights, unless others are given."""
+        return Weighing(
+            disparity=peers.unweighted.mean,
+            fault=self.fault if fault is None else fault,
+            weight=self.state if weight is None else weight,
+            iterations=self.iterations,
+            converged=self.converged,
+            decide=decide,
+            parameters=parameters,
+            probabilities=probabilities,
+        )
 
 
 def repeat(
@@ -40,23 +58,23 @@ def repeat(
 ) -> Rounds:
     """Repeat ``state, fault = step(state)``; a state has one row per worker.
 
-    A crowd has settled when the norm of its state's change is below ``tol``, relative to the norm of the state; from
-    then on it is left as it is, so that a problem ends the same whether or not others are solved with it.
+    A problem has settled when the norm of its state's change is below ``tol``, relative to the norm of the state; from
+    then on it is left as it is, so that it ends the same whether or not others are solved with it.
     """
     problems = run.problems
     state, fault = start, np.full(problems.n_workers, np.nan)
     settled = np.zeros(problems.n_workers, np.bool_)
-    for number in run.rounds(max_iter):
+    for iterations in run.rounds(max_iter):
         new, new_fault = step(state)
         fault = np.where(settled, fault, new_fault)
-        old, state = state, np.where(_beside(settled, state), state, new)
+        old, state = state, np.where(_per_row(settled, state), state, new)
         settled = settled | (_change(old, state, problems) < tol)
         if settled.all():
-            return Rounds(state, fault, number, converged=True)
+            return Rounds(state, fault, iterations, converged=True)
     return Rounds(state, fault, max_iter, converged=False)
 
 
-def _beside(flags: Array, state: Floats) -> Array:
+def _per_row(flags: Array, state: Floats) -> Array:
     return flags.reshape(-1, *[1] * (state.ndim - 1))
 
 

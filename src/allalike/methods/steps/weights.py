@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike.errors import OptionError
-from allalike.registry import check_choice
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Floats
     from allalike.blocks.problems import Problems
     from allalike.noise import Noise
 
-__all__ = ["WEIGHTINGS", "check_weighting", "normalise", "weigh_faults"]
+__all__ = ["WEIGHTINGS", "equal_weights", "normalise", "weigh_faults"]
 
 
 def normalise(weights: Floats, problems: Problems) -> Floats:
-    """Make weights that are never negative and sum to 1 in each crowd.
+    """Make weights that are never negative and sum to 1 in each problem.
 
     An infinite weight leaves nothing for the others; where nobody has any weight, all count the same.
 
@@ -38,6 +37,16 @@ def normalise(weights: Floats, problems: Problems) -> Floats:
     weights = np.maximum(weights, 0.0)
     weights = np.where(problems.total(weights) > 0, weights, 1.0)
     return weights / problems.total(weights)
+
+
+def equal_weights(problems: Problems) -> Floats:
+    """Give everyone the same weight.
+
+    >>> from allalike.blocks.problems import Problems
+    >>> equal_weights(Problems.single(4))
+    array([0.25, 0.25, 0.25, 0.25])
+    """
+    return normalise(np.ones(problems.n_workers), problems)
 
 
 def below_worst(fault: Floats, problems: Problems, model: Noise) -> Floats:
@@ -81,12 +90,6 @@ def below_chance(fault: Floats, problems: Problems, model: Noise) -> Floats:
 
 
 WEIGHTINGS = {"max": below_worst, "inverse": inverse, "chance": below_chance, "printed": below_worst}
-
-
-def check_weighting(weighting: str | None) -> None:
-    """Refuse a weighting that does not exist; None is the domain's own."""
-    if weighting is not None:
-        check_choice(weighting, WEIGHTINGS, "weighting")
 
 
 def weigh_faults(fault: Floats, weighting: str | None, problems: Problems, model: Noise) -> Floats:

@@ -1,11 +1,11 @@
 """Pair matrices: a number for each pair of workers, of a thousand small problems or of one large one.
 
-Both kinds have the same operations, so that a method is written once. `Stacked` holds whole matrices one behind the
-other, and computes with all of them at once. `Ranged` holds one matrix as ranges of its rows, each an array, or sparse
-where few pairs meet; it takes products with vectors where `Stacked` takes matrices apart, because the time of the
+Both kinds have the same operations, so that a method is written once. `Stacked` has whole matrices one behind the
+other, and computes with all of them at once. `Ranged` has one matrix as ranges of its rows, each an array, or sparse
+where few pairs meet; it takes products with vectors where `Stacked` decomposes matrices, because the time of the
 latter grows with the cube of the number of workers.
 
-Vectors have one row per crowd; numbers per crowd are arrays too.
+Vectors have one row per problem; numbers per problem are arrays too.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 __all__ = ["PairMatrix", "Ranged", "Stacked", "numbers", "with_numbers"]
 
 Places = npt.NDArray[np.int64]
-_ENOUGH = 1e-13  # of the right side may remain when equations count as solved
-_MOST_STEPS = 2000
-_REMEMBERED = 40  # vectors among which an eigenvector is sought
+_MAX_RESIDUAL = 1e-13  # of the right side, when equations count as solved
+_MAX_STEPS = 2000  # of conjugate gradients
+_LANCZOS_VECTORS = 40  # among which an eigenvector is sought
 
 
 class PairMatrix(ABC):
-    """Hold a symmetric matrix for each of some problems, whose number and size are its ``shape``."""
+    """A symmetric matrix for each of some problems, whose number and size are its ``shape``."""
 
     shape: tuple[int, int]
 
@@ -47,8 +47,8 @@ class PairMatrix(ABC):
         """Add up, per worker, what `change` would return."""
 
     @abstractmethod
-    def spread(self, per_crowd: Floats) -> Any:
-        """Give each pair the number of its crowd, to be used in `change`."""
+    def per_pair(self, per_problem: Floats) -> Any:
+        """Give each pair the number of its problem, to be used in `change`."""
 
     @abstractmethod
     def times(self, vectors: Floats) -> Floats:
@@ -56,15 +56,15 @@ class PairMatrix(ABC):
 
     @abstractmethod
     def peak(self) -> Floats:
-        """Find the largest number of each crowd, at least 0."""
+        """Find the largest number of each problem, at least 0."""
 
     @abstractmethod
     def row(self, worker: Places) -> Floats:
-        """Return the row of one worker of each crowd, given by their places in it."""
+        """Return the row of one worker of each problem, by their places in it."""
 
     @abstractmethod
     def first(self, least: Floats) -> tuple[Places, Places]:
-        """Find the places of the first pair of each crowd whose number is this large."""
+        """Find the places of the first pair of each problem whose number is this large."""
 
     @abstractmethod
     def leading(self, diagonal: Floats) -> tuple[Floats, Floats]:
@@ -79,7 +79,7 @@ class PairMatrix(ABC):
 
 
 class Stacked(PairMatrix):
-    """Hold the matrices of some problems of the same size, one behind the other.
+    """The matrices of some problems of the same size, one behind the other.
 
     >>> pair = Stacked(np.array([[[0.0, 2.0], [2.0, 0.0]], [[0.0, 3.0], [3.0, 0.0]]]))
     >>> pair.times(np.ones((2, 2)))
@@ -105,9 +105,9 @@ class Stacked(PairMatrix):
         """Add up the rows."""
         return np.asarray(self.change(function, *others).values.sum(axis=2), np.float64)
 
-    def spread(self, per_crowd: Floats) -> Floats:
+    def per_pair(self, per_problem: Floats) -> Floats:
         """Return whole matrices, but for their size."""
-        return per_crowd[:, None, None]
+        return per_problem[:, None, None]
 
     def times(self, vectors: Floats) -> Floats:
         """Multiply all at once."""
@@ -131,7 +131,7 @@ class Stacked(PairMatrix):
         return row, column
 
     def leading(self, diagonal: Floats) -> tuple[Floats, Floats]:
-        """Take the matrices apart."""
+        """Decompose the matrices."""
         values, vectors = np.linalg.eigh(self.values + diagonal[:, :, None] * np.eye(diagonal.shape[1]))
         return values[:, -1], vectors[:, :, -1]
 
@@ -142,7 +142,7 @@ class Stacked(PairMatrix):
 
 
 class Ranged(PairMatrix):
-    """Hold the matrix of one crowd as ranges of its rows, each an array or a sparse matrix.
+    """The matrix of one problem as ranges of its rows, each an array or a sparse matrix.
 
     >>> from scipy import sparse
     >>> pair = Ranged([np.array([[0.0, 2.0, 0.0]]), sparse.csr_array([[2.0, 0.0, 0.0], [0.0, 0.0, 0.0]])])
@@ -194,9 +194,9 @@ class Ranged(PairMatrix):
                 matrix[mine[entries.row], place[entries.col]] = entries.data
         return matrix
 
-    def spread(self, per_crowd: Floats) -> float:
+    def per_pair(self, per_problem: Floats) -> float:
         """Return the one number."""
-        return float(per_crowd[0])
+        return float(per_problem[0])
 
     def times(self, vectors: Floats) -> Floats:
         """Multiply one range after the other."""
@@ -235,14 +235,14 @@ class Ranged(PairMatrix):
         start = 0.5 + np.random.default_rng(0).random(diagonal.shape)[0]
         if not (self._with(diagonal) @ start).any():
             return np.zeros(1), np.zeros((1, size))
-        values, vectors = eigsh(self._with(diagonal), k=1, which="LA", v0=start, ncv=min(size, _REMEMBERED))
+        values, vectors = eigsh(self._with(diagonal), k=1, which="LA", v0=start, ncv=min(size, _LANCZOS_VECTORS))
         return values, vectors.T
 
     def solve(self, diagonal: Floats, right: Floats) -> Floats:
         """Use conjugate gradients: from 0 they do not leave the space in which the smallest solution lies."""
         from scipy.sparse.linalg import cg
 
-        solution, _ = cg(self._with(diagonal), right[0], rtol=_ENOUGH, maxiter=_MOST_STEPS)
+        solution, _ = cg(self._with(diagonal), right[0], rtol=_MAX_RESIDUAL, maxiter=_MAX_STEPS)
         return np.asarray(solution, np.float64)[None]
 
     def _with(self, diagonal: Floats) -> Any:

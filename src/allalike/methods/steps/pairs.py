@@ -1,4 +1,4 @@
-"""Pairs: the distances between the workers of each crowd, for methods that look at every pair of them.
+"""Pairs: the distances between the workers of each problem, for methods that look at every pair of them.
 
 The sums behind the pairs are read from the run for some workers at a time, so that never more than what a method keeps
 is in memory. Small problems come as stacks, those of the same size together, so that one pass serves thousands of them;
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike.errors import TooLargeError
-from allalike.methods.pairwise.pair_matrices import Ranged, Stacked, with_numbers
+from allalike.methods.steps.pair_matrices import Ranged, Stacked, with_numbers
 from allalike.system.memory import free_memory
 from allalike.system.progress import report
 
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block, Floats
     from allalike.engines import Run
 
-__all__ = ["Large", "Pairs", "Stack", "everyone", "stacks"]
+__all__ = ["Large", "Pairs", "Stack", "all_pairs", "stacks"]
 
-_LARGE = 1000  # workers of a crowd from which on it is not stacked
-_STACKED_AT_ONCE = 1 << 18  # entries of a stack
-_READ_AT_ONCE = 1 << 24  # entries of a range of rows, if they are dense
-_READING = 64  # bytes that each of them takes for a while
-_SPARSE = 8  # entries of an array that take as much as one that is sparse
+_MAX_STACKED_WORKERS = 1000  # of a problem; larger ones are read range after range
+_ENTRIES_PER_STACK = 1 << 18
+_ENTRIES_PER_RANGE = 1 << 24  # of rows, if they are dense
+_BYTES_PER_ENTRY = 64  # while it is read
+_DENSE_PER_SPARSE = 8  # entries of an array that take as much memory as one that is sparse
 _GB = 1e9
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Hold what is known of some pairs of workers, in arrays that broadcast to the shape of the last two.
+    """What is known of some pairs of workers, in arrays that broadcast to the shape of the last two.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Stack:
-    """Hold the pairs of some problems of the same size, whose workers' numbers are one row per crowd."""
+    """The pairs of some problems of the same size; ``workers`` has their numbers, with one row per problem."""
 
     workers: npt.NDArray[np.int64]
     distance: Floats
@@ -80,17 +80,29 @@ class Stack:
 
 @dataclass(frozen=True)
 class Large:
-    """Read the pairs of one crowd, range after range of its workers; ``most`` says how many have met, at most."""
+    """The pairs of one problem, read range after range of its workers.
+
+    Parameters
+    ----------
+    run
+        Where its sums are.
+    span
+        The numbers of its workers.
+    ranges
+        The same numbers, some at a time.
+    max_pairs
+        How many of all pairs have met, at most.
+    """
 
     run: Run
-    crowd: range
+    span: range
     ranges: list[range]
-    most: int
+    max_pairs: int
 
     @property
     def workers(self) -> npt.NDArray[np.int64]:
         """The workers' numbers, as one row."""
-        return np.arange(self.crowd.start, self.crowd.stop)[None]
+        return np.arange(self.span.start, self.span.stop)[None]
 
     def measure(self, function: Callable[[Pairs], tuple[Array, ...]]) -> tuple[Ranged, ...]:
         """Return matrices of what a function finds for some pairs at a time; where few meet, those who do."""
@@ -102,46 +114,46 @@ class Large:
 
     def _measure(self, rows: range, function: Callable[[Pairs], tuple[Array, ...]]) -> list[Any]:
         sums = self.run.pairs(self.run.kernels.pair_sums, rows)
-        distance, common = (sums[name][:, self.crowd.start : self.crowd.stop] for name in ("distance", "common"))
+        distance, common = (sums[name][:, self.span.start : self.span.stop] for name in ("distance", "common"))
         if isinstance(distance, np.ndarray) or isinstance(common, np.ndarray):
             left, right = np.arange(rows.start, rows.stop)[:, None], self.workers
             return list(function(Pairs(left, right, _filled(distance), _filled(common))))
         place = _places(common)
         left, right = np.divmod(place, common.shape[1])
-        apart = np.zeros(len(place))
-        apart[np.searchsorted(place, _places(distance))] = distance.data  # which leaves out what is 0
-        found = function(Pairs(rows.start + left, self.crowd.start + right, apart, common.data))
+        sums_of_met = np.zeros(len(place))
+        sums_of_met[np.searchsorted(place, _places(distance))] = distance.data  # which leaves out what is 0
+        found = function(Pairs(rows.start + left, self.span.start + right, sums_of_met, common.data))
         return [with_numbers(common, values) for values in found]
 
 
 def stacks(run: Run, *, each: int, instead: str = "P-TD and iP-TD need no pairs.") -> Iterator[Stack | Large]:
     """Yield the pairs of all problems, some problems of the same size at a time, or one large one.
 
-    ``each`` says how many bytes a method keeps of each pair of a large crowd; where they do not fit, ``instead`` says
+    ``each`` says how many bytes a method keeps of each pair of a large problem; where they do not fit, ``instead`` says
     what to do.
     """
-    most = _most_peers(run)
+    met = _max_peers(run)
     ends = np.cumsum(run.problems.sizes)
-    large = run.problems.sizes > _LARGE
+    large = run.problems.sizes > _MAX_STACKED_WORKERS
     for first, last in _equal_spans(large):
         workers = range(int(ends[first] - run.problems.sizes[first]), int(ends[last - 1]))
         if large[first]:
-            yield _large(run, workers, most, each=each, instead=instead)
+            yield _large(run, workers, met, each=each, instead=instead)
         else:
-            for rows in _cut(most, workers, ends[first:last], run.problems.n_workers):
+            for rows in _cut(met, workers, ends[first:last], run.problems.n_workers):
                 yield from _small(run, rows)
 
 
-def everyone(run: Run, *, each: int, instead: str) -> Large:
+def all_pairs(run: Run, *, each: int, instead: str) -> Large:
     """Return the pairs of all workers, whatever their problems."""
-    return _large(run, range(run.problems.n_workers), _most_peers(run), each=each, instead=instead)
+    return _large(run, range(run.problems.n_workers), _max_peers(run), each=each, instead=instead)
 
 
-def _most_peers(run: Run) -> npt.NDArray[np.int64]:
-    """Return how many others each worker may have met: as many as answered her tasks, or as her crowd has."""
+def _max_peers(run: Run) -> npt.NDArray[np.int64]:
+    """Return how many others each worker may have met: as many as answered her tasks, or as her problem has."""
     partners = run.sum(_partners)["partners"]
-    most: npt.NDArray[np.int64] = np.minimum(partners, run.problems.size - 1).astype(np.int64)
-    return most
+    met: npt.NDArray[np.int64] = np.minimum(partners, run.problems.size - 1).astype(np.int64)
+    return met
 
 
 def _partners(block: Block) -> dict[str, Floats]:
@@ -154,10 +166,10 @@ def _equal_spans(large: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
     yield from itertools.pairwise([*begin.tolist(), len(large)])
 
 
-def _large(run: Run, workers: range, most: npt.NDArray[np.int64], *, each: int, instead: str) -> Large:
-    pairs, n_workers = int(most[workers.start : workers.stop].sum()), run.problems.n_workers
+def _large(run: Run, workers: range, met: npt.NDArray[np.int64], *, each: int, instead: str) -> Large:
+    pairs, n_workers = int(met[workers.start : workers.stop].sum()), run.problems.n_workers
     needed, free = (
-        each * pairs + _READING * min(_SPARSE * pairs, len(workers) * n_workers, _READ_AT_ONCE),
+        each * pairs + _BYTES_PER_ENTRY * min(_DENSE_PER_SPARSE * pairs, len(workers) * n_workers, _ENTRIES_PER_RANGE),
         free_memory(),
     )
     if needed > free:
@@ -166,13 +178,13 @@ def _large(run: Run, workers: range, most: npt.NDArray[np.int64], *, each: int, 
             f" GB are free. {instead}"
         )
     ends = np.arange(workers.start, workers.stop) + 1
-    return Large(run, workers, _cut(most, workers, ends, n_workers), pairs)
+    return Large(run, workers, _cut(met, workers, ends, n_workers), pairs)
 
 
-def _cut(most: npt.NDArray[np.int64], workers: range, ends: npt.NDArray[np.int64], n_workers: int) -> list[range]:
+def _cut(met: npt.NDArray[np.int64], workers: range, ends: npt.NDArray[np.int64], n_workers: int) -> list[range]:
     """Cut the workers into ranges that end at some of these ends, and whose pairs are few enough."""
-    load = np.cumsum(np.minimum(_SPARSE * most[workers.start : workers.stop], n_workers))
-    number = load[ends - 1 - workers.start] // _READ_AT_ONCE
+    load = np.cumsum(np.minimum(_DENSE_PER_SPARSE * met[workers.start : workers.stop], n_workers))
+    number = load[ends - 1 - workers.start] // _ENTRIES_PER_RANGE
     bounds = [workers.start, *ends[:-1][np.diff(number) > 0].tolist(), workers.stop]
     return [range(first, last) for first, last in itertools.pairwise(bounds)]
 
@@ -185,7 +197,7 @@ def _small(run: Run, rows: range) -> Iterator[Stack]:
     first, sizes = (last - run.problems.sizes)[here], run.problems.sizes[here]
     for size in np.unique(sizes):
         starts = first[sizes == size]
-        step = max(1, _STACKED_AT_ONCE // int(size) ** 2)
+        step = max(1, _ENTRIES_PER_STACK // int(size) ** 2)
         for begin in range(0, len(starts), step):
             workers = starts[begin : begin + step, None] + np.arange(size)
             yield Stack(workers, *(_stacked(sums[name], workers, rows.start) for name in ("distance", "common")))

@@ -1,0 +1,37 @@
+"""SOFT: a method in one file, as anybody may write it. The weight falls exponentially with the disparity.
+
+With the mean disparity m of the crowd and a sharpness s, w_i ~ exp(-s pi_i / m). Nobody is thrown away, and nobody
+becomes a dictator; like all methods of proximity it fails where bad workers are alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from allalike import Method
+from allalike.methods import Weighing
+from allalike.methods.steps.peers import Peers
+from allalike.methods.steps.weights import normalise
+from allalike.options import number
+
+if TYPE_CHECKING:
+    from allalike.engines import Run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Soft(Method):
+    """A method that weighs by exp(-s pi_i / m)."""
+
+    name: ClassVar[str] = "SOFT"
+    summary: ClassVar[str] = "proximity: the weight falls exponentially with the disparity"
+    sharpness: float = number(2.0, least=0)
+
+    def weigh(self, run: Run) -> Weighing:
+        """Weigh by disparity, relative to that of the crowd."""
+        disparity, problems = Peers(run).unweighted.mean, run.problems
+        with np.errstate(invalid="ignore"):
+            weight = np.exp(-self.sharpness * disparity / problems.mean(disparity))
+        return Weighing(disparity=disparity, fault=disparity, weight=normalise(weight, problems))
