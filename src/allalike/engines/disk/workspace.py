@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from allalike.engines.ingest.partitions import write_error
 from allalike.engines.serialization import pack, unpack
 from allalike.engines.shards import Shard
 from allalike.errors import OutputError, UnsupportedError
@@ -22,9 +23,8 @@ except ImportError:  # on Windows
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Block
-    from allalike.errors import AllalikeError
 
-__all__ = ["Place", "Workspace", "keep_shard", "link_file", "no_room", "read_pack", "write_pack"]
+__all__ = ["Place", "Workspace", "keep_shard", "link_file", "read_pack", "write_pack"]
 
 _LOCK = "in-use"
 
@@ -133,7 +133,7 @@ def write_pack(path: Path, thing: Any) -> int:
         with path.open("ab") as file:
             return file.write(data)
     except OSError as error:
-        raise no_room(path.parent, error) from error
+        raise write_error(path.parent, error) from error
 
 
 def read_pack(path: Path, begin: int = 0, size: int = -1) -> Any:
@@ -153,12 +153,4 @@ def link_file(path: Path, target: Path) -> None:
         try:
             shutil.copyfile(path, target)
         except OSError as error:
-            raise no_room(target.parent, error) from error
-
-
-def no_room(folder: Path, error: OSError) -> AllalikeError:
-    """Say that the work folder cannot be written to."""
-    return OutputError(
-        f"The disk engine cannot write to its work folder {folder}: {error.strerror}. It needs about as much space as"
-        " the answers take as CSV; name another place with folder= (--folder)."
-    )
+            raise write_error(target.parent, error) from error

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from allalike.columns.column import Column
 from allalike.columns.factors import factorize, only_used
 from allalike.columns.values import numpy_of
-from allalike.engines.disk.workspace import no_room
-from allalike.errors import UnsupportedError
+from allalike.errors import OutputError, UnsupportedError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from allalike.columns.factors import Codes
     from allalike.columns.values import Values
 
-__all__ = ["Partitions", "append", "pickled"]
+__all__ = ["Partitions", "append", "pickled", "write_error"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +114,7 @@ def append(part: Path | list[Any], batch: Any) -> None:
         with part.open("ab") as file:
             file.write(batch.serialize())
     except OSError as error:
-        raise no_room(part.parent, error) from error
+        raise write_error(part.parent, error) from error
 
 
 def pickled(column: Column) -> Any:
@@ -132,3 +131,11 @@ def pickled(column: Column) -> Any:
         raise UnsupportedError(
             f"The {column.name}s cannot be written to disk: {error}. Use the memory engine (--engine memory)."
         ) from error
+
+
+def write_error(folder: Path, error: OSError) -> OutputError:
+    """Return the error of a work folder that cannot be written to."""
+    return OutputError(
+        f"The disk engine cannot write to its work folder {folder}: {error.strerror}. It needs about as much space as"
+        " the answers take as CSV; name another place with folder= (--folder)."
+    )
