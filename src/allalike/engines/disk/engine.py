@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from allalike.engines.base import Engine
-from allalike.engines.disk.processes import Processes
 from allalike.engines.disk.workspace import Place, Workspace, keep_shard, link_file, read_pack, write_pack
 from allalike.engines.growing import Growing, count_small, pick
 from allalike.engines.ingest.routes import Routed, route
@@ -35,6 +34,7 @@ from allalike.engines.task_table import Piece, TaskTable
 from allalike.errors import OptionError
 from allalike.registry import check_number
 from allalike.system.memory import free_memory, parse_size
+from allalike.system.processes import Processes
 from allalike.system.progress import report
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ _SHARD = 1 << 25  # bytes of rows that make a shard, at most
 _SHARE = 24  # so many times the rows of a shard are needed while it is made, in each process
 _LEAST = 500_000_000  # bytes, for Python itself and a batch of rows
 _LANES = 16  # groups of shards whose sums are added apart, whatever the number of processes
+_REMEDY = "Allow the disk engine less with memory= (--memory)."
 _FEW = 2_000_000  # answers for which further processes are not worth their start
 _AT_ONCE = 1 << 19  # tasks that are put in order at once
 
@@ -121,7 +122,7 @@ class Disk(Engine):
         partitions = self.partitions or max(1, stream.size // min(_SHARD, memory // (_SHARE * number)))
         routed = route(stream, space.path, partitions=partitions, memory=memory)
         few = self.processes is None and routed.n_answers < _FEW
-        processes = Processes(1 if few else number)
+        processes = Processes(1 if few else number, remedy=_REMEDY)
         jobs = [(number,) for number in range(routed.n_partitions)]
         encoding, truths = routed.encode(gold, processes.map)
         make = partial(_make, routed, folder=space.path, encoding=encoding, truths=truths, repeats=stream.repeats)

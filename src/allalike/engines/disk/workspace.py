@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from allalike.engines.ingest.partitions import write_error
-from allalike.engines.serialization import pack, unpack
 from allalike.engines.shards import Shard
 from allalike.errors import OutputError, UnsupportedError
+from allalike.system.serialization import pack, unpack
 
 try:
     import fcntl

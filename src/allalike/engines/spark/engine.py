@@ -22,7 +22,6 @@ from allalike.blocks.matrices import settle
 from allalike.blocks.problems import Problems
 from allalike.columns.values import Values
 from allalike.engines.base import Engine, Run
-from allalike.engines.serialization import unpack
 from allalike.engines.shards import count_up, describe, sample_cuts
 from allalike.engines.spark import on_executors
 from allalike.engines.spark.reading import broadcast, fitting_partitions, send
@@ -32,6 +31,7 @@ from allalike.engines.task_table import TaskTable
 from allalike.errors import OutputError
 from allalike.registry import check_number
 from allalike.system.progress import report
+from allalike.system.serialization import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.engines.serialization import pack, unpack
 from allalike.engines.shards import Shard, encode, find_piece, in_order, of_answers, sum_up
 from allalike.engines.spark.facts import columns_of, join_digests, label_column, read_chunks
 from allalike.engines.sums import PairSums, Sums
 from allalike.errors import AllalikeError, OutputError
+from allalike.system.serialization import pack, unpack
 from allalike.system.tables import write_tables
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ import numpy as np
 from allalike.answers.stream import lacking
 from allalike.columns.column import Column
 from allalike.columns.values import arrow_of
-from allalike.engines.serialization import unpack
 from allalike.engines.spark import on_executors
 from allalike.engines.spark.rows import SCHEMA, route_rows
 from allalike.engines.spark.session import clear_errors, without_warnings
 from allalike.errors import AllalikeError, InputError
+from allalike.system.serialization import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

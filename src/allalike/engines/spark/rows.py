@@ -18,9 +18,9 @@ from allalike.columns.factors import distinct
 from allalike.columns.values import Values, arrow_of, is_string, numpy_of, take_rows
 from allalike.engines.ingest.routes import whole_numbers
 from allalike.engines.ingest.vocabulary import Vocabulary
-from allalike.engines.serialization import pack
 from allalike.engines.spark.csv_files import CutFieldError, TextFile, read_lines, runs
 from allalike.errors import AllalikeError
+from allalike.system.serialization import pack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
