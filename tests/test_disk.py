@@ -70,7 +70,7 @@ def test_the_number_of_partitions_does_not_matter(partitions: int) -> None:
 
 
 def test_truths_come_in_order_however_few_are_put_in_order_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allalike.engines.disk.engine._AT_ONCE", 7)
+    monkeypatch.setattr("allalike.engines.disk.engine._TASKS_PER_SORT", 7)
     rows = crowd()
     result = allalike.discover(rows, engine=Disk(partitions=8))
     pieces = list(result.found.pieces())
@@ -85,7 +85,7 @@ def test_a_streamed_result_is_the_same_file_as_that_of_the_memory_engine(
 ) -> None:
     import pandas as pd
 
-    monkeypatch.setattr("allalike.engines.disk.engine._AT_ONCE", 50)
+    monkeypatch.setattr("allalike.engines.disk.engine._TASKS_PER_SORT", 50)
     rows = crowd()
     tables = []
     for engine in (Memory(), Disk(partitions=8)):
