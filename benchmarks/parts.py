@@ -18,9 +18,9 @@ import allalike
 from allalike import METHODS, Memory, Text
 from allalike.api.update import Origin
 from allalike.blocks.ties import Ties
-from allalike.engines.serialization import pack, unpack
 from allalike.errors import LabelError
 from allalike.simulation import simulate
+from allalike.system.serialization import pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

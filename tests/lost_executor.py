@@ -85,7 +85,7 @@ def main() -> None:
     table = pa.table(dict(zip(("worker", "task", "label"), map(list, columns), strict=True)))
     pq.write_table(table, path, row_group_size=500)
     answers = allalike.scan(path, domain="categorical")
-    spark_sources._HERE = 0  # small as it is, it shall be read by the executors
+    spark_sources._MAX_DRIVER_BYTES = 0  # small as it is, it shall be read by the executors
     run = Spark(partitions=8).open(answers, None, Ties())
     before: set[int] = set()
 

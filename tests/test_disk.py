@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import gc
-import os
 import pickle
 import resource
 import signal
@@ -25,8 +24,7 @@ from allalike import Disk, Memory
 from allalike.api.discover import find_truths
 from allalike.blocks.ties import Ties
 from allalike.engines.disk.engine import DiskRun
-from allalike.engines.disk.processes import Processes
-from allalike.errors import OptionError, OutputError, TooLargeError, UnsupportedError
+from allalike.errors import OptionError, OutputError, UnsupportedError
 
 Rows = list[tuple[str, str, str]]
 
@@ -72,7 +70,7 @@ def test_the_number_of_partitions_does_not_matter(partitions: int) -> None:
 
 
 def test_truths_come_in_order_however_few_are_put_in_order_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allalike.engines.disk.engine._AT_ONCE", 7)
+    monkeypatch.setattr("allalike.engines.disk.engine._TASKS_PER_SORT", 7)
     rows = crowd()
     result = allalike.discover(rows, engine=Disk(partitions=8))
     pieces = list(result.found.pieces())
@@ -87,7 +85,7 @@ def test_a_streamed_result_is_the_same_file_as_that_of_the_memory_engine(
 ) -> None:
     import pandas as pd
 
-    monkeypatch.setattr("allalike.engines.disk.engine._AT_ONCE", 50)
+    monkeypatch.setattr("allalike.engines.disk.engine._TASKS_PER_SORT", 50)
     rows = crowd()
     tables = []
     for engine in (Memory(), Disk(partitions=8)):
@@ -215,28 +213,6 @@ def test_a_distance_of_a_script_which_processes_do_not_import_works(tmp_path: Pa
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
     kind = allalike.Custom(distance=lambda left, right: float(left != right))
     assert done.stdout.split() == allalike.discover(rows, domain=kind).truth["label"].tolist()
-
-
-def test_processes_do_one_function_after_the_other() -> None:
-    with Processes(2) as processes:
-        for _ in range(2):
-            assert list(processes.map(divmod, [(number, 2) for number in range(5)])) == [divmod(n, 2) for n in range(5)]
-            assert list(processes.map(max, [(number, 2) for number in range(5)])) == [2, 2, 2, 3, 4]
-
-
-def test_a_process_that_is_ended_from_outside_is_a_clear_error() -> None:
-    with pytest.raises(TooLargeError, match="ended from outside"), Processes(2) as processes:
-        list(processes.map(os._exit, [(1,), (1,)]))
-
-
-def test_an_error_in_a_process_is_the_same_error_here() -> None:
-    with pytest.raises(ZeroDivisionError), Processes(2) as processes:
-        list(processes.map(divmod, [(1, 1), (1, 0)]))
-
-
-def test_printing_in_a_process_does_no_harm() -> None:
-    with Processes(2) as processes:
-        assert list(processes.map(print, [("a",), ("b",)])) == [None, None]
 
 
 @pytest.mark.parametrize("memory", ["much", "0GB", "-1GB", ""])

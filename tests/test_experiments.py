@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from itertools import combinations
 from pathlib import Path
 
@@ -135,16 +137,28 @@ def test_results_do_not_depend_on_the_number_of_processes() -> None:
     assert one.table().equals(two.table())
 
 
-def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
+def test_a_script_without_a_guard_may_use_several_processes(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from allalike.experiments import Setting, run\nprint('once')\n"
+        "setting = Setting(source='binary SYN.HS', workers=6, tasks=7, methods=('P-TD',), pool=60)\n"
+        "print(len(run([setting], repetitions=200, jobs=2).table()))\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["once", "400"]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path, jobs: int) -> None:
     def interrupt(stage: str, done: int, total: int) -> None:
         if stage.startswith("running experiments") and done == 3:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), watching(interrupt):
-        run(SETTINGS, repetitions=200, jobs=1, folder=tmp_path)
+        run(SETTINGS, repetitions=200, jobs=jobs, folder=tmp_path)
     kept = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     assert len(kept) == 3
-    resumed = run(SETTINGS, repetitions=200, jobs=1, folder=tmp_path)
+    resumed = run(SETTINGS, repetitions=200, jobs=jobs, folder=tmp_path)
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
     assert resumed.table().equals(run(SETTINGS, repetitions=200, jobs=1).table())
 

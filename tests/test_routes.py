@@ -174,7 +174,7 @@ def test_many_different_labels_are_routed_as_numbers_or_as_they_came(
     folder = tmp_path_factory.mktemp("files")
     path = write(folder, "a.csv", rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(routes, "_FEW", few)
+        patch.setattr(routes, "_MAX_NUMBERED_LABELS", few)
         patch.setattr(files, "_LONGEST_FIELD", 64)
         check(path, tmp_path_factory.mktemp("work"), **{**how, "domain": domain})
 
@@ -205,7 +205,7 @@ def test_ids_of_any_type_are_routed_in_memory(
 def test_labels_of_every_domain_are_routed(domain: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = crowd(domain, seed=1, missing=0.2)
     check(rows, tmp_path, domain=kind(domain))
-    monkeypatch.setattr(routes, "_FEW", 0)
+    monkeypatch.setattr(routes, "_MAX_NUMBERED_LABELS", 0)
     check(rows, tmp_path, domain=kind(domain))
 
 
@@ -289,7 +289,7 @@ def csv_blocks(monkeypatch: pytest.MonkeyPatch, batches_of_few: None) -> None:
 def test_an_error_names_the_row_among_all(
     change: dict[str, str], message: str, how: dict[str, Any], few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(routes, "_FEW", few)
+    monkeypatch.setattr(routes, "_MAX_NUMBERED_LABELS", few)
     labels = ["a>b", "b>a"] if how.get("domain") == "ranking" else [f"{number}.5" for number in range(50)]
     frame = table_of([labels[number % len(labels)] for number in range(200)])
     frame.loc[100, list(change)] = list(change.values())
@@ -343,7 +343,7 @@ def test_late_labels_change_what_all_labels_are(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("csv_blocks")
 @pytest.mark.parametrize("few", [4, 1000])
 def test_labels_become_many_only_later(few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routes, "_FEW", few)
+    monkeypatch.setattr(routes, "_MAX_NUMBERED_LABELS", few)
     table_of(["0", "1"] * 60 + [f"{number}.25" for number in range(100)]).to_csv(tmp_path / "a.csv", index=False)
     routed = check(tmp_path / "a.csv", tmp_path)
     assert routed is not None
@@ -372,7 +372,7 @@ def test_another_rule_is_that_of_the_domain_guessed(tmp_path: Path) -> None:
 def test_labels_of_a_partition_are_those_that_occur_and_of_one_type(
     few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(routes, "_FEW", few)
+    monkeypatch.setattr(routes, "_MAX_NUMBERED_LABELS", few)
     for last, kind_of_label in (("7", int), ("x", str)):
         table_of([*(str(number // 3) for number in range(90)), last]).to_csv(tmp_path / "a.csv", index=False)
         routed = check(tmp_path / "a.csv", tmp_path, domain="categorical")

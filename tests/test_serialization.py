@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as stn
 from allalike.blocks.block import Block
 from allalike.blocks.groups import Groups, group_labels
 from allalike.columns.values import Values
-from allalike.engines.serialization import pack, unpack
+from allalike.system.serialization import pack, unpack
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Array

@@ -22,7 +22,7 @@ from allalike.columns.values import Values
 from allalike.domains import Domain, Encoding
 from allalike.domains.categorical import ClassEncoding
 from allalike.domains.pairwise import Pairwise, Stored
-from allalike.engines.sums import PairSums, Sums, at
+from allalike.engines.sums import PairSums, Sums, select_workers
 from allalike.errors import LabelError
 from allalike.readers import read, read_gold
 from samples import Row, crowd, kind
@@ -98,7 +98,7 @@ class Shards:
 
     def collect(self, kernel: Callable[..., Any], *params: Floats) -> dict[str, Array]:
         """Join what a kernel finds, in the order of tasks."""
-        parts = [kernel(block, *at(block, params)) for blocks in self.blocks for block in blocks]
+        parts = [kernel(block, *select_workers(block, params)) for blocks in self.blocks for block in blocks]
         order = np.argsort([task for shard in self.shards for task in shard.tasks.tolist()])
         return {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
 

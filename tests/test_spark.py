@@ -128,7 +128,7 @@ def test_the_number_of_partitions_does_not_matter(spark: Spark, partitions: int)
 def test_sums_of_many_partitions_are_the_same_in_every_run(
     spark: Spark, monkeypatch: pytest.MonkeyPatch, little: int
 ) -> None:
-    monkeypatch.setattr(spark_engine, "_LITTLE", little)
+    monkeypatch.setattr(spark_engine, "_MAX_DRIVER_BYTES", little)
     answers = some("real")
     memory, run = Memory().load(answers, Ties()), replace(spark, partitions=12).load(answers, Ties())
     once, again = peer_sums(run), peer_sums(run)
@@ -138,7 +138,7 @@ def test_sums_of_many_partitions_are_the_same_in_every_run(
 
 
 def test_large_parts_are_sent_in_halves(spark: Spark, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spark_engine, "_SENT", 4000)
+    monkeypatch.setattr(spark_engine, "_MAX_PARCEL_BYTES", 4000)
     answers = some("text")
     run = spark.load(answers, Ties())
     assert run.shards.getNumPartitions() > 3
@@ -234,7 +234,7 @@ def test_errors_of_ours_arrive_as_they_are(spark: Spark, monkeypatch: pytest.Mon
             ask(refuse)
     with pytest.raises(LabelError, match=r"^The block does not fit\.$"):
         run.map(refused).sum(doubled)
-    monkeypatch.setattr(spark_engine, "_LITTLE", 0)
+    monkeypatch.setattr(spark_engine, "_MAX_DRIVER_BYTES", 0)
     with pytest.raises(LabelError, match="row 3"):
         replace(spark, partitions=12).load(some(), Ties()).sum(refuse)
 

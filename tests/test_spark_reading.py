@@ -44,7 +44,7 @@ def session(spark: Spark) -> SparkSession:
 
 @pytest.fixture(autouse=True)
 def everything_on_executors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spark_sources, "_HERE", 0)
+    monkeypatch.setattr(spark_sources, "_MAX_DRIVER_BYTES", 0)
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ def test_fields_of_several_lines_are_read_as_they_are(spark: Spark, tmp_path: Pa
 
 @pytest.mark.usefixtures("small_splits")
 def test_text_is_read_in_pieces(spark: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spark_sources, "Plan", lambda places, **more: Plan(places, piece=40, **more))
+    monkeypatch.setattr(spark_sources, "Plan", lambda n_partitions, **more: Plan(n_partitions, piece_bytes=40, **more))
     check(spark, written(table(), tmp_path, ".csv"))
     check(spark, written(with_label(QUOTED * 40), tmp_path, ".csv"), domain="categorical")
 
@@ -272,7 +272,9 @@ def with_few(kinds: Iterable[str]) -> list[tuple[str, int]]:
 def test_labels_of_all_types_are_read_from_parquet(
     spark: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, few: int
 ) -> None:
-    monkeypatch.setattr(spark_sources, "Plan", lambda places, **more: Plan(places, few=few, **more))
+    monkeypatch.setattr(
+        spark_sources, "Plan", lambda n_partitions, **more: Plan(n_partitions, max_numbered_labels=few, **more)
+    )
     labels, type_, domain = LABELS[kind]
     check(spark, written(with_label(labels, type_), tmp_path, ".parquet"), domain=domain)
 
@@ -284,7 +286,9 @@ TEXTS = ["few whole numbers", "many whole numbers", "numbers", "rankings as text
 def test_labels_in_text_files_are_guessed_as_in_memory(
     spark: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, few: int
 ) -> None:
-    monkeypatch.setattr(spark_sources, "Plan", lambda places, **more: Plan(places, few=few, **more))
+    monkeypatch.setattr(
+        spark_sources, "Plan", lambda n_partitions, **more: Plan(n_partitions, max_numbered_labels=few, **more)
+    )
     labels, _, _ = LABELS[kind]
     check(spark, written(with_label(labels), tmp_path, ".csv"))
     check(spark, written(with_label(labels), tmp_path, "*.csv"))
@@ -293,7 +297,9 @@ def test_labels_in_text_files_are_guessed_as_in_memory(
 @pytest.mark.parametrize("few", [2, 10_000])
 @pytest.mark.usefixtures("small_splits")
 def test_a_text_among_numbers_is_named(spark: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
-    monkeypatch.setattr(spark_sources, "Plan", lambda places, **more: Plan(places, few=few, **more))
+    monkeypatch.setattr(
+        spark_sources, "Plan", lambda n_partitions, **more: Plan(n_partitions, max_numbered_labels=few, **more)
+    )
     labels = [*(str(k / 8) for k in range(80)), "none", *(str(k / 8) for k in range(9))]
     path = written(with_label(labels), tmp_path, ".csv")
     assert "that in row 81 is 'none'" in fail(spark, path)
@@ -374,14 +380,14 @@ def test_other_answers_are_read_here(spark: Spark, tmp_path: Path) -> None:
 
 
 def test_small_files_are_read_here(spark: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spark_sources, "_HERE", 1 << 22)
+    monkeypatch.setattr(spark_sources, "_MAX_DRIVER_BYTES", 1 << 22)
     source = allalike.scan(written(table(), tmp_path, ".csv"))
-    assert spark_sources.find_reading(source, None, "nowhere") is None
+    assert spark_sources.find_source(source, None, "nowhere") is None
     check(spark, source.source)
 
 
 def test_many_tasks_come_out_in_order(spark: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allalike.engines.spark.engine._AT_ONCE", 10)
+    monkeypatch.setattr("allalike.engines.spark.engine._TASKS_PER_SORT", 10)
     path = written(table(), tmp_path, ".parquet")
     check(spark, path)
     result = allalike.discover(path, engine=spark)

@@ -15,7 +15,7 @@ from pyspark.logger import PySparkLogger
 
 import allalike
 from allalike import Memory
-from allalike.engines.spark import reading as spark_reading
+from allalike.engines.spark import shuffle as spark_shuffle
 from allalike.engines.spark import sources as spark_sources
 from allalike.engines.spark.rows import Plan
 from allalike.errors import InputError, UnsupportedError
@@ -36,7 +36,7 @@ def session() -> SparkSession:
 
 @pytest.fixture(autouse=True)
 def everything_on_executors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spark_sources, "_HERE", 0)
+    monkeypatch.setattr(spark_sources, "_MAX_DRIVER_BYTES", 0)
 
 
 def table(**more: Any) -> pa.Table:
@@ -65,7 +65,7 @@ def same(source: Any, memory: Any = None, **options: Any) -> None:
 
 
 def on_executors(source: Any, **options: Any) -> bool:
-    return spark_sources.find_reading(allalike.scan(source, **options), None, SPARK.master) is not None
+    return spark_sources.find_source(allalike.scan(source, **options), None, SPARK.master) is not None
 
 
 def told(source: Any, kind: type[Exception] = InputError, **options: Any) -> str:
@@ -170,23 +170,25 @@ def test_labels_are_guessed_from_the_first_that_there_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int
 ) -> None:
     """Let the first file hold no label, or a few that say nothing about the others."""
-    monkeypatch.setattr(spark_sources, "Plan", lambda places, **more: Plan(places, few=2, **more))
-    monkeypatch.setattr(spark_reading, "_SOME", 40)
+    monkeypatch.setattr(
+        spark_sources, "Plan", lambda n_partitions, **more: Plan(n_partitions, max_numbered_labels=2, **more)
+    )
+    monkeypatch.setattr(spark_shuffle, "_MAX_SHOWN_LABELS", 40)
     blank = [(f"w{number}", "t", "" if number >= first else f"a>b>c{number}") for number in range(100)]
     full = [(worker, task, f"a>{label}>b{number}") for number, (worker, task, label) in enumerate(ROWS)]
     paths = [csv(tmp_path / "a.csv", blank), csv(tmp_path / "b.csv", full)]
     parts = []
-    original = spark_reading.Arrived._first_rows
+    original = spark_shuffle.ShuffledRows._fetch_first_rows
 
-    def fetched(arrived: Any, limit: int) -> list[dict[str, Any]]:
+    def fetched(rows: Any, limit: int) -> list[dict[str, Any]]:
         parts.append(limit)
-        return original(arrived, limit)
+        return original(rows, limit)
 
-    monkeypatch.setattr(spark_reading.Arrived, "_first_rows", fetched)
+    monkeypatch.setattr(spark_shuffle.ShuffledRows, "_fetch_first_rows", fetched)
     scan = allalike.scan(paths, missing="drop")
-    reading = spark_sources.find_reading(scan, None, SPARK.master)
-    assert reading is not None
-    some, _ = reading.read(2)._some()
+    source = spark_sources.find_source(scan, None, SPARK.master)
+    assert source is not None
+    some, _ = source.read(2)._show_labels()
     assert some.data.to_pylist() == [label for *_, label in [*blank[:first], *full][:40]]
     assert parts == [40, 160]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from allalike.engines import ENGINES
-from allalike.engines.unsupported import GAPS
+from allalike.engines.unsupported import RESTRICTIONS
 
 
 def test_the_docs_print_the_table_of_gaps() -> None:
     page = (Path(__file__).parents[1] / "docs" / "ENGINES.md").read_text()
-    for gap in GAPS:
-        assert gap.row() in page
-        assert set(gap.engines) < set(ENGINES)
+    for restriction in RESTRICTIONS:
+        assert restriction.row() in page
+        assert set(restriction.engines) < set(ENGINES)

@@ -70,7 +70,7 @@ def test_small_shards_are_joined_so_that_there_are_few() -> None:
     assert len(result.run.shards) <= 6
     result, _ = check([rows[:300], *([row] for row in rows[300:325])], domain="categorical", engine=ENGINES["disk"])
     assert isinstance(result.run, DiskRun)
-    assert len(result.run.shards.places) <= 3 + 6
+    assert len(result.run.shards.stored) <= 3 + 6
 
 
 def test_shards_into_which_a_large_file_was_read_stay_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from allalike.answers import Answers
 from allalike.engines.growing import Growing, grow
-from allalike.engines.unsupported import gap
+from allalike.engines.unsupported import unsupported
 from allalike.errors import UnsupportedError
 from allalike.readers import Scan, open_gold
 from allalike.system.progress import report
@@ -44,7 +44,7 @@ class Origin:
     def grow(self, run: Run, more: Any, gold: Any) -> tuple[Run, Origin]:
         """Return a run over more answers, and what is to be remembered of it."""
         if not isinstance(run, Growing):
-            raise gap("result.update")
+            raise unsupported("result.update")
         if run.n_gold and self.gold is None:
             raise UnsupportedError(
                 "It is not known where the known truths of these answers came from. Give them with gold= instead."

@@ -16,7 +16,7 @@ import numpy as np
 from allalike.answers import Answers
 from allalike.columns.factors import order_of
 from allalike.columns.values import Values
-from allalike.engines.sums import at
+from allalike.engines.sums import select_workers
 from allalike.engines.task_table import Piece
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def of_answers(
 
 def find_piece(shard: Shard, kernel: Kernel, params: tuple[Floats, ...]) -> Piece:
     """Return what a kernel finds for the tasks of a shard that count; they are in order."""
-    parts = [kernel(block, *at(block, params)) for block in shard.blocks]
+    parts = [kernel(block, *select_workers(block, params)) for block in shard.blocks]
     found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     piece = Piece(shard.tasks, shard.sizes, found)
     if all(block.live is None for block in shard.blocks):

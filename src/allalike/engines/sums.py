@@ -1,4 +1,4 @@
-"""Add up what a kernel returns for one block after the other."""
+"""Sums of what a kernel returns for one block after the other."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
     from allalike.blocks.block import Block, Floats, Kernel
 
-__all__ = ["PairSums", "Sums", "at"]
+__all__ = ["PairSums", "Sums", "select_workers"]
 
 
-def at(block: Block, params: Iterable[Floats]) -> list[Floats]:
-    """Return the rows of the block's workers; the dummy worker has that of another, so that no kernel minds it.
+def select_workers(block: Block, params: Iterable[Floats]) -> list[Floats]:
+    """Return the rows of the block's workers; the dummy worker gets the last of them, with which every kernel can deal.
 
     >>> from allalike.blocks.block import Block
-    >>> at(Block.of([[0], [1]]), [np.array([0.5, 0.25])])
+    >>> select_workers(Block.of([[0], [1]]), [np.array([0.5, 0.25])])
     [array([0.5 , 0.25])]
     """
     rows = [param[block.workers] for param in params]
@@ -28,7 +28,7 @@ def at(block: Block, params: Iterable[Floats]) -> list[Floats]:
 
 
 class Sums:
-    """Sums of arrays with a row for each worker of a block.
+    """Sums of arrays that have a row for each worker of a block.
 
     >>> from allalike.blocks.block import Block
     >>> sums = Sums(2)
@@ -44,7 +44,7 @@ class Sums:
 
     def add(self, block: Block, kernel: Kernel, params: Iterable[Floats]) -> None:
         """Add what the kernel returns for a block."""
-        for name, part in kernel(block, *at(block, params)).items():
+        for name, part in kernel(block, *select_workers(block, params)).items():
             if name not in self.arrays:
                 self.arrays[name] = np.zeros((self.n_workers, *part.shape[1:]))
             self.arrays[name][block.workers] += part if block.live is None else part[:-1]
@@ -60,7 +60,7 @@ class Sums:
 
 
 class PairSums:
-    """Sums of matrices with a row for each of some workers and a column for each worker.
+    """Sums of matrices that have a row for each of some workers and a column for each worker.
 
     ``rows`` says whose rows are asked for, as a range of the numbers of the run's workers; by default all. A kernel
     gets a block and the places of these workers among the block's, which are a slice, and returns matrices, dense or

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import time
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +16,7 @@ from allalike.errors import OutputError
 from allalike.experiments.scores import Score, score_all
 from allalike.experiments.settings import CHUNK, Setting, solve
 from allalike.registry import check_number
+from allalike.system.processes import Processes
 from allalike.system.progress import report
 
 if TYPE_CHECKING:
@@ -133,27 +131,9 @@ def _missing(setting: Setting, chunk: int, fewer: Mapping[str, int], kept: _Kept
 
 
 def _solve_all(jobs: list[Job], processes: int) -> Generator[tuple[Job, dict[str, Floats]], None, None]:
-    if processes == 1 or len(jobs) < 2:
-        for job in jobs:
-            yield job, solve(*job)
-        return
-    context, others = get_context("spawn"), active_children()
-    with ProcessPoolExecutor(min(processes, len(jobs)), context, initializer=_ignore_interrupts) as pool:
-        running = {pool.submit(solve, *job): job for job in jobs}
-        try:
-            while running:
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    yield running.pop(future), future.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-            if running:  # what is under way may take minutes, and is done again by the run that goes on
-                for process in set(active_children()).difference(others):
-                    process.terminate()
-
-
-def _ignore_interrupts() -> None:
-    """Leave it to the first process to stop."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with Processes(processes, remedy="Use fewer processes (jobs).") as pool:
+        for number, errors in pool.map_unordered(solve, jobs):
+            yield jobs[number], errors
 
 
 def _duration(seconds: float) -> str:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from allalike.engines.base import Engine
-from allalike.engines.disk.processes import Processes
-from allalike.engines.disk.workspace import Place, Workspace, keep_shard, link_file, read_pack, write_pack
+from allalike.engines.disk.workspace import StoredShard, Workspace, keep_shard, link_file, read_pack, write_pack
 from allalike.engines.growing import Growing, count_small, pick
 from allalike.engines.ingest.routes import Routed, route
 from allalike.engines.shards import (
@@ -35,6 +34,7 @@ from allalike.engines.task_table import Piece, TaskTable
 from allalike.errors import OptionError
 from allalike.options import Options, whole
 from allalike.system.memory import free_memory, parse_size
+from allalike.system.processes import Processes
 from allalike.system.progress import report
 
 if TYPE_CHECKING:
@@ -56,17 +56,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Disk"]
 
-_SHARD = 1 << 25  # bytes of rows that make a shard, at most
-_SHARE = 24  # so many times the rows of a shard are needed while it is made, in each process
-_LEAST = 500_000_000  # bytes, for Python itself and a batch of rows
-_LANES = 16  # groups of shards whose sums are added apart, whatever the number of processes
-_FEW = 2_000_000  # answers for which further processes are not worth their start
-_AT_ONCE = 1 << 19  # tasks that are put in order at once
+_MAX_SHARD_BYTES = 1 << 25  # of rows that make a shard
+_MEMORY_PER_SHARD_BYTE = 24  # so many times its size a shard needs while it is made, in each process
+_MIN_MEMORY = 500_000_000  # in bytes, for Python itself and a batch of rows
+_MAX_LANES = 16  # groups of shards with sums of their own, whatever the number of processes
+_REMEDY = "Allow the disk engine less with memory= (--memory)."
+_MIN_PARALLEL_ANSWERS = 2_000_000  # for fewer, further processes are not worth their start
+_TASKS_PER_SORT = 1 << 19  # so many are put in order at once
 
 
 @dataclass(frozen=True, kw_only=True)
 class Disk(Options, Engine):
-    """Keep answers on disk.
+    """The disk engine: it keeps answers on disk.
 
     Parameters
     ----------
@@ -94,8 +95,8 @@ class Disk(Options, Engine):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.memory is not None and parse_size(self.memory, "memory") < _LEAST:
-            raise OptionError(f"memory is {self.memory!r}. The disk engine needs at least {_LEAST // 10**6} MB.")
+        if self.memory is not None and parse_size(self.memory, "memory") < _MIN_MEMORY:
+            raise OptionError(f"memory is {self.memory!r}. The disk engine needs at least {_MIN_MEMORY // 10**6} MB.")
         if self.folder is not None and not isinstance(self.folder, str | os.PathLike):
             raise OptionError(f"folder is {self.folder!r}. Give the path of a folder.")
 
@@ -103,8 +104,8 @@ class Disk(Options, Engine):
         """Write answers that are in memory to disk, as one shard."""
         space = Workspace(self.folder).inner()
         shard, tally = of_answers(answers)
-        place = keep_shard(space.path, "0", shard)
-        return DiskRun(Shards(space, [place], [tally], Processes(1)), **describe(answers, ties))
+        stored = keep_shard(space.path, "0", shard)
+        return DiskRun(Shards(space, [stored], [tally], Processes(1)), **describe(answers, ties))
 
     def reads(self, source: Scan) -> bool:
         """Read everything in a stream."""
@@ -114,80 +115,81 @@ class Disk(Options, Engine):
         """Route rows to partitions, and make a shard of each."""
         stream = source.stream()
         space = Workspace(self.folder).inner()
-        memory = parse_size(self.memory, "memory") if self.memory is not None else max(_LEAST, free_memory() // 2)
+        memory = parse_size(self.memory, "memory") if self.memory is not None else max(_MIN_MEMORY, free_memory() // 2)
         number = self.processes or os.cpu_count() or 1
-        partitions = self.partitions or max(1, stream.size // min(_SHARD, memory // (_SHARE * number)))
+        shard_bytes = min(_MAX_SHARD_BYTES, memory // (_MEMORY_PER_SHARD_BYTE * number))
+        partitions = self.partitions or max(1, stream.size // shard_bytes)
         routed = route(stream, space.path, partitions=partitions, memory=memory)
-        few = self.processes is None and routed.n_answers < _FEW
-        processes = Processes(1 if few else number)
+        few = self.processes is None and routed.n_answers < _MIN_PARALLEL_ANSWERS
+        processes = Processes(1 if few else number, remedy=_REMEDY)
         jobs = [(number,) for number in range(routed.n_partitions)]
         encoding, truths = routed.encode(gold, processes.map)
         make = partial(_make, routed, folder=space.path, encoding=encoding, truths=truths, repeats=stream.repeats)
-        places: list[Place] = []
+        stored_shards: list[StoredShard] = []
         tallies: list[Tally] = []
         answer_counts = np.zeros(len(routed.workers), np.int64)
-        for place, tally, theirs in processes.map(make, jobs):
-            report("preparing", len(places), len(jobs))
-            places.append(place)
+        for stored, tally, theirs in processes.map(make, jobs):
+            report("preparing", len(stored_shards), len(jobs))
+            stored_shards.append(stored)
             tallies.append(tally)
             answer_counts += theirs
-        shards = Shards(space, places, tallies, processes)
+        shards = Shards(space, stored_shards, tallies, processes)
         return DiskRun(shards, **routed.describe(encoding, gold, ties, tallies, answer_counts))
 
 
 @dataclass(frozen=True)
 class Shards:
-    """Know where the shards are, how much they hold, and which processes go over them.
+    """Shards on disk: where they are, how much they hold, and which processes go over them.
 
     The last of them, ``n_added``, hold answers that were added later.
     """
 
     space: Workspace
-    places: list[Place]
+    stored: list[StoredShard]
     tallies: list[Tally]
     processes: Processes
     n_added: int = 0
 
     def lanes(self, function: Callable[..., Any]) -> Iterator[Any]:
-        """Apply a function to lists of places, in order; the lists do not depend on the number of processes."""
-        lanes = min(_LANES, len(self.places))
-        return self.processes.map(function, [(self.places[k::lanes],) for k in range(lanes)])
+        """Apply a function to lists of stored shards, in order; the lists do not depend on the number of processes."""
+        lanes = min(_MAX_LANES, len(self.stored))
+        return self.processes.map(function, [(self.stored[k::lanes],) for k in range(lanes)])
 
     def each(self, function: Callable[..., Any]) -> Iterator[Any]:
-        """Apply a function to each place, in order."""
-        return self.processes.map(function, [(place,) for place in self.places])
+        """Apply a function to each stored shard, in order."""
+        return self.processes.map(function, [(stored,) for stored in self.stored])
 
     def changed(self, change: Change) -> Shards:
         """Write changed blocks beside those that are there."""
         space = self.space.inner()
-        places = list(self.each(partial(_change, folder=space.path, change=change)))
-        return replace(self, space=space, places=places)
+        stored_shards = list(self.each(partial(_change, folder=space.path, change=change)))
+        return replace(self, space=space, stored=stored_shards)
 
     def covered(self, overlay: Overlay, picked: list[Picked]) -> Shards:
         """Return the shards under an overlay, but for those of which all tasks were picked."""
         space = self.space.inner(self.space)
         touched = {part.shard: len(part.answers.tasks) for part in picked}
         overlays: dict[Path | None, Path] = {}
-        places, tallies, n_added = [], [], 0
-        for number, (place, tally) in enumerate(zip(self.places, self.tallies, strict=True)):
+        stored_shards, tallies, n_added = [], [], 0
+        for number, (stored, tally) in enumerate(zip(self.stored, self.tallies, strict=True)):
             n_tasks = tally.n_tasks - touched.get(number, 0)
             if overlay.worker_map is not None or number in touched:
-                before = place.overlay
+                before = stored.overlay
                 if before not in overlays:
                     overlays[before] = space.path / f"{len(overlays)}.overlay"
                     write_pack(overlays[before], overlay.after(None if before is None else read_pack(before)))
-                place = replace(place, overlay=overlays[before])
+                stored = replace(stored, overlay=overlays[before])
             if n_tasks:
-                places.append(place)
+                stored_shards.append(stored)
                 tallies.append(replace(tally, n_tasks=n_tasks))
-                n_added += number >= len(self.places) - self.n_added
-        return replace(self, space=space, places=places, tallies=tallies, n_added=n_added)
+                n_added += number >= len(self.stored) - self.n_added
+        return replace(self, space=space, stored=stored_shards, tallies=tallies, n_added=n_added)
 
     def with_shard(self, shard: Shard, tally: Tally) -> Shards:
         """Write one more shard."""
-        place = keep_shard(self.space.path, self.space.path.name, shard)
-        places, tallies = [*self.places, place], [*self.tallies, tally]
-        return replace(self, places=places, tallies=tallies, n_added=self.n_added + 1)
+        stored = keep_shard(self.space.path, self.space.path.name, shard)
+        stored_shards, tallies = [*self.stored, stored], [*self.tallies, tally]
+        return replace(self, stored=stored_shards, tallies=tallies, n_added=self.n_added + 1)
 
 
 @dataclass(eq=False)
@@ -206,14 +208,14 @@ class DiskRun(Growing):
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
         """Add up matrices, in this process: each other would have a matrix of its own."""
         sums = PairSums(len(self.workers), rows)
-        for place in self.shards.places:
-            for block in place.read_blocks():
+        for stored in self.shards.stored:
+            for block in stored.read_blocks():
                 sums.add(block, kernel)
         return sums.result()
 
     def find(self, kernel: Kernel, *params: Floats) -> DiskTable:
         """Write what the kernel finds for each shard, cut into ranges of tasks."""
-        space, cuts = self.shards.space.inner(), sample_cuts(self.shards.tallies, _AT_ONCE)
+        space, cuts = self.shards.space.inner(), sample_cuts(self.shards.tallies, _TASKS_PER_SORT)
         find = partial(_find, folder=space.path, kernel=kernel, params=params, cuts=cuts)
         kinds = {str(getattr(tally.sample_tasks.data, "type", list)) for tally in self.shards.tallies}
         return DiskTable(space, list(self.shards.each(find)), wide=len(kinds) > 1)
@@ -229,16 +231,16 @@ class DiskRun(Growing):
 
     def absorb(self, n_tasks: int) -> Hashes:
         """Name the tasks of small shards that were added last."""
-        first = len(self.shards.places) - self.shards.n_added
+        first = len(self.shards.stored) - self.shards.n_added
         number = count_small([tally.n_tasks for tally in self.shards.tallies[first:]], n_tasks)
-        small = self.shards.places[len(self.shards.places) - number :]
-        return np.concatenate([np.empty(0, np.uint64), *(read_pack(place.tasks)[0].hashes() for place in small)])
+        small = self.shards.stored[len(self.shards.stored) - number :]
+        return np.concatenate([np.empty(0, np.uint64), *(read_pack(stored.tasks)[0].hashes() for stored in small)])
 
     def pick(self, wanted: Hashes) -> list[Picked]:
         """Return the answers to these tasks; only those shards are read that may have some of them."""
         bounds = np.array([tally.hashes for tally in self.shards.tallies], np.uint64)
         first, last = (np.searchsorted(wanted, bounds[:, side], ("left", "right")[side]) for side in (0, 1))
-        jobs = [(self.shards.places[number], int(number)) for number in np.flatnonzero(first < last)]
+        jobs = [(self.shards.stored[number], int(number)) for number in np.flatnonzero(first < last)]
         found = self.shards.processes.map(partial(_pick, encoding=self.encoding, wanted=wanted), jobs)
         return [part for part in found if part is not None]
 
@@ -254,7 +256,7 @@ class DiskRun(Growing):
 
 @dataclass(frozen=True)
 class Ranges:
-    """Know where ranges of the tasks of a shard were written, and what they sum to."""
+    """A file with ranges of the tasks of a shard, which end at these bytes, and what they sum to."""
 
     path: Path
     ends: list[int]
@@ -269,7 +271,7 @@ class Ranges:
 
 @dataclass(frozen=True)
 class DiskTable(TaskTable):
-    """Know where everything was written that was found; ``wide`` if tasks are whole numbers of different widths."""
+    """What a kernel found for each task, in files; ``wide`` if tasks are whole numbers of different widths."""
 
     space: Workspace
     parts: list[Ranges]
@@ -295,35 +297,35 @@ class DiskTable(TaskTable):
 
 def _make(
     routed: Routed, number: int, *, folder: Path, encoding: Encoding, truths: Truths | None, repeats: str
-) -> tuple[Place, Tally, npt.NDArray[np.int64]]:
+) -> tuple[StoredShard, Tally, npt.NDArray[np.int64]]:
     answers = encode(*routed.columns(number), encoding, truths, repeats)
     shard, tally = of_answers(answers)
-    place = keep_shard(folder, str(number), shard)
+    stored = keep_shard(folder, str(number), shard)
     routed.remove(number)
-    return place, tally, answers.answer_counts
+    return stored, tally, answers.answer_counts
 
 
-def _sum(places: list[Place], *, kernel: Kernel, params: tuple[Floats, ...], n_workers: int) -> Sums:
+def _sum(stored_shards: list[StoredShard], *, kernel: Kernel, params: tuple[Floats, ...], n_workers: int) -> Sums:
     sums = Sums(n_workers)
-    for place in places:
-        for block in place.read_blocks():
+    for stored in stored_shards:
+        for block in stored.read_blocks():
             sums.add(block, kernel, params)
     return sums
 
 
-def _find(place: Place, *, folder: Path, kernel: Kernel, params: tuple[Floats, ...], cuts: Cuts) -> Ranges:
-    piece = find_piece(place.read(), kernel, params)
-    path = folder / place.blocks.name
+def _find(stored: StoredShard, *, folder: Path, kernel: Kernel, params: tuple[Floats, ...], cuts: Cuts) -> Ranges:
+    piece = find_piece(stored.read(), kernel, params)
+    path = folder / stored.blocks.name
     ends = np.cumsum([write_pack(path, part) for part in cuts(piece)]).tolist()
     return Ranges(path, ends, {name: sum_up(array) for name, array in piece.found.items()})
 
 
-def _change(place: Place, *, folder: Path, change: Callable[[Block], Block]) -> Place:
-    changed = Place(folder / place.blocks.name, folder / place.tasks.name)
-    write_pack(changed.blocks, [change(block) for block in place.read_blocks()])
-    link_file(place.tasks, changed.tasks)
+def _change(stored: StoredShard, *, folder: Path, change: Callable[[Block], Block]) -> StoredShard:
+    changed = StoredShard(folder / stored.blocks.name, folder / stored.tasks.name)
+    write_pack(changed.blocks, [change(block) for block in stored.read_blocks()])
+    link_file(stored.tasks, changed.tasks)
     return changed
 
 
-def _pick(place: Place, number: int, *, encoding: Encoding, wanted: Hashes) -> Picked | None:
-    return pick(place.read(), number, encoding, wanted)
+def _pick(stored: StoredShard, number: int, *, encoding: Encoding, wanted: Hashes) -> Picked | None:
+    return pick(stored.read(), number, encoding, wanted)

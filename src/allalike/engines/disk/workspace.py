@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from allalike.engines.ingest.partitions import write_error
-from allalike.engines.serialization import pack, unpack
 from allalike.engines.shards import Shard
 from allalike.errors import OutputError, UnsupportedError
+from allalike.system.serialization import pack, unpack
 
 try:
     import fcntl
@@ -24,13 +24,13 @@ except ImportError:  # on Windows
 if TYPE_CHECKING:
     from allalike.blocks.block import Block
 
-__all__ = ["Place", "Workspace", "keep_shard", "link_file", "read_pack", "write_pack"]
+__all__ = ["StoredShard", "Workspace", "keep_shard", "link_file", "read_pack", "write_pack"]
 
-_LOCK = "in-use"
+_LOCK_NAME = "in-use"
 
 
 class Workspace:
-    """Be a folder that is removed when nobody uses it any more, and when the program ends.
+    """A folder that is removed when nobody uses it any more, and when the program ends.
 
     What a process leaves behind that is killed is removed when the next one makes a folder in the same place.
 
@@ -73,11 +73,11 @@ def _claim(folder: Path) -> IO[bytes] | None:
     """Lock a file in the folder as long as this process runs; it gets its name once it is locked."""
     if fcntl is None:
         return None
-    unnamed = folder / f"{_LOCK}.new"
+    unnamed = folder / f"{_LOCK_NAME}.new"
     try:
         file = unnamed.open("wb")
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        unnamed.rename(folder / _LOCK)
+        unnamed.rename(folder / _LOCK_NAME)
     except OSError:  # there are file systems without locks; then the folder is left alone
         return None
     return file
@@ -92,15 +92,15 @@ def _remove(owner: int, folder: Path, claim: IO[bytes] | None = None) -> None:
 
 def _sweep(parent: Path) -> None:
     """Remove the folders of processes that were killed: nobody holds their locks any more."""
-    for lock in parent.glob(f"allalike-*/{_LOCK}") if fcntl is not None else ():
+    for lock in parent.glob(f"allalike-*/{_LOCK_NAME}") if fcntl is not None else ():
         with suppress(OSError), lock.open("r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(lock.parent, ignore_errors=True)
 
 
 @dataclass(frozen=True)
-class Place:
-    """Say where the blocks of a shard are, where its tasks, and where it is said how it is seen, if not as it is."""
+class StoredShard:
+    """A shard on disk: the files of its blocks, its tasks, and what was laid over the blocks later, if anything."""
 
     blocks: Path
     tasks: Path
@@ -111,19 +111,19 @@ class Place:
         return Shard(self.read_blocks(), *read_pack(self.tasks))
 
     def read_blocks(self) -> list[Block]:
-        """Read the blocks of a shard, as they are seen."""
+        """Read the blocks of a shard, as they are by now."""
         blocks: list[Block] = read_pack(self.blocks)
         if self.overlay is not None:
             blocks = read_pack(self.overlay).apply(blocks)
         return blocks
 
 
-def keep_shard(folder: Path, name: str, shard: Shard) -> Place:
+def keep_shard(folder: Path, name: str, shard: Shard) -> StoredShard:
     """Write a shard."""
-    place = Place(folder / f"{name}.blocks", folder / f"{name}.tasks")
-    write_pack(place.blocks, shard.blocks)
-    write_pack(place.tasks, (shard.tasks, shard.sizes))
-    return place
+    stored = StoredShard(folder / f"{name}.blocks", folder / f"{name}.tasks")
+    write_pack(stored.blocks, shard.blocks)
+    write_pack(stored.tasks, (shard.tasks, shard.sizes))
+    return stored
 
 
 def write_pack(path: Path, thing: Any) -> int:

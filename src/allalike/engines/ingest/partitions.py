@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from allalike.columns.factors import Codes
     from allalike.columns.values import Values
 
-__all__ = ["Partitions", "append", "pickled", "write_error"]
+__all__ = ["Partitions", "append", "pickle_objects", "write_error"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Partitions:
-    """Know where rows are, and how to read them.
+    """Rows in partitions: where they are, and how they are read.
 
     Parameters
     ----------
@@ -117,10 +117,10 @@ def append(part: Path | list[Any], batch: Any) -> None:
         raise write_error(part.parent, error) from error
 
 
-def pickled(column: Column) -> Any:
+def pickle_objects(column: Column) -> Any:
     """Return Python objects as an Arrow array of bytes.
 
-    >>> pickled(Column("label", [frozenset("a")])).type
+    >>> pickle_objects(Column("label", [frozenset("a")])).type
     DataType(binary)
     """
     import pyarrow as pa

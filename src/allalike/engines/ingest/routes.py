@@ -1,4 +1,4 @@
-"""Route rows to partitions, on disk or in memory, by a hash of their task.
+"""Routes: which partition, on disk or in memory, a row goes to, by a hash of its task.
 
 A batch of rows is sorted by partition, and each part is appended to the file of its partition. Workers are written as
 numbers. So are labels, unless there are many different ones: then they are written as floats if all of them are
@@ -21,7 +21,7 @@ from allalike.columns.column import Column
 from allalike.columns.factors import ranked
 from allalike.columns.hashes import hash_strings, mix, string_bytes
 from allalike.columns.values import arrow_of, is_string, numpy_of, take_rows
-from allalike.engines.ingest.partitions import Partitions, append, pickled
+from allalike.engines.ingest.partitions import Partitions, append, pickle_objects
 from allalike.engines.ingest.vocabulary import Vocabulary
 from allalike.engines.shards import count_up
 from allalike.errors import InputError, LabelError
@@ -45,15 +45,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Routed", "route", "whole_numbers"]
 
-_MOST = 1 << 10  # partitions
-_TIMES = 8  # so many times its size a partition takes while it is sorted
-_FEW = (1 << 15) - 1  # different labels that are numbered
-_POWERS = 10 ** np.arange(1, 19)
+_MAX_PARTITIONS = 1 << 10
+_MEMORY_PER_BYTE = 8  # so many bytes a partition takes for each of its own while it is sorted
+_MAX_NUMBERED_LABELS = (1 << 15) - 1  # such as int16 can number
+_POWERS_OF_TEN = 10 ** np.arange(1, 19)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Routed(Partitions):
-    """Hold what is known of all answers, and where their rows are.
+    """Answers in partitions: where their rows are, and what is known of all of them.
 
     Parameters
     ----------
@@ -130,15 +130,15 @@ def route(stream: Stream, folder: Path | None, *, memory: int, partitions: int |
     ('categorical', ['ada', 'bob', 'eve'], array([1, 0, 2], dtype=int32), array([0, 1, 0], dtype=int32))
     """
     if partitions is None:
-        partitions = stream.size * _TIMES // memory + 1
-    bits = (min(max(partitions, 1), _MOST) - 1).bit_length()
+        partitions = stream.size * _MEMORY_PER_BYTE // memory + 1
+    bits = (min(max(partitions, 1), _MAX_PARTITIONS) - 1).bit_length()
     plan = _Plan()
     try:
         while True:
             try:
                 return _Pass(stream, folder, bits, plan).run()
-            except _Anew as anew:
-                plan = anew.plan
+            except _PlanChange as change:
+                plan = change.plan
                 _clear(folder)
     except BaseException:
         _clear(folder)
@@ -152,21 +152,21 @@ def _clear(folder: Path | None) -> None:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Say whether task ids of text files are whole numbers, and how labels are written."""
+    """What is written: whether task ids of text files are whole numbers, and in which form labels are."""
 
-    whole: bool = True
+    whole_tasks: bool = True
     labels: str = "codes"
 
 
-class _Anew(Exception):  # noqa: N818
-    """Ask for another plan."""
+class _PlanChange(Exception):  # noqa: N818
+    """Another plan, by which routing must start anew."""
 
     def __init__(self, plan: _Plan) -> None:
         self.plan = plan
 
 
 class _Pass:
-    """Go over all rows once, by a plan."""
+    """One pass over all rows, by a plan."""
 
     def __init__(self, stream: Stream, folder: Path | None, bits: int, plan: _Plan) -> None:
         self._stream, self._folder, self._bits, self._plan = stream, folder, bits, plan
@@ -209,12 +209,12 @@ class _Pass:
 
         if isinstance(column.data, list):
             return mix(self._tasks.number(column).astype(np.uint64)), self._pickled(column)
-        ids = _whole(column.data)
-        if self._text["task"] and self._plan.whole:
+        ids = _as_array(column.data)
+        if self._text["task"] and self._plan.whole_tasks:
             numbers = whole_numbers(ids)
             if numbers is not None:
                 return mix(numbers.view(np.uint64)), numbers
-            self._change(whole=False)
+            self._change(whole_tasks=False)
         if is_string(ids.type):
             return hash_strings(ids)[0], ids
         if pa.types.is_integer(ids.type):
@@ -225,13 +225,13 @@ class _Pass:
         """Change the plan; what is written already must be written anew."""
         self._plan = replace(self._plan, **how)
         if self._kept:
-            raise _Anew(self._plan)
+            raise _PlanChange(self._plan)
 
     def _label(self, label: Column, task: Column, rows: Rows) -> dict[str, Any]:
         """Return labels as they are written."""
         if self._plan.labels == "codes" and not isinstance(label.data, list):
             codes = self._labels.number(label, rows)
-            if len(self._labels) <= _FEW:
+            if len(self._labels) <= _MAX_NUMBERED_LABELS:
                 return {"label": codes.astype(np.int16)}
             self._change(labels="numbers" if self._are_numbers(label) else "plain")
         if self._plan.labels == "numbers":
@@ -266,13 +266,13 @@ class _Pass:
             self._domain = self._stream.guess(some, [(some, Column("task", task.data).factors[0])], len(rows))
         if isinstance(label.data, list):
             return self._pickled(label)
-        labels = _whole(label.data)
+        labels = _as_array(label.data)
         self._text["label"] = self._text["label"] and whole_numbers(labels) is not None
         return labels
 
     def _pickled(self, column: Column) -> Any:
         self._objects.add(column.name)
-        return pickled(column)
+        return pickle_objects(column)
 
     def _write(self, hashes: Hashes, columns: dict[str, Any]) -> None:
         """Sort rows by partition, and write each part to its file."""
@@ -347,7 +347,7 @@ def _parts(partitions: Partitions) -> Iterator[tuple[Column, Codes]]:
         yield label, task.factors[0]
 
 
-def _whole(column: Any) -> Any:
+def _as_array(column: Any) -> Any:
     """Return a column as one array of values."""
     import pyarrow as pa
 
@@ -373,5 +373,5 @@ def whole_numbers(strings: Any) -> npt.NDArray[np.int64] | None:
     except pa.ArrowInvalid:
         return None
     size = np.abs(numbers)
-    length = np.searchsorted(_POWERS, size, side="right") + 1 + (numbers < 0)
-    return numbers if np.all((np.diff(ends) == length) & (size < _POWERS[-1])) else None
+    length = np.searchsorted(_POWERS_OF_TEN, size, side="right") + 1 + (numbers < 0)
+    return numbers if np.all((np.diff(ends) == length) & (size < _POWERS_OF_TEN[-1])) else None

@@ -27,7 +27,7 @@ Rows = npt.NDArray[np.int64]
 
 
 class Vocabulary:
-    """Number the values of one column after the other.
+    """A numbering of values, which grows with one column after the other.
 
     >>> from allalike.columns.column import Column
     >>> vocabulary = Vocabulary()

@@ -1,4 +1,4 @@
-"""Read text with columns on the executors of Spark, as it is read in memory.
+"""CSV files: text with columns, read on the executors of Spark as it is read in memory.
 
 Spark cuts files into splits at the ends of lines, and hands over lines. A quoted field may hold several, so that a
 split may end within a field, and the next one begin there. Therefore each piece of lines is read with one record more
@@ -12,6 +12,7 @@ import csv
 import re
 from dataclasses import dataclass
 from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,29 +27,32 @@ if TYPE_CHECKING:
 
     Split = tuple[int, int]
 
-__all__ = ["CutFieldError", "TextFile", "read_lines", "runs", "split_header"]
+__all__ = ["CutFieldError", "TextFile", "cut_at_splits", "read_lines", "split_header"]
 
-_END = "\x1e"  # a value of the record that stands behind a piece
+_SENTINEL = "\x1e"  # the values of a record that is put behind a piece
 
 
 class CutFieldError(Exception):
-    """Say that a split may begin or end within a field."""
+    """A split that may begin or end within a field."""
 
 
 @dataclass(frozen=True)
 class TextFile:
-    """Know how to read the lines of a file: its place among all, and its columns, be they its own or another's."""
+    """A file of text: its number among all, and how its lines are read.
+
+    ``columns`` maps roles to names. The ``names`` are those of another file where the header is ``unchecked``.
+    """
 
     number: int
     name: str
     names: list[str]
     delimiter: str
-    picked: dict[str, str]
-    unseen: bool = False
+    columns: dict[str, str]
+    unchecked: bool = False
 
     def check(self, line: bytes) -> None:
-        """Refuse a file with other columns, if it was not looked at before."""
-        if self.unseen and split_header(line.decode(errors="replace"), self.delimiter, self.name) != self.names:
+        """Refuse a file with other columns, unless its header was looked at before."""
+        if self.unchecked and split_header(line.decode(errors="replace"), self.delimiter, self.name) != self.names:
             raise InputError(f"{self.name} has other columns than the first file. Give all files the same columns.")
 
     def parse(self, lines: bytes, *, header: bool, ended: bool) -> pa.Table | None:
@@ -56,9 +60,9 @@ class TextFile:
         import pyarrow as pa
         import pyarrow.csv as pacsv
 
-        asked = list(dict.fromkeys(self.picked.values()))
+        asked = list(dict.fromkeys(self.columns.values()))
         if not ended:
-            lines += (self.delimiter.join([_END] * len(self.names)) + "\n").encode()
+            lines += (self.delimiter.join([_SENTINEL] * len(self.names)) + "\n").encode()
         table = pacsv.read_csv(
             pa.BufferReader(lines),
             pacsv.ReadOptions(
@@ -75,10 +79,10 @@ class TextFile:
             ),
         )
         if not ended:
-            if not table.num_rows or any(column[-1].as_py() != _END for column in table.columns):
+            if not table.num_rows or any(column[-1].as_py() != _SENTINEL for column in table.columns):
                 return None
             table = table.slice(0, table.num_rows - 1)
-        return pa.table({role: table[name] for role, name in self.picked.items()})
+        return pa.table({role: table[name] for role, name in self.columns.items()})
 
 
 def split_header(line: str, delimiter: str, where: str) -> list[str]:
@@ -94,20 +98,20 @@ def split_header(line: str, delimiter: str, where: str) -> list[str]:
 
 
 def read_lines(
-    batches: Iterable[pa.RecordBatch], files: Mapping[int, TextFile], *, whole: bool, piece: int
+    batches: Iterable[pa.RecordBatch], files: Mapping[int, TextFile], *, whole: bool, piece_bytes: int
 ) -> Iterator[tuple[Split, pa.Table]]:
-    """Yield the columns of lines, so many bytes at a time, with the file and the place in it where their split begins.
+    """Yield the columns of lines, so many bytes at a time, with their file and the byte where their split begins.
 
     Unless files come whole, what cannot be read is a `CutFieldError`: it may be due to where they were cut.
     """
-    for (key, block), parts in groupby(runs(batches), key=lambda run: run[0]):
+    for (key, block), parts in groupby(cut_at_splits(batches), key=itemgetter(0)):
         file = files[key]
-        lines = (_joined(part["value"]) for _, part in parts)
-        for table in _read_split(file, lines, piece, header=block == 0, whole=whole):
+        lines = (_join_lines(part["value"]) for _, part in parts)
+        for table in _read_split(file, lines, piece_bytes, header=block == 0, whole=whole):
             yield (file.number, block), table
 
 
-def runs(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Split, pa.RecordBatch]]:
+def cut_at_splits(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Split, pa.RecordBatch]]:
     """Cut batches where another split begins."""
     for batch in batches:
         file, block = (numpy_of(batch[name]) for name in ("file", "block"))
@@ -118,12 +122,14 @@ def runs(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Split, pa.RecordBa
                 yield (int(file[begin]), int(block[begin])), batch.slice(begin, end - begin)
 
 
-def _read_split(file: TextFile, parts: Iterator[bytes], piece: int, *, header: bool, whole: bool) -> Iterator[pa.Table]:
+def _read_split(
+    file: TextFile, parts: Iterator[bytes], piece_bytes: int, *, header: bool, whole: bool
+) -> Iterator[pa.Table]:
     """Read some lines at a time; where they end within a field, more."""
     import pyarrow as pa
 
     waiting: list[bytes] = []
-    size, wanted, problem = 0, piece, None
+    size, wanted, problem = 0, piece_bytes, None
     for part in parts:
         if header and not waiting:
             file.check(part.partition(b"\n")[0])
@@ -139,7 +145,7 @@ def _read_split(file: TextFile, parts: Iterator[bytes], piece: int, *, header: b
             wanted = 2 * size
             continue
         yield table
-        waiting, size, wanted, header = [], 0, piece, False
+        waiting, size, wanted, header = [], 0, piece_bytes, False
     if not waiting:
         return
     try:
@@ -155,7 +161,7 @@ def _read_split(file: TextFile, parts: Iterator[bytes], piece: int, *, header: b
         raise CutFieldError
 
 
-def _joined(lines: Any) -> bytes:
+def _join_lines(lines: Any) -> bytes:
     """Return lines as they stood in the file."""
     import pyarrow as pa
     import pyarrow.compute as pc

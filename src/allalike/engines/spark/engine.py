@@ -22,16 +22,16 @@ from allalike.blocks.matrices import stack_rows
 from allalike.blocks.problems import Problems
 from allalike.columns.values import Values
 from allalike.engines.base import Engine, Run
-from allalike.engines.serialization import unpack
 from allalike.engines.shards import count_up, describe, sample_cuts
 from allalike.engines.spark import on_executors
-from allalike.engines.spark.reading import broadcast, fitting_partitions, send
 from allalike.engines.spark.session import check_pyspark, clear_errors, find_context, find_session
-from allalike.engines.spark.sources import find_reading
+from allalike.engines.spark.shuffle import broadcast, count_partitions, send
+from allalike.engines.spark.sources import find_source
 from allalike.engines.task_table import TaskTable
 from allalike.errors import OutputError
 from allalike.options import Options, whole
 from allalike.system.progress import report
+from allalike.system.serialization import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,18 +51,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Spark", "SparkRun", "SparkTable"]
 
-_SHARD = 1 << 20  # answers in a shard that is cut from answers in memory, at most
-_TINY = 1 << 16  # bytes of answers that may well be sent with every task
-_SENT = 1 << 26  # bytes of a partition when it is sent to an executor; Spark refuses to send 128 MB at once
-_SUMS = 16  # bytes of sums for each worker: mostly there are two
-_FEW, _LITTLE = 8, 1 << 21  # partitions, or bytes of their sums, that are added up on the driver
-_ADDED = 1 << 26  # bytes of sums that are added up on an executor at once, about
-_AT_ONCE = 1 << 19  # tasks that are put in order at once
+_MAX_SHARD_ANSWERS = 1 << 20  # of a shard that is cut from answers in memory
+_MAX_INLINE_BYTES = 1 << 16  # of answers that may well be sent with every task
+_MAX_PARCEL_BYTES = 1 << 26  # of answers that are sent at once; Spark refuses 128 MB
+_SUM_BYTES_PER_WORKER = 16  # mostly there are two sums
+_MAX_DRIVER_PARTITIONS = 8  # the sums of so few are added up on the driver
+_MAX_DRIVER_BYTES = 1 << 21  # and so are sums of so few bytes
+_RANGE_BYTES = 1 << 26  # of sums that are added up on an executor at once, about
+_TASKS_PER_SORT = 1 << 19  # so many are put in order at once
 
 
 @dataclass(frozen=True)
 class Spark(Options, Engine):
-    """Keep answers on the executors of Spark.
+    """The Spark engine: it keeps answers on the executors of Spark.
 
     Parameters
     ----------
@@ -94,7 +95,7 @@ class Spark(Options, Engine):
         context = find_context(self.session, self.master)
         report("sending answers")
         with clear_errors(context):
-            parcels = _send(answers, context, self.partitions)
+            parcels = _send_answers(answers, context, self.partitions)
             return SparkRun(parcels.mapPartitions(on_executors.make_shards), **describe(answers, ties))
 
     def reads(self, source: Scan) -> bool:
@@ -105,31 +106,31 @@ class Spark(Options, Engine):
         """Have the executors read answers and keep them; what they cannot read is read here, and sent to them."""
         check_pyspark()
         with clear_errors():
-            reading = find_reading(source, self.session, self.master)
-        if reading is None:
+            readable = find_source(source, self.session, self.master)
+        if readable is None:
             answers = source.read()
             return self.load(answers if gold is None else answers.with_gold(gold), ties)
         report("reading")
-        arrived = reading.read(self.partitions)
-        with clear_errors(arrived.chunks.context):
-            guessed = arrived.guess()
-            encoding = arrived.learn(replace(guessed, **source.choices))
+        rows = readable.read(self.partitions)
+        with clear_errors(rows.chunks.context):
+            guessed = rows.guess()
+            encoding = rows.learn(replace(guessed, **source.choices))
             truths = None
             if gold is not None:
                 encoding, truths = gold.encode(encoding)
             report("preparing")
-            shards, sent = arrived.make_shards(encoding, truths, self.partitions)
+            shards, sent = rows.make_shards(encoding, truths, self.partitions)
         run = SparkRun(
             shards,
-            workers=arrived.facts.workers,
+            workers=rows.facts.workers,
             answer_counts=np.empty(0, np.int64),
             n_tasks=0,
             n_gold=0,
             encoding=encoding,
-            problems=Problems.single(len(arrived.facts.workers)),
+            problems=Problems.single(len(rows.facts.workers)),
             ties=ties,
-            notes=arrived.notes,
-            origin=_Sent(sent),
+            notes=rows.notes,
+            origin=_BroadcastOwner(sent),
         )
         run.count(gold)
         if source.domain is None:
@@ -137,8 +138,8 @@ class Spark(Options, Engine):
         return run
 
 
-class _Sent:
-    """Keep what was sent to the executors as long as shards may have to be made of it again."""
+class _BroadcastOwner:
+    """The owner of a broadcast, which lives as long as shards may have to be made of it again."""
 
     def __init__(self, sent: Broadcast[Any]) -> None:
         weakref.finalize(self, _release, None, (sent,)).atexit = False
@@ -146,7 +147,7 @@ class _Sent:
 
 @dataclass(eq=False)
 class SparkRun(Run):
-    """Go over shards on the executors; ``cuts`` put their tasks in order, unless they are in order already.
+    """A run over shards on the executors; ``cuts`` put their tasks in order, unless they are in order already.
 
     ``origin`` is what shards may have to be made of again.
     """
@@ -157,16 +158,16 @@ class SparkRun(Run):
 
     def __post_init__(self) -> None:
         with clear_errors(self.shards.context):
-            _keep(self, self.shards)
+            _persist(self, self.shards)
 
     def count(self, gold: Gold | None) -> None:
         """Count what the shards hold, once they are made."""
         with clear_errors(self.shards.context):
-            packed = self.shards.mapPartitions(on_executors.tallies).collect()
-            tallies = [unpack(tally) for tally in on_executors.values(packed)]
+            packed = self.shards.mapPartitions(on_executors.get_tallies).collect()
+            tallies = [unpack(tally) for tally in on_executors.unwrap(packed)]
         given = self.sum(on_executors.count_answers)["answers"].astype(np.int64)
         vars(self).update(count_up(tallies, given, gold, self.notes))
-        self.cuts = sample_cuts(tallies, _AT_ONCE) if len(tallies) > 1 else None
+        self.cuts = sample_cuts(tallies, _TASKS_PER_SORT) if len(tallies) > 1 else None
 
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
         """Add up what the kernel returns for each block."""
@@ -204,15 +205,15 @@ class SparkRun(Run):
 
 
 class SparkTable(TaskTable):
-    """Know what was found on the executors, and what it sums to."""
+    """What a kernel found for each task, which stays on the executors, and what it sums to."""
 
     def __init__(self, run: SparkRun, kernel: Kernel, params: tuple[Floats, ...]) -> None:
         self._cuts = run.cuts
         with clear_errors(run.shards.context):
             sent = send(run.shards.context, kernel, params)
             self._found = run.shards.mapPartitions(partial(on_executors.find_pieces, sent=sent, cuts=self._cuts))
-            _keep(self, self._found, sent)
-            self._totals = list(on_executors.values(self._found.mapPartitions(on_executors.totals).collect()))
+            _persist(self, self._found, sent)
+            self._totals = list(on_executors.unwrap(self._found.mapPartitions(on_executors.get_totals).collect()))
 
     def total(self, name: str) -> float:
         """Add up what the shards sum to."""
@@ -225,7 +226,7 @@ class SparkTable(TaskTable):
     def pieces(self) -> Iterator[Piece]:
         """Fetch everything in the order of task ids, one partition at a time."""
         with clear_errors(self._found.context):
-            for piece in on_executors.values(self._in_order().toLocalIterator(prefetchPartitions=True)):
+            for piece in on_executors.unwrap(self._in_order().toLocalIterator(prefetchPartitions=True)):
                 yield unpack(piece)
 
     def write(self, path: Path, table: Callable[[Piece], pa.Table]) -> None:
@@ -236,7 +237,7 @@ class SparkTable(TaskTable):
         path.mkdir(parents=True, exist_ok=True)
         with clear_errors(self._found.context):
             write = partial(on_executors.write_pieces, path=path, table=table)
-            names = list(on_executors.values(self._in_order().mapPartitionsWithIndex(write).collect()))
+            names = list(on_executors.unwrap(self._in_order().mapPartitionsWithIndex(write).collect()))
         elsewhere = sum(not (path / name).exists() for name in names)
         if elsewhere:
             raise OutputError(
@@ -245,40 +246,40 @@ class SparkTable(TaskTable):
             )
 
     def _in_order(self) -> RDD[on_executors.Record]:
-        pieces = self._found.mapPartitions(on_executors.pieces)
+        pieces = self._found.mapPartitions(on_executors.get_pieces)
         if self._cuts is None:
             return pieces
         return pieces.partitionBy(len(self._cuts.tasks) + 1, int).mapPartitions(on_executors.put_in_order)
 
 
-def _send(answers: Answers, context: SparkContext, partitions: int | None) -> RDD[on_executors.Record]:
+def _send_answers(answers: Answers, context: SparkContext, partitions: int | None) -> RDD[on_executors.Record]:
     """Send shards to the executors, in order.
 
     Spark would send a list with every task of every round; once shuffled, its parts are where they are needed.
     """
-    wanted = partitions or fitting_partitions(context, answers.n_answers, len(answers.workers))
-    per_partition = -(-answers.n_answers // (wanted * _SHARD))
+    wanted = partitions or count_partitions(context, answers.n_answers, len(answers.workers))
+    per_partition = -(-answers.n_answers // (wanted * _MAX_SHARD_ANSWERS))
     marks = np.linspace(0, answers.n_answers, wanted * per_partition + 1)[1:-1]
     bounds = np.unique([0, *np.searchsorted(answers.starts, marks), len(answers.tasks)]).tolist()
-    parcels = [parcel for begin, end in itertools.pairwise(bounds) for parcel in _parcels(answers, begin, end)]
-    number = min(len(parcels), max(wanted, sum(map(len, parcels)) // _SENT))
+    parcels = [parcel for begin, end in itertools.pairwise(bounds) for parcel in _pack_tasks(answers, begin, end)]
+    number = min(len(parcels), max(wanted, sum(map(len, parcels)) // _MAX_PARCEL_BYTES))
     ends = np.linspace(0, len(parcels), number + 1).astype(np.int64)
-    sent = [(place, parcels[ends[place] : ends[place + 1]]) for place in range(number)]
+    sent = [(partition, parcels[ends[partition] : ends[partition + 1]]) for partition in range(number)]
     parallel = context.parallelize(sent, number)
-    return parallel if sum(map(len, parcels)) < _TINY else parallel.partitionBy(number, int)
+    return parallel if sum(map(len, parcels)) < _MAX_INLINE_BYTES else parallel.partitionBy(number, int)
 
 
-def _parcels(answers: Answers, begin: int, end: int) -> Iterator[bytes]:
+def _pack_tasks(answers: Answers, begin: int, end: int) -> Iterator[bytes]:
     """Pack a range of tasks, or its halves if it is large."""
     from pyspark import cloudpickle  # which sends also functions of the user
 
     parcel: bytes = cloudpickle.dumps(_cut(answers, begin, end))  # type: ignore[no-untyped-call]
-    if len(parcel) <= _SENT or end - begin == 1:
+    if len(parcel) <= _MAX_PARCEL_BYTES or end - begin == 1:
         yield parcel
         return
     middle = (begin + end) // 2
-    yield from _parcels(answers, begin, middle)
-    yield from _parcels(answers, middle, end)
+    yield from _pack_tasks(answers, begin, middle)
+    yield from _pack_tasks(answers, middle, end)
 
 
 def _cut(answers: Answers, begin: int, end: int) -> Answers:
@@ -303,13 +304,13 @@ def _cut(answers: Answers, begin: int, end: int) -> Answers:
 
 def _ranges(n_partitions: int, n_workers: int) -> int:
     """Return into how many ranges of workers sums are split that executors add up, or 1 if the driver does."""
-    size = n_partitions * n_workers * _SUMS
-    if n_partitions <= _FEW or size <= _LITTLE:
+    size = n_partitions * n_workers * _SUM_BYTES_PER_WORKER
+    if n_partitions <= _MAX_DRIVER_PARTITIONS or size <= _MAX_DRIVER_BYTES:
         return 1
-    return min(n_partitions, n_workers, max(math.isqrt(n_partitions), size // _ADDED))
+    return min(n_partitions, n_workers, max(math.isqrt(n_partitions), size // _RANGE_BYTES))
 
 
-def _keep(owner: object, rdd: RDD[Any], *sent: Broadcast[Any]) -> None:
+def _persist(owner: object, rdd: RDD[Any], *sent: Broadcast[Any]) -> None:
     """Keep an RDD on the executors as long as its owner is used, and what was sent to make it."""
     from pyspark import StorageLevel
 

@@ -1,6 +1,6 @@
-"""Know what is true of all rows that Spark has read, and make columns of their chunks.
+"""Facts: what is true of all rows that Spark has read, and columns made of their chunks.
 
-Rows are numbered within their source. Once it is known how many rows there are before each split of a file, this gives
+Rows are numbered within their input. Once it is known how many rows there are before each split of a file, this gives
 their numbers among all: in the order in which they stand in the files, and as errors name them.
 """
 
@@ -16,27 +16,27 @@ from allalike.columns.factors import factorize, ranked
 from allalike.columns.values import Values, arrow_of, is_string, numpy_of
 from allalike.engines.ingest.routes import whole_numbers
 from allalike.engines.ingest.vocabulary import Vocabulary
-from allalike.engines.spark.rows import ROLES, look_at
+from allalike.engines.spark.rows import ROLES, inspect_strings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from allalike.engines.spark.rows import Digest, Odd, Plan, Rows
+    from allalike.engines.spark.rows import Digest, FirstText, Plan, Rows
 
     Shifts = dict[int, tuple[Rows, Rows]]
 
-__all__ = ["Facts", "columns_of", "join_digests", "label_column", "read_chunks", "shifted"]
+__all__ = ["Facts", "join_digests", "make_columns", "make_label_column", "number_rows", "read_chunks"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """Know what is true of all rows.
+    """What is true of all rows.
 
     Parameters
     ----------
-    read, kept
+    n_read, n_kept
         How many rows there are, and how many of them have a label and ids.
-    blank
+    missing
         How many rows lack a label, or else an id, and the first of them.
     workers
         The ids of all workers, in order.
@@ -44,95 +44,96 @@ class Facts:
         The columns of strings that all are whole numbers, and are to be read as such.
     labels, first_rows
         Every different label in the order in which they came first, and these rows; nothing if there are many.
-    numbers
+    numeric
         Whether labels are numbers by their type.
-    odd
+    first_text
         Row and value of the first of many labels of text files that is no number.
     shifts
-        Of each source, where its splits begin, and what makes the numbers of rows there those among all.
+        Of each input, where its splits begin, and what makes the numbers of rows there those among all.
     """
 
-    read: int
-    kept: int
-    blank: dict[str, tuple[int, int]]
+    n_read: int
+    n_kept: int
+    missing: dict[str, tuple[int, int]]
     workers: Values
     text: frozenset[str]
     labels: Values | None
     first_rows: Any
-    numbers: bool
-    odd: Odd | None
+    numeric: bool
+    first_text: FirstText | None
     shifts: Shifts
 
 
 def join_digests(digests: Iterable[Digest], plan: Plan) -> Facts | None:
-    """Put together what is known of all sources; nothing if files must be read whole."""
+    """Put together what is known of all inputs; nothing if files must be read whole."""
     text = plan.text
     known = []
     workers = Vocabulary()
     for digest in digests:
-        if digest.kept:
+        if digest.n_kept:
             workers.number(Column("worker", digest.workers))
-        known.append(replace(digest, workers=None))  # of which there may be many, in every source
-    if any(digest.cut for digest in known):
+        known.append(replace(digest, workers=None))  # of which there may be many, in every input
+    if any(digest.cut_field for digest in known):
         return None
-    known.sort(key=lambda digest: digest.source)
-    shifts = _shifts(known)
-    used = [digest for digest in known if digest.kept]
+    known.sort(key=lambda digest: digest.number)
+    shifts = _find_shifts(known)
+    used = [digest for digest in known if digest.n_kept]
     _, ids = ranked(workers.values, text=text) if used else (None, Values([]))
-    labels, rows = _labels(used, shifts, plan.few)
-    odds, whole = [], text
+    labels, rows = _join_labels(used, shifts, plan.max_numbered_labels)
+    texts, whole = [], text
     if labels is None and text:
         for digest in used:
-            odd, own = digest.odd, digest.whole["label"]
+            first_text, own = digest.first_text, digest.whole_numbers["label"]
             if digest.labels is not None:
-                odd, own = look_at(Values(digest.labels), digest.first_rows)
-            odds += [] if odd is None else [(shifted(odd[0], shifts[digest.source]), odd[1])]
+                first_text, own = inspect_strings(Values(digest.labels), digest.first_rows)
+            if first_text is not None:
+                texts.append((number_rows(first_text[0], shifts[digest.number]), first_text[1]))
             whole = whole and own
     elif labels is not None:
         whole = text and whole_numbers(labels.data) is not None
     flags = {
         "worker": text and len(ids) > 0 and not is_string(ids.data.type),
-        "task": text and all(digest.whole["task"] for digest in used),
+        "task": text and all(digest.whole_numbers["task"] for digest in used),
         "label": whole,
     }
     return Facts(
-        read=sum(digest.read for digest in known),
-        kept=sum(digest.kept for digest in known),
-        blank=_blank(known, shifts),
+        n_read=sum(digest.n_read for digest in known),
+        n_kept=sum(digest.n_kept for digest in known),
+        missing=_join_missing(known, shifts),
         workers=ids,
         text=frozenset(role for role, flag in flags.items() if flag),
         labels=labels,
         first_rows=rows,
-        numbers=any(digest.numbers for digest in used),
-        odd=min(odds, default=None),
+        numeric=any(digest.numeric for digest in used),
+        first_text=min(texts, default=None),
         shifts=shifts,
     )
 
 
-def _shifts(digests: list[Digest]) -> Shifts:
+def _find_shifts(digests: list[Digest]) -> Shifts:
     """Put all splits in order, and number their rows."""
-    splits = sorted((split, digest.source, n) for digest in digests for n, (split, _) in enumerate(digest.splits))
-    sizes = {digest.source: [rows for _, rows in digest.splits] for digest in digests}
-    begins = {source: np.cumsum([0, *rows])[:-1] for source, rows in sizes.items()}
-    shift = {source: np.zeros(len(rows), np.int64) for source, rows in sizes.items()}
+    splits = sorted((split, digest.number, n) for digest in digests for n, (split, _) in enumerate(digest.splits))
+    sizes = {digest.number: [rows for _, rows in digest.splits] for digest in digests}
+    begins = {number: np.cumsum([0, *rows])[:-1] for number, rows in sizes.items()}
+    shift = {number: np.zeros(len(rows), np.int64) for number, rows in sizes.items()}
     before = 0
-    for _, source, n in splits:
-        shift[source][n] = before - begins[source][n]
-        before += sizes[source][n]
-    return {source: (begins[source], shift[source]) for source in sizes}
+    for _, number, n in splits:
+        shift[number][n] = before - begins[number][n]
+        before += sizes[number][n]
+    return {number: (begins[number], shift[number]) for number in sizes}
 
 
-def shifted(rows: Any, shift: tuple[Rows, Rows]) -> Any:
-    """Number rows of a source among all.
+def number_rows(rows: Any, shift: tuple[Rows, Rows]) -> Any:
+    """Number the rows of an input among all.
 
-    >>> shifted(np.array([0, 1, 2]), (np.array([0, 2]), np.array([10, -2])))
+    >>> number_rows(np.array([0, 1, 2]), (np.array([0, 2]), np.array([10, -2])))
     array([10, 11,  0])
     """
     begins, by = shift
     return rows + by[np.searchsorted(begins, rows, side="right") - 1]
 
 
-def _labels(digests: list[Digest], shifts: Shifts, few: int) -> tuple[Values | None, Any]:
+def _join_labels(digests: list[Digest], shifts: Shifts, max_number: int) -> tuple[Values | None, Any]:
     """Return every different label, and its first row, unless there are many."""
     if any(digest.labels is None for digest in digests) or not digests:
         return None, None
@@ -141,21 +142,21 @@ def _labels(digests: list[Digest], shifts: Shifts, few: int) -> tuple[Values | N
     for digest in digests:
         codes = vocabulary.number(Column("label", digest.labels))
         first = np.concatenate([first, np.full(len(vocabulary) - len(first), np.iinfo(np.int64).max)])
-        np.minimum.at(first, codes, shifted(digest.first_rows, shifts[digest.source]))
-        if len(vocabulary) > few:
+        np.minimum.at(first, codes, number_rows(digest.first_rows, shifts[digest.number]))
+        if len(vocabulary) > max_number:
             return None, None
     order = np.argsort(first)
     return vocabulary.values.take(order), first[order]
 
 
-def _blank(digests: list[Digest], shifts: Shifts) -> dict[str, tuple[int, int]]:
-    blank: dict[str, tuple[int, int]] = {}
+def _join_missing(digests: list[Digest], shifts: Shifts) -> dict[str, tuple[int, int]]:
+    missing: dict[str, tuple[int, int]] = {}
     for digest in digests:
-        for role, (count, row) in digest.blank.items():
-            among = int(shifted(row, shifts[digest.source]))
-            others, first = blank.get(role, (0, among))
-            blank[role] = others + count, min(first, among)
-    return blank
+        for role, (count, row) in digest.missing.items():
+            among = int(number_rows(row, shifts[digest.number]))
+            others, first = missing.get(role, (0, among))
+            missing[role] = others + count, min(first, among)
+    return missing
 
 
 def read_chunks(chunks: Iterable[bytes], facts: Facts, limit: int | None = None) -> dict[str, Any] | None:
@@ -165,7 +166,7 @@ def read_chunks(chunks: Iterable[bytes], facts: Facts, limit: int | None = None)
     tables = []
     for chunk in chunks:
         table = pa.ipc.open_stream(pa.py_buffer(chunk)).read_all()
-        rows = shifted(numpy_of(table["row"]), facts.shifts[int(table.schema.metadata[b"source"])])
+        rows = number_rows(numpy_of(table["row"]), facts.shifts[int(table.schema.metadata[b"input"])])
         if limit is not None:
             table, rows = table.filter(arrow_of(rows < limit)), rows[rows < limit]
         if len(rows):
@@ -174,7 +175,7 @@ def read_chunks(chunks: Iterable[bytes], facts: Facts, limit: int | None = None)
         return None
     tables.sort(key=lambda table: int(table[0][0]))
     rows = np.concatenate([own for own, _ in tables])
-    columns = {role: _chunked([table[role] for _, table in tables]) for role in ROLES}
+    columns = {role: _concatenate([table[role] for _, table in tables]) for role in ROLES}
     if np.any(rows[1:] < rows[:-1]):
         order = np.argsort(rows, kind="stable")
         columns = {role: column.take(arrow_of(order)) for role, column in columns.items()}
@@ -182,7 +183,7 @@ def read_chunks(chunks: Iterable[bytes], facts: Facts, limit: int | None = None)
     return {**columns, "row": rows}
 
 
-def _chunked(columns: list[Any]) -> Any:
+def _concatenate(columns: list[Any]) -> Any:
     """Put columns one behind the other, of which some may be dictionaries."""
     import pyarrow as pa
 
@@ -191,12 +192,12 @@ def _chunked(columns: list[Any]) -> Any:
     return pa.chunked_array([chunk for column in columns for chunk in column.chunks])
 
 
-def label_column(columns: dict[str, Any], facts: Facts) -> Column:
+def make_label_column(columns: dict[str, Any], facts: Facts) -> Column:
     """Return labels that know their rows."""
     return Column("label", columns["label"], text="label" in facts.text).numbered(columns["row"])
 
 
-def columns_of(columns: dict[str, Any], facts: Facts) -> tuple[Column, Column, Column]:
+def make_columns(columns: dict[str, Any], facts: Facts) -> tuple[Column, Column, Column]:
     """Return worker, task and label as a shard is made of them; workers are numbered among all."""
     import pyarrow.compute as pc
 
@@ -204,4 +205,4 @@ def columns_of(columns: dict[str, Any], facts: Facts) -> tuple[Column, Column, C
     among = numpy_of(pc.index_in(own.data, value_set=facts.workers.data))
     worker = Column.of_codes("worker", among[codes], facts.workers)
     task = Column.of_codes("task", *factorize(columns["task"], text="task" in facts.text, many=True))
-    return worker, task, label_column(columns, facts)
+    return worker, task, make_label_column(columns, facts)

@@ -1,7 +1,7 @@
 """What the executors of Spark do: functions of the records of one partition.
 
-A record is a pair of a place and what belongs there. An error that the user can understand is a record too: whoever
-comes across it hands it on, and it is raised where the run was started.
+A record is a pair of the number of a partition and what belongs there. An error that the user can understand is a
+record too: whoever comes across it hands it on, and it is raised where the run was started.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.engines.serialization import pack, unpack
 from allalike.engines.shards import Shard, encode, find_piece, in_order, of_answers, sum_up
-from allalike.engines.spark.facts import columns_of, join_digests, label_column, read_chunks
+from allalike.engines.spark.facts import join_digests, make_columns, make_label_column, read_chunks
 from allalike.engines.sums import PairSums, Sums
 from allalike.errors import AllalikeError, OutputError
+from allalike.system.serialization import pack, unpack
 from allalike.system.tables import write_tables
 
 if TYPE_CHECKING:
@@ -46,30 +46,30 @@ __all__ = [
     "add_up",
     "change_blocks",
     "count_answers",
+    "encode_labels",
     "find_pieces",
+    "get_pieces",
+    "get_tallies",
+    "get_totals",
     "join_facts",
-    "label_parts",
     "learn_labels",
+    "make_row_shards",
     "make_shards",
-    "pieces",
     "put_in_order",
-    "shards_of_rows",
-    "some_rows",
     "sum_blocks",
     "sum_pairs",
-    "tallies",
-    "totals",
-    "values",
+    "take_first_rows",
+    "unwrap",
     "write_pieces",
 ]
 
-_SMALL = 1 << 22  # bytes of rows that go into one shard with others
+_MIN_SHARD_BYTES = 1 << 22  # of rows, unless these are the last
 
 
-def values(records: Records) -> Iterator[Any]:
-    """Yield what the records hold, and raise an error that is among them.
+def unwrap(records: Records) -> Iterator[Any]:
+    """Yield the values of records, and raise an error that is among them.
 
-    >>> list(values([(0, "a"), (1, "b")]))
+    >>> list(unwrap([(0, "a"), (1, "b")]))
     ['a', 'b']
     """
     for _, value in records:
@@ -78,34 +78,36 @@ def values(records: Records) -> Iterator[Any]:
         yield value
 
 
-def _handing_on(function: Callable[..., Iterator[Record]]) -> Callable[..., Iterator[Record]]:
+def _as_records(function: Callable[..., Iterator[Record]]) -> Callable[..., Iterator[Record]]:
+    """Yield an error that the user can understand as a record."""
+
     @wraps(function)
-    def handing_on(*args: Any, **options: Any) -> Iterator[Record]:
+    def as_records(*args: Any, **options: Any) -> Iterator[Record]:
         try:
             yield from function(*args, **options)
         except AllalikeError as error:
             deque(args[-1], maxlen=0)  # a worker that leaves records unread is ended by Spark
             yield 0, error
 
-    return handing_on
+    return as_records
 
 
-@_handing_on
+@_as_records
 def make_shards(records: Records) -> Iterator[Record]:
     """Prepare the blocks of answers; a shard is its blocks, its tasks with their sizes, and its tally, each packed."""
-    for parcels in values(records):
+    for parcels in unwrap(records):
         for parcel in parcels:
-            yield 0, _packed(*of_answers(pickle.loads(parcel)))
+            yield 0, _pack_shard(*of_answers(pickle.loads(parcel)))
 
 
-def _packed(shard: Shard, tally: Tally) -> tuple[bytes, bytes, bytes]:
+def _pack_shard(shard: Shard, tally: Tally) -> tuple[bytes, bytes, bytes]:
     """Pack the blocks of a shard, its tasks, and what it holds."""
     return pack(shard.blocks), pack((shard.tasks, shard.sizes)), pack(tally)
 
 
 def join_facts(records: Records, plan: Plan) -> Iterator[Any]:
-    """Return what is true of all rows, or what is wrong with them; this place has the digests of all sources."""
-    told = values((place, unpack(data)) for place, data in records if place == plan.places)
+    """Return what is true of all rows, or what is wrong with them; this partition has the digests of all inputs."""
+    told = unwrap((number, unpack(data)) for number, data in records if number == plan.n_partitions)
     try:
         facts: Any = join_digests(told, plan)
     except AllalikeError as error:
@@ -114,77 +116,78 @@ def join_facts(records: Records, plan: Plan) -> Iterator[Any]:
     yield facts
 
 
-def _chunks(records: Records, places: int) -> Iterator[bytes]:
-    return (data for place, data in records if place < places)
+def _select_chunks(records: Records, n_partitions: int) -> Iterator[bytes]:
+    return (data for number, data in records if number < n_partitions)
 
 
-@_handing_on
-def some_rows(records: Records, sent: Broadcast[bytes], limit: int) -> Iterator[Record]:
-    """Return the rows of a place whose numbers are below a limit, in order."""
-    facts, places = pickle.loads(sent.value)
-    columns = read_chunks(_chunks(records, places), facts, limit)
+@_as_records
+def take_first_rows(records: Records, sent: Broadcast[bytes], limit: int) -> Iterator[Record]:
+    """Return the rows of a partition whose numbers are below a limit, in order."""
+    facts, n_partitions = pickle.loads(sent.value)
+    columns = read_chunks(_select_chunks(records, n_partitions), facts, limit)
     if columns is not None:
         yield 0, pack(columns)
 
 
-@_handing_on
-def label_parts(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]:
-    """Return the labels of a place, each with the number of its task."""
-    facts, places = pickle.loads(sent.value)
-    columns = read_chunks(_chunks(records, places), facts)
+@_as_records
+def encode_labels(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]:
+    """Return the labels of a partition, each with the number of its task."""
+    facts, n_partitions = pickle.loads(sent.value)
+    columns = read_chunks(_select_chunks(records, n_partitions), facts)
     if columns is not None:
-        _, task, label = columns_of(columns, facts)
+        _, task, label = make_columns(columns, facts)
         yield 0, pack((*label.factors, task.factors[0]))
 
 
-@_handing_on
+@_as_records
 def learn_labels(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]:
-    """Return the encoding of the labels of a place."""
+    """Return the encoding of the labels of a partition."""
     from pyspark import cloudpickle
 
-    facts, places, domain = pickle.loads(sent.value)
-    columns = read_chunks(_chunks(records, places), facts)
+    facts, n_partitions, domain = pickle.loads(sent.value)
+    columns = read_chunks(_select_chunks(records, n_partitions), facts)
     if columns is not None:
-        yield 0, cloudpickle.dumps(domain.learn(label_column(columns, facts)))  # type: ignore[no-untyped-call]
+        yield 0, cloudpickle.dumps(domain.learn(make_label_column(columns, facts)))  # type: ignore[no-untyped-call]
 
 
-@_handing_on
-def shards_of_rows(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]:
-    """Make shards of the rows of some places."""
-    facts, places, encoding, truths, repeats = pickle.loads(sent.value)
-    for chunks in _parts(records, places):
+@_as_records
+def make_row_shards(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]:
+    """Make shards of the rows of some partitions."""
+    facts, n_partitions, encoding, truths, repeats = pickle.loads(sent.value)
+    for chunks in _group_chunks(records, n_partitions):
         columns = read_chunks(chunks, facts)
         if columns is not None:
-            yield 0, _packed(*of_answers(encode(*columns_of(columns, facts), encoding, truths, repeats)))
+            yield 0, _pack_shard(*of_answers(encode(*make_columns(columns, facts), encoding, truths, repeats)))
 
 
-def _parts(records: Records, places: int) -> Iterator[list[bytes]]:
-    """Yield the chunks of one place after the other, or of several that are small.
+def _group_chunks(records: Records, n_partitions: int) -> Iterator[list[bytes]]:
+    """Yield the chunks of one partition after the other, or of several that are small.
 
-    >>> [len(chunks) for chunks in _parts([(0, bytes(_SMALL)), (1, b"a"), (2, b"b"), (3, b"a digest")], 3)]
+    >>> records = [(0, bytes(_MIN_SHARD_BYTES)), (1, b"a"), (2, b"b"), (3, b"a digest")]
+    >>> [len(chunks) for chunks in _group_chunks(records, 3)]
     [1, 2]
     """
     chunks: list[bytes] = []
-    for _, of_place in groupby((record for record in records if record[0] < places), key=itemgetter(0)):
-        chunks += (data for _, data in of_place)
-        if sum(map(len, chunks)) >= _SMALL:
+    for _, group in groupby((record for record in records if record[0] < n_partitions), key=itemgetter(0)):
+        chunks += (data for _, data in group)
+        if sum(map(len, chunks)) >= _MIN_SHARD_BYTES:
             yield chunks
             chunks = []
     if chunks:
         yield chunks
 
 
-@_handing_on
+@_as_records
 def change_blocks(records: Records, change: Callable[[Block], Block]) -> Iterator[Record]:
     """Change all blocks."""
-    for blocks, *others in values(records):
+    for blocks, *others in unwrap(records):
         yield 0, (pack([change(block) for block in unpack(blocks)]), *others)
 
 
-@_handing_on
-def tallies(records: Records) -> Iterator[Record]:
+@_as_records
+def get_tallies(records: Records) -> Iterator[Record]:
     """Return what the shards hold."""
-    for _, _, tally in values(records):
+    for _, _, tally in unwrap(records):
         yield 0, tally
 
 
@@ -193,8 +196,8 @@ def count_answers(block: Block) -> dict[str, Floats]:
     return {"answers": block.per_worker(np.ones(len(block.label)))}
 
 
-def _blocks(records: Records) -> Iterator[Block]:
-    for blocks, *_ in values(records):
+def _unpack_blocks(records: Records) -> Iterator[Block]:
+    for blocks, *_ in unwrap(records):
         yield from unpack(blocks)
 
 
@@ -216,88 +219,88 @@ def sum_pairs(
     return sums.result()
 
 
-@_handing_on
+@_as_records
 def add_partition(
     number: int, records: Records, add: Callable[..., Totals], sent: Broadcast[bytes], bounds: list[int]
 ) -> Iterator[Record]:
     """Add up the blocks of a partition, and split the sums by ranges of workers."""
     if not gc.get_freeze_count():
         gc.freeze()  # Spark has garbage looked for after every task, which need not be among all modules
-    sums = add(_blocks(records), bounds[-1], *pickle.loads(sent.value))
-    for place, (begin, end) in enumerate(pairwise(bounds)):
-        yield place, (number, pack({name: array[begin:end] for name, array in sums.items()}))
+    sums = add(_unpack_blocks(records), bounds[-1], *pickle.loads(sent.value))
+    for range_number, (begin, end) in enumerate(pairwise(bounds)):
+        yield range_number, (number, pack({name: array[begin:end] for name, array in sums.items()}))
 
 
-@_handing_on
+@_as_records
 def add_ranges(records: Records) -> Iterator[Record]:
     """Add up the sums of all partitions for the ranges that came here."""
-    for place, total in _added(records).items():
-        yield place, (0, pack(total))
+    for range_number, total in _add_by_range(records).items():
+        yield range_number, (0, pack(total))
 
 
 def add_up(records: Records) -> list[Totals]:
     """Return the sums for each range of workers, in order."""
-    return [total for _, total in sorted(_added(records).items())]
+    return [total for _, total in sorted(_add_by_range(records).items())]
 
 
-def _added(records: Records) -> dict[int, Totals]:
+def _add_by_range(records: Records) -> dict[int, Totals]:
     """Add up in the order of partitions, in pairs and pairs of pairs, so that sparse sums are not copied often."""
     parts: dict[int, list[tuple[int, bytes]]] = {}
     records = list(records)
-    for (place, _), value in zip(records, values(records), strict=True):
-        parts.setdefault(place, []).append(value)
+    for (range_number, _), value in zip(records, unwrap(records), strict=True):
+        parts.setdefault(range_number, []).append(value)
     added = {}
-    for place, part in parts.items():
+    for range_number, part in parts.items():
         sums = [unpack(packed) for _, packed in sorted(part)]
         while len(sums) > 1:
-            sums = [_plus(*sums[pair : pair + 2]) for pair in range(0, len(sums), 2)]
-        added[place] = sums[0]
+            sums = [_add_two(*sums[pair : pair + 2]) for pair in range(0, len(sums), 2)]
+        added[range_number] = sums[0]
     return added
 
 
-def _plus(left: Totals, right: Totals | None = None) -> Totals:
+def _add_two(left: Totals, right: Totals | None = None) -> Totals:
     if not (left and right):  # the last of an odd number, or from a partition without shards
         return left or right or {}
     return {name: left[name] + right[name] for name in left}
 
 
-@_handing_on
+@_as_records
 def find_pieces(records: Records, sent: Broadcast[bytes], cuts: Cuts | None) -> Iterator[Record]:
     """Find something for the tasks of each shard: what it sums to, and packed pieces, one for each range of tasks."""
     kernel, params = pickle.loads(sent.value)
-    for blocks, tasks, _ in values(records):
+    for blocks, tasks, _ in unwrap(records):
         piece = find_piece(Shard(unpack(blocks), *unpack(tasks)), kernel, params)
         parts = [piece] if cuts is None else cuts(piece)
         sums = {name: sum_up(array) for name, array in piece.found.items()}
         yield 0, (sums, [pack(part) if len(part.tasks) else b"" for part in parts])
 
 
-@_handing_on
-def totals(records: Records) -> Iterator[Record]:
+@_as_records
+def get_totals(records: Records) -> Iterator[Record]:
     """Return what was found sums to."""
-    for sums, _ in values(records):
+    for sums, _ in unwrap(records):
         yield 0, sums
 
 
-@_handing_on
-def pieces(records: Records) -> Iterator[Record]:
+@_as_records
+def get_pieces(records: Records) -> Iterator[Record]:
     """Return the pieces that were found, each with the number of its range."""
-    for _, parts in values(records):
-        yield from ((place, part) for place, part in enumerate(parts) if part)
+    for _, parts in unwrap(records):
+        yield from ((range_number, part) for range_number, part in enumerate(parts) if part)
 
 
-@_handing_on
+@_as_records
 def put_in_order(records: Records) -> Iterator[Record]:
     """Make one piece, in order, of all pieces of a range."""
-    parts = [unpack(part) for part in values(records)]
+    parts = [unpack(part) for part in unwrap(records)]
     if parts:
         yield 0, pack(in_order(parts))
 
 
-@_handing_on
+@_as_records
 def write_pieces(number: int, records: Records, path: Path, table: Callable[[Piece], pa.Table]) -> Iterator[Record]:
     """Write the pieces of a partition into a file; it gets its name once it is complete, for a task may be repeated."""
-    parts = (unpack(part) for part in values(records))
+    parts = (unpack(part) for part in unwrap(records))
     first = next(parts, None)
     if first is None:
         return

@@ -1,8 +1,8 @@
-"""Send rows of answers where their task belongs, on the executors of Spark.
+"""Rows of answers on the executors of Spark, sent to the partitions of their tasks.
 
-What Spark reads in one go, a source, is cut into chunks, one for each place to which tasks go by their hashes, and into
-a digest of what must be known of all rows: who the workers are, whether there are few labels, whether ids are whole
-numbers. Digests go to a place of their own, where they are joined (`allalike.engines.spark.facts`). So everything is
+What Spark reads in one go, an input, is cut into chunks, one for each partition to which tasks go by their hashes, and
+into a digest of what must be known of all rows: who the workers are, whether there are few labels, whether ids are
+whole numbers. Digests go to one more partition, to be joined (`allalike.engines.spark.facts`). So everything is
 read once.
 """
 
@@ -18,9 +18,9 @@ from allalike.columns.factors import distinct
 from allalike.columns.values import Values, arrow_of, is_string, numpy_of, take_rows
 from allalike.engines.ingest.routes import whole_numbers
 from allalike.engines.ingest.vocabulary import Vocabulary
-from allalike.engines.serialization import pack
-from allalike.engines.spark.csv_files import CutFieldError, TextFile, read_lines, runs
+from allalike.engines.spark.csv_files import CutFieldError, TextFile, cut_at_splits, read_lines
 from allalike.errors import AllalikeError
+from allalike.system.serialization import pack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -31,72 +31,83 @@ if TYPE_CHECKING:
     from allalike.engines.spark.csv_files import Split
 
     Rows = npt.NDArray[np.int64]
-    Odd = tuple[int, Any]
+    FirstText = tuple[int, Any]
 
-__all__ = ["ROLES", "SCHEMA", "Digest", "Plan", "look_at", "route_rows"]
+__all__ = ["ROLES", "SCHEMA", "Digest", "Plan", "inspect_strings", "route_rows"]
 
-SCHEMA = "place int, data binary"
+SCHEMA = "partition int, data binary"
 ROLES = ("worker", "task", "label")
-_ROWS, _BYTES = 1 << 20, 1 << 26  # of a batch, unless it is the last: so many rows, or so many bytes
-_HALF = np.uint64(32)
-_TIMES = 4  # rows of a chunk for each entry of a dictionary that is sent with it
+_BATCH_ROWS, _BATCH_BYTES = 1 << 20, 1 << 26  # a batch has at least so many of one of them, unless it is the last
+_HALF_BITS = np.uint64(32)
+_MIN_ROWS_PER_ENTRY = 4  # of a dictionary, in a chunk with which it is sent
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Say how a source is read: into how many places its rows go, and what its files are.
+    """How inputs are read, and where their rows go.
 
-    Text comes as lines of ``files``, which are known by the checksums of their paths; of other files only the
-    ``order`` matters. Both are empty for a data frame, whose partitions are in order. As many as ``few`` different
-    labels become known to the driver, and a ``piece`` of text is so many bytes that are read at once.
+    Parameters
+    ----------
+    n_partitions
+        Into how many partitions the rows go.
+    files
+        Files of text, by the hashes of their paths; Spark hands over their lines.
+    file_numbers
+        The numbers of other files, by the hashes of their paths. A data frame has none; its partitions are in order.
+    whole_files
+        Whether each file is read by one executor.
+    max_numbered_labels
+        If there are more different labels than these, the driver does not learn them.
+    piece_bytes
+        How much text is parsed at once.
     """
 
-    places: int
+    n_partitions: int
     files: Mapping[int, TextFile] = field(default_factory=dict)
-    order: Mapping[int, int] = field(default_factory=dict)
-    whole: bool = False
-    few: int = (1 << 15) - 1
-    piece: int = 1 << 24
+    file_numbers: Mapping[int, int] = field(default_factory=dict)
+    whole_files: bool = False
+    max_numbered_labels: int = (1 << 15) - 1
+    piece_bytes: int = 1 << 24
 
     @property
     def text(self) -> bool:
         """Whether all values are strings."""
         return bool(self.files)
 
-    def tables(self, batches: Iterable[pa.RecordBatch], source: int) -> Iterator[tuple[Split, pa.Table]]:
-        """Yield columns of rows, with the place of their split."""
+    def tables(self, batches: Iterable[pa.RecordBatch], number: int) -> Iterator[tuple[Split, pa.Table]]:
+        """Yield columns of rows of an input, with their split."""
         import pyarrow as pa
 
         if self.files:
-            yield from read_lines(batches, self.files, whole=self.whole, piece=self.piece)
-        elif self.order:
-            for (key, block), part in runs(batches):
-                yield (self.order[key], block), pa.Table.from_batches([part]).select(ROLES)
+            yield from read_lines(batches, self.files, whole=self.whole_files, piece_bytes=self.piece_bytes)
+        elif self.file_numbers:
+            for (key, block), part in cut_at_splits(batches):
+                yield (self.file_numbers[key], block), pa.Table.from_batches([part]).select(ROLES)
         else:
             for batch in batches:
-                yield (source, 0), pa.Table.from_batches([batch])
+                yield (number, 0), pa.Table.from_batches([batch])
 
 
 @dataclass
 class Digest:
-    """Know what is to be known of the rows of a source, which are numbered from 0."""
+    """What must be known of the rows of an input, which are numbered from 0 (see `Facts`)."""
 
-    source: int
+    number: int
     splits: list[tuple[Split, int]] = field(default_factory=list)
-    read: int = 0
-    kept: int = 0
-    blank: dict[str, tuple[int, int]] = field(default_factory=dict)
+    n_read: int = 0
+    n_kept: int = 0
+    missing: dict[str, tuple[int, int]] = field(default_factory=dict)
     workers: Any = None
     labels: Any = None
     first_rows: Any = None
-    whole: dict[str, bool] = field(default_factory=lambda: {"task": True, "label": True})
-    odd: Odd | None = None
-    numbers: bool = False
-    cut: bool = False
+    whole_numbers: dict[str, bool] = field(default_factory=lambda: {"task": True, "label": True})
+    first_text: FirstText | None = None
+    numeric: bool = False
+    cut_field: bool = False
 
 
 def route_rows(batches: Iterable[pa.RecordBatch], plan: Plan) -> Iterator[pa.RecordBatch]:
-    """Turn the rows of a source into records: a place, and a chunk of rows or the digest of all of them."""
+    """Turn the rows of an input into records: a partition, and a chunk of rows or the digest of all of them."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -106,26 +117,27 @@ def route_rows(batches: Iterable[pa.RecordBatch], plan: Plan) -> Iterator[pa.Rec
     unread = iter(batches)
     told: Any = digest
     try:
-        for table in _gathered(router.counted(plan.tables(unread, digest.source))):
-            yield _records(router.route(table))
+        for table in _gather(router.count_rows(plan.tables(unread, digest.number))):
+            yield _make_records(router.route(table))
         router.finish()
     except CutFieldError:
-        told = Digest(digest.source, cut=True)
+        told = Digest(digest.number, cut_field=True)
     except AllalikeError as error:
         told = error
     for _ in unread:  # a worker that leaves records unread is ended by Spark
         pass
-    yield _records([(plan.places, pack(told))])
+    yield _make_records([(plan.n_partitions, pack(told))])
 
 
-def _records(records: Iterable[tuple[int, bytes]]) -> pa.RecordBatch:
+def _make_records(records: Iterable[tuple[int, bytes]]) -> pa.RecordBatch:
     import pyarrow as pa
 
-    places, data = zip(*records, strict=True) if (records := list(records)) else ((), ())
-    return pa.RecordBatch.from_arrays([pa.array(places, pa.int32()), pa.array(data, pa.binary())], ["place", "data"])
+    partitions, data = zip(*records, strict=True) if (records := list(records)) else ((), ())
+    columns = [pa.array(partitions, pa.int32()), pa.array(data, pa.binary())]
+    return pa.RecordBatch.from_arrays(columns, ["partition", "data"])
 
 
-def _gathered(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+def _gather(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Join small tables, so that each is worth its while."""
     import pyarrow as pa
 
@@ -134,7 +146,7 @@ def _gathered(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     for table in tables:
         waiting.append(table)
         rows, size = rows + table.num_rows, size + table.nbytes
-        if rows >= _ROWS or size >= _BYTES:
+        if rows >= _BATCH_ROWS or size >= _BATCH_BYTES:
             yield pa.concat_tables(waiting)
             waiting, rows, size = [], 0, 0
     if rows:
@@ -142,14 +154,14 @@ def _gathered(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 
 class _Router:
-    """Cut rows into chunks, and take note of what they are."""
+    """A cutter of the rows of one input into chunks, which notes in a digest what they are."""
 
     def __init__(self, plan: Plan, digest: Digest) -> None:
         self._plan, self._digest = plan, digest
         self._workers, self._labels = Vocabulary(), Vocabulary()
-        self._many = False
+        self._many_labels = False
 
-    def counted(self, tables: Iterable[tuple[Split, pa.Table]]) -> Iterator[pa.Table]:
+    def count_rows(self, tables: Iterable[tuple[Split, pa.Table]]) -> Iterator[pa.Table]:
         """Take note of how many rows each split has."""
         splits = self._digest.splits
         for split, table in tables:
@@ -158,25 +170,25 @@ class _Router:
             yield table
 
     def route(self, table: pa.Table) -> Iterator[tuple[int, bytes]]:
-        """Yield a chunk for each place that gets some of the rows."""
+        """Yield a chunk for each partition that gets some of the rows."""
         digest = self._digest
-        rows = digest.read + np.arange(table.num_rows)
-        digest.read += table.num_rows
-        complete = self._complete(table, rows)
+        rows = digest.n_read + np.arange(table.num_rows)
+        digest.n_read += table.num_rows
+        complete = self._find_complete(table, rows)
         if not complete.all():
             table, rows = table.filter(arrow_of(complete)), rows[complete]
-        digest.kept += len(rows)
+        digest.n_kept += len(rows)
         if len(rows):
-            yield from self._chunks({role: _whole(table[role]) for role in ROLES}, rows)
+            yield from self._chunks({role: _as_array(table[role]) for role in ROLES}, rows)
 
-    def _complete(self, table: pa.Table, rows: Rows) -> npt.NDArray[np.bool_]:
-        """Tell which rows have a label and ids, and count the others."""
+    def _find_complete(self, table: pa.Table, rows: Rows) -> npt.NDArray[np.bool_]:
+        """Return which rows have a label and ids, and count the others."""
         complete = np.ones(len(rows), np.bool_)
         for role in ("label", "task", "worker"):
-            missing = complete & _missing(table[role], self._plan.text)
+            missing = complete & _find_missing(table[role], self._plan.text)
             if missing.any():
-                count, first = self._digest.blank.get(role, (0, int(rows[np.argmax(missing)])))
-                self._digest.blank[role] = count + int(missing.sum()), first
+                count, first = self._digest.missing.get(role, (0, int(rows[np.argmax(missing)])))
+                self._digest.missing[role] = count + int(missing.sum()), first
                 complete &= ~missing
         return complete
 
@@ -186,41 +198,41 @@ class _Router:
         for role in ("worker", "task"):
             if pa.types.is_nested(columns[role].type):
                 _ = Column(role, columns[role]).factors  # which says why such ids will not do
-        places = self._places(columns["task"])
-        counts = np.bincount(places).tolist()
+        partitions = self._find_partitions(columns["task"])
+        counts = np.bincount(partitions).tolist()
         per_chunk = len(rows) / sum(count > 0 for count in counts)
         workers = self._workers.number(Column("worker", columns["worker"]))
         sent = {
-            "worker": _compact(columns["worker"], workers, self._workers, per_chunk),
+            "worker": _as_dictionary(columns["worker"], workers, self._workers, per_chunk),
             "task": columns["task"],
             "label": self._label(columns["label"], rows, per_chunk),
             "row": arrow_of(rows),
         }
         if len(counts) > 1:
-            order = np.argsort(places, kind="stable")
+            order = np.argsort(partitions, kind="stable")
             sent = {name: take_rows(column, order) for name, column in sent.items()}
         batch = pa.RecordBatch.from_arrays(list(sent.values()), list(sent))
-        batch = batch.replace_schema_metadata({"source": str(self._digest.source)})
+        batch = batch.replace_schema_metadata({"input": str(self._digest.number)})
         begin = 0
-        for place, count in enumerate(counts):
+        for partition, count in enumerate(counts):
             if count:
-                yield place, _bytes_of(batch.slice(begin, count))
+                yield partition, _serialize(batch.slice(begin, count))
                 begin += count
 
-    def _places(self, ids: Any) -> npt.NDArray[np.uint16]:
-        """Return where each task belongs."""
+    def _find_partitions(self, ids: Any) -> npt.NDArray[np.uint16]:
+        """Return the partition of each task."""
         import pyarrow as pa
 
-        if self._plan.text and self._digest.whole["task"]:
-            self._digest.whole["task"] = whole_numbers(ids) is not None
-        if self._plan.places == 1:
+        if self._plan.text and self._digest.whole_numbers["task"]:
+            self._digest.whole_numbers["task"] = whole_numbers(ids) is not None
+        if self._plan.n_partitions == 1:
             return np.zeros(len(ids), np.uint16)
         if is_string(ids.type) or pa.types.is_integer(ids.type):
             hashes = Values(ids).hashes()
         else:
             codes, values = distinct(pa.chunked_array([ids]))
             hashes = values.hashes()[codes]
-        return ((hashes >> _HALF) * np.uint64(self._plan.places) >> _HALF).astype(np.uint16)
+        return ((hashes >> _HALF_BITS) * np.uint64(self._plan.n_partitions) >> _HALF_BITS).astype(np.uint16)
 
     def _label(self, labels: Any, rows: Rows, per_chunk: float) -> Any:
         """Return labels as they are sent, and learn what they are."""
@@ -229,27 +241,29 @@ class _Router:
         digest = self._digest
         nested = pa.types.is_nested(labels.type)
         column = None if nested else Column("label", labels)
-        digest.numbers = column is not None and column.kind in ("whole", "number")
-        if not self._many and column is not None:
+        digest.numeric = column is not None and column.kind in ("whole", "number")
+        if not self._many_labels and column is not None:
             codes = self._labels.number(column, rows)
-            if len(self._labels) <= self._plan.few:
-                return _compact(labels, codes, self._labels, per_chunk)
-        if not self._many and self._plan.text:
-            digest.odd, digest.whole["label"] = look_at(self._labels.values, self._labels.first_rows)
+            if len(self._labels) <= self._plan.max_numbered_labels:
+                return _as_dictionary(labels, codes, self._labels, per_chunk)
+        if not self._many_labels and self._plan.text:
+            digest.first_text, digest.whole_numbers["label"] = inspect_strings(
+                self._labels.values, self._labels.first_rows
+            )
         elif self._plan.text and column is not None:
-            digest.odd = digest.odd or _text_among(column, rows)
-            digest.whole["label"] = digest.whole["label"] and whole_numbers(labels) is not None
-        self._many = True
+            digest.first_text = digest.first_text or _find_text(column, rows)
+            digest.whole_numbers["label"] = digest.whole_numbers["label"] and whole_numbers(labels) is not None
+        self._many_labels = True
         return labels
 
     def finish(self) -> None:
         """Write down which workers and labels there are."""
         self._digest.workers = self._workers.values.data
-        if len(self._labels) and not self._many:
+        if len(self._labels) and not self._many_labels:
             self._digest.labels, self._digest.first_rows = self._labels.values.data, self._labels.first_rows
 
 
-def _missing(column: Any, text: bool) -> npt.NDArray[np.bool_]:
+def _find_missing(column: Any, text: bool) -> npt.NDArray[np.bool_]:
     import pyarrow as pa
 
     if pa.types.is_nested(column.type):
@@ -257,27 +271,27 @@ def _missing(column: Any, text: bool) -> npt.NDArray[np.bool_]:
     return Column("label", column, text=text).missing()
 
 
-def look_at(values: Values, first_rows: Rows) -> tuple[Odd | None, bool]:
+def inspect_strings(values: Values, first_rows: Rows) -> tuple[FirstText | None, bool]:
     """Return the first of different strings that is no number, if there is one, and whether all are whole numbers.
 
     >>> import pyarrow as pa
-    >>> look_at(Values(pa.array(["x", "1", "y"])), np.array([9, 7, 8]))
+    >>> inspect_strings(Values(pa.array(["x", "1", "y"])), np.array([9, 7, 8]))
     ((8, 'y'), False)
     """
     order = np.argsort(first_rows)
-    odd = _text_among(Column("label", values.take(order).data), first_rows[order])
-    return odd, whole_numbers(values.data) is not None
+    first_text = _find_text(Column("label", values.take(order).data), first_rows[order])
+    return first_text, whole_numbers(values.data) is not None
 
 
-def _text_among(label: Column, rows: Rows) -> Odd | None:
-    """Return row and value of the first label that does not read as a number."""
+def _find_text(label: Column, rows: Rows) -> FirstText | None:
+    """Return row and value of the first label that is no number."""
     if label.is_numeric():
         return None
     row, value = label.numbered(rows).first_without_number()
     return row - 1, value
 
 
-def _whole(column: Any) -> Any:
+def _as_array(column: Any) -> Any:
     """Return a column as one array, and instants in UTC; strings of more than 2 GB do not come at once."""
     import pyarrow as pa
 
@@ -287,16 +301,16 @@ def _whole(column: Any) -> Any:
     return column.combine_chunks()
 
 
-def _compact(strings: Any, codes: Any, vocabulary: Vocabulary, per_chunk: float) -> Any:
+def _as_dictionary(strings: Any, codes: Any, vocabulary: Vocabulary, per_chunk: float) -> Any:
     """Return strings as a dictionary, where each chunk is the smaller for it."""
     import pyarrow as pa
 
-    if not is_string(strings.type) or len(vocabulary) * _TIMES > per_chunk:
+    if not is_string(strings.type) or len(vocabulary) * _MIN_ROWS_PER_ENTRY > per_chunk:
         return strings
     return pa.DictionaryArray.from_arrays(arrow_of(codes), vocabulary.values.data)
 
 
-def _bytes_of(batch: pa.RecordBatch) -> bytes:
+def _serialize(batch: pa.RecordBatch) -> bytes:
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()

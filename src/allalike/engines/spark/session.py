@@ -1,4 +1,4 @@
-"""Find or start Spark: the user's session, the active one, or one of our own, made quietly and with clear errors."""
+"""The session of Spark: the user's, the active one, or one of our own, made quietly and with clear errors."""
 
 from __future__ import annotations
 
@@ -28,18 +28,26 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-__all__ = ["check_pyspark", "clear_errors", "find_context", "find_java", "find_session", "reason", "without_warnings"]
+__all__ = [
+    "check_pyspark",
+    "clear_errors",
+    "find_context",
+    "find_java",
+    "find_reason",
+    "find_session",
+    "without_warnings",
+]
 
-_PYSPARK, _JAVA = 4, 17  # the oldest that will do
-_INSTALL = 'Install it with `pip install "allalike[spark]"`.'
+_MIN_PYSPARK, _MIN_JAVA = 4, 17
+_INSTALL_PYSPARK = 'Install it with `pip install "allalike[spark]"`.'
 _INSTALL_JAVA = (
     "Install it, for example with `apt install openjdk-17-jre-headless` (Debian, Ubuntu) or `brew install openjdk@17`"
     " (macOS); JAVA_HOME names it if it is not on the PATH."
 )
-_STOPPED = "The Spark session was stopped. Start another one, and begin anew."
-_HADOOP = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
-_TOLD = ("while sending command", "while shutting down connection")  # of what Py4J logs, and raises as well
-_own: list[SparkContext] = []
+_STOPPED_MESSAGE = "The Spark session was stopped. Start another one, and begin anew."
+_HADOOP_VARIABLES = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
+_REPEATED_LOGS = ("while sending command", "while shutting down connection")  # of what Py4J logs, and raises as well
+_own_contexts: list[SparkContext] = []
 
 
 def find_context(session: Any, master: str | None) -> SparkContext:
@@ -91,11 +99,13 @@ def find_java() -> str:
     java = shutil.which("java", path=str(Path(home, "bin"))) if home else shutil.which("java")
     if java is None:
         where = f"JAVA_HOME is {home}, where there is none" if home else "there is none on the PATH"
-        raise UnsupportedError(f"Spark needs Java {_JAVA} or newer, and {where}. {_INSTALL_JAVA}")
+        raise UnsupportedError(f"Spark needs Java {_MIN_JAVA} or newer, and {where}. {_INSTALL_JAVA}")
     said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     version = re.search(r'version "(?:1\.)?(\d+)', said)
-    if version is not None and int(version[1]) < _JAVA:
-        raise UnsupportedError(f"Spark needs Java {_JAVA} or newer, and {java} is Java {version[1]}. {_INSTALL_JAVA}")
+    if version is not None and int(version[1]) < _MIN_JAVA:
+        raise UnsupportedError(
+            f"Spark needs Java {_MIN_JAVA} or newer, and {java} is Java {version[1]}. {_INSTALL_JAVA}"
+        )
     return java
 
 
@@ -113,18 +123,18 @@ def clear_errors(context: SparkContext | None = None) -> Iterator[None]:
             yield
     except (AttributeError, AssertionError) as error:
         if context is not None and _is_stopped(context):
-            raise EngineError(_STOPPED) from error
+            raise EngineError(_STOPPED_MESSAGE) from error
         raise
     except (Py4JError, Py4JNetworkError, PySparkException) as error:
         if (context is not None and _is_stopped(context)) or "stopped SparkContext" in str(error):
-            raise EngineError(_STOPPED) from error
+            raise EngineError(_STOPPED_MESSAGE) from error
         lacking = re.search(r"ModuleNotFoundError: No module named '([\w.]+)'", str(error))
         if lacking:
             raise UnsupportedError(
                 f"The executors of Spark do not have {lacking[1]}. Install it on them, or send it along: a zip of a"
                 " package with `--py-files`, a packed environment with `--archives`."
             ) from error
-        raise EngineError(f"Spark gave up. {reason(str(error))}") from error
+        raise EngineError(f"Spark gave up. {find_reason(str(error))}") from error
     finally:
         logger.disabled = was_silent
 
@@ -189,10 +199,10 @@ def _cancel_jobs() -> None:
     thread.join(5)
 
 
-def reason(text: str) -> str:
+def find_reason(text: str) -> str:
     r"""Find the error of a Python worker in what Spark says, or else the first one of Java.
 
-    >>> reason('An error occurred.\n: org.apache.hadoop.fs.SomeException: No FileSystem for scheme "s3"\n\tat x')
+    >>> find_reason('An error occurred.\n: org.apache.hadoop.fs.SomeException: No FileSystem for scheme "s3"\n\tat x')
     'SomeException: No FileSystem for scheme "s3"'
     """
     worker = re.search(r"Traceback \(most recent call last\):\n(?:\s.*\n)*(\S.*)", text)
@@ -206,9 +216,11 @@ def check_pyspark() -> None:
     try:
         import pyspark
     except ImportError as error:
-        raise UnsupportedError(f"The Spark engine needs PySpark, which is not installed. {_INSTALL}") from error
-    if int(pyspark.__version__.split(".")[0]) < _PYSPARK:
-        raise UnsupportedError(f"The Spark engine needs PySpark 4, and this is {pyspark.__version__}. {_INSTALL}")
+        raise UnsupportedError(f"The Spark engine needs PySpark, which is not installed. {_INSTALL_PYSPARK}") from error
+    if int(pyspark.__version__.split(".")[0]) < _MIN_PYSPARK:
+        raise UnsupportedError(
+            f"The Spark engine needs PySpark 4, and this is {pyspark.__version__}. {_INSTALL_PYSPARK}"
+        )
 
 
 def _context_of(session: Any) -> SparkContext:
@@ -219,7 +231,7 @@ def _context_of(session: Any) -> SparkContext:
         if isinstance(session.sparkContext, SparkContext):
             context: SparkContext = session.sparkContext
             if _is_stopped(context):
-                raise EngineError(_STOPPED)
+                raise EngineError(_STOPPED_MESSAGE)
             return context
     raise UnsupportedError(
         f"The Spark engine cannot use {type(session).__module__}.{type(session).__name__}. Give it a SparkSession, and"
@@ -263,10 +275,10 @@ def _start(master: str | None) -> SparkContext:
             raise
         except Exception as error:
             said.seek(0)
-            why = reason(said.read().strip() or str(error))
+            why = find_reason(said.read().strip() or str(error))
             raise EngineError(f"Spark does not start with master {resulting!r}. {why}") from error
         context.setLogLevel("ERROR")
-    _own.append(context)
+    _own_contexts.append(context)
     atexit.register(_stop)
     return context
 
@@ -309,7 +321,7 @@ def _same_interrupt() -> Iterator[None]:
 
 def _is_news(record: logging.LogRecord) -> bool:
     """Keep quiet about calls that Ctrl-C ended, which Py4J tells with a traceback."""
-    return not any(told in str(record.msg) for told in _TOLD)
+    return not any(told in str(record.msg) for told in _REPEATED_LOGS)
 
 
 def _is_local(master: str) -> bool:
@@ -330,17 +342,17 @@ def _settings(master: str) -> dict[str, str]:
 
 def _check_master(master: str) -> None:
     """Refuse a cluster that is not there, for which Spark would wait a minute, or of which nothing is known."""
-    if master == "yarn" and not any(map(os.environ.get, _HADOOP)):
-        raise EngineError(f"Spark does not know where YARN is. Set {' or '.join(_HADOOP)}.")
-    places = re.findall(r"([\w.-]+):(\d+)", master) if master.startswith("spark://") else []
-    for host, port in places:
+    if master == "yarn" and not any(map(os.environ.get, _HADOOP_VARIABLES)):
+        raise EngineError(f"Spark does not know where YARN is. Set {' or '.join(_HADOOP_VARIABLES)}.")
+    addresses = re.findall(r"([\w.-]+):(\d+)", master) if master.startswith("spark://") else []
+    for host, port in addresses:
         with suppress(OSError), socket.create_connection((host, int(port)), timeout=5):
             return
-    if places:
+    if addresses:
         raise EngineError(f"No Spark master answers at {master}. Start one, or correct the address.")
 
 
 def _stop() -> None:
-    while _own:
+    while _own_contexts:
         with suppress(Exception):
-            _own.pop().stop()
+            _own_contexts.pop().stop()

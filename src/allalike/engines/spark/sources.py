@@ -1,4 +1,4 @@
-"""Find out how Spark can read answers where they are: data frames, tables, and files of text or Parquet.
+"""Sources: how Spark can read answers where they are, in data frames, tables, and files of text or Parquet.
 
 Text is handed over in lines, and read on the executors as it is read in memory. Small files of this machine, and all
 other kinds of answers, are not for the executors: they are read here.
@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from allalike.engines.spark.csv_files import TextFile, split_header
-from allalike.engines.spark.reading import Reading
 from allalike.engines.spark.rows import ROLES, Plan
-from allalike.engines.spark.session import find_session, reason
+from allalike.engines.spark.session import find_reason, find_session
+from allalike.engines.spark.shuffle import SparkSource
 from allalike.errors import InputError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -33,38 +33,44 @@ if TYPE_CHECKING:
 
     Frame = Callable[[SparkSession], DataFrame]
 
-__all__ = ["find_reading"]
+__all__ = ["find_source"]
 
-_ENDINGS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".parquet": "", ".pq": ""}
-_OTHERS = (".json", ".jsonl", ".ndjson", ".soc", ".gz")
-_LONG = "Make one row per answer, e.g. with unpivot."
-_HERE = 1 << 22  # bytes of files of this machine that are read here, for Spark takes longer to begin
+_DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".parquet": "", ".pq": ""}
+_OTHER_ENDINGS = (".json", ".jsonl", ".ndjson", ".soc", ".gz")
+_MAKE_IT_LONG = "Make one row per answer, e.g. with unpivot."
+_MAX_DRIVER_BYTES = 1 << 22  # of files of this machine, which the driver reads sooner than Spark begins
 
 
-def find_reading(source: Scan, session: Any, master: str | None) -> Reading | None:
+def find_source(source: Scan, session: Any, master: str | None) -> SparkSource | None:
     """Find out how Spark reads these answers; nothing if they are better read here."""
     given = source.source
     start = partial(find_session, session, master)
     if type(given).__module__.startswith("pyspark."):
-        return _of_given(source, given)
+        return _open_given(source, given)
     names = given if isinstance(given, list | tuple) else [given]
     if not names or not all(isinstance(name, str | os.PathLike) for name in names):
         return None
     paths = list(map(os.fspath, names))
     remote = any("://" in path for path in paths)
     if not remote and not (len(paths) == 1 and _may_be_table(paths[0])):
-        return None if source.wide is not None else _of_files(source, start, paths)
+        return None if source.wide is not None else _open_local(source, start, paths)
     if source.wide is not None:
-        raise UnsupportedError(f"There is no file {paths[0]}, and what only Spark can read cannot be wide. {_LONG}")
-    return _of_uris(source, start(), paths) if remote else _of_table(source, start(), paths[0])
+        raise UnsupportedError(
+            f"There is no file {paths[0]}, and what only Spark can read cannot be wide. {_MAKE_IT_LONG}"
+        )
+    return _open_uris(source, start(), paths) if remote else _open_table(source, start(), paths[0])
 
 
 def _may_be_table(name: str) -> bool:
     plain = re.fullmatch(r"(?:\w+|`[^`]+`)(?:\.(?:\w+|`[^`]+`)){0,2}", name)
-    return plain is not None and not Path(name).exists() and Path(name).suffix.lower() not in (*_ENDINGS, *_OTHERS)
+    return (
+        plain is not None
+        and not Path(name).exists()
+        and Path(name).suffix.lower() not in (*_DELIMITERS, *_OTHER_ENDINGS)
+    )
 
 
-def _of_given(source: Scan, given: Any) -> Reading:
+def _open_given(source: Scan, given: Any) -> SparkSource:
     """Read a data frame in its own session."""
     from pyspark.sql.classic.dataframe import DataFrame
 
@@ -74,11 +80,11 @@ def _of_given(source: Scan, given: Any) -> Reading:
             " SparkSession, and not one of Spark Connect."
         )
     if source.wide is not None:
-        raise UnsupportedError(f"A wide Spark data frame cannot be read. {_LONG}")
-    return _of_frame(source, find_session(given.sparkSession, None), lambda _: given, "The data frame")
+        raise UnsupportedError(f"A wide Spark data frame cannot be read. {_MAKE_IT_LONG}")
+    return _open_frame(source, find_session(given.sparkSession, None), lambda _: given, "The data frame")
 
 
-def _of_frame(source: Scan, session: SparkSession, frame: Frame, where: str) -> Reading:
+def _open_frame(source: Scan, session: SparkSession, frame: Frame, where: str) -> SparkSource:
     if frame(session).isStreaming:
         raise UnsupportedError(f"{where} is a stream, which has no end. Write it down first, and read that.")
     names = frame(session).columns
@@ -86,87 +92,92 @@ def _of_frame(source: Scan, session: SparkSession, frame: Frame, where: str) -> 
     if twice:
         raise InputError(f"{where} has two columns called {twice[0]!r}. Rename one of them.")
     picked, guessed = source.pick(names, where)
-    places = {role: str(names.index(name)) for role, name in picked.items()}
+    positions = {role: str(names.index(name)) for role, name in picked.items()}
 
-    def rows(own: SparkSession) -> DataFrame:  # by their places, for Spark may not tell names apart
-        return frame(own).toDF(*map(str, range(len(names)))).select(*_picked(places))
+    def rows(own: SparkSession) -> DataFrame:  # by their positions, for Spark may not distinguish names
+        return frame(own).toDF(*map(str, range(len(names)))).select(*_select_roles(positions))
 
-    return Reading(source, session, rows, Plan(1), guessed)
+    return SparkSource(source, session, rows, Plan(1), guessed)
 
 
-def _of_table(source: Scan, session: SparkSession, name: str) -> Reading:
+def _open_table(source: Scan, session: SparkSession, name: str) -> SparkSource:
     from pyspark.errors import AnalysisException
 
     try:
         session.table(name)
     except AnalysisException as error:
         raise InputError(f"There is no file {name}, and Spark has no table of this name.") from error
-    return _of_frame(source, session, lambda own: own.table(name), f"The table {name}")
+    return _open_frame(source, session, lambda own: own.table(name), f"The table {name}")
 
 
-def _of_files(source: Scan, start: Callable[[], SparkSession], paths: list[str]) -> Reading | None:
+def _open_local(source: Scan, start: Callable[[], SparkSession], paths: list[str]) -> SparkSource | None:
     """Read files of this machine, which all executors must see."""
-    listed = [inner for path in paths for inner in _inside(path)]
+    listed = [inner for path in paths for inner in _list_files(path)]
     table = replace(source, source=listed).table()
     parts = table.parts or (table,)
-    if table.flow is None or len({part.text for part in parts}) > 1 or sum(map(_size, parts)) <= _HERE:
+    if (
+        table.flow is None
+        or len({part.text for part in parts}) > 1
+        or sum(map(_count_bytes, parts)) <= _MAX_DRIVER_BYTES
+    ):
         return None
-    places = {os.path.abspath(part.where): number for number, part in enumerate(parts)}  # noqa: PTH100
-    if len(places) < len(parts):  # Spark reads a file once
+    numbers = {os.path.abspath(part.where): number for number, part in enumerate(parts)}  # noqa: PTH100
+    if len(numbers) < len(parts):  # Spark reads a file once
         return None
     picked, guessed = source.pick(table.names, table.where)
     session = start()
-    paths = [f"file://{_escaped(path)}" for path in places]
-    schema = None if table.text else _schema(_kinds(session, paths, f"file://{next(iter(places))}"), picked)
+    paths = [f"file://{_escape(path)}" for path in numbers]
+    schema = None if table.text else _schema(_column_types(session, paths, f"file://{next(iter(numbers))}"), picked)
     if isinstance(schema, str):
         return None
     frame = partial(_load, paths=paths, schema=schema)
-    keys = {uri: places[unquote(urlsplit(uri).path)] for uri in frame(session).inputFiles()}
-    if len(keys) < len(places):  # Spark passes over files whose names begin with _ or .
+    uris = {uri: numbers[unquote(urlsplit(uri).path)] for uri in frame(session).inputFiles()}
+    if len(uris) < len(numbers):  # Spark passes over files whose names begin with _ or .
         return None
     files = {
-        _key(uri): TextFile(number, parts[number].where, parts[number].names, parts[number].delimiter, picked)
-        for uri, number in keys.items()
+        _hash_path(uri): TextFile(number, parts[number].where, parts[number].names, parts[number].delimiter, picked)
+        for uri, number in uris.items()
     }
-    return _reading(source, session, frame, files, picked, guessed)
+    return _file_source(source, session, frame, files, picked, guessed)
 
 
-def _of_uris(source: Scan, session: SparkSession, paths: list[str]) -> Reading:
+def _open_uris(source: Scan, session: SparkSession, paths: list[str]) -> SparkSource:
     """Read files wherever Spark finds them; those that are text must have the same columns."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     endings = {_ending(path) for path in paths}
     if None in endings or len(endings) > 1:
-        raise InputError(f"Spark can read {', '.join(_ENDINGS)} files, all of the same kind. These are {paths}.")
+        raise InputError(f"Spark can read {', '.join(_DELIMITERS)} files, all of the same kind. These are {paths}.")
     try:
-        return _of_endings(source, session, paths, _ENDINGS[str(endings.pop())])
+        return _open_remote(source, session, paths, _DELIMITERS[str(endings.pop())])
     except (Py4JError, PySparkException) as error:
-        why = reason(str(error)) if isinstance(error, Py4JError) else str(error).splitlines()[0]
+        why = find_reason(str(error)) if isinstance(error, Py4JError) else str(error).splitlines()[0]
         raise InputError(f"Spark cannot read {paths}: {why}") from error
 
 
-def _of_endings(source: Scan, session: SparkSession, paths: list[str], delimiter: str) -> Reading:
+def _open_remote(source: Scan, session: SparkSession, paths: list[str], delimiter: str) -> SparkSource:
     uris = [uri for path in paths for uri in sorted(_load(session, [path]).inputFiles())]
     if not uris:
         raise InputError(f"There are no files in {paths}.")
     if delimiter:
-        line = session.read.text(_escaped(unquote(uris[0])), lineSep="\n").head()
+        line = session.read.text(_escape(unquote(uris[0])), lineSep="\n").head()
         names = split_header("" if line is None else line[0], delimiter, uris[0])
         other = next((mark for mark in ";\t" if len(names) == 1 and delimiter == "," and mark in names[0]), None)
         if other:
             delimiter, names = other, split_header(names[0], other, uris[0])
     else:
-        kinds = _kinds(session, paths, unquote(uris[0]))
+        kinds = _column_types(session, paths, unquote(uris[0]))
         names = list(kinds)
     picked, guessed = source.pick(names, paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more")
     schema = None if delimiter else _schema(kinds, picked)
     if isinstance(schema, str):
         raise UnsupportedError(f"Spark cannot read the column {schema!r} of {uris[0]}. Give it another type or name.")
     files = {
-        _key(uri): TextFile(number, uri, names, delimiter, picked, unseen=number > 0) for number, uri in enumerate(uris)
+        _hash_path(uri): TextFile(number, uri, names, delimiter, picked, unchecked=number > 0)
+        for number, uri in enumerate(uris)
     }
-    return _reading(source, session, partial(_load, paths=paths, schema=schema), files, picked, guessed)
+    return _file_source(source, session, partial(_load, paths=paths, schema=schema), files, picked, guessed)
 
 
 def _schema(kinds: dict[str, Any], picked: dict[str, str]) -> StructType | str:
@@ -180,7 +191,7 @@ def _schema(kinds: dict[str, Any], picked: dict[str, str]) -> StructType | str:
     return StructType([StructField(name, kinds[name]) for name in dict.fromkeys(picked.values())])
 
 
-def _kinds(session: SparkSession, paths: list[str], first: str) -> dict[str, Any]:
+def _column_types(session: SparkSession, paths: list[str], first: str) -> dict[str, Any]:
     """Return the types of all columns of Parquet files, and nothing for those of which Spark does not know the type."""
     from pyspark.errors import AnalysisException
     from pyspark.sql.types import StructType
@@ -211,26 +222,26 @@ def _kinds(session: SparkSession, paths: list[str], first: str) -> dict[str, Any
     return kinds
 
 
-def _reading(
+def _file_source(
     source: Scan,
     session: SparkSession,
     frame: Frame,
     files: dict[int, TextFile],
     picked: dict[str, str],
     guessed: dict[str, str],
-) -> Reading:
+) -> SparkSource:
     from pyspark.sql import functions as sql
 
     text = any(file.delimiter for file in files.values())
-    place = [_file_key(len(files)).alias("file"), sql.col("_metadata.file_block_start").alias("block")]
+    split = [_hashed_path(len(files)).alias("file"), sql.col("_metadata.file_block_start").alias("block")]
 
     def rows(own: SparkSession) -> DataFrame:
-        return frame(own).select(*([sql.col("value")] if text else _picked(picked)), *place)
+        return frame(own).select(*([sql.col("value")] if text else _select_roles(picked)), *split)
 
     if len(files) == 1:
         files = dict(zip([0], files.values(), strict=True))
-    plan = Plan(1, files=files) if text else Plan(1, order={key: file.number for key, file in files.items()})
-    return Reading(source, session, rows, plan, guessed)
+    plan = Plan(1, files=files) if text else Plan(1, file_numbers={key: file.number for key, file in files.items()})
+    return SparkSource(source, session, rows, plan, guessed)
 
 
 def _load(session: SparkSession, paths: list[str], schema: StructType | None = None) -> DataFrame:
@@ -238,14 +249,14 @@ def _load(session: SparkSession, paths: list[str], schema: StructType | None = N
     return session.read.text(paths, lineSep="\n") if schema is None else session.read.schema(schema).parquet(*paths)
 
 
-def _picked(picked: dict[str, str]) -> list[Any]:
+def _select_roles(picked: dict[str, str]) -> list[Any]:
     from pyspark.sql import functions as sql
 
     return [sql.col("`{}`".format(picked[role].replace("`", "``"))).alias(role) for role in ROLES]
 
 
-def _file_key(n_files: int) -> Any:
-    """Tell files apart in few bytes: their paths would be sent with every row."""
+def _hashed_path(n_files: int) -> Any:
+    """Return the hash of a file's path as a column: paths would take more bytes in every row."""
     from pyspark.sql import functions as sql
 
     if n_files == 1:
@@ -254,17 +265,18 @@ def _file_key(n_files: int) -> Any:
     return sql.shiftleft(sql.crc32(path), 31).bitwiseXOR(sql.crc32(sql.reverse(path)))
 
 
-def _key(uri: str) -> int:
+def _hash_path(uri: str) -> int:
+    """Return the same hash as `_hashed_path`."""
     path = re.sub("^file:/+", "file:/", uri)
     return (zlib.crc32(path.encode()) << 31) ^ zlib.crc32(path[::-1].encode())
 
 
 def _ending(path: str) -> str | None:
     suffixes = [suffix.lower() for suffix in Path(path.rstrip("/")).suffixes if suffix.lower() != ".gz"]
-    return suffixes[-1] if suffixes and suffixes[-1] in _ENDINGS else None
+    return suffixes[-1] if suffixes and suffixes[-1] in _DELIMITERS else None
 
 
-def _inside(path: str) -> list[str]:
+def _list_files(path: str) -> list[str]:
     """Return the files of a folder into which Spark has written, or else the path."""
     folder = Path(path)
     if not folder.is_dir() or _ending(path) is None:
@@ -273,14 +285,14 @@ def _inside(path: str) -> list[str]:
     return inside or [path]
 
 
-def _size(part: Any) -> int:
+def _count_bytes(part: Any) -> int:
     return Path(part.where).stat().st_size
 
 
-def _escaped(path: str) -> str:
+def _escape(path: str) -> str:
     r"""Return a path that is no pattern for Spark.
 
-    >>> _escaped("a[1].csv")
+    >>> _escape("a[1].csv")
     'a\\[1\\].csv'
     """
     return re.sub(r"([\[\]{}*?\\])", r"\\\1", path)

@@ -1,0 +1,245 @@
+"""The shuffle: Spark reads answers and sends them to the partitions of their tasks; what is true of all is learnt."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.answers.stream import lacking
+from allalike.columns.column import Column
+from allalike.columns.values import arrow_of
+from allalike.engines.spark import on_executors
+from allalike.engines.spark.rows import SCHEMA, route_rows
+from allalike.engines.spark.session import clear_errors, without_warnings
+from allalike.errors import AllalikeError, InputError
+from allalike.system.serialization import unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark import RDD, SparkContext
+    from pyspark.sql import DataFrame, SparkSession
+
+    from allalike.answers.gold import Truths
+    from allalike.columns.factors import Codes
+    from allalike.domains import Domain, Encoding
+    from allalike.engines.spark.facts import Facts
+    from allalike.engines.spark.rows import Plan
+    from allalike.readers import Scan
+
+__all__ = ["ShuffledRows", "SparkSource", "broadcast", "count_partitions", "send"]
+
+_MAX_SHOWN_LABELS = 1 << 19  # of the first rows, where there are many different ones
+_PARTITION_BYTES = 1 << 24  # of files whose rows go to one partition, about
+_PARTITIONS_PER_CORE = 4  # where it is not known how many rows there are
+_MAX_PARTITIONS = 1 << 12
+_CLUSTER_PARTITION_ANSWERS = 1 << 20  # unless there are few cores
+_LOCAL_PARTITION_ANSWERS = 1 << 23
+_PARTITION_ANSWERS_PER_WORKER = 10  # so that sums per worker are small beside the blocks
+_MAX_SINGLE_PARTITION_ANSWERS = 1 << 16
+_UNCUT_BYTES = str(1 << 60)
+
+
+@dataclass(frozen=True)
+class SparkSource:
+    """Answers that Spark can read.
+
+    Parameters
+    ----------
+    scan
+        How the user wants them read.
+    session
+        The session in which they are read.
+    frame
+        Makes the data frame in a session.
+    plan
+        How its rows are read, and where they go.
+    guessed
+        What was guessed about columns.
+    """
+
+    scan: Scan
+    session: SparkSession
+    frame: Callable[[SparkSession], DataFrame]
+    plan: Plan
+    guessed: dict[str, str]
+
+    def read(self, partitions: int | None) -> ShuffledRows:
+        """Read everything, and send each row to the partition of its task."""
+        with clear_errors(self.session.sparkContext), without_warnings():
+            frame = self.frame(self.session)
+            n_partitions = partitions or _choose_partitions(frame, self.session.sparkContext)
+            plan = replace(self.plan, n_partitions=n_partitions)
+            chunks, facts = _shuffle(frame, plan)
+            if facts is None:  # a field was cut
+                uncut = self.session.newSession()
+                for name in ("maxPartitionBytes", "openCostInBytes"):
+                    uncut.conf.set(f"spark.sql.files.{name}", _UNCUT_BYTES)
+                plan = replace(plan, whole_files=True)
+                chunks, facts = _shuffle(self.frame(uncut), plan)
+        assert facts is not None
+        _check(facts, self.scan.missing)
+        return ShuffledRows(self, chunks, plan, facts)
+
+
+def _choose_partitions(frame: DataFrame, context: SparkContext) -> int:
+    """Choose to how many partitions rows go; of data frames Spark may not know how large they are."""
+    size = frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
+    cores = context.defaultParallelism
+    wanted = max(cores, int(size) // _PARTITION_BYTES) if size < 1 << 50 else _PARTITIONS_PER_CORE * cores
+    return min(_MAX_PARTITIONS, wanted)
+
+
+def _shuffle(frame: DataFrame, plan: Plan) -> tuple[RDD[on_executors.Record], Facts | None]:
+    """Send rows to their partitions, and learn what is true of all; nothing if files must be read whole."""
+    routed = frame.mapInArrow(partial(route_rows, plan=plan), SCHEMA).rdd
+    chunks: RDD[on_executors.Record] = routed.partitionBy(plan.n_partitions + 1, int)
+    (told,) = chunks.context.runJob(chunks, partial(on_executors.join_facts, plan=plan), [plan.n_partitions])
+    if isinstance(told, AllalikeError):
+        raise told
+    return chunks, told
+
+
+def _check(facts: Facts, missing: str) -> None:
+    if not facts.n_read:
+        raise InputError("There are no answers.")
+    without_label = facts.missing.get("label", (0, 0))[0]
+    if without_label == facts.n_read:
+        raise InputError("No row has a label.")
+    for role in ("label", "task", "worker"):
+        if role in facts.missing and (role != "label" or missing == "error"):
+            count, row = facts.missing[role]
+            raise lacking(role, row + 1, count)
+
+
+@dataclass(frozen=True)
+class ShuffledRows:
+    """Chunks of all rows, in the partitions of their tasks, and what is true of all rows."""
+
+    source: SparkSource
+    chunks: RDD[on_executors.Record]
+    plan: Plan
+    facts: Facts
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """What was guessed about columns, and how many rows were dropped."""
+        guessed = self.source.guessed
+        dropped = self.facts.missing.get("label", (0, 0))[0]
+        return {
+            "guessed": {"columns": guessed} if guessed else {},
+            **({"missing_dropped": dropped} if dropped else {}),
+        }
+
+    def guess(self) -> Domain:
+        """Return the domain as it was given, or guess it."""
+        scan, facts = self.source.scan, self.facts
+        if scan.domain is not None:
+            return scan.domain
+        if facts.labels is not None:
+            return scan.guess(self._different_labels(), self._fetch_labels(), facts.n_kept)
+        if facts.numeric or (self.plan.text and facts.first_text is None):
+            return scan.guess(Column("label", arrow_of(np.zeros(1))), (), 1)
+        some, tasks = self._show_labels()
+        return scan.guess(some, [(some, tasks)], len(some))
+
+    def learn(self, domain: Domain) -> Encoding:
+        """Return the encoding of all labels; a label that does not fit is an error."""
+        from pyspark import cloudpickle
+
+        if self.facts.labels is not None:
+            labels = self._different_labels()
+            encoding = domain.learn(labels)
+            encoding.encode(labels)
+            return encoding
+        if domain.numeric:
+            return domain.learn(Column("label", []))
+        with self._broadcast(domain) as sent:
+            learn = partial(on_executors.learn_labels, sent=sent)
+            parts = on_executors.unwrap(self.chunks.mapPartitions(learn).collect())
+            first, *others = (cloudpickle.loads(part) for part in parts)
+        merged: Encoding = first.merge(others)
+        return merged
+
+    def make_shards(self, encoding: Encoding, truths: Truths | None, wanted: int | None) -> tuple[RDD[Any], Any]:
+        """Make a shard of the rows of one partition, or of several small ones; return also what that depends on."""
+        fitting = count_partitions(self.chunks.context, self.facts.n_kept, len(self.facts.workers))
+        chunks = self.chunks.coalesce(wanted or min(fitting, self.plan.n_partitions))
+        sent = send(self.chunks.context, self.facts, self.plan.n_partitions, encoding, truths, self.source.scan.repeats)
+        return chunks.mapPartitions(partial(on_executors.make_row_shards, sent=sent)), sent
+
+    def _different_labels(self) -> Column:
+        """Return every label once, in the order in which they came first."""
+        assert self.facts.labels is not None
+        return Column("label", self.facts.labels.data, text=self.plan.text).numbered(self.facts.first_rows)
+
+    def _fetch_labels(self) -> Iterator[tuple[Column, Codes]]:
+        """Fetch all labels with the numbers of their tasks, one partition after the other."""
+        with self._broadcast() as sent:
+            parts = self.chunks.mapPartitions(partial(on_executors.encode_labels, sent=sent))
+            for part in on_executors.unwrap(parts.toLocalIterator()):
+                codes, values, tasks = unpack(part)
+                yield Column.of_codes("label", codes, values), tasks
+
+    def _show_labels(self) -> tuple[Column, Codes]:
+        """Fetch the first labels, and the first that is no number, with the numbers of their tasks."""
+        import pyarrow as pa
+
+        parts = self._fetch_first_rows(_MAX_SHOWN_LABELS)
+        rows = np.concatenate([part["row"] for part in parts])
+        order = np.argsort(rows)[:_MAX_SHOWN_LABELS]
+
+        def join(role: str) -> Any:
+            columns = [part[role] for part in parts]
+            plain = [c.cast(c.type.value_type) if pa.types.is_dictionary(c.type) else c for c in columns]
+            return pa.chunked_array([chunk for c in plain for chunk in c.chunks]).take(arrow_of(order))
+
+        labels, tasks, rows = join("label"), Column("task", join("task")).factors[0], rows[order]
+        text = self.facts.first_text
+        if text is not None and text[0] not in rows:
+            labels = pa.chunked_array([*labels.chunks, pa.array([text[1]], labels.type)])
+            tasks, rows = np.append(tasks, tasks[-1] + 1), np.append(rows, text[0])
+        return Column("label", labels, text=self.plan.text).numbered(rows), tasks
+
+    def _fetch_first_rows(self, limit: int) -> list[dict[str, Any]]:
+        """Fetch the first rows of all partitions: more of them where many have no label."""
+        with self._broadcast() as sent:
+            take = partial(on_executors.take_first_rows, sent=sent, limit=limit)
+            parts = [unpack(part) for part in on_executors.unwrap(self.chunks.mapPartitions(take).collect())]
+        enough = sum(len(part["row"]) for part in parts) >= min(_MAX_SHOWN_LABELS, self.facts.n_kept)
+        return parts if enough else self._fetch_first_rows(4 * limit)
+
+    @contextmanager
+    def _broadcast(self, *things: Any) -> Iterator[Any]:
+        with broadcast(self.chunks.context, self.facts, self.plan.n_partitions, *things) as sent:
+            yield sent
+
+
+def count_partitions(context: SparkContext, n_answers: int, n_workers: int) -> int:
+    """Return into how many partitions answers are cut: one for few of them, and else one for each core, or more."""
+    if n_answers <= _MAX_SINGLE_PARTITION_ANSWERS:
+        return 1
+    usual = _LOCAL_PARTITION_ANSWERS if str(context.master).startswith("local") else _CLUSTER_PARTITION_ANSWERS
+    return max(context.defaultParallelism, n_answers // max(usual, _PARTITION_ANSWERS_PER_WORKER * n_workers))
+
+
+def send(context: SparkContext, *things: Any) -> Any:
+    """Broadcast things to the executors, functions of the user too."""
+    from pyspark import cloudpickle
+
+    return context.broadcast(cloudpickle.dumps(things))  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def broadcast(context: SparkContext, *things: Any) -> Iterator[Any]:
+    """Send things to the executors for a while."""
+    sent = send(context, *things)
+    try:
+        yield sent
+    finally:
+        with suppress(Exception):  # Spark may have been stopped
+            sent.destroy()

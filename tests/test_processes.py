@@ -1,0 +1,86 @@
+"""Processes: what comes back is what was asked for, and nobody outlives the parent."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from allalike.errors import TooLargeError
+from allalike.system.processes import Processes
+
+
+def test_processes_do_one_function_after_the_other() -> None:
+    with Processes(2) as processes:
+        for _ in range(2):
+            assert list(processes.map(divmod, [(number, 2) for number in range(5)])) == [divmod(n, 2) for n in range(5)]
+            assert list(processes.map(max, [(number, 2) for number in range(5)])) == [2, 2, 2, 3, 4]
+
+
+def test_a_process_that_is_ended_from_outside_is_a_clear_error() -> None:
+    told = r"ended from outside, most likely for want of memory\. Buy some\."
+    with pytest.raises(TooLargeError, match=told), Processes(2, remedy="Buy some.") as processes:
+        list(processes.map(os._exit, [(1,), (1,)]))
+
+
+def test_an_error_in_a_process_is_the_same_error_here() -> None:
+    with pytest.raises(ZeroDivisionError), Processes(2) as processes:
+        list(processes.map(divmod, [(1, 1), (1, 0)]))
+
+
+def test_printing_in_a_process_does_no_harm() -> None:
+    with Processes(2) as processes:
+        assert list(processes.map(print, [("a",), ("b",)])) == [None, None]
+
+
+def test_jobs_come_back_with_their_numbers_as_soon_as_they_are_done(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    patient = f"import pathlib, time\nwhile not pathlib.Path({str(done)!r}).exists():\n    time.sleep(0.01)"
+    numbers = []
+    with Processes(2) as processes:
+        for number, _ in processes.map_unordered(exec, [(patient,), ("",)]):
+            numbers.append(number)
+            done.touch()
+        assert dict(processes.map_unordered(max, [(number, 2) for number in range(4)])) == {0: 2, 1: 2, 2: 2, 3: 3}
+    assert numbers == [1, 0]
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_function_that_no_other_process_can_know_is_applied_here(number: int) -> None:
+    own = os.getpid()
+    with Processes(number) as processes:
+        assert list(processes.map(lambda: os.getpid(), [(), ()])) == [own, own]
+        assert list(processes.map_unordered(lambda: os.getpid(), [(), ()])) == [(0, own), (1, own)]
+
+
+def test_whoever_stops_listening_ends_what_is_under_way() -> None:
+    with Processes(2) as processes:
+        with closing(processes.map_unordered(time.sleep, [(0,), (600,), (600,)])) as done:
+            assert next(done) == (0, None)
+        assert list(processes.map(max, [(1, 2), (3, 4)])) == [2, 4]
+
+
+WORKING = """
+import signal, sys
+from allalike.system.processes import Processes
+signal.signal(signal.SIGINT, signal.default_int_handler)
+processes = Processes(2)
+list(processes.map(exec, [("import time; print('working', flush=True); time.sleep(60)",)] * 2))
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_children_end_with_their_parent_in_the_middle_of_a_job(how: signal.Signals) -> None:
+    """The children write to the parent's standard error, which ends when the last of them has ended."""
+    with subprocess.Popen([sys.executable, "-c", WORKING], stderr=subprocess.PIPE, text=True) as program:
+        assert program.stderr is not None
+        assert [program.stderr.readline() for _ in range(2)] == ["working\n"] * 2
+        program.send_signal(how)
+        program.communicate(timeout=30)
+    assert program.returncode != 0
