@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import numpy as np
 
 from allalike.answers import Answers
 from allalike.api.result import Result
+from allalike.api.targets import inputs_of
 from allalike.api.update import Origin
 from allalike.blocks.ties import Ties
 from allalike.engines import ENGINES, Engine, Memory
@@ -82,7 +84,8 @@ def discover(
     chosen = choose(method, METHODS, "method", Method)  # type: ignore[type-abstract]
     source, known = _take_source(answers, domain), None if gold is None else open_gold(gold)
     where, run = open_run(source, domain=None, gold=known, engine=engine, ties=draws)
-    return _solve(run, chosen, Origin.of(source, known), engine=where.name, seed=seed, ties=ties)
+    origin = replace(Origin.of(source, known), inputs=inputs_of(source, gold))
+    return _solve(run, chosen, origin, engine=where.name, seed=seed, ties=ties)
 
 
 def _solve(run: Run, method: Method, origin: Origin, **settings: Any) -> Result:
@@ -94,7 +97,8 @@ def _solve(run: Run, method: Method, origin: Origin, **settings: Any) -> Result:
     posteriors = partial(find_posteriors, run, weighing) if weighing.probabilities else None
 
     renew = partial(_renew, run, method, origin, settings)
-    return Result(run, weighing, found, _summary(run, weighing, found, described), posteriors, renew)
+    summary = _summary(run, weighing, found, described)
+    return Result(run, weighing, found, summary, posteriors, renew, origin.inputs)
 
 
 def _renew(run: Run, method: Method, origin: Origin, settings: dict[str, Any], more: Any, gold: Any) -> Result:
