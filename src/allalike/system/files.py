@@ -19,7 +19,6 @@ __all__ = ["atomic_file", "exchange_folders", "flush_files", "list_files", "outp
 
 _EXCHANGE = 2  # RENAME_EXCHANGE of Linux, and RENAME_SWAP of macOS
 _HERE = -100  # AT_FDCWD: paths begin where the process is
-_MAX_FLUSHED_FILES = 100  # one by one; more are flushed with whatever else the system has not written yet
 
 
 @contextmanager
@@ -76,20 +75,17 @@ def list_files(folder: Path) -> list[str]:
 
 
 def flush_files(folder: Path) -> None:
-    """Have the system write all files of a folder to the disk before they are put in place.
+    """Have the system write files to the disk before they are put in place; those in inner folders may be many.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Path(folder, "note.txt").touch()
     ...     flush_files(Path(folder))
     """
-    names = list_files(folder)
-    if len(names) > _MAX_FLUSHED_FILES and hasattr(os, "sync"):
-        os.sync()
-        return
-    for name in names:
-        with suppress(PermissionError), (folder / name).open("r+b") as file:  # those of an executor's own user
-            os.fsync(file.fileno())
+    for path in folder.iterdir():
+        if path.is_file():
+            with path.open("r+b") as file:
+                os.fsync(file.fileno())
 
 
 def exchange_folders(one: Path, other: Path) -> bool:
