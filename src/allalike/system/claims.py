@@ -11,6 +11,7 @@ import platform
 import sys
 import time
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 if sys.platform != "win32":
@@ -18,7 +19,6 @@ if sys.platform != "win32":
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 __all__ = ["CLAIM", "claim_folder", "find_abandoned", "folders_locked"]
 
@@ -31,7 +31,6 @@ def claim_folder(folder: Path) -> IO[bytes] | None:
     """Claim a folder for as long as the returned file is open; nothing where there are no locks.
 
     >>> import tempfile
-    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as parent:
     ...     folder = Path(parent, "some")
     ...     folder.mkdir()
@@ -41,21 +40,17 @@ def claim_folder(folder: Path) -> IO[bytes] | None:
     ...     while_used, [path.name for path in find_abandoned(Path(parent), "some")]
     ([], ['some'])
     """
-    if sys.platform == "win32":
-        file = (folder / CLAIM).open("wb")  # which nobody can remove while it is open
-        file.write(_host())
-        file.flush()
-        return file
-    unnamed = folder / f"{CLAIM}.new"
-    file = unnamed.open("wb")
+    path = folder / CLAIM
+    file = (path if sys.platform == "win32" else path.with_suffix(".new")).open("wb")
     try:
         file.write(_host())
         file.flush()
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        unnamed.rename(folder / CLAIM)  # so that nobody sees it before it is locked
+        if sys.platform != "win32":  # where nobody can remove a file while it is open
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.with_suffix(".new").rename(path)  # so that nobody sees it before it is locked
     except OSError:
         file.close()
-        unnamed.unlink(missing_ok=True)
+        Path(file.name).unlink(missing_ok=True)
         return None
     return file
 
@@ -80,7 +75,6 @@ def folders_locked(*folders: Path) -> Iterator[None]:
 
     Whoever locks an outer and an inner folder names the outer one first.
 
-    >>> from pathlib import Path
     >>> with folders_locked(Path(), Path("nowhere")):
     ...     pass
     """
@@ -100,19 +94,19 @@ def _lock(folder: Path) -> int | None:
                 return os.open(folder / _LOCK, os.O_CREAT | os.O_EXCL | os.O_TEMPORARY)
             time.sleep(_PAUSE)
         raise TimeoutError(0, f"another process is writing to {folder}")
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:  # a folder that cannot be listed
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-    except OSError:
-        os.close(descriptor)
-        return None
-    except BaseException:  # an interrupt while it waits
-        os.close(descriptor)
-        raise
-    return descriptor
+    else:  # noqa: RET506, by which mypy knows what systems have
+        try:
+            descriptor = os.open(folder, os.O_RDONLY)
+        except OSError:  # a folder that cannot be listed
+            return None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except BaseException as error:  # no locks, or an interrupt while it waits
+            os.close(descriptor)
+            if not isinstance(error, OSError):
+                raise
+            return None
+        return descriptor
 
 
 def _host() -> bytes:

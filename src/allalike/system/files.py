@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import sys
 import uuid
 from contextlib import contextmanager, suppress
@@ -35,7 +36,8 @@ def output_errors(what: str) -> Iterator[None]:
     except AllalikeError:
         raise
     except OSError as error:
-        raise OutputError(f"{what}: {error.strerror or error}.") from error
+        reason = re.sub(r"^.*Detail: \[errno \d+\] ", "", error.strerror or str(error))  # as Arrow has it
+        raise OutputError(f"{what}: {reason}.") from error
 
 
 @contextmanager

@@ -82,8 +82,10 @@ class Output:
 
         >>> Output(folder=Path("nowhere")).check(["truth.csv"])
         """
-        with output_errors(self.failure), self._settled():
-            self._find_replaced(list(names))
+        with output_errors(self.failure):
+            self._check_folder()
+            with self._settled():
+                self._find_replaced(list(names))
 
     @contextmanager
     def staged(self, names: Iterable[str] = ()) -> Iterator[Path]:
@@ -105,9 +107,19 @@ class Output:
         beside = not self._place.exists() or self._can_be_exchanged(replaced)
         return self._place.parent if beside else self._place
 
+    def _check_folder(self) -> None:
+        """Refuse a folder that cannot be, or cannot be written to."""
+        place = self._place
+        nearest = next(path for path in (place, *place.parents) if path.exists())
+        if not nearest.is_dir():
+            raise NotADirectoryError(0, f"{nearest if nearest != place else self.folder} is a file, not a folder")
+        if not os.access(nearest, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
     @contextmanager
     def _missing_folders(self) -> Iterator[None]:
         """Make the folders around this one that are missing, and remove them again after a failure."""
+        self._check_folder()
         missing = [path for path in (self._place, *self._place.parents) if not path.exists()]
         try:
             self._place.parent.mkdir(parents=True, exist_ok=True)
@@ -120,11 +132,6 @@ class Output:
     def _settled(self) -> Iterator[None]:
         """Lock the folder and its parent, and complete what a killed process left half done."""
         place = self._place
-        nearest = next(path for path in (place, *place.parents) if path.exists())
-        if not nearest.is_dir():
-            raise NotADirectoryError(0, f"{nearest if nearest != place else self.folder} is a file, not a folder")
-        if not os.access(nearest, os.W_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         with folders_locked(place.parent, place):
             for folder in (place.parent, place):
                 sweep_stages(folder)
