@@ -277,6 +277,21 @@ def test_a_failure_while_files_are_put_in_place_leaves_the_old_ones(
     assert not list(tmp_path.rglob(".allalike-*"))
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_folder_of_parts_and_a_file_take_each_others_place(shared: bool, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    written: list[str] = []
+    for names in (["truth.parquet/part-0"], ["truth.parquet"], ["truth.parquet/part-0", "truth.parquet/part-1"]):
+        with Output(folder=out, find_own=lambda _: written).staged() as stage:  # noqa: B023
+            for name in names:
+                (stage / name).parent.mkdir(exist_ok=True)
+                (stage / name).write_text(name)
+        written = names
+        if shared:
+            (out / "notes.txt").write_text("mine")
+        assert sorted(content(out)) == ["notes.txt"] * shared + names
+
+
 def test_what_a_running_process_writes_is_not_swept(tmp_path: Path) -> None:
     with Output(folder=tmp_path / "out").staged() as stage:
         (stage / "notes.txt").write_text("mine")

@@ -41,7 +41,7 @@ def output_errors(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def atomic_file(path: Path) -> Iterator[Path]:
+def atomic_file(path: Path, *, failure: str = "") -> Iterator[Path]:
     """Give a path to write to; what is written there takes the place of the file when all went well.
 
     >>> import tempfile
@@ -51,7 +51,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
     ...     Path(folder, "deep", "note.txt").read_text(), len(list(Path(folder, "deep").iterdir()))
     ('done', 1)
     """
-    with output_errors(f"{path} cannot be written"):
+    with output_errors(failure or f"{path} cannot be written"):
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_name(f".allalike-{uuid.uuid4().hex}{path.suffix}")
         try:

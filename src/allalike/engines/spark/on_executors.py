@@ -302,6 +302,6 @@ def write_pieces(number: int, records: Records, path: Path, table: Callable[[Pie
     if first is None:
         return
     target = path / f"part-{number:05}.parquet"
-    with atomic_file(target) as beside:
+    with atomic_file(target, failure=f"An executor cannot write {target}") as beside:
         write_tables(beside, map(table, (first, *parts)))
     yield number, target.name
