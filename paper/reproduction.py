@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allalike.errors import OutputError
 from allalike.experiments.runner import Results, run
 from allalike.registry import check_number, find
+from allalike.system.files import list_files
+from allalike.system.output import Output
 from allalike.system.progress import report
 from paper.cells import fill, settings_of
 from paper.figures import FIGURES, save
@@ -103,7 +102,8 @@ def reproduce(
     if figures:
         matplotlib()
     target = Path(folder)
-    _check_folder(target)
+    output = Output(folder=target, overwrite=True, failure=f"{target} cannot be written to")
+    output.check([])  # before hours of work
     batches = _batches(tables, figures, repetitions, as_labelled=as_labelled)
     results = _run(batches, jobs, target / "chunks")
     filled = {table.name: fill(table, results, as_labelled=as_labelled) for table in tables}
@@ -117,19 +117,9 @@ def reproduce(
         as_labelled=as_labelled,
     )
     end = "-as-labelled" if as_labelled else ""
-    files = _write(target, page, results, end)
+    files = _write(output, page, results, end)
     counts = {name: count_close(cell for _, cell in counted({name: sections})) for name, sections in filled.items()}
     return Reproduction(page=target / f"REPRODUCTION{end}.md", files=files, counts=counts, missing=_missing(page))
-
-
-def _check_folder(target: Path) -> None:
-    """Find out before hours of work whether the folder can be written to."""
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=target):
-            pass
-    except OSError as error:
-        raise OutputError(f"{target} cannot be written to: {error.strerror or error}.") from error
 
 
 def _batches(
@@ -158,26 +148,21 @@ def _missing(page: Page) -> list[str]:
     return list(dict.fromkeys([*absent, *(name for figure in page.figures for name in figure.missing())]))
 
 
-def _write(target: Path, page: Page, results: Results, end: str) -> list[Path]:
-    """Write all files beside their places, and then rename them."""
-    beside = Path(tempfile.mkdtemp(prefix=".allalike-", dir=target))
-    try:
-        report("writing tables and figures")
+def _write(output: Output, page: Page, results: Results, end: str) -> list[Path]:
+    report("writing tables and figures")
+    with output.staged() as stage:
         records = []
         for name, sections in page.tables.items():
             some = to_records(TABLES[name], sections)
-            _write_table(beside / "tables" / f"{name}{end}", TABLES[name], sections, some)
+            _write_table(stage / "tables" / f"{name}{end}", TABLES[name], sections, some)
             records += some
         for figure in page.figures:
-            save(figure, results, beside / "figures")
+            save(figure, results, stage / "figures")
         if records:
-            _write_csv(beside / f"results{end}.csv", records)
-        (beside / f"REPRODUCTION{end}.md").write_text(page.write(), encoding="utf-8")
-        return [_move(path, target / path.relative_to(beside)) for path in sorted(beside.rglob("*.*"))]
-    except OSError as error:
-        raise OutputError(f"{target} cannot be written to: {error.strerror or error}.") from error
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+            _write_csv(stage / f"results{end}.csv", records)
+        (stage / f"REPRODUCTION{end}.md").write_text(page.write(), encoding="utf-8")
+        names = list_files(stage)
+    return [output.folder / name for name in names]
 
 
 def _write_table(stem: Path, table: Table, sections: Sequence[Section], records: list[dict[str, Any]]) -> None:
@@ -191,8 +176,3 @@ def _write_csv(path: Path, records: list[dict[str, Any]]) -> None:
     import pandas as pd
 
     pd.DataFrame(records).to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
-
-
-def _move(path: Path, place: Path) -> Path:
-    place.parent.mkdir(exist_ok=True)
-    return path.replace(place)

@@ -246,7 +246,7 @@ def test_own_data_that_are_too_few_leave_an_empty_panel(nowhere: Path) -> None:
 
 def test_a_place_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="figure-matrices cannot be written to .*file"):
+    with pytest.raises(OutputError, match="file.figure-matrices.png cannot be written"):
         save(FIGURES["figure-matrices"], Results({}), tmp_path / "file")
 
 

@@ -117,7 +117,7 @@ CALLS: dict[str, tuple[list[str], str]] = {
     "unanswered column": (["empty_column.csv", "--wide", "workers"], "Nobody answered task 't2'"),
     "one column": (["tasks.csv", "--wide", "tasks"], "has one column only"),
     "repeated": (["good.csv", "again.csv", "--repeats", "error"], "Worker 'a' answered task 1 more than once"),
-    "output": (["good.csv", "-o", "good.csv"], "it is a file, not a folder"),
+    "output": (["good.csv", "-o", "good.csv"], "is a file, not a folder"),
 }
 
 

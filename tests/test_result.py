@@ -59,7 +59,9 @@ def test_what_is_saved_reads_back_the_same(result: Result, tmp_path: Path) -> No
     result.save(tmp_path / "deep" / "out")
     truth = pd.read_csv(tmp_path / "deep" / "out" / "truth.csv")
     pd.testing.assert_frame_equal(truth, result.truth, check_dtype=False)
-    assert json.loads((tmp_path / "deep" / "out" / "summary.json").read_text()) == result.summary
+    files = ["truth.csv", "workers.csv", "summary.json"]
+    written = json.loads((tmp_path / "deep" / "out" / "summary.json").read_text())
+    assert written == {**result.summary, "files": files}
     result.save(tmp_path / "out", format="parquet")
     back = pd.read_parquet(tmp_path / "out" / "workers.parquet")
     np.testing.assert_array_equal(back["weight"], result.workers["weight"])
@@ -90,7 +92,7 @@ def test_saving_again_replaces_the_files(result: Result, tmp_path: Path) -> None
     result.save(tmp_path)
     other = allalike.discover(crowd("categorical", seed=1))
     other.save(tmp_path)
-    assert json.loads((tmp_path / "summary.json").read_text()) == other.summary
+    assert json.loads((tmp_path / "summary.json").read_text()).items() >= other.summary.items()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["summary.json", "truth.csv", "workers.csv"]
 
 

@@ -341,7 +341,7 @@ def test_the_list_names_all_models_and_populations() -> None:
         (["masks", "-o", "old"], OutputError, "old cannot be written: it is a folder that is not empty."),
         (["k4", "-o", "old/kept.csv/a.csv"], OutputError, "a.csv cannot be written"),
         (
-            ["k4", "-o", "old/kept.csv", "--truth", "folder.csv"],
+            ["k4", "-o", "old/kept.csv", "--truth", "folder.csv", "--overwrite"],
             OutputError,
             "folder.csv cannot be written: it is a folder",
         ),
@@ -365,10 +365,14 @@ def test_a_failure_is_one_message_and_leaves_everything_as_it_was(
     assert Path("old/kept.csv").read_text() == "as it was"
 
 
-def test_a_file_is_replaced_and_an_empty_folder_is_filled(tmp_path: Path) -> None:
+def test_a_file_is_replaced_if_asked_for_and_an_empty_folder_is_filled(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("old")
     (tmp_path / "masks").mkdir()
-    simulate("k4").save(tmp_path / "a.csv")
+    with pytest.raises(OutputError, match="a.csv is there already, and allalike did not write it.* --overwrite"):
+        simulate("k4").save(tmp_path / "b.csv", truth=tmp_path / "a.csv")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "masks"]
+    assert (tmp_path / "a.csv").read_text() == "old"
+    simulate("k4").save(tmp_path / "a.csv", overwrite=True)
     paths = simulate("masks(height=8, width=8)", workers=2, tasks=2).save(
         tmp_path / "masks", truth=tmp_path / "new" / "truth"
     )

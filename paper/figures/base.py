@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from allalike.datasets import DATASETS, source_of
 from allalike.datasets.folders import find_folder, how_to_get
-from allalike.errors import DataError, OutputError, UnsupportedError
+from allalike.errors import DataError, UnsupportedError
+from allalike.system.files import atomic_file
 from paper.figures.style import SETTINGS
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def save(figure: Figure, results: Results, folder: str | os.PathLike[str]) -> li
     results
         The results of its settings; there may be others.
     folder
-        Where the files go; they are written beside their places and renamed.
+        Where the files go.
 
     >>> import tempfile
     >>> from allalike.experiments import Results
@@ -90,12 +91,7 @@ def save(figure: Figure, results: Results, folder: str | os.PathLike[str]) -> li
     with pyplotless.rc_context({**SETTINGS, "svg.hashsalt": figure.name}):
         canvas = pyplotless.figure.Figure(layout="constrained")
         figure.draw(results, canvas)
-        place = Path(folder)
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-            return [_write(canvas, place / f"{figure.name}.{kind}", kind) for kind in ("png", "svg")]
-        except OSError as error:
-            raise OutputError(f"{figure.name} cannot be written to {place}: {error.strerror or error}.") from error
+        return [_write(canvas, Path(folder) / f"{figure.name}.{kind}", kind) for kind in ("png", "svg")]
 
 
 def here(source: str) -> bool:
@@ -121,9 +117,8 @@ def matplotlib() -> Any:
 
 
 def _write(canvas: Canvas, path: Path, kind: str) -> Path:
-    beside = path.with_suffix(f".{kind}.part")
     # Neither the day nor the version belongs into a file that is compared with others.
     about = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}[kind]
-    canvas.savefig(beside, format=kind, metadata=about)
-    beside.replace(path)
+    with atomic_file(path) as beside:
+        canvas.savefig(beside, format=kind, metadata=about)
     return path

@@ -18,6 +18,7 @@ from allalike.registry import check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from allalike.columns.column import Column
     from allalike.columns.factors import Codes
@@ -53,6 +54,8 @@ class Answers:
         What was guessed or set aside on the way, for the summary.
     reading
         How they were read, so that more can be read in the same way: options of `allalike.scan`.
+    inputs
+        The files and folders that they were read from, which no output may replace.
 
     >>> import allalike
     >>> answers = allalike.read([("ada", 7, "x"), ("bob", 7, "y"), ("ada", 8, "y"), ("bob", 8, "y")])
@@ -72,6 +75,7 @@ class Answers:
     gold: Gold | None = None
     notes: dict[str, Any] = field(default_factory=dict)
     reading: dict[str, Any] = field(default_factory=dict)
+    inputs: tuple[Path, ...] = ()
 
     @classmethod
     def of_columns(cls, worker: Column, task: Column, label: Column, domain: Domain, *, repeats: str) -> Answers:

@@ -16,6 +16,7 @@ from allalike.api.discover import (
     find_versions,
     open_run,
 )
+from allalike.api.targets import inputs_of
 from allalike.errors import AllalikeError, GoldError, OptionError
 from allalike.methods import METHODS, OA, UA, Method
 from allalike.registry import choose
@@ -83,7 +84,7 @@ def compare(
         else [name for name in METHODS if not METHODS[name]().serves(run.encoding)],
         **run.notes,
     }
-    found = Comparison(run, outcomes, summary)
+    found = Comparison(run, outcomes, summary, inputs_of(answers, gold))
     if has_gold:
         summary["gold"] = {**run.notes.get("gold", {}), "compared": len(found.distances[UA.name])}
         summary["best"] = next(row["method"] for row in found.rows if row["verdict"] == "best")

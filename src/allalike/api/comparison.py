@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import combinations
@@ -12,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike.api.targets import table_output
 from allalike.blocks.ties import TOLERANCE
-from allalike.errors import GoldError, OutputError
+from allalike.errors import GoldError
 from allalike.methods import OA, UA, Method
 from allalike.system.progress import report
 
@@ -76,6 +76,8 @@ class Comparison:
         What each method found, by its name with options.
     summary
         Counts, settings, versions and what was guessed; with gold also the best method.
+    inputs
+        The files and folders that answers and gold were read from, which `save` never replaces.
 
     >>> from allalike.api.compare import compare
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
@@ -89,6 +91,7 @@ class Comparison:
     run: Run
     outcomes: Mapping[str, Outcome]
     summary: dict[str, Any]
+    inputs: tuple[Path, ...] = ()
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -129,9 +132,12 @@ class Comparison:
             return "error"
         return "same" if self.run.domain.recurring else "distance"
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the table as CSV; it is written beside its place and renamed, so that a failure leaves what was there.
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the table as CSV, whole or not at all, and return its path.
 
+        An earlier table of this kind is replaced, another file only if it may be overwritten, and an input never.
+
+        >>> import tempfile
         >>> from allalike.api.compare import compare
         >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -140,17 +146,8 @@ class Comparison:
         'method,same,distance,seconds,iterations,converged,note'
         """
         target = Path(path)
-        try:
-            if target.is_dir():
-                raise IsADirectoryError(0, "it is a folder, not a file")
-            folder = target.absolute().parent
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix=".allalike-", dir=folder) as beside:
-                written = Path(beside) / target.name
-                self.table.to_csv(written, index=False)
-                written.replace(target)
-        except OSError as error:
-            raise OutputError(f"The table cannot be written to {target}: {error.strerror or error}.") from error
+        with table_output(path, inputs=self.inputs, overwrite=overwrite).staged([target.name]) as stage:
+            self.table.to_csv(stage / target.name, index=False)
         return target
 
     @cached_property

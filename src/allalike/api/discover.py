@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import warnings
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import numpy as np
 
 from allalike.answers import Answers
 from allalike.api.result import Result
+from allalike.api.targets import inputs_of
 from allalike.api.update import Origin
 from allalike.blocks.ties import Ties
 from allalike.engines import ENGINES, Engine, Memory
@@ -83,7 +85,8 @@ def discover(
     chosen = choose(method, METHODS, "method", Method)  # type: ignore[type-abstract]
     source, known = _take_source(answers, domain), None if gold is None else open_gold(gold)
     where, run = open_run(source, domain=None, gold=known, engine=engine, ties=draws)
-    result = _solve(run, chosen, Origin.of(source, known), engine=where.name, seed=seed, ties=ties)
+    origin = replace(Origin.of(source, known), inputs=inputs_of(source, gold))
+    result = _solve(run, chosen, origin, engine=where.name, seed=seed, ties=ties)
     if warning := chosen.limit_reached(result.weighing):
         warnings.warn(warning, stacklevel=2)
     return result
@@ -98,7 +101,8 @@ def _solve(run: Run, method: Method, origin: Origin, **settings: Any) -> Result:
     posteriors = partial(find_posteriors, run, weighing) if weighing.probabilities else None
 
     renew = partial(_renew, run, method, origin, settings)
-    return Result(run, weighing, found, _summary(run, weighing, found, described), posteriors, renew)
+    summary = _summary(run, weighing, found, described)
+    return Result(run, weighing, found, summary, posteriors, renew, origin.inputs)
 
 
 def _renew(run: Run, method: Method, origin: Origin, settings: dict[str, Any], more: Any, gold: Any) -> Result:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import uuid
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -13,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike.api.targets import result_names, result_output
 from allalike.columns.values import Values, arrow_of
-from allalike.errors import OutputError, UnsupportedError
+from allalike.errors import UnsupportedError
 from allalike.registry import check_choice
+from allalike.system.files import list_files
 from allalike.system.tables import FORMATS, write_tables
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Mapping
 
     import pandas as pd
@@ -50,6 +50,8 @@ class Result:
         What finds the probability of each class, per task, for methods that know it.
     renew
         What finds the result for more answers and more gold.
+    inputs
+        The files and folders that answers and gold were read from, which `save` never replaces.
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y")])
@@ -65,6 +67,7 @@ class Result:
     summary: dict[str, Any]
     posteriors: Callable[[], TaskTable] | None = None
     renew: Callable[[Any, Any], Result] | None = None
+    inputs: tuple[Path, ...] = ()
 
     @cached_property
     def truth(self) -> pd.DataFrame:
@@ -126,10 +129,26 @@ class Result:
             raise UnsupportedError("This result cannot be updated. Run allalike.discover on all answers.")
         return self.renew(more, gold)
 
-    def save(self, folder: str | os.PathLike[str], *, format: str = "csv") -> list[Path]:  # noqa: A002
-        """Write truth, workers and summary into a folder, and return the paths.
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        format: str = "csv",  # noqa: A002
+        overwrite: bool = False,
+    ) -> list[Path]:
+        """Write truth, workers and summary into a folder, whole or not at all, and return their paths.
 
-        The files are written beside the folder first and renamed into it, so that a failure leaves what was there.
+        The files of an earlier result, which its summary lists, make way; all else in the folder stays.
+
+        Parameters
+        ----------
+        folder
+            Where the files go. It is made if need be.
+        format
+            The format of the tables: ``csv`` or ``parquet``.
+        overwrite
+            Whether files of the same names that allalike did not write may be replaced. The files that answers or gold
+            were read from are never replaced.
 
         >>> import allalike, tempfile
         >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
@@ -137,44 +156,14 @@ class Result:
         ...     [path.name for path in result.save(folder + "/out")]
         ['truth.csv', 'workers.csv', 'summary.json']
         """
-        check_choice(format, FORMATS, "format")
-        if "://" in os.fspath(folder):
-            raise OutputError(f"A result cannot be written to {os.fspath(folder)}. Name a folder, be it a shared one.")
-        target = Path(folder)
-        try:
-            return self._save(target, format)
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise OutputError(f"The result cannot be written to {target}: {reason}.") from error
-
-    def _save(self, target: Path, file_format: str) -> list[Path]:
-        target.absolute().parent.mkdir(parents=True, exist_ok=True)
-        if target.exists() and not target.is_dir():
-            raise NotADirectoryError(0, "it is a file, not a folder")
-        beside = target.absolute().with_name(f".allalike-{uuid.uuid4().hex}")
-        beside.mkdir()  # with the rights of any other folder: executors of Spark write into it
-        try:
-            truth, workers = (beside / f"{name}.{file_format}" for name in ("truth", "workers"))
-            self.found.write(truth, partial(truth_table, encoding=self.run.encoding, folder=beside))
-            write_tables(workers, [_table(worker_columns(self.run, self.weighing))])
-            summary = beside / "summary.json"
-            text = json.dumps(self.summary, indent=2, ensure_ascii=False)
-            summary.write_text(text + "\n", encoding="utf-8")
-            return _move([truth, workers, summary], beside, target)
-        finally:
-            shutil.rmtree(beside, ignore_errors=True)
-
-
-def _move(written: list[Path], beside: Path, target: Path) -> list[Path]:
-    """Rename what was written beside a folder into it; what was there in its place goes away."""
-    target.mkdir(exist_ok=True)
-    others = [path for path in beside.iterdir() if path not in written]
-    for made in [*others, *written]:
-        place = target / made.name
-        if place.is_dir() or (made.is_dir() and place.exists()):
-            place.rename(beside / f"old {made.name}")
-        made.replace(place)
-    return [target / path.name for path in written]
+        truth, workers, summary = names = result_names(check_choice(format, FORMATS, "format"))
+        with result_output(folder, inputs=self.inputs, overwrite=overwrite).staged(names) as stage:
+            self.found.write(stage / truth, partial(truth_table, encoding=self.run.encoding, folder=stage))
+            write_tables(stage / workers, [_table(worker_columns(self.run, self.weighing))])
+            described = {**self.summary, "files": [*list_files(stage), summary]}
+            text = json.dumps(described, indent=2, ensure_ascii=False)
+            (stage / summary).write_text(f"{text}\n", encoding="utf-8")
+        return [Path(folder) / name for name in names]
 
 
 def worker_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:

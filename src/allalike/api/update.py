@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from allalike.answers import Answers
+from allalike.api.targets import inputs_of
 from allalike.engines.growing import Growing, grow
 from allalike.engines.unsupported import unsupported
 from allalike.errors import UnsupportedError
@@ -13,6 +14,8 @@ from allalike.readers import Scan, open_gold
 from allalike.system.progress import report
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from allalike.answers.gold import Gold
     from allalike.engines import Run
 
@@ -21,7 +24,7 @@ __all__ = ["Origin"]
 
 @dataclass(frozen=True)
 class Origin:
-    """How the answers of a run were read, and the truths that are known, be their tasks answered or not.
+    """How the answers of a run were read, from which files, and the known truths, be their tasks answered or not.
 
     >>> from allalike import Memory, read
     >>> from allalike.blocks.ties import Ties
@@ -33,6 +36,7 @@ class Origin:
 
     scan: Scan
     gold: Gold | None
+    inputs: tuple[Path, ...] = ()
 
     @classmethod
     def of(cls, source: Answers | Scan, gold: Gold | None) -> Origin:
@@ -56,7 +60,7 @@ class Origin:
         answers = self._read(run, more)
         report("adding answers")
         grown = grow(run, answers, repeats=self.scan.repeats, gold=known, fresh=fresh)
-        return grown, replace(self, gold=known)
+        return grown, replace(self, gold=known, inputs=(*self.inputs, *inputs_of(more, gold)))
 
     def _read(self, run: Run, more: Any) -> Answers:
         if isinstance(more, Answers):

@@ -5,12 +5,20 @@ from __future__ import annotations
 import json
 import math
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from allalike.cli.console import bar_after_a_second, notes_for_warnings, rows
-from allalike.cli.options import name_answers, name_engine, take_print_options, take_read_options, take_solve_options
+from allalike.cli.options import (
+    name_answers,
+    name_engine,
+    take_print_options,
+    take_read_options,
+    take_solve_options,
+    take_write_options,
+)
 from allalike.cli.text import guesses
 
 if TYPE_CHECKING:
@@ -29,11 +37,13 @@ _MAX_DECIMALS = 7
 @click.option("-o", "--output", help="A CSV file for the table.")
 @take_read_options
 @take_solve_options
+@take_write_options
 @take_print_options
 def compare(
     files: tuple[str, ...],
     methods: str | None,
     output: str | None,
+    overwrite: bool,
     as_json: bool,
     quiet: bool,
     **options: Any,
@@ -44,12 +54,17 @@ def compare(
     'allalike discover'. UA, the unweighted answer, always is among them.
     """
     from allalike.api.compare import compare as run
+    from allalike.api.targets import inputs_of, table_output
 
     with notes_for_warnings(quiet=quiet), bar_after_a_second(quiet=quiet):
         known = {name: options[name] for name in ("gold", "seed", "ties")}
-        found = run(name_answers(files, options), methods=methods, engine=name_engine(options), **known)
+        answers = name_answers(files, options)
+        if output is not None:
+            inputs = inputs_of(answers, options["gold"])
+            table_output(output, inputs=inputs, overwrite=overwrite).check([Path(output).name])  # before hours of work
+        found = run(answers, methods=methods, engine=name_engine(options), **known)
         _ = found.rows
-        written = {"file": str(found.save(output))} if output else {}
+        written = {} if output is None else {"file": str(found.save(output, overwrite=overwrite))}
     if not quiet:
         for line in _notes(found):
             click.echo(line, err=True)

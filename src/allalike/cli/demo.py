@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from allalike.cli.console import notes_for_warnings, rows
+from allalike.cli.options import take_write_options
 
 __all__ = ["demo"]
 
@@ -15,8 +16,9 @@ _WORKERS, _TASKS = 12, 400
 
 @click.command
 @click.option("-o", "--output", default="allalike-demo", help="The folder for the result.", show_default=True)
+@take_write_options
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Which crowd to generate.", show_default=True)
-def demo(output: str, seed: int) -> None:
+def demo(output: str, overwrite: bool, seed: int) -> None:
     """Find the good workers in a generated crowd."""
     import numpy as np
 
@@ -35,7 +37,7 @@ def demo(output: str, seed: int) -> None:
     gold = {f"task-{task:03d}": _CLASSES[code] for task, code in enumerate(truth)}
     with notes_for_warnings(quiet=False):
         result = discover(answers, gold=gold)
-    paths = result.save(output)
+    paths = result.save(output, overwrite=overwrite)
 
     summary, found = result.summary, result.weighing
     click.echo(

@@ -8,7 +8,14 @@ from typing import Any
 import click
 
 from allalike.cli.console import bar_after_a_second, notes_for_warnings
-from allalike.cli.options import name_answers, name_engine, take_print_options, take_read_options, take_solve_options
+from allalike.cli.options import (
+    name_answers,
+    name_engine,
+    take_print_options,
+    take_read_options,
+    take_solve_options,
+    take_write_options,
+)
 from allalike.cli.text import guesses, report_text
 
 __all__ = ["discover"]
@@ -31,6 +38,7 @@ __all__ = ["discover"]
 @take_read_options
 @take_solve_options
 @click.option("--format", "file_format", default="csv", help="The tables: csv or parquet.", show_default=True)
+@take_write_options
 @take_print_options
 def discover(
     files: tuple[str, ...],
@@ -42,8 +50,12 @@ def discover(
 
     FILES are CSV, TSV, JSON, JSON lines, Parquet or PrefLib .soc files, patterns such as 'answers/*.csv', or a folder
     of masks.
+
+    The result is there whole or not at all. It takes the place of an earlier result in the same folder; other files in
+    it stay, and of the same name only --overwrite replaces them.
     """
     from allalike.api.discover import discover as run
+    from allalike.api.targets import inputs_of, result_names, result_output
     from allalike.methods import METHODS
     from allalike.registry import check_choice, make
     from allalike.system.progress import report
@@ -53,9 +65,14 @@ def discover(
     method, engine = make(options["method"], METHODS, "method"), name_engine(options)
     with notes_for_warnings(quiet=quiet), bar_after_a_second(quiet=quiet):
         known = {name: options[name] for name in ("gold", "seed", "ties")}
-        result = run(name_answers(files, options), method=method, engine=engine, **known)
+        answers = name_answers(files, options)
+        output = result_output(
+            options["output"], inputs=inputs_of(answers, options["gold"]), overwrite=options["overwrite"]
+        )
+        output.check(result_names(file_format))  # before hours of work
+        result = run(answers, method=method, engine=engine, **known)
         report("saving")
-        paths = result.save(options["output"], format=file_format)
+        paths = result.save(options["output"], format=file_format, overwrite=options["overwrite"])
     if not quiet:
         for line in guesses(result.summary):
             click.echo(line, err=True)

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from allalike.engines import Engine
     from allalike.readers import Scan
 
-__all__ = ["name_answers", "name_engine", "take_print_options", "take_read_options", "take_solve_options"]
+__all__ = [
+    "name_answers",
+    "name_engine",
+    "take_print_options",
+    "take_read_options",
+    "take_solve_options",
+    "take_write_options",
+]
 
 _ENGINE_OF_OPTION = {"memory": "disk", "folder": "disk", "master": "spark"}
 
@@ -55,6 +62,13 @@ _SOLVE_OPTIONS = (
         show_default=True,
     ),
 )
+_WRITE_OPTIONS = (
+    click.option(
+        "--overwrite",
+        is_flag=True,
+        help="Replace files that allalike did not write. Inputs are never replaced.",
+    ),
+)
 _PRINT_OPTIONS = (
     click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output."),
     click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors (and JSON, where asked for)."),
@@ -78,6 +92,15 @@ def take_solve_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ['engine', 'memory', 'folder', 'master', 'gold', 'seed', 'ties']
     """
     return _with(_SOLVE_OPTIONS, command)
+
+
+def take_write_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the option of what may be replaced.
+
+    >>> [parameter.name for parameter in click.command(take_write_options(lambda **options: None)).params]
+    ['overwrite']
+    """
+    return _with(_WRITE_OPTIONS, command)
 
 
 def take_print_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allalike.cli.console import bar_after_a_second, rows
-from allalike.cli.options import take_print_options
+from allalike.cli.options import take_print_options, take_write_options
 
 if TYPE_CHECKING:
     from allalike.simulation import Simulated
@@ -43,6 +43,7 @@ def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
 @click.option("--sources", type=int, help="From how many workers they copy. From any, if not given.")
 @click.option("--seed", type=int, default=0, help="Which draw to take.", show_default=True)
 @click.option("--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the models.")
+@take_write_options
 @take_print_options
 def simulate(model: str, as_json: bool, quiet: bool, **options: Any) -> None:
     """Draw a crowd whose truth is known.
@@ -63,7 +64,9 @@ def simulate(model: str, as_json: bool, quiet: bool, **options: Any) -> None:
     counts = {name: options[name] for name in ("workers", "tasks", "answers_per_task", "seed")}
     with bar_after_a_second(quiet=quiet):
         crowd = run(chosen, copiers=copiers, **counts)
-        paths = crowd.save(options["output"], truth=options["truth"], workers=options["faults"])
+        paths = crowd.save(
+            options["output"], truth=options["truth"], workers=options["faults"], overwrite=options["overwrite"]
+        )
     summary = {
         "model": chosen.name,
         "domain": chosen.flag,

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allalike.errors import OutputError
 from allalike.experiments.scores import Score, score_all
 from allalike.experiments.settings import CHUNK, Setting, solve
 from allalike.registry import check_number
+from allalike.system.files import atomic_file
 from allalike.system.processes import Processes
 from allalike.system.progress import report
 
@@ -161,7 +161,7 @@ class _Kept:
         return self._chunks[place]
 
     def add(self, setting: Setting, number: int, errors: Mapping[str, Floats]) -> None:
-        """Keep what was found; the file is written beside its place and renamed."""
+        """Keep what was found."""
         chunk = self.chunk(setting, number)
         chunk.update(errors)
         if self._folder is None:
@@ -172,13 +172,8 @@ class _Kept:
             "chunk": number,
             "errors": {name: values.tolist() for name, values in chunk.items()},
         }
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            beside = path.with_suffix(".part")
+        with atomic_file(path) as beside:
             beside.write_text(json.dumps(record), encoding="utf-8")
-            beside.replace(path)
-        except OSError as error:
-            raise OutputError(f"{path} cannot be written: {error.strerror or error}.") from error
 
     def errors(self, setting: Setting, chunks: int) -> dict[str, Floats]:
         """Join the chunks of a setting."""

@@ -15,6 +15,7 @@ from allalike.answers.stream import Stream, check_ids, drop_blanks
 from allalike.columns.column import Column
 from allalike.errors import InputError
 from allalike.readers.files import is_path, matching
+from allalike.readers.inputs import find_inputs
 from allalike.readers.kinds import guess_domain
 from allalike.readers.names import pick_columns
 from allalike.readers.tables import Table, of_array, of_columns, open_table
@@ -67,6 +68,11 @@ class Scan:
         return sum(path.stat().st_size for path in files)
 
     @property
+    def inputs(self) -> tuple[Path, ...]:
+        """The files and folders that the answers are read from, if there are any."""
+        return find_inputs(self.source)
+
+    @property
     def guess(self) -> Guess:
         """What tells the domain of labels."""
         return guess_domain
@@ -87,7 +93,7 @@ class Scan:
         answers = Answers.of_columns(found["worker"], found["task"], found["label"], kind, repeats=self.repeats)
         answers.notes.update(notes)
         answers.reading.update(columns=self.columns, wide=self.wide, missing=self.missing)
-        return answers
+        return replace(answers, inputs=self.inputs)
 
     def stream(self) -> Stream:
         """Open the answers, to be read batch after batch.

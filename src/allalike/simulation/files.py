@@ -2,67 +2,60 @@
 
 from __future__ import annotations
 
-import tempfile
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import OutputError
 from allalike.masks import files as pictures
+from allalike.system.output import Output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
 __all__ = ["TABLES", "write_all", "write_pictures", "write_table"]
 
 TABLES = (".csv", ".parquet")
 
 
-def write_all(targets: Mapping[Path, Callable[[Path], None]]) -> list[Path]:
-    """Let each function write its file or folder beside its place, and then rename all of them into place.
+def write_all(targets: Mapping[Path, Callable[[Path], None]], *, overwrite: bool = False) -> list[Path]:
+    """Let each function write its file or folder; those of one folder are put in place together.
 
+    Files that are there already are replaced only if they may be overwritten, and folders only if they are empty.
+
+    >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "note.txt")
     ...     _ = write_all({path: lambda beside: beside.write_text("done") and None})
     ...     path.read_text()
     'done'
     """
-    made: dict[Path, Path] = {}
-    with ExitStack() as stack:
+    stages: dict[Path, Path] = {}
+    with ExitStack() as opened:
+        for target in targets:
+            _check_place(target)
+            if target.parent not in stages:
+                names = [other.name for other in targets if other.parent == target.parent and not other.is_dir()]
+                output = Output(folder=target.parent, overwrite=overwrite, failure=f"{target} cannot be written")
+                stages[target.parent] = opened.enter_context(output.staged(names))
         for target, write in targets.items():
-            with _reasons(target):
-                target.absolute().parent.mkdir(parents=True, exist_ok=True)
-                beside = tempfile.TemporaryDirectory(prefix=".allalike-", dir=target.absolute().parent)
-                made[target] = Path(stack.enter_context(beside), target.name)
-                write(made[target])
-                _check_place(target, made[target])
-        for target, written in made.items():
-            with _reasons(target):
-                if target.is_dir():
-                    target.rmdir()
-                written.replace(target)
-    return list(made)
+            write(stages[target.parent] / target.name)
+    return list(targets)
 
 
-@contextmanager
-def _reasons(target: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise OutputError(f"{target} cannot be written: {error.strerror or error}.") from error
-
-
-def _check_place(target: Path, written: Path) -> None:
-    if target.is_dir() and not written.is_dir():
-        raise OSError(0, "it is a folder")
+def _check_place(target: Path) -> None:
+    if target.is_dir() and target.suffix.lower() in TABLES:
+        raise OutputError(f"{target} cannot be written: it is a folder.")
     if target.is_dir() and any(target.iterdir()):
-        raise OSError(0, "it is a folder that is not empty. Name another, or remove it")
+        raise OutputError(f"{target} cannot be written: it is a folder that is not empty. Name another, or remove it.")
 
 
 def write_table(columns: Mapping[str, Any], path: Path) -> None:
     """Write columns as CSV or Parquet, as the ending says.
 
-    >>> import pyarrow as pa
+    >>> import pyarrow as pa, tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_table({"task": pa.array([7])}, Path(folder, "a.csv"))
     ...     Path(folder, "a.csv").read_text().split()
@@ -84,7 +77,8 @@ def write_table(columns: Mapping[str, Any], path: Path) -> None:
 def write_pictures(columns: Mapping[str, Any], folder: Path) -> None:
     """Write masks as image files, in one folder per task, and a manifest that says whose each of them is.
 
-    >>> import numpy as np, pyarrow as pa
+    >>> import numpy as np, pyarrow as pa, tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_pictures({"task": pa.array(["t1"]), "label": [np.eye(2, dtype=np.bool_)]}, Path(folder, "masks"))
     ...     [path.name for path in Path(folder).glob("masks/*/*")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,7 +19,6 @@ from allalike.simulation.files import TABLES, write_all, write_pictures, write_t
 from allalike.simulation.names import as_model
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterable
 
     import pandas as pd
@@ -112,11 +112,13 @@ class Simulated:
         *,
         truth: str | os.PathLike[str] | None = None,
         workers: str | os.PathLike[str] | None = None,
+        overwrite: bool = False,
     ) -> list[Path]:
         """Write the answers, and where asked for the truth and the workers; return the paths.
 
-        Tables are CSV or Parquet, as the ending says; masks, answers and truth alike, go to a new folder. All is
-        written beside its place and renamed in the end, so that a failure leaves what was there.
+        Tables are CSV or Parquet, as the ending says; masks, answers and truth alike, go to a new folder. Files that
+        are there already are replaced only if they may be overwritten. What goes into one folder is there whole or not
+        at all.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -135,9 +137,11 @@ class Simulated:
         targets: dict[Path, Callable[[Path], None]] = {}
         for path, columns, writes in wanted:
             if path is not None:
+                if not os.fspath(path):
+                    raise OptionError("A place to write to is ''. Name a file, such as answers.csv.")
                 target = _checked(Path(path), targets, is_table=writes is write_table)
                 targets[target] = partial(_call, writes, columns)
-        return write_all(targets)
+        return write_all(targets, overwrite=overwrite)
 
 
 def simulate(

@@ -6,7 +6,6 @@ import os
 import shutil
 import tempfile
 import weakref
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -14,19 +13,15 @@ from typing import IO, TYPE_CHECKING, Any
 from allalike.engines.ingest.partitions import write_error
 from allalike.engines.shards import Shard
 from allalike.errors import OutputError, UnsupportedError
+from allalike.system.claims import claim_folder, find_abandoned
 from allalike.system.serialization import pack, unpack
-
-try:
-    import fcntl
-except ImportError:  # on Windows
-    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Block
 
 __all__ = ["StoredShard", "Workspace", "keep_shard", "link_file", "read_pack", "write_pack"]
 
-_LOCK_NAME = "in-use"
+_PREFIX = "allalike-"
 
 
 class Workspace:
@@ -44,11 +39,12 @@ class Workspace:
     """
 
     def __init__(self, parent: str | os.PathLike[str] | None = None) -> None:
-        _sweep(Path(parent or tempfile.gettempdir()))
+        for left in find_abandoned(Path(parent or tempfile.gettempdir()), f"{_PREFIX}*"):
+            shutil.rmtree(left, ignore_errors=True)
         self.path = _make_folder(parent)
         self._root: Workspace | None = None
         self._needed: tuple[Workspace, ...] = ()
-        weakref.finalize(self, _remove, os.getpid(), self.path, _claim(self.path))
+        weakref.finalize(self, _remove, os.getpid(), self.path, claim_folder(self.path))
 
     def __reduce__(self) -> Any:
         """Refuse to be copied: the files would go away with the original."""
@@ -64,38 +60,16 @@ class Workspace:
 
 def _make_folder(parent: str | os.PathLike[str] | None) -> Path:
     try:
-        return Path(tempfile.mkdtemp(prefix="allalike-", dir=parent))
+        return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
     except OSError as error:
         raise OutputError(f"No work folder can be made in {parent}: {error.strerror}.") from error
 
 
-def _claim(folder: Path) -> IO[bytes] | None:
-    """Lock a file in the folder as long as this process runs; it gets its name once it is locked."""
-    if fcntl is None:
-        return None
-    unnamed = folder / f"{_LOCK_NAME}.new"
-    try:
-        file = unnamed.open("wb")
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        unnamed.rename(folder / _LOCK_NAME)
-    except OSError:  # there are file systems without locks; then the folder is left alone
-        return None
-    return file
-
-
 def _remove(owner: int, folder: Path, claim: IO[bytes] | None = None) -> None:
+    if claim is not None:
+        claim.close()  # first, for on Windows a file that is open cannot be removed
     if os.getpid() == owner:  # and not a child that was forked
         shutil.rmtree(folder, ignore_errors=True)
-    if claim is not None:
-        claim.close()
-
-
-def _sweep(parent: Path) -> None:
-    """Remove the folders of processes that were killed: nobody holds their locks any more."""
-    for lock in parent.glob(f"allalike-*/{_LOCK_NAME}") if fcntl is not None else ():
-        with suppress(OSError), lock.open("r+b") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(lock.parent, ignore_errors=True)
 
 
 @dataclass(frozen=True)

@@ -238,6 +238,8 @@ class SparkTable(TaskTable):
         with clear_errors(self._found.context):
             write = partial(on_executors.write_pieces, path=path, table=table)
             names = list(on_executors.unwrap(self._in_order().mapPartitionsWithIndex(write).collect()))
+        for left in set(path.iterdir()).difference(path / name for name in names):
+            left.unlink(missing_ok=True)  # by an executor that was lost
         elsewhere = sum(not (path / name).exists() for name in names)
         if elsewhere:
             raise OutputError(

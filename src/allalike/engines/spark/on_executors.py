@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import pickle
-import uuid
 from collections import deque
 from functools import wraps
 from itertools import groupby, pairwise
@@ -20,7 +19,8 @@ import numpy as np
 from allalike.engines.shards import Shard, encode, find_piece, in_order, of_answers, sum_up
 from allalike.engines.spark.facts import join_digests, make_columns, make_label_column, read_chunks
 from allalike.engines.sums import PairSums, Sums
-from allalike.errors import AllalikeError, OutputError
+from allalike.errors import AllalikeError
+from allalike.system.files import atomic_file
 from allalike.system.serialization import pack, unpack
 from allalike.system.tables import write_tables
 
@@ -305,13 +305,6 @@ def write_pieces(number: int, records: Records, path: Path, table: Callable[[Pie
     if first is None:
         return
     target = path / f"part-{number:05}.parquet"
-    beside = target.with_name(f".{uuid.uuid4().hex}.parquet")
-    try:
-        path.mkdir(parents=True, exist_ok=True)
+    with atomic_file(target, failure=f"An executor cannot write {target}") as beside:
         write_tables(beside, map(table, (first, *parts)))
-        beside.replace(target)
-    except OSError as error:
-        raise OutputError(f"An executor cannot write {target}: {error.strerror or error}.") from error
-    finally:
-        beside.unlink(missing_ok=True)
     yield number, target.name

@@ -1,0 +1,112 @@
+"""Targets: where results and tables are written, and what of earlier ones may be replaced there."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from allalike.answers import Answers
+from allalike.errors import OutputError
+from allalike.readers import Scan
+from allalike.readers.inputs import find_inputs, list_inputs
+from allalike.system.output import Output
+from allalike.system.tables import FORMATS
+
+__all__ = ["inputs_of", "result_names", "result_output", "table_output"]
+
+_SUMMARY = "summary.json"
+_MASKS = ("labels", "unweighted")
+_COLUMNS = {"method", "seconds", "iterations", "converged", "note"}
+
+
+def result_names(file_format: str) -> list[str]:
+    """Name the files of every result; those of masks are further ones.
+
+    >>> result_names("csv")
+    ['truth.csv', 'workers.csv', 'summary.json']
+    """
+    return [f"truth.{file_format}", f"workers.{file_format}", _SUMMARY]
+
+
+def result_output(folder: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), overwrite: bool = False) -> Output:
+    """Say where a result is written: into a folder, in which the files of an earlier result may be replaced.
+
+    >>> result_output("").check([])
+    Traceback (most recent call last):
+    allalike.errors.OutputError: The output (-o) is ''. Name a folder, such as allalike-out, or . for this one.
+    """
+    name = os.fspath(folder)
+    if not name:
+        raise OutputError("The output (-o) is ''. Name a folder, such as allalike-out, or . for this one.")
+    if "://" in name:
+        raise OutputError(f"A result cannot be written to {name}. Name a folder, be it a shared one.")
+    return Output(
+        folder=Path(name),
+        find_own=_find_listed,
+        inputs=tuple(list_inputs(inputs)),
+        overwrite=overwrite,
+        index=_SUMMARY,
+        failure=f"The result cannot be written to {name}",
+    )
+
+
+def _find_listed(folder: Path) -> list[str]:
+    """List the files of a result, as its summary does; what else a file of this name may say counts nothing."""
+    try:
+        summary = json.loads((folder / _SUMMARY).read_text(encoding="utf-8"))
+        listed = summary["files"] if "allalike" in summary["versions"] else []
+        return [name for name in listed if _is_own(PurePosixPath(name))]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return []
+
+
+def _is_own(path: PurePosixPath) -> bool:
+    """Tell whether a result may have such a file.
+
+    >>> [_is_own(PurePosixPath(name)) for name in ("truth.csv", "labels/t1.png", "notes.txt", "labels/../notes.txt")]
+    [True, True, False, False]
+    """
+    own = {*_MASKS, *(name for file_format in FORMATS for name in result_names(file_format))}
+    return bool(path.parts) and path.parts[0] in own and ".." not in path.parts
+
+
+def table_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), overwrite: bool = False) -> Output:
+    """Say where the table of a comparison is written: into a file, which may take the place of such a table.
+
+    >>> table_output("").check([])
+    Traceback (most recent call last):
+    allalike.errors.OutputError: The output (-o) is ''. Name a CSV file, such as table.csv.
+    """
+    name = os.fspath(path)
+    if not name:
+        raise OutputError("The output (-o) is ''. Name a CSV file, such as table.csv.")
+    target = Path(name)
+    if target.is_dir():
+        raise OutputError(f"The table cannot be written to {name}: it is a folder, not a file.")
+    return Output(
+        folder=target.parent,
+        find_own=lambda folder: [target.name] if _is_comparison(folder / target.name) else [],
+        inputs=tuple(list_inputs(inputs)),
+        overwrite=overwrite,
+        failure=f"The table cannot be written to {name}",
+    )
+
+
+def _is_comparison(path: Path) -> bool:
+    try:
+        with path.open(encoding="utf-8") as file:
+            return set(file.readline(1000).strip().split(",")) >= _COLUMNS
+    except (OSError, ValueError):
+        return False
+
+
+def inputs_of(*sources: Any) -> tuple[Path, ...]:
+    """Name the files and folders behind answers and gold.
+
+    >>> [path.name for path in inputs_of(Scan(source="answers.csv"), "gold.csv")]
+    ['answers.csv', 'gold.csv']
+    """
+    found = (s.inputs if isinstance(s, Answers | Scan) else find_inputs(s) for s in sources)
+    return tuple(path for inputs in found for path in inputs)

@@ -1,0 +1,66 @@
+"""Inputs: which files and folders answers and gold are read from, so that no output takes their place."""
+
+from __future__ import annotations
+
+import csv
+import glob
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from allalike.readers.files import is_path
+from allalike.readers.masks import MANIFEST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["find_inputs", "list_inputs"]
+
+
+def find_inputs(source: Any) -> tuple[Path, ...]:
+    """Name the files and folders that answers or gold are read from, if there are any.
+
+    >>> [path.name for path in find_inputs(["a.csv", "file:///data/b.csv"])], find_inputs({"t1": "x"})
+    (['a.csv', 'b.csv'], ())
+    """
+    names: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
+    if hasattr(source, "inputFiles"):  # a data frame of Spark
+        with suppress(Exception):  # reading it will say what is wrong
+            names = source.inputFiles()
+    if not all(map(is_path, names)):
+        return ()
+    paths = [path for name in names for path in _matching(os.fspath(name))]
+    return tuple(Path(os.path.abspath(path)) for path in paths)  # noqa: PTH100
+
+
+def _matching(name: str) -> list[str]:
+    """Return the files that a name stands for; those on other machines are not in the way of any output."""
+    if name.startswith("file:"):
+        name = url2pathname(urlsplit(name).path)
+    elif "://" in name:
+        return []
+    return [name] if Path(name).exists() else glob.glob(name, recursive=True) or [name]
+
+
+def list_inputs(inputs: Iterable[Path]) -> Iterator[Path]:
+    """List inputs with the files in those that are folders: what a manifest names, or else all of them.
+
+    >>> list(list_inputs([Path("nowhere.csv")]))
+    [PosixPath('nowhere.csv')]
+    """
+    for path in inputs:
+        yield path
+        if (path / MANIFEST).is_file():
+            yield path / MANIFEST
+            yield from _listed(path)
+        elif path.is_dir():
+            yield from (inner for inner in path.rglob("*") if not inner.is_dir())
+
+
+def _listed(folder: Path) -> Iterator[Path]:
+    with suppress(OSError, csv.Error), (folder / MANIFEST).open(encoding="utf-8-sig", errors="replace") as file:
+        for row in csv.DictReader(file):
+            yield from (folder / path for name, path in row.items() if name and path and name.strip().lower() == "path")

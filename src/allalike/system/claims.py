@@ -1,0 +1,118 @@
+"""Claims: folders that a running process uses, those that a killed one left, and locks between processes.
+
+A claim ends with its process, however that ends. Where the file system has no locks there are no claims, and what a
+killed process left stays.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+if sys.platform != "win32":
+    import fcntl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["CLAIM", "claim_folder", "find_abandoned", "folders_locked"]
+
+CLAIM = "in-use"
+_LOCK = ".allalike-lock"  # on Windows, where folders have no locks
+_MAX_TRIES, _PAUSE = 1000, 0.05  # seconds
+
+
+def claim_folder(folder: Path) -> IO[bytes] | None:
+    """Claim a folder for as long as the returned file is open; nothing where there are no locks.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     folder = Path(parent, "some")
+    ...     folder.mkdir()
+    ...     claim = claim_folder(folder)
+    ...     while_used = list(find_abandoned(Path(parent), "some"))
+    ...     claim.close()
+    ...     while_used, [path.name for path in find_abandoned(Path(parent), "some")]
+    ([], ['some'])
+    """
+    path = folder / CLAIM
+    file = (path if sys.platform == "win32" else path.with_suffix(".new")).open("wb")
+    try:
+        file.write(_host())
+        file.flush()
+        if sys.platform != "win32":  # where nobody can remove a file while it is open
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.with_suffix(".new").rename(path)  # so that nobody sees it before it is locked
+    except OSError:
+        file.close()
+        Path(file.name).unlink(missing_ok=True)
+        return None
+    return file
+
+
+def find_abandoned(parent: Path, pattern: str) -> Iterator[Path]:
+    """Yield the folders that were claimed by processes of this user and this machine that have ended."""
+    for claim in parent.glob(f"{pattern}/{CLAIM}"):
+        with suppress(OSError), claim.open("r+b") as file:
+            if file.read() != _host() or not _is_own(claim.parent):
+                continue
+            if sys.platform == "win32":
+                file.close()
+                claim.unlink()
+            else:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield claim.parent
+
+
+@contextmanager
+def folders_locked(*folders: Path) -> Iterator[None]:
+    """Wait until no other process has locked any of these folders; those that do not exist are left out.
+
+    Whoever locks an outer and an inner folder names the outer one first.
+
+    >>> with folders_locked(Path(), Path("nowhere")):
+    ...     pass
+    """
+    with ExitStack() as stack:
+        for folder in dict.fromkeys(folders):
+            descriptor = _lock(folder) if folder.is_dir() else None
+            if descriptor is not None:
+                stack.callback(os.close, descriptor)
+        yield
+
+
+def _lock(folder: Path) -> int | None:
+    """Return a descriptor that has the lock of a folder until it is closed, or nothing where there are no locks."""
+    if sys.platform == "win32":
+        for _ in range(_MAX_TRIES):
+            with suppress(FileExistsError, PermissionError):
+                return os.open(folder / _LOCK, os.O_CREAT | os.O_EXCL | os.O_TEMPORARY)
+            time.sleep(_PAUSE)
+        raise TimeoutError(0, f"another process is writing to {folder}")
+    else:  # noqa: RET506, by which mypy knows what systems have
+        try:
+            descriptor = os.open(folder, os.O_RDONLY)
+        except OSError:  # a folder that cannot be listed
+            return None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except BaseException as error:  # no locks, or an interrupt while it waits
+            os.close(descriptor)
+            if not isinstance(error, OSError):
+                raise
+            return None
+        return descriptor
+
+
+def _host() -> bytes:
+    """Name this machine: on a shared disk, the locks of another one may not be seen."""
+    return platform.node().encode()
+
+
+def _is_own(folder: Path) -> bool:
+    return sys.platform == "win32" or folder.lstat().st_uid == os.geteuid()

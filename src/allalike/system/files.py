@@ -1,0 +1,113 @@
+"""Files: written beside their places and renamed, so that nobody sees half of one."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import sys
+import uuid
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from allalike.errors import AllalikeError, OutputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["atomic_file", "exchange_folders", "flush_files", "list_files", "output_errors", "remove_empty"]
+
+_EXCHANGE = 2  # RENAME_EXCHANGE of Linux, and RENAME_SWAP of macOS
+_HERE = -100  # AT_FDCWD: paths begin where the process is
+
+
+@contextmanager
+def output_errors(what: str) -> Iterator[None]:
+    """Say that something cannot be written, and why.
+
+    >>> with output_errors("The table cannot be written to out.csv"):
+    ...     raise OSError(28, "No space left on device")
+    Traceback (most recent call last):
+    allalike.errors.OutputError: The table cannot be written to out.csv: No space left on device.
+    """
+    try:
+        yield
+    except AllalikeError:
+        raise
+    except OSError as error:
+        reason = re.sub(r"^.*Detail: \[errno \d+\] ", "", error.strerror or str(error))  # as Arrow has it
+        raise OutputError(f"{what}: {reason}.") from error
+
+
+@contextmanager
+def atomic_file(path: Path, *, failure: str = "") -> Iterator[Path]:
+    """Give a path to write to; what is written there takes the place of the file when all went well.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with atomic_file(Path(folder, "deep", "note.txt")) as beside:
+    ...         _ = beside.write_text("done")
+    ...     Path(folder, "deep", "note.txt").read_text(), len(list(Path(folder, "deep").iterdir()))
+    ('done', 1)
+    """
+    with output_errors(failure or f"{path} cannot be written"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f".allalike-{uuid.uuid4().hex}{path.suffix}")
+        try:
+            yield beside
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+
+
+def list_files(folder: Path) -> list[str]:
+    """List the files in a folder, at any depth, by their paths from there, in order.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("labels", "other"):
+    ...         Path(folder, name).mkdir()
+    ...     Path(folder, "labels", "t1.png").touch()
+    ...     list_files(Path(folder))
+    ['labels/t1.png']
+    """
+    found = ((Path(place), name) for place, _, names in os.walk(folder) for name in names)
+    return sorted((place / name).relative_to(folder).as_posix() for place, name in found)
+
+
+def flush_files(folder: Path) -> None:
+    """Have the system write files to the disk before they are put in place; those in inner folders may be many.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Path(folder, "note.txt").touch()
+    ...     flush_files(Path(folder))
+    """
+    for path in folder.iterdir():
+        if path.is_file():
+            with path.open("r+b") as file:
+                os.fsync(file.fileno())
+
+
+def exchange_folders(one: Path, other: Path) -> bool:
+    """Let two folders change places in one step; where the system cannot do that, do nothing and return False.
+
+    >>> exchange_folders(Path("nowhere"), Path("nothing"))
+    False
+    """
+    paths = os.fsencode(one), os.fsencode(other)
+    with suppress(AttributeError, OSError):  # an old or another system
+        library = ctypes.CDLL(None)
+        if sys.platform == "linux":
+            return bool(library.renameat2(_HERE, paths[0], _HERE, paths[1], _EXCHANGE) == 0)
+        if sys.platform == "darwin":
+            return bool(library.renamex_np(*paths, _EXCHANGE) == 0)
+    return False
+
+
+def remove_empty(folders: Iterable[Path]) -> None:
+    """Remove those of these folders that are empty, the innermost first."""
+    for folder in sorted(set(folders), key=lambda path: len(path.parts), reverse=True):
+        with suppress(OSError):
+            folder.rmdir()

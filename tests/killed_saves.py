@@ -1,0 +1,152 @@
+"""A program for tests: save results while killing the process at every step, or two at once, and look what is there.
+
+Usage: killed_saves.py FOLDER SCENARIO SIGNAL. It prints how many processes were ended, and asserts everything else.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+import allalike
+from allalike.api.result import Result
+from allalike.api.targets import result_names, result_output
+from allalike.system import output
+
+Files = dict[str, bytes]
+_STEPS = {"open", "os.mkdir", "os.remove", "os.rename", "os.rmdir"}
+_NOTE = "notes.txt"
+
+
+def made(seed: int, *, masks: bool) -> Result:
+    rng = np.random.default_rng(seed)
+    tasks = [f"t{number}" for number in range(1 + seed)]
+    draw: Callable[[], object] = (lambda: rng.random((3, 3)) < 0.5) if masks else (lambda: str(rng.integers(3)))
+    return allalike.discover([(worker, task, draw()) for task in tasks for worker in "abc"], method="UA")
+
+
+def content(folder: Path) -> Files:
+    """Return all files but those in stages."""
+    files = [path for path in folder.rglob("*") if path.is_file() and ".allalike-" not in str(path.relative_to(folder))]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def in_child(work: Callable[[], object]) -> int:
+    """Do something in another process, and return how it ended."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    try:
+        work()
+    except KeyboardInterrupt:
+        os._exit(1)
+    except BaseException as error:
+        sys.stderr.write(f"{error!r}\n")
+        os._exit(3)
+    os._exit(0)
+
+
+def end_at(step: int, by: signal.Signals) -> None:
+    """End this process before its n-th change of the disk, or the first after it that Python sees."""
+    left = [step]
+
+    def look(event: str, arguments: tuple[object, ...]) -> None:
+        if event in _STEPS and left[0] > 0:
+            left[0] -= 1
+            if left[0] == 0:
+                os.kill(os.getpid(), by)
+
+    sys.addaudithook(look)
+
+
+def kill_at_every_step(root: Path, scenario: str, by: signal.Signals) -> int:
+    masks = "masks" in scenario
+    old, new = (made(seed, masks=masks) for seed in (0, 1))
+    files = []
+    for number, result in enumerate((old, new)):
+        result.save(root / f"as it should be {number}")
+        files.append(content(root / f"as it should be {number}"))
+    one_step = scenario in ("own", "own masks", "new")
+    for step in range(1, 1000):
+        folder = root / str(step) / "out"
+        folder.parent.mkdir()
+        if scenario != "new":
+            shutil.copytree(root / "as it should be 0", folder)
+        note = {}
+        if "shared" in scenario:
+            (folder / _NOTE).write_text("mine")
+            note = {_NOTE: b"mine"}
+        before, after = ({} if scenario == "new" else {**files[0], **note}), {**files[1], **note}
+
+        def save(folder: Path = folder, step: int = step) -> None:
+            end_at(step, by)
+            new.save(folder)
+
+        ended = in_child(save)
+        there = content(folder)
+        if ended == 0:
+            assert there == after, sorted(there)
+            assert step > 5
+            return step
+        assert ended in (-by, 1), ended
+        if one_step or by != signal.SIGKILL:
+            assert there in (before, after), (step, sorted(there))
+        assert there.items() <= before.items() or there.items() <= after.items(), (step, sorted(there))
+        assert there.items() >= note.items()
+        result_output(folder).check(result_names("csv"))  # as the next run does before it begins
+        assert content(folder) in (before, after), (step, sorted(content(folder)))
+        new.save(folder)
+        assert content(folder) == after, step
+        assert not list(folder.parent.rglob(".allalike-*")), (step, list(folder.parent.rglob(".allalike-*")))
+    raise AssertionError("It never ends.")
+
+
+def save_thrice(result: Result, folder: Path) -> None:
+    for _ in range(3):
+        result.save(folder)
+
+
+def save_at_once(root: Path, scenario: str) -> int:
+    results = [made(seed, masks="masks" in scenario) for seed in (0, 1)]
+    wanted = []
+    for number, result in enumerate(results):
+        result.save(root / f"as it should be {number}")
+        wanted.append(content(root / f"as it should be {number}"))
+    for round_ in range(25):
+        folder = root / str(round_) / "out"
+        folder.mkdir(parents=True)
+        if "shared" in scenario:
+            (folder / _NOTE).write_text("mine")
+        readable, writable = os.pipe()
+        children = []
+        for result in results:
+            child = os.fork()
+            if child == 0:
+                os.close(writable)
+                os.read(readable, 1)  # until both are there
+                os._exit(in_child(partial(save_thrice, result, folder)))
+            children.append(child)
+        os.close(readable)
+        os.close(writable)
+        assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0, 0]
+        there = content(folder)
+        assert there.pop(_NOTE, b"mine") == b"mine"
+        assert there in wanted, (round_, sorted(there))
+        assert not list(folder.parent.rglob(".allalike-*"))
+    return 25
+
+
+if __name__ == "__main__":
+    place, scenario, how = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+    vars(output)["flush_files"] = lambda folder: None  # which takes time, and matters only if the machine fails
+    if "stepwise" in scenario:  # as on systems that cannot let folders change places
+        vars(output)["exchange_folders"] = lambda one, other: False
+    done = save_at_once(place, scenario) if how == "both" else kill_at_every_step(place, scenario, signal.Signals[how])
+    sys.stdout.write(f"{done}\n")
