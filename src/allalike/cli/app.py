@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -48,8 +49,9 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
     try:
         code = command(arguments, standalone_mode=False)
     except click.ClickException as error:
-        error.message = visible(error.message)
-        error.show()
+        said = io.StringIO()
+        error.show(said)
+        echo(said.getvalue().rstrip("\n"), err=True)
         sys.exit(error.exit_code)
     except click.Abort:
         echo("Aborted!", err=True)
