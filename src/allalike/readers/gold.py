@@ -9,10 +9,11 @@ from allalike.answers.gold import Gold
 from allalike.columns.column import Column
 from allalike.errors import GoldError, InputError
 from allalike.readers.names import pick_columns
-from allalike.readers.tables import Table, open_table
+from allalike.readers.sources import open_table
 
 if TYPE_CHECKING:
     from allalike.answers import Answers
+    from allalike.readers.tables import Table
 
 __all__ = ["open_gold", "read_gold"]
 

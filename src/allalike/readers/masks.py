@@ -21,7 +21,7 @@ from allalike.distances.overlap import common_area, jaccard
 from allalike.errors import ColumnError, InputError
 from allalike.masks.files import MaskFile, picture_size, pillow, read_picture
 from allalike.masks.packed import Mask
-from allalike.readers.files import open_files
+from allalike.readers.delimited import open_delimited
 from allalike.readers.tables import Table
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def layout(folder: str | os.PathLike[str]) -> str:
 def _listed(root: Path) -> dict[str, list[object]]:
     """Read the manifest; paths in it begin at its folder, and must not leave it."""
     where = _within(root, root / MANIFEST)
-    table = open_files([where])
+    table = open_delimited(where)
     names = {name.strip().lower(): name for name in table.names}
     for role in ("worker", "task", "path"):
         if role not in names:

@@ -1,4 +1,4 @@
-"""Recognise the columns of a table by their names."""
+"""Names of columns: which of them is the worker, the task and the label."""
 
 from __future__ import annotations
 
@@ -14,73 +14,22 @@ if TYPE_CHECKING:
 __all__ = ["SYNONYMS", "pick_columns"]
 
 SYNONYMS = {
-    "worker": (
-        *(
-            "worker",
-            "annotator",
-            "user",
-            "rater",
-            "source",
-            "model",
-            "performer",
-            "coder",
-            "judge",
-            "labeler",
-        ),
-        *(
-            "labeller",
-            "participant",
-            "subject",
-            "sensor",
-            "respondent",
-            "voter",
-            "reviewer",
-            "player",
-            "turker",
-        ),
-        *("evaluator", "contributor", "crowdworker", "assessor", "grader"),
-    ),
-    "task": (
-        *(
-            "task",
-            "item",
-            "question",
-            "example",
-            "document",
-            "hit",
-            "id",
-            "object",
-            "image",
-            "sentence",
-            "instance",
-        ),
-        *("unit", "query", "problem", "sample", "orig", "record", "doc", "element", "subtask", "exercise"),
-    ),
-    "label": (
-        *(
-            "label",
-            "answer",
-            "response",
-            "annotation",
-            "value",
-            "vote",
-            "rating",
-            "score",
-            "class",
-            "category",
-        ),
-        *(
-            "judgment",
-            "judgement",
-            "choice",
-            "prediction",
-            "estimate",
-            "claim",
-            "output",
-            "opinion",
-            "verdict",
-        ),
-    ),
+    role: tuple(words.split())
+    for role, words in {
+        "worker": """
+            worker annotator user rater source model performer coder judge labeler labeller participant
+            subject sensor respondent voter reviewer player turker evaluator contributor crowdworker
+            assessor grader
+        """,
+        "task": """
+            task item question example document hit id object image sentence instance unit query problem
+            sample orig record doc element subtask exercise
+        """,
+        "label": """
+            label answer response annotation value vote rating score class category judgment judgement
+            choice prediction estimate claim output opinion verdict
+        """,
+    }.items()
 }
 _DECORATIONS = ("", "id", "ids", "s", "name", "key", "index", "idx", "number", "no")
 
