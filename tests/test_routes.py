@@ -115,7 +115,7 @@ def write(folder: Path, name: str, rows: list[Row]) -> Path:
 def batches_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read and route a few rows at a time."""
     for module, name in (
-        (stream, "_ROWS"),
+        (stream, "_BATCH_ROWS"),
         (parquet, "_BATCH_ROWS"),
         (tables, "_SLICE_ROWS"),
         (tables, "_SLICE_OBJECTS"),

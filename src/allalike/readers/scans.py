@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.answers import Answers
-from allalike.answers.stream import Stream, check_ids, drop_blanks
+from allalike.answers.blanks import check_ids, drop_blanks
+from allalike.answers.stream import Stream
 from allalike.columns.column import Column
 from allalike.domains import DOMAINS, Domain
 from allalike.errors import InputError
@@ -86,7 +87,7 @@ class Scan:
         kind = replace(kind, **self.choices)
         answers = Answers.of_columns(found["worker"], found["task"], found["label"], kind, repeats=self.repeats)
         answers.notes.update(notes)
-        answers.reading.update(columns=self.columns, wide=self.wide, missing=self.missing)
+        answers.read_options.update(columns=self.columns, wide=self.wide, missing=self.missing)
         return answers
 
     def stream(self) -> Stream:
@@ -172,7 +173,7 @@ def scan(
     missing: str = "error",
     domain: str | Domain | None = None,
 ) -> Scan:
-    """Name answers for `discover`, and say how to read them, as `read` does, but leave the reading to the engine.
+    """Name answers, with the way to read them, for an engine that reads them where they are.
 
     The disk engine reads files in a stream, and Spark on its executors, so that they need not fit in memory. The
     parameters are those of `read`; with Spark, the source may also be a Spark data frame, the name of a table, or a
@@ -188,7 +189,7 @@ def scan(
 
 
 def _notes(guessed: dict[str, str]) -> dict[str, Any]:
-    """Say what was guessed about columns, and how files lie in a folder."""
+    """Return what was guessed about columns, and how files lie in a folder."""
     layout = {name: guessed.pop(name) for name in ("layout",) if name in guessed}
     return {"guessed": {**({"columns": guessed} if guessed else {}), **layout}}
 
