@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allalike.cli.console import bar_after_a_second, rows
+from allalike.cli.console import bar_after_a_second, echo, rows
 from allalike.cli.options import take_print_options
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked:
         from paper.reproduction import ITEMS
 
-        click.echo(rows(ITEMS.items(), indent=""))
+        echo(rows(ITEMS.items(), indent=""))
         context.exit()
 
 
@@ -56,12 +56,12 @@ def reproduce(
         with bar_after_a_second(quiet=quiet):
             made = run(names, folder=output, repetitions=repetitions, jobs=jobs, as_labelled=as_labelled)
     except KeyboardInterrupt:
-        click.echo(f"allalike: Interrupted. {_how_to_go_on(output)}", err=True)
+        echo(f"allalike: Interrupted. {_how_to_go_on(output)}", err=True)
         sys.exit(1)
     if as_json:
-        click.echo(json.dumps(_record(made), indent=2, ensure_ascii=False))
+        echo(json.dumps(_record(made), indent=2, ensure_ascii=False))
     elif not quiet:
-        click.echo(_text(made))
+        echo(_text(made))
 
 
 def _how_to_go_on(output: str) -> str:

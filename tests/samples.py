@@ -45,6 +45,27 @@ def crowd(domain: str, *, seed: int, n: int = 8, m: int = 30, missing: float = 0
     return answers
 
 
+def sparse_crowd(domain: str, *, seed: int) -> list[Row]:
+    """Draw few answers: one to three to a task, of labels that recur, by workers of whom some give one only."""
+    rng = np.random.default_rng(seed)
+    n, m = rng.integers(3, 7), rng.integers(2, 7)
+    drawn: dict[str, list[Any]] = {}
+    for _, task, label in crowd(domain, seed=seed, n=4, m=int(m)):
+        drawn.setdefault(task, []).append(_coarse(label))
+    return [
+        (f"w{worker}", task, labels[rng.integers(3)])
+        for task, labels in drawn.items()
+        for worker in rng.permutation(n)[: rng.integers(1, 4)]
+    ]
+
+
+def _coarse(label: Any) -> Any:
+    """Round numbers and vectors, so that they recur, and their distances are tied."""
+    if isinstance(label, float):
+        return round(label)
+    return [round(number) for number in label] if isinstance(label, list) and isinstance(label[0], float) else label
+
+
 def kind(domain: str) -> Domain:
     """Return a domain for the labels of such a crowd."""
     if domain == "binary":

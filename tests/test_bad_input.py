@@ -18,7 +18,7 @@ from allalike.cli import main
 from allalike.engines import Memory
 from allalike.errors import GoldError
 from allalike.methods import DTD, IPTD, OA, PTD, PTDAK
-from allalike.readers import files
+from allalike.readers import delimited
 
 GOOD = "worker,task,label\na,1,x\nb,1,x\nc,1,y\n"
 
@@ -251,9 +251,9 @@ def test_an_unreadable_file_is_a_clear_error(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_field_of_many_blocks_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "_LONGEST_FIELD", 1 << 10)
+    monkeypatch.setattr(delimited, "MAX_FIELD_BYTES", 1 << 10)
     (tmp_path / "a.csv").write_text(GOOD + "d,1," + "x" * 10_000 + "\n")
-    with pytest.raises(AllalikeError, match="a field is longer than 0 MB, or a quote is never closed"):
+    with pytest.raises(AllalikeError, match="a field is longer than 16 MB, or a quote is never closed"):
         allalike.read(tmp_path / "a.csv")
 
 

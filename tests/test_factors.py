@@ -26,7 +26,7 @@ from allalike.columns.hashes import hash_objects, hash_strings
 def hash_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     """Group even short columns by hashing, as long ones are."""
     monkeypatch.setattr(factors, "_has_many", lambda _: True)
-    monkeypatch.setattr(factors, "_MANY", 0)
+    monkeypatch.setattr(factors, "_MIN_STRINGS_AS_NUMBERS", 0)
 
 
 def check(values: list[Any], column: pa.ChunkedArray) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+import zlib
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,13 @@ import numpy.typing as npt
 import pytest
 
 import allalike
-from allalike import DOMAINS, METHODS, ConvergenceWarning, Memory, Result
-from allalike.engines import Disk, Engine
+from allalike import DOMAINS, METHODS, ConvergenceWarning, Disk, Memory, Result
+from allalike.blocks.problems import Problems
+from allalike.engines import Engine
+from allalike.methods.steps.weights import normalise
+from allalike.noise import General, OneCoin
 from allalike.registry import make
-from samples import Row, crowd, kind, rows
+from samples import Row, crowd, kind, rows, sparse_crowd
 
 METHOD_NAMES = list(METHODS)
 DOMAIN_NAMES = list(DOMAINS)
@@ -126,6 +130,45 @@ def test_blocks_and_the_order_of_rows_do_not_matter(spec: str, domain: str) -> N
     for column in ("confidence", "error", "tied", "changed"):
         np.testing.assert_array_equal(shuffled.truth[column], first.truth[column])
     same_labels(shuffled.truth["label"].tolist(), first.truth["label"].tolist())
+
+
+@every_case
+def test_few_answers_give_the_same_on_every_engine(spec: str, domain: str) -> None:
+    for seed in (zlib.crc32(f"{spec} {domain} {number}".encode()) for number in range(2)):
+        answers = sparse_crowd(domain, seed=seed)
+        first = solve(answers, spec, domain)
+        for engine in (Disk(partitions=3), Memory(block_answers=1)):
+            agree(first, solve(answers, spec, domain, engine=engine), rtol=1e-3 if spec.startswith("MAS") else 1e-7)
+
+
+def agree(left: Result, right: Result, *, rtol: float = 1e-7) -> None:
+    """Check that two engines say the same about every worker and task; a descent says it up to where it stops."""
+    for column in ("weight", "disparity", "fault"):
+        np.testing.assert_allclose(left.workers[column], right.workers[column], rtol=rtol, atol=1e-12)
+    for column in ("confidence", "error", "tied", "changed"):
+        np.testing.assert_allclose(left.truth[column], right.truth[column], rtol=rtol, atol=1e-9)
+    for column in ("label", "unweighted"):
+        for one, other in zip(left.truth[column], right.truth[column], strict=True):
+            same_labels([one], [other])
+
+
+@pytest.mark.parametrize(
+    ("spec", "answers"),
+    [
+        pytest.param("iP-TD", "w0 t0 1,w1 t0 3,w4 t0 3,w1 t1 0,w2 t1 2,w3 t1 1,w0 t2 2,w4 t2 3", id="inverse of 0"),
+        pytest.param("P-TD-AK(nonpositive='zero')", "w4 t0 1,w2 t0 2,w4 t1 0,w2 t1 3,w0 t1 2,w1 t2 0", id="a sign"),
+    ],
+)
+def test_rounding_does_not_decide_who_has_weight(spec: str, answers: str) -> None:
+    found = [(worker, task, float(label)) for worker, task, label in map(str.split, answers.split(","))]
+    agree(solve(found, spec, "real"), solve(found, spec, "real", engine=Disk(partitions=3)))
+    agree(solve(found, spec, "real"), solve(found, spec, "real", engine=Memory(block_answers=1)))
+
+
+def test_who_is_at_chance_up_to_rounding_has_no_weight() -> None:
+    faults = np.array([0.1 + 0.2 + 0.2, 0.5, np.nextafter(0.5, 0)])
+    for weight in (OneCoin().weight(faults, Problems.single(3)), General().weight(faults, Problems.single(3))):
+        assert normalise(weight, Problems.single(3)).tolist() == [1 / 3] * 3
 
 
 def without_ties(answers: list[Row], domain: str) -> list[Row]:

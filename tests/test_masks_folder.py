@@ -305,7 +305,7 @@ def test_results_are_saved_as_images(tmp_path: Path) -> None:
     masks = {"plain": disc(9, 9, (4, 4), 3), "../../out": disc(7, 9, (3, 3), 2), "PLAIN": disc(9, 9, (5, 4), 2)}
     rows = [(worker, task, ~mask) for worker in "ab" for task, mask in masks.items()]
     allalike.discover(rows, domain=Bitmap(on=0)).save(tmp_path / "out")
-    table = allalike.readers.tables.open_table(tmp_path / "out" / "truth.csv")
+    table = allalike.readers.sources.open_table(tmp_path / "out" / "truth.csv")
     columns = {name: table.load([name])[name].to_pylist() for name in ("task", "label", "unweighted")}
     for task, path, unweighted in zip(*columns.values(), strict=True):
         assert path.startswith("labels/")

@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import allalike
-from allalike.readers import files
+from allalike.readers import parquet
+from allalike.readers.sources import open_files
 
 WORKERS = ["007", "bob", "7", "åsa", "bob", "007"]
 TASKS = [1, 1, 1, 1, 2, 10]
@@ -285,11 +286,11 @@ def test_semicolons_byte_order_marks_and_windows_lines(tmp_path: Path) -> None:
 def test_a_compact_parquet_column_is_read_as_a_dictionary(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    monkeypatch.setattr(files, "_BYTES", at_once)
+    monkeypatch.setattr(parquet, "_BATCH_BYTES", at_once)
     table = pa.table({"worker": ["w1", "w2"] * 50_000, "task": [f"task {i}" for i in range(100_000)]})
     table = table.append_column("label", pa.array(["x"] * 100_000))
     pq.write_table(table, tmp_path / "a.parquet", dictionary_pagesize_limit=1000)
-    opened = files.open_files([tmp_path / "a.parquet"])
+    opened = open_files([tmp_path / "a.parquet"])
     kinds = {role: column.data.type for role, column in opened.columns({"worker": "worker", "task": "task"}).items()}
     assert pa.types.is_dictionary(kinds["worker"])
     assert not pa.types.is_dictionary(kinds["task"])

@@ -25,7 +25,7 @@ from allalike.columns.values import Values
 from allalike.engines.ingest import routes
 from allalike.engines.ingest.routes import Routed, route
 from allalike.errors import AllalikeError, InputError, LabelError, UnsupportedError
-from allalike.readers import files, scan, tables
+from allalike.readers import delimited, parquet, scan, tables
 from samples import KINDS, crowd, kind
 from test_bad_input import FILES
 
@@ -114,7 +114,12 @@ def write(folder: Path, name: str, rows: list[Row]) -> Path:
 @pytest.fixture
 def batches_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read and route a few rows at a time."""
-    for module, name in ((stream, "_ROWS"), (files, "_ROWS"), (tables, "_ROWS"), (tables, "_OBJECTS")):
+    for module, name in (
+        (stream, "_BATCH_ROWS"),
+        (parquet, "_BATCH_ROWS"),
+        (tables, "_SLICE_ROWS"),
+        (tables, "_SLICE_OBJECTS"),
+    ):
         monkeypatch.setattr(module, name, 4)
 
 
@@ -175,7 +180,7 @@ def test_many_different_labels_are_routed_as_numbers_or_as_they_came(
     path = write(folder, "a.csv", rows)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(routes, "_MAX_NUMBERED_LABELS", few)
-        patch.setattr(files, "_LONGEST_FIELD", 64)
+        patch.setattr(delimited, "MAX_FIELD_BYTES", 64)
         check(path, tmp_path_factory.mktemp("work"), **{**how, "domain": domain})
 
 
@@ -268,7 +273,7 @@ def table_of(labels: list[Any], ids: list[str] | None = None) -> pd.DataFrame:
 @pytest.fixture
 def csv_blocks(monkeypatch: pytest.MonkeyPatch, batches_of_few: None) -> None:
     """Read text a hundred bytes at a time."""
-    monkeypatch.setattr(files, "_LONGEST_FIELD", 100)
+    monkeypatch.setattr(delimited, "MAX_FIELD_BYTES", 100)
 
 
 @pytest.mark.usefixtures("csv_blocks")

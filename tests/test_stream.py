@@ -18,8 +18,8 @@ import pytest
 import allalike
 from allalike.answers.stream import Stream
 from allalike.errors import AllalikeError, InputError
-from allalike.readers import files, scan, tables
-from allalike.readers.tables import open_table
+from allalike.readers import delimited, parquet, scan, tables
+from allalike.readers.sources import open_table
 
 NAMES = ("worker", "task", "label")
 TABLE = pa.table(
@@ -58,10 +58,10 @@ def values(stream: Stream) -> dict[str, list[Any]]:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read a few rows at a time."""
-    monkeypatch.setattr(files, "_ROWS", 8)
-    monkeypatch.setattr(files, "_LONGEST_FIELD", 200)
-    monkeypatch.setattr(tables, "_ROWS", 8)
-    monkeypatch.setattr(tables, "_OBJECTS", 8)
+    monkeypatch.setattr(parquet, "_BATCH_ROWS", 8)
+    monkeypatch.setattr(delimited, "MAX_FIELD_BYTES", 200)
+    monkeypatch.setattr(tables, "_SLICE_ROWS", 8)
+    monkeypatch.setattr(tables, "_SLICE_OBJECTS", 8)
 
 
 @pytest.mark.usefixtures("small")

@@ -52,7 +52,7 @@ class Answers:
         The known truths as they came, which may be those of tasks that nobody answered yet.
     notes
         What was guessed or set aside on the way, for the summary.
-    reading
+    read_options
         How they were read, so that more can be read in the same way: options of `allalike.scan`.
     inputs
         The files and folders that they were read from, which no output may replace.
@@ -74,7 +74,7 @@ class Answers:
     gold_label: Array = field(default_factory=lambda: np.empty(0))
     gold: Gold | None = None
     notes: dict[str, Any] = field(default_factory=dict)
-    reading: dict[str, Any] = field(default_factory=dict)
+    read_options: dict[str, Any] = field(default_factory=dict)
     inputs: tuple[Path, ...] = ()
 
     @classmethod
@@ -92,7 +92,7 @@ class Answers:
         worker_code, workers = worker.factors
         labels = encoding.encode(label)
         answers = cls._of_rows(task_code, worker_code, labels, tasks, workers, encoding, repeats, encoding.fit_tasks)
-        return replace(answers, reading={"repeats": repeats})
+        return replace(answers, read_options={"repeats": repeats})
 
     @classmethod
     def join(cls, parts: Sequence[Answers], encoding: Encoding, *, repeats: str) -> Answers:

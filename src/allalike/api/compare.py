@@ -15,6 +15,7 @@ from allalike.api.discover import (
     find_truths,
     find_versions,
     open_run,
+    open_source,
 )
 from allalike.api.targets import inputs_of
 from allalike.errors import AllalikeError, GoldError, OptionError
@@ -68,7 +69,8 @@ def compare(
     2                UA  14.71    0.00   0.00     tie
     """
     draws, named = find_ties(seed, ties), _named(methods)
-    where, run = open_run(answers, domain=domain, gold=gold, engine=engine, ties=draws)
+    source, known = open_source(answers, domain, gold)
+    where, run = open_run(source, known, engine=engine, ties=draws)
     has_gold = run.n_gold > 0
     chosen = _serving(run.encoding, has_gold=has_gold) if named is None else named
     _check(chosen, run.encoding, has_gold=has_gold)

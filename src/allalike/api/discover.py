@@ -25,6 +25,7 @@ from allalike.system.memory import free_memory
 from allalike.system.progress import report
 
 if TYPE_CHECKING:
+    from allalike.answers.gold import Gold
     from allalike.blocks.block import Array, Block, Floats
     from allalike.domains import Domain, Encoding, Kernels
     from allalike.engines import Run, TaskTable
@@ -39,6 +40,7 @@ __all__ = [
     "find_truths",
     "find_versions",
     "open_run",
+    "open_source",
 ]
 
 
@@ -83,8 +85,8 @@ def discover(
     """
     draws = find_ties(seed, ties)
     chosen = choose(method, METHODS, "method", Method)  # type: ignore[type-abstract]
-    source, known = _take_source(answers, domain), None if gold is None else open_gold(gold)
-    where, run = open_run(source, domain=None, gold=known, engine=engine, ties=draws)
+    source, known = open_source(answers, domain, gold)
+    where, run = open_run(source, known, engine=engine, ties=draws)
     origin = replace(Origin.of(source, known), inputs=inputs_of(source, gold))
     result = _solve(run, chosen, origin, engine=where.name, seed=seed, ties=ties)
     if warning := chosen.limit_reached(result.weighing):
@@ -121,12 +123,10 @@ def find_ties(seed: int, ties: str) -> Ties:
 
 
 def open_run(
-    answers: Any, *, domain: str | Domain | None, gold: Any, engine: str | Engine | None, ties: Ties
+    source: Answers | Scan, known: Gold | None, *, engine: str | Engine | None, ties: Ties
 ) -> tuple[Engine, Run]:
     """Load answers into an engine, or have it read them where they are; return also which engine it is."""
-    source = _take_source(answers, domain)
     where = _find_engine(engine, source)
-    known = None if gold is None else open_gold(gold)
     if isinstance(source, Scan) and where.reads(source):
         run = where.open(source, known, ties)
     else:
@@ -137,13 +137,13 @@ def open_run(
     return where, run
 
 
-def _take_source(source: Any, domain: str | Domain | None) -> Answers | Scan:
-    """Return answers as they are, or name them; those that were read or named already have a domain."""
-    if not isinstance(source, Answers | Scan):
-        return scan(source, domain=domain)
-    if domain is not None:
+def open_source(answers: Any, domain: str | Domain | None, gold: Any) -> tuple[Answers | Scan, Gold | None]:
+    """Return answers as they are, or named, and the known truths; answers that were read or named have a domain."""
+    if not isinstance(answers, Answers | Scan):
+        answers = scan(answers, domain=domain)
+    elif domain is not None:
         raise OptionError("The answers have a domain already. Give it to allalike.read or allalike.scan instead.")
-    return source
+    return answers, None if gold is None else open_gold(gold)
 
 
 def _find_engine(engine: str | Engine | None, source: Answers | Scan) -> Engine:

@@ -43,7 +43,7 @@ class Origin:
         """Take over how answers were read, or are to be."""
         if isinstance(source, Scan):
             return cls(replace(source, source=None), gold)
-        return cls(Scan(source=None, **source.reading), gold or source.gold)
+        return cls(Scan(source=None, **source.read_options), gold or source.gold)
 
     def grow(self, run: Run, more: Any, gold: Any) -> tuple[Run, Origin]:
         """Return a run over more answers, and what is to be remembered of it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from allalike.cli.compare import compare
+from allalike.cli.console import echo, visible
 from allalike.cli.datasets import datasets
 from allalike.cli.demo import demo
 from allalike.cli.discover import discover
@@ -45,7 +47,15 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
     """Run a command: 0 is done, 2 a wrong input or call, 1 anything else; every error is one message."""
     signal.signal(signal.SIGTERM, _end)
     try:
-        command(arguments)
+        code = command(arguments, standalone_mode=False)
+    except click.ClickException as error:
+        said = io.StringIO()
+        error.show(said)
+        echo(said.getvalue().rstrip("\n"), err=True)
+        sys.exit(error.exit_code)
+    except click.Abort:
+        echo("Aborted!", err=True)
+        sys.exit(1)
     except AllalikeError as error:
         _stop(str(error), 2)
     except MemoryError:
@@ -57,7 +67,7 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
             f"Something unexpected happened: {type(error).__name__}: {error}. ALLALIKE_DEBUG=1 shows where.",
             1,
         )
-    sys.exit(0)
+    sys.exit(code or 0)
 
 
 def _end(*_: object) -> NoReturn:
@@ -67,5 +77,5 @@ def _end(*_: object) -> NoReturn:
 
 
 def _stop(message: str, code: int) -> NoReturn:
-    click.echo(f"allalike: {message}", err=True)
+    echo(f"allalike: {visible(message)}", err=True)
     sys.exit(code)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allalike.cli.console import bar_after_a_second, notes_for_warnings, rows
+from allalike.cli.console import bar_after_a_second, echo, notes_for_warnings, rows, visible
 from allalike.cli.options import (
     name_answers,
     name_engine,
@@ -67,11 +67,11 @@ def compare(
         written = {} if output is None else {"file": str(found.save(output, overwrite=overwrite))}
     if not quiet:
         for line in _notes(found):
-            click.echo(line, err=True)
+            echo(line, err=True)
     if as_json:
-        click.echo(json.dumps({**_record(found), **written}, indent=2, ensure_ascii=False, allow_nan=False))
+        echo(json.dumps({**_record(found), **written}, indent=2, ensure_ascii=False, allow_nan=False))
     elif not quiet:
-        click.echo("\n".join([*_text(found), *(["", f"Written: {written['file']}"] if written else [])]))
+        echo("\n".join([*_text(found), *(["", f"Written: {visible(written['file'])}"] if written else [])]))
 
 
 def _record(found: Comparison) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def _notes(found: Comparison) -> list[str]:
     stopped = [row["method"] for row in found.rows if row["converged"] is False]
     if stopped:
         lines.append(f"Note: stopped at the limit of rounds, and more may change the weights: {', '.join(stopped)}.")
-    failed = [f"Note: {row['method']} failed: {row['note']}" for row in found.rows if row["converged"] is None]
+    failed = [f"Note: {row['method']} failed: {visible(row['note'])}" for row in found.rows if row["converged"] is None]
     return [*lines, *failed]
 
 

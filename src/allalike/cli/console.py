@@ -1,9 +1,11 @@
-"""What a person at a terminal sees: a bar while a run goes on, notes, and small tables."""
+"""What a person at a terminal sees: lines, small tables, notes, and a bar while a run goes on."""
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
+import unicodedata
 import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -16,7 +18,7 @@ from allalike.system.progress import watching
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["bar_after_a_second", "notes_for_warnings", "rows"]
+__all__ = ["bar_after_a_second", "echo", "notes_for_warnings", "rows", "visible"]
 
 _SECONDS_WITHOUT_BAR = 1.0
 _STAGES = {
@@ -26,6 +28,28 @@ _STAGES = {
     "deciding": "deciding tasks",
     "saving": "writing the result",
 }
+
+
+_UNSEEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # control, format, half characters, line breaks
+
+
+def visible(text: object) -> str:
+    r"""Write as an escape what a terminal would obey, or not show: control and format characters, and line breaks.
+
+    The escapes are those of JSON, so that JSON stays what it is.
+
+    >>> visible("ada\x1b[2J"), visible("ann\u202ebob\n")
+    ('ada\\u001b[2J', 'ann\\u202ebob\\n')
+    """
+    shown = str(text)
+    if shown.isprintable():
+        return shown
+    return "".join(json.dumps(c)[1:-1] if unicodedata.category(c) in _UNSEEN_CATEGORIES else c for c in shown)
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print lines, with whatever a terminal would obey made `visible`; a line break in an id must be so already."""
+    click.echo("\n".join(map(visible, text.split("\n"))), err=err)
 
 
 class Bar:
@@ -55,7 +79,7 @@ class Bar:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[count]}"))
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[count]}"))
         with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as progress:
             shown = progress.add_task("", count="", total=None)
             while not self._stop.wait(0.1):
@@ -63,7 +87,7 @@ class Bar:
                 count = f"{self.done:,} of {limit}{self.total:,}" if self.total else ""
                 progress.update(
                     shown,
-                    description=_STAGES.get(self.stage, self.stage),
+                    description=visible(_STAGES.get(self.stage, self.stage)),
                     completed=self.done,
                     total=self.total or None,
                     count=count,
@@ -93,7 +117,7 @@ def notes_for_warnings(*, quiet: bool) -> Iterator[None]:
         yield
     if not quiet:
         for warning in caught:
-            click.echo(f"Note: {warning.message}", err=True)
+            echo(f"Note: {visible(warning.message)}", err=True)
 
 
 def rows(table: Iterable[Sequence[Any]], *, indent: str = "  ") -> str:
@@ -109,7 +133,7 @@ def rows(table: Iterable[Sequence[Any]], *, indent: str = "  ") -> str:
     for cells in zip(*listed, strict=True):
         numbers = isinstance(cells[-1], int | float)
         digits = max((len(f"{cell:.4g}".partition(".")[2]) for cell in cells if isinstance(cell, float)), default=0)
-        texts = [f"{cell:.{digits}f}" if isinstance(cell, float) else f"{cell}" for cell in cells]
+        texts = [f"{cell:.{digits}f}" if isinstance(cell, float) else visible(cell) for cell in cells]
         width = max(map(len, texts))
         columns.append([text.rjust(width) if numbers else text.ljust(width) for text in texts])
     return "\n".join(indent + "  ".join(line).rstrip() for line in zip(*columns, strict=True))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allalike.cli.console import bar_after_a_second, rows
+from allalike.cli.console import bar_after_a_second, echo, rows, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,13 +39,13 @@ def list_(as_json: bool) -> None:
         {**_dataset(name, source), "source": source.name, "here": here[source.name]} for name, source in sources.items()
     ]
     if as_json:
-        click.echo(json.dumps(listed, indent=2, ensure_ascii=False))
+        echo(json.dumps(listed, indent=2, ensure_ascii=False))
         return
     lines = [
         (facts["name"], facts["domain"], *_counts(facts), "yes" if facts["here"] else "", facts["summary"])
         for facts in listed
     ]
-    click.echo(rows([("name", "domain", *_right(_COUNTS), "here", "what was asked"), *lines], indent=""))
+    echo(rows([("name", "domain", *_right(_COUNTS), "here", "what was asked"), *lines], indent=""))
 
 
 @datasets.command
@@ -56,7 +56,7 @@ def show(name: str, as_json: bool) -> None:
     from allalike.datasets import source_of
 
     source = source_of(name)
-    click.echo(json.dumps(_facts(source), indent=2, ensure_ascii=False) if as_json else _text(source))
+    echo(json.dumps(_facts(source), indent=2, ensure_ascii=False) if as_json else _text(source))
 
 
 @datasets.command(no_args_is_help=True)
@@ -71,7 +71,7 @@ def fetch(names: tuple[str, ...], quiet: bool) -> None:
         with bar_after_a_second(quiet=quiet):
             folder = fetch_source(source)
         if not quiet:
-            click.echo(f"{source.name}: {_amount(source)}, in {folder}")
+            echo(f"{source.name}: {_amount(source)}, in {visible(folder)}")
 
 
 @datasets.command
@@ -80,7 +80,7 @@ def path(name: str) -> None:
     """Print the folder with the files of a data set."""
     from allalike.datasets import path as find
 
-    click.echo(find(name))
+    echo(str(find(name)))
 
 
 def _dataset(name: str, source: Source) -> dict[str, Any]:

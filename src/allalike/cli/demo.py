@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from allalike.cli.console import notes_for_warnings, rows
+from allalike.cli.console import echo, notes_for_warnings, rows, visible
 from allalike.cli.options import take_write_options
 
 __all__ = ["demo"]
@@ -40,7 +40,7 @@ def demo(output: str, overwrite: bool, seed: int) -> None:
     paths = result.save(output, overwrite=overwrite)
 
     summary, found = result.summary, result.weighing
-    click.echo(
+    echo(
         f"{_WORKERS} workers named the animals on {_TASKS} photos, of {len(_CLASSES)} kinds: {summary['answers']:,}"
         f" answers.\nThe good workers err in {100 * _GOOD:g} % of their answers, the bad ones in {100 * _BAD:g} %."
         f" allalike was not told who is who.\n\nFound by {summary['method']['name']}, best first:\n"
@@ -48,11 +48,11 @@ def demo(output: str, overwrite: bool, seed: int) -> None:
     order = np.argsort(found.fault)
     ids, fault = result.run.workers.tolist(), dict(zip(names, faults, strict=True))
     table = [(ids[i], *(round(float(x), 3) for x in (fault[ids[i]], found.fault[i], found.weight[i]))) for i in order]
-    click.echo(rows([("worker", "true fault", "found fault", "weight"), *table]))
+    echo(rows([("worker", "true fault", "found fault", "weight"), *table]))
     before, after = summary["gold"]["unweighted_error"], summary["gold"]["error"]
-    click.echo(
+    echo(
         "\nA found fault is the weighted distance to the others, who err as well; what counts is the order."
         f"\n{summary['changed']} of {_TASKS} answers differ from those of a vote. A vote errs in {100 * before:.1f} %"
-        f" of the photos, allalike in {100 * after:.1f} %.\n\nWritten: {', '.join(map(str, paths))}"
+        f" of the photos, allalike in {100 * after:.1f} %.\n\nWritten: {', '.join(map(visible, paths))}"
         "\nNow yours: allalike discover FILE"
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from allalike.cli.console import bar_after_a_second, notes_for_warnings
+from allalike.cli.console import bar_after_a_second, echo, notes_for_warnings
 from allalike.cli.options import (
     name_answers,
     name_engine,
@@ -75,8 +75,8 @@ def discover(
         paths = result.save(options["output"], format=file_format, overwrite=options["overwrite"])
     if not quiet:
         for line in guesses(result.summary):
-            click.echo(line, err=True)
+            echo(line, err=True)
     if as_json:
-        click.echo(json.dumps({**result.summary, "files": list(map(str, paths))}, indent=2, ensure_ascii=False))
+        echo(json.dumps({**result.summary, "files": list(map(str, paths))}, indent=2, ensure_ascii=False))
     elif not quiet:
-        click.echo(report_text(result, paths))
+        echo(report_text(result, paths))

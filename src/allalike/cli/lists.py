@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from allalike.cli.console import notes_for_warnings, rows
+from allalike.cli.console import echo, notes_for_warnings, rows
 
 __all__ = ["domains", "methods", "rules"]
 
@@ -16,7 +16,7 @@ def methods() -> None:
 
     with notes_for_warnings(quiet=False):
         found = METHODS.everything()
-    click.echo(rows([(name, method.summary) for name, method in found.items()], indent=""))
+    echo(rows([(name, method.summary) for name, method in found.items()], indent=""))
 
 
 @click.command
@@ -35,7 +35,7 @@ def domains() -> None:
         )
         for name, domain in found.items()
     ]
-    click.echo(rows(lines, indent=""))
+    echo(rows(lines, indent=""))
 
 
 @click.command
@@ -47,4 +47,4 @@ def rules() -> None:
     for name, domains in RULES.items():
         for domain, rule in domains.items():
             lines.setdefault((name, rule.summary), []).append(domain)
-    click.echo(rows([(name, ", ".join(domains), summary) for (name, summary), domains in lines.items()], indent=""))
+    echo(rows([(name, ", ".join(domains), summary) for (name, summary), domains in lines.items()], indent=""))

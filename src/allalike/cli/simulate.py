@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allalike.cli.console import bar_after_a_second, rows
+from allalike.cli.console import bar_after_a_second, echo, rows, visible
 from allalike.cli.options import take_print_options, take_write_options
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
         from allalike.noise import POPULATIONS
         from allalike.simulation import MODELS
 
-        click.echo(rows([(name, model.summary) for name, model in MODELS.items()], indent=""))
-        click.echo("\nPopulations:")
-        click.echo(rows([(name, population.summary) for name, population in POPULATIONS.items()]))
+        echo(rows([(name, model.summary) for name, model in MODELS.items()], indent=""))
+        echo("\nPopulations:")
+        echo(rows([(name, population.summary) for name, population in POPULATIONS.items()]))
         context.exit()
 
 
@@ -78,9 +78,9 @@ def simulate(model: str, as_json: bool, quiet: bool, **options: Any) -> None:
         "files": list(map(str, paths)),
     }
     if as_json:
-        click.echo(json.dumps(summary, indent=2, ensure_ascii=False))
+        echo(json.dumps(summary, indent=2, ensure_ascii=False))
     elif not quiet:
-        click.echo(_report(crowd, summary, options))
+        echo(_report(crowd, summary, options))
 
 
 def _report(crowd: Simulated, summary: dict[str, Any], options: dict[str, Any]) -> str:
@@ -91,7 +91,7 @@ def _report(crowd: Simulated, summary: dict[str, Any], options: dict[str, Any]) 
         f" {summary['model']} (seed {summary['seed']}).",
         f"On average a worker is {summary['mean_fault']:.4g} from the truth, by the distance of"
         f" {crowd.model.domain.name} labels.",
-        f"\nWritten: {', '.join(summary['files'])}",
+        f"\nWritten: {', '.join(map(visible, summary['files']))}",
         "\nNext:",
         *(f"  {shlex.join(['allalike', command, options['output'], *flags])}" for command in ("discover", "compare")),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from allalike.cli.console import rows
+from allalike.cli.console import rows, visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ def guesses(summary: Mapping[str, Any]) -> list[str]:
     guessed = summary.get("guessed", {})
     if "columns" in guessed:
         columns = guessed["columns"]
-        flag = ",".join(f"{role}={name}" for role, name in columns.items())
+        flag = visible(",".join(f"{role}={name}" for role, name in columns.items()))
         listed = ", ".join(f"{name!r} is the {role}" for role, name in columns.items())
         lines.append(f"Recognised: {listed} (--columns {flag}).")
     if "layout" in guessed:
@@ -66,7 +66,7 @@ def report_text(result: Result, paths: Sequence[Path]) -> str:
         "",
         rows(worker_rows(result)),
         "",
-        "Written: " + ", ".join(map(str, paths)),
+        "Written: " + ", ".join(map(visible, paths)),
     ]
     return "\n".join(lines)
 

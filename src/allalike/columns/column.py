@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Column"]
 
-_PLAIN = (str, int, float, bool, bytes)
+_ARROW_TYPES = (str, int, float, bool, bytes)
 
 
 class Column:
-    """Hold the ids or labels of one column: an Arrow column, or a list of Python objects.
+    """The ids or labels of one column: an Arrow column, or a list of Python objects.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Column:
                 f"The {name}s are of mixed types: {first!r} is {type(first).__name__}, {objects[row]!r} in row"
                 f" {row + 1} is {type(objects[row]).__name__}. Give all of them the same type."
             )
-        if kinds <= set(_PLAIN):
+        if kinds <= set(_ARROW_TYPES):
             try:
                 return cls(name, pa.chunked_array([pa.array(objects, from_pandas=True)]))
             except OverflowError:  # whole numbers beyond 64 bits

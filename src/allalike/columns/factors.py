@@ -1,4 +1,4 @@
-"""Find the distinct values of a column, in order, and number every row by its value.
+"""Factors: the distinct values of a column, in order, and the number of each row's value.
 
 A dictionary of a million strings misses the cache on every row, so columns with many distinct values are grouped
 by sorting hashes instead, which is three to four times faster. A second hash tells values apart that share the
@@ -35,10 +35,10 @@ Codes = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint64]
 
-_SAMPLE = 1 << 16  # rows that show whether a column has many distinct values
-_VARIED = 3 << 13  # distinct values among them; with fewer, a dictionary is faster than hashes
-_MANY = 1 << 13  # strings that are sorted as numbers
-_SHORT = 16  # bytes by which strings are sorted as numbers
+_SAMPLE_ROWS = 1 << 16  # which show whether a column has many distinct values
+_MIN_VARIED_VALUES = 3 << 13  # among them; with fewer, a dictionary is faster than hashes
+_MIN_STRINGS_AS_NUMBERS = 1 << 13  # fewer strings are sorted as strings
+_SORT_KEY_BYTES = 16  # of a string that is sorted as numbers
 
 
 def factorize(column: Any, *, text: bool = False, many: bool | None = None) -> tuple[Codes, Values]:
@@ -195,8 +195,8 @@ def _scattered(code: Codes, rows: Rows | None) -> Codes:
 
 
 def _has_many(column: Any) -> bool:
-    sample = column.slice(0, _SAMPLE)
-    return len(column) > _SAMPLE and len(sample.unique()) > _VARIED
+    sample = column.slice(0, _SAMPLE_ROWS)
+    return len(column) > _SAMPLE_ROWS and len(sample.unique()) > _MIN_VARIED_VALUES
 
 
 def _by_hash(column: Any) -> tuple[Rows, Codes, Rows]:
@@ -258,14 +258,14 @@ def _order(array: Any) -> npt.NDArray[Any]:
     """Sort an Arrow array; many short strings by their bytes as numbers, without the prefix that all share."""
     import pyarrow.compute as pc
 
-    if len(array) > _MANY and is_string(array.type):
+    if len(array) > _MIN_STRINGS_AS_NUMBERS and is_string(array.type):
         data, ends = string_bytes(array)
         lengths = np.diff(ends)
         ends_of_order = pc.min_max(array)
         low, high = (_as_bytes(ends_of_order[name].as_py()) for name in ("min", "max"))
         differing = (place for place, (a, b) in enumerate(zip(low, high, strict=False)) if a != b)
         shared = next(differing, min(len(low), len(high)))
-        if lengths.max() - shared <= _SHORT:
+        if lengths.max() - shared <= _SORT_KEY_BYTES:
             words = [word.byteswap() for word in string_words(data, ends, shared)]
             keys = [*([lengths] if lengths.min() < lengths.max() else []), *reversed(words)]
             return np.lexsort(keys) if len(keys) > 1 else np.argsort(keys[0] if keys else lengths)

@@ -23,12 +23,12 @@ __all__ = ["hash_bytes", "hash_objects", "hash_strings", "mix", "string_bytes", 
 
 Hashes = npt.NDArray[np.uint64]
 
-_PIECE = 1 << 13  # strings that are hashed together: their words stay in the cache
-_LONGEST = 256  # bytes; a longer string is hashed alone
-_MASKS = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)
-_ODD = np.uint64(0x9E3779B97F4A7C15)
-_ODD_TOO = np.uint64(0xC2B2AE3D27D4EB4F)
-_HALF = np.uint64(32)
+_STRINGS_PER_PIECE = 1 << 13  # hashed together: their words stay in the cache
+_MAX_PIECE_STRING_BYTES = 256  # a longer string is hashed alone
+_LOW_BYTE_MASKS = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)
+_FIRST_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_SECOND_MULTIPLIER = np.uint64(0xC2B2AE3D27D4EB4F)
+_HALF_WORD_BITS = np.uint64(32)
 
 
 def mix(bits: Hashes) -> Hashes:
@@ -105,8 +105,8 @@ def hash_strings(array: Any) -> tuple[Hashes, Hashes]:
     """
     data, ends = string_bytes(array)
     first, second = np.empty(len(array), np.uint64), np.empty(len(array), np.uint64)
-    for start in range(0, len(array), _PIECE):
-        piece = slice(start, min(start + _PIECE, len(array)))
+    for start in range(0, len(array), _STRINGS_PER_PIECE):
+        piece = slice(start, min(start + _STRINGS_PER_PIECE, len(array)))
         first[piece], second[piece] = _hash_piece(data, ends[piece.start : piece.stop + 1])
     return first, second
 
@@ -127,7 +127,7 @@ def string_bytes(array: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int6
 
 
 def string_words(
-    data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64], skip: int = 0, most: int = _LONGEST
+    data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64], skip: int = 0, most: int = _MAX_PIECE_STRING_BYTES
 ) -> Iterator[Hashes]:
     """Yield the strings' bytes, eight at a time, as little-endian numbers filled up with zeros.
 
@@ -143,26 +143,28 @@ def string_words(
     shortest, longest = int(lengths.min()), int(lengths.max())
     for done in range(skip, min(longest, most), 8):
         if shortest == longest:
-            yield (np.ndarray((len(lengths),), "<u8", padded, done, (longest,)) & _MASKS[min(longest - done, 8)])
+            yield (
+                np.ndarray((len(lengths),), "<u8", padded, done, (longest,)) & _LOW_BYTE_MASKS[min(longest - done, 8)]
+            )
         else:
             every: Hashes = np.ndarray((size + 1,), "<u8", padded, 0, (1,))
             place = np.minimum(ends[:-1] - begin + done, size)
-            yield every[place] & _MASKS[np.clip(lengths - done, 0, 8)]
+            yield every[place] & _LOW_BYTE_MASKS[np.clip(lengths - done, 0, 8)]
 
 
 def _hash_piece(data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> tuple[Hashes, Hashes]:
     lengths = np.diff(ends)
-    first = lengths.astype(np.uint64) * _ODD_TOO
+    first = lengths.astype(np.uint64) * _SECOND_MULTIPLIER
     second = ~first
     shortest = int(lengths.min())
     for number, word in enumerate(string_words(data, ends)):
         longer = True if shortest > 8 * number else lengths > 8 * number  # a string that has ended keeps its hash
         np.bitwise_xor(first, word, out=first, where=longer)
-        np.multiply(first, _ODD, out=first, where=longer)
-        np.bitwise_xor(first, first >> _HALF, out=first, where=longer)
+        np.multiply(first, _FIRST_MULTIPLIER, out=first, where=longer)
+        np.bitwise_xor(first, first >> _HALF_WORD_BITS, out=first, where=longer)
         np.bitwise_xor(second, word, out=second, where=longer)
-        np.multiply(second, _ODD_TOO, out=second, where=longer)
-    for row in np.flatnonzero(lengths > _LONGEST):
+        np.multiply(second, _SECOND_MULTIPLIER, out=second, where=longer)
+    for row in np.flatnonzero(lengths > _MAX_PIECE_STRING_BYTES):
         text = data[ends[row] : ends[row + 1]].tobytes()
         first[row], second[row] = hash_bytes(text), hash_bytes(b"check" + text)
     return first, second

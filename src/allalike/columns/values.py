@@ -90,7 +90,7 @@ def take_rows(column: Any, order: npt.NDArray[np.int64]) -> Any:
 
 
 class Values:
-    """Hold distinct ids or labels in their order.
+    """Distinct ids or labels in their order.
 
     >>> import pyarrow as pa
     >>> names = Values(pa.array(["ada", "bob"]))

@@ -8,8 +8,67 @@ first, because a mean of numbers near 1e8 has few digits left for their differen
 import numpy as np
 
 from allalike.blocks.block import Array, Block, Floats
+from allalike.errors import LabelError
 
-__all__ = ["centre", "distance", "peer_sums", "weighted_mean"]
+__all__ = ["centre", "check_digits", "distance", "lengths", "peer_sums", "square_lengths", "squares", "weighted_mean"]
+
+_LEAST_SQUARE = 1e-290  # smaller ones begin to lose digits
+_TRACE = np.finfo(np.float64).tiny  # of a difference whose square is 0
+
+
+def squares(differences: Floats) -> Floats:
+    """Square differences; where all squares are below all numbers, a trace of each is left for `check_digits`.
+
+    >>> squares(np.array([2.0, 0.0])), squares(np.array([1e-200, 0.0])) > 0
+    (array([4., 0.]), array([ True, False]))
+    """
+    square = np.asarray(np.square(differences), np.float64)
+    if square.max(initial=0.0) < _LEAST_SQUARE:
+        square = np.where(differences != 0, np.maximum(square, _TRACE), 0.0)
+    return square
+
+
+def square_lengths(vectors: Floats) -> Floats:
+    """Add up the squares of each vector's numbers, with a trace as in `squares`.
+
+    >>> square_lengths(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([25.,  0.])
+    """
+    square = np.asarray(np.einsum("ij,ij->i", vectors, vectors), np.float64)
+    if square.max(initial=0.0) < _LEAST_SQUARE:
+        square = np.where(vectors.any(axis=1), np.maximum(square, _TRACE), 0.0)
+    return square
+
+
+def lengths(vectors: Floats) -> Floats:
+    """Measure vectors; those that are small are scaled before they are squared.
+
+    >>> lengths(np.array([[3.0, 4.0], [3e-200, 4e-200], [0.0, 0.0]]))
+    array([5.e+000, 5.e-200, 0.e+000])
+    """
+    square = np.asarray(np.einsum("ij,ij->i", vectors, vectors), np.float64)
+    length = np.sqrt(square)
+    small = np.flatnonzero(square < _LEAST_SQUARE)
+    if len(small):
+        exponent = np.frexp(np.abs(vectors[small]).max(axis=1))[1]
+        scaled = np.ldexp(vectors[small], -exponent[:, None])
+        length[small] = np.ldexp(np.sqrt(np.einsum("ij,ij->i", scaled, scaled)), exponent)
+    return length
+
+
+def check_digits(distance: Floats) -> None:
+    """Refuse squared distances of which the largest, that of each problem, has lost its digits.
+
+    >>> check_digits(np.array([1e-300]))
+    Traceback (most recent call last):
+    allalike.errors.LabelError: The answers to a task differ by less than 1e-145 everywhere, and the squares of such
+    differences are below all numbers. Measure in smaller units.
+    """
+    if ((distance > 0) & (distance < _LEAST_SQUARE)).any():
+        raise LabelError(
+            "The answers to a task differ by less than 1e-145 everywhere, and the squares of such differences are below"
+            " all numbers. Measure in smaller units."
+        )
 
 
 def distance(left: Array, right: Array) -> Floats:
@@ -18,7 +77,7 @@ def distance(left: Array, right: Array) -> Floats:
     >>> distance(np.array([0.0, 1.0]), np.array([0.5, 3.0]))
     array([0.25, 4.  ])
     """
-    return np.asarray(np.square(left - right), np.float64)
+    return squares(left - right)
 
 
 def centre(block: Block) -> Floats:
@@ -52,7 +111,7 @@ def peer_sums(block: Block, weights: Floats) -> dict[str, Floats]:
     """
     own = weights.take(block.worker)
     total = block.per_task(own)
-    square = np.square(block.label - block.to_answers(weighted_mean(block, own, total)))
+    square = squares(block.label - block.to_answers(weighted_mean(block, own, total)))
     around = block.per_task(own * square)
     all_weight = block.to_answers(total)
     square *= all_weight

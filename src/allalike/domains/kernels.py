@@ -37,6 +37,9 @@ class Kernels(ABC):
     def peer_sums(self, block: Block, weights: Floats) -> dict[str, Floats]:
         """Add up, per worker, the weighted distance to her peers and their weight."""
 
+    def check_digits(self, distance: Floats) -> None:  # noqa: B027
+        """Refuse labels whose sums of distances, the largest of each problem, have too few digits left."""
+
     def distance_to(self, block: Block, truth: Array) -> Floats:
         """Measure how far each answer is from its task's truth, both prepared."""
         return self.distance_between(block.label, block.to_answers(truth))

@@ -96,6 +96,10 @@ class RealKernels(Kernels):
         """Add up squared distances."""
         return euclidean.peer_sums(block, weights)
 
+    def check_digits(self, distance: Floats) -> None:
+        """Refuse numbers so small that their squares vanish."""
+        euclidean.check_digits(distance)
+
     def restore(self, block: Block, label: Array) -> Array:
         """Add the centres again."""
         return label + block[Centred].centre

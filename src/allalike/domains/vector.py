@@ -14,7 +14,7 @@ from allalike.blocks.pairs import AnswerHashes, PairDistances, add_pairs, pair_c
 from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.columns.hashes import mix
 from allalike.columns.values import Values
-from allalike.distances import cosine
+from allalike.distances import cosine, euclidean
 from allalike.domains.base import Domain
 from allalike.domains.encoding import Encoding
 from allalike.domains.kernels import Kernels
@@ -183,8 +183,8 @@ class VectorKernels(Kernels):
         """Measure how far vectors are apart, pair by pair."""
         if self.domain.distance == "cosine":
             return cosine.distance(left, right)
-        squared = np.einsum("ij,ij->i", left - right, left - right)
-        return np.asarray(squared if self.domain.distance == "squared" else np.sqrt(squared), np.float64)
+        measure = euclidean.square_lengths if self.domain.distance == "squared" else euclidean.lengths
+        return measure(left - right)
 
     def compare_answers(self, block: Block, left: Array, right: Array) -> Floats:
         """Measure how far answers are apart, some at a time."""
@@ -206,12 +206,17 @@ class VectorKernels(Kernels):
         total = block.per_task(own)
         mean = sum_vectors(block, own[:, None] * points) / np.where(total > 0, total, 1.0)[:, None]
         away = points - block.to_answers(mean)
-        square = np.einsum("ij,ij->i", away, away)
+        square = euclidean.square_lengths(away)
         around, everyone = block.to_answers(block.per_task(own * square)), block.to_answers(total)
         return {
             "distance": block.per_worker(everyone * square + around),
             "weight": block.per_worker(everyone - own),
         }
+
+    def check_digits(self, distance: Floats) -> None:
+        """Refuse numbers so small that their squares vanish, where distances are squares."""
+        if self.domain.distance == "squared":
+            euclidean.check_digits(distance)
 
     def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
         """Add up the distances of the pairs per pair of workers."""
@@ -237,12 +242,12 @@ class VectorKernels(Kernels):
 
     def scatter(self, block: Block) -> Floats:
         """Measure how far the farthest answer to each task is from its centre."""
-        return np.asarray(np.maximum.reduceat(_length(block.label), block.starts))
+        return np.asarray(np.maximum.reduceat(euclidean.lengths(block.label), block.starts))
 
     def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
         """Tell where two vectors differ by more than rounding, which near zero is that of the task's answers."""
-        size = np.maximum(_length(left), _length(right))
-        return np.asarray(_length(left - right) > TOLERANCE * size + 1e-12 * scatter)
+        size = np.maximum(euclidean.lengths(left), euclidean.lengths(right))
+        return np.asarray(euclidean.lengths(left - right) > TOLERANCE * size + 1e-12 * scatter)
 
 
 def _parse(value: Any) -> Floats:
@@ -284,7 +289,3 @@ def _hashes(vectors: Floats) -> Array:
     for bits in np.ascontiguousarray(vectors.T).view(np.uint64):
         hashes = mix(hashes + np.uint64(1) ^ bits)
     return hashes
-
-
-def _length(vectors: Array) -> Floats:
-    return np.asarray(np.sqrt(np.einsum("ij,ij->i", vectors, vectors)), np.float64)

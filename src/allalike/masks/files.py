@@ -1,4 +1,4 @@
-"""Pictures: image files that hold masks.
+"""Files of masks: images, one for each mask.
 
 They are PNG or TIFF, and need Pillow. Their headers are looked at before anything is decoded.
 """
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 __all__ = ["MaskFile", "picture_size", "pillow", "read_picture", "write_pictures"]
 
-_COLOURS = {"LA": "L"} | dict.fromkeys(("RGBA", "RGBX", "CMYK", "YCbCr", "PA", "P"), "RGB")
-_FORMATS = ("PNG", "TIFF")
+_PLAIN_MODES = {"LA": "L"} | dict.fromkeys(("RGBA", "RGBX", "CMYK", "YCbCr", "PA", "P"), "RGB")
+_PILLOW_FORMATS = ("PNG", "TIFF")
 
 
 @dataclass(frozen=True, order=True)
 class MaskFile:
-    """Name an image file that holds a mask; it is read when the mask is needed.
+    """The path of an image file that holds a mask; it is read when the mask is needed.
 
     >>> MaskFile("cells/ada.png")
     MaskFile(path='cells/ada.png')
@@ -83,7 +83,7 @@ def read_picture(path: str | Path, *, colours: bool = False) -> npt.NDArray[Any]
     """
     with _opened(path) as image:
         palette = image.mode in ("P", "PA") and not colours
-        mode = image.mode if palette else _COLOURS.get(image.mode, image.mode)
+        mode = image.mode if palette else _PLAIN_MODES.get(image.mode, image.mode)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of transparent palettes, and of odd tags
@@ -102,7 +102,7 @@ def _opened(path: str | Path) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow's warning of large images; the limit here is stricter in memory
         try:
-            opened = image.open(path, formats=_FORMATS)
+            opened = image.open(path, formats=_PILLOW_FORMATS)
         except image.DecompressionBombError:
             raise ValueError(f"{path} is too large an image") from None
         except Exception as error:

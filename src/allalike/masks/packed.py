@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = [
-    "LARGEST",
+    "MAX_PIXELS",
     "Mask",
     "check_size",
     "fill_outline",
@@ -31,7 +31,7 @@ __all__ = [
     "of_run_lengths",
 ]
 
-LARGEST = 100_000_000  # pixels of a mask
+MAX_PIXELS = 100_000_000
 
 Bits = npt.NDArray[np.uint8]
 Pixels = npt.NDArray[np.bool_]
@@ -39,7 +39,7 @@ Pixels = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Mask:
-    """Hold the pixels of an object.
+    """The pixels of an object in a picture.
 
     Parameters
     ----------
@@ -162,8 +162,8 @@ def check_size(height: int, width: int) -> None:
     """
     if height < 1 or width < 1:
         raise ValueError(f"it has {height} x {width} pixels")
-    if height * width > LARGEST:
-        raise ValueError(f"it has {height} x {width} pixels, more than {LARGEST // 1_000_000} million")
+    if height * width > MAX_PIXELS:
+        raise ValueError(f"it has {height} x {width} pixels, more than {MAX_PIXELS // 1_000_000} million")
 
 
 def of_run_lengths(encoding: dict[str, Any]) -> Pixels:

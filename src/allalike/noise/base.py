@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from allalike.blocks.block import Array, Floats
     from allalike.blocks.problems import Problems
 
-__all__ = ["General", "Noise", "Seed", "check_within"]
+__all__ = ["General", "Noise", "Seed", "check_within", "without_dust"]
 
 Seed = int | np.random.Generator
+
+_DUST_SHARE = 1e-12  # what is smaller than this share of what it was computed from is rounding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +48,8 @@ class Noise(Options):
 
     def weight(self, fault: Floats, problems: Problems) -> Floats:
         """Weigh workers whose fault is known."""
-        return problems.peak(fault) - fault
+        worst = problems.peak(fault)
+        return without_dust(worst - fault, worst)
 
     def draw(self, truth: Array, faults: Floats, rng: np.random.Generator) -> Array:
         """Draw an answer for each truth and fault, which are matched as numpy does; a label's own axes come last."""
@@ -80,6 +83,16 @@ class General(Noise):
     def chance(self) -> float | None:
         """How far from the others a worthless answer is."""
         return self.farthest
+
+
+def without_dust(values: Floats, scale: Floats | float) -> Floats:
+    """Return values with 0 in place of what is rounding beside the scale, so that rounding decides nothing.
+
+    >>> import numpy as np
+    >>> without_dust(np.array([1e-3, -1e-15, 1e-17]), 1.0)
+    array([0.001, 0.   , 0.   ])
+    """
+    return np.where(np.abs(values) > _DUST_SHARE * scale, values, 0.0)
 
 
 def check_within(values: Any, most: float, what: str) -> Floats:

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike.errors import OptionError
-from allalike.noise.base import Noise, Seed, check_within
+from allalike.noise.base import Noise, Seed, check_within, without_dust
 from allalike.options import choice, number
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Gaussian(Noise):
             return np.maximum(fault, self.floor * mubar)
         if self.nonpositive == "clip":
             return np.clip(fault, 1e-8, 1e8)
-        return fault
+        return np.where(without_dust(fault, mubar) > 0, fault, np.inf)  # whose inverse is no weight
 
     def weight(self, fault: Floats, problems: Problems) -> Floats:
         """Weigh by the inverse variance."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from allalike.noise.base import Noise, check_within
+from allalike.noise.base import Noise, check_within, without_dust
 from allalike.options import choice
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ class OneCoin(Noise):
         """Weigh by the log odds of being right."""
         fault = np.clip(fault, _MIN_FAULT, 1 - _MIN_FAULT)
         if self.transform == "linear":
-            return self.chance - fault
-        return np.log((1 - fault) * (max(self.classes, 2) - 1) / fault)
+            return without_dust(self.chance - fault, 1.0)
+        return without_dust(np.log((1 - fault) * (max(self.classes, 2) - 1) / fault), 1.0)
 
     def draw(self, truth: Array, faults: Floats, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         """Err with the given probability, and then take any other class."""

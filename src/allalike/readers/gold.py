@@ -9,15 +9,16 @@ from allalike.answers.gold import Gold
 from allalike.columns.column import Column
 from allalike.errors import GoldError, InputError
 from allalike.readers.names import pick_columns
-from allalike.readers.tables import Table, open_table
+from allalike.readers.sources import open_table
 
 if TYPE_CHECKING:
     from allalike.answers import Answers
+    from allalike.readers.tables import Table
 
 __all__ = ["open_gold", "read_gold"]
 
 _ROLES = ("task", "label")
-_TRUTHS = ("gold", "truth", "target", "correct", "trueanswer")
+_TRUTH_NAMES = ("gold", "truth", "target", "correct", "trueanswer")
 
 
 def read_gold(gold: Any, answers: Answers) -> Answers:
@@ -59,10 +60,10 @@ def _columns(gold: Any) -> tuple[Column, Column]:
 
 
 def _of_table(table: Table) -> tuple[Column, Column]:
-    named = [name for name in table.names if name.casefold() in _TRUTHS]
-    given = {"label": named[0]} if len(named) == 1 else {}
+    named = [name for name in table.names if name.casefold() in _TRUTH_NAMES]
+    chosen = {"label": named[0]} if len(named) == 1 else {}
     try:
-        picked, _ = pick_columns(table.names, given, table.where, roles=_ROLES)
+        picked, _ = pick_columns(table.names, chosen, table.where, roles=_ROLES)
     except InputError as error:
         raise GoldError(f"The gold cannot be read: {error} Rename the columns to task and label.") from error
     columns = table.columns(picked)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from allalike.readers.files import is_path
 from allalike.readers.masks import MANIFEST
+from allalike.readers.sources import is_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

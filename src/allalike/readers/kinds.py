@@ -1,4 +1,4 @@
-"""Guess the kind of labels, where it is clear."""
+"""Kinds: which domain labels belong to, where that is clear."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["guess_domain"]
 
-_FEW = 20  # as many different whole numbers are classes; more are numbers
-_SAMPLE = 1 << 16
-_WORDS = 3  # strings that do not repeat and have as many words are texts
+_MAX_CLASSES = 20  # of whole numbers; if more of them differ, they are numbers
+_SAMPLE_ROWS = 1 << 16
+_MIN_TEXT_WORDS = 3  # on average, for strings that do not repeat to be texts
 
 
 def guess_domain(labels: Column, parts: Iterable[tuple[Column, Codes]], answers: int) -> Domain:
@@ -59,7 +59,7 @@ def guess_domain(labels: Column, parts: Iterable[tuple[Column, Codes]], answers:
     kind = labels.kind
     if kind == "text" and labels.text and labels.is_numeric():
         kind = "whole" if labels.is_whole() else "number"
-    if kind == "number" or (kind == "whole" and not _few(labels)):
+    if kind == "number" or (kind == "whole" and not _are_few(labels)):
         return Real()
     if kind in ("whole", "truth value"):
         return Categorical()
@@ -70,8 +70,8 @@ def guess_domain(labels: Column, parts: Iterable[tuple[Column, Codes]], answers:
     return _guess_words(labels, answers)
 
 
-def _few(labels: Column) -> bool:
-    return labels.n_distinct(_SAMPLE) <= _FEW and labels.n_distinct() <= _FEW
+def _are_few(labels: Column) -> bool:
+    return labels.n_distinct(_SAMPLE_ROWS) <= _MAX_CLASSES and labels.n_distinct() <= _MAX_CLASSES
 
 
 def _by_type(values: Any) -> Domain | None:
@@ -101,7 +101,7 @@ def _may_be_lists(labels: Column) -> bool:
 def _guess_lists(labels: Column, parts: Iterable[tuple[Column, Codes]], answers: int) -> Domain:
     if all(_order_the_same(*part) for part in parts):
         return Ranking()
-    if labels.kind == "text" and labels.n_distinct() <= _FEW and labels.n_distinct() < answers:
+    if labels.kind == "text" and labels.n_distinct() <= _MAX_CLASSES and labels.n_distinct() < answers:
         return Categorical()
     raise LabelError(
         "The labels look like lists, but those of a task do not order the same items. Say what they are with domain="
@@ -127,10 +127,13 @@ def _guess_words(labels: Column, answers: int) -> Domain:
             " domain= (--domain): categorical or real."
         )
     values = labels.factors[1]
-    if len(values) < answers and len(values) <= max(_FEW, answers / 2):
+    if len(values) < answers and len(values) <= max(_MAX_CLASSES, answers / 2):
         return Categorical()
     texts = values.tolist()
-    if all(isinstance(text, str) for text in texts) and np.mean([len(text.split()) for text in texts]) >= _WORDS:
+    if (
+        all(isinstance(text, str) for text in texts)
+        and np.mean([len(text.split()) for text in texts]) >= _MIN_TEXT_WORDS
+    ):
         return Text()
     raise LabelError(
         f"It is unclear what kind of labels these are: {len(values):,} different ones in {answers:,} answers, such as"

@@ -21,7 +21,7 @@ from allalike.distances.overlap import common_area, jaccard
 from allalike.errors import ColumnError, InputError
 from allalike.masks.files import MaskFile, picture_size, pillow, read_picture
 from allalike.masks.packed import Mask
-from allalike.readers.files import open_files
+from allalike.readers.delimited import open_delimited
 from allalike.readers.tables import Table
 
 if TYPE_CHECKING:
@@ -35,16 +35,16 @@ __all__ = ["ENDINGS", "MANIFEST", "layout", "open_masks"]
 ENDINGS = (".png", ".tif", ".tiff")
 MANIFEST = "manifest.csv"
 
-_SAMPLE = 8  # folders, and files of each, that are looked into
-_ALIKE = 0.9  # masks of a task are at most that far apart, relative to those of a worker
-_WORKERS = r"(?<![a-z])(worker|annotator|rater|user|m?turk|labell?er)"
-_TASKS = r"(?<![a-z])(task|image|img|item|question|scan|slide|picture|photo)"
+_SAMPLE_SIZE = 8  # of folders, and of files of each, that are looked into
+_MAX_DISTANCE_RATIO = 0.9  # of the mean distance of a task's masks to that of a worker's, for the two to differ
+_WORKER_WORDS = r"(?<![a-z])(worker|annotator|rater|user|m?turk|labell?er)"
+_TASK_WORDS = r"(?<![a-z])(task|image|img|item|question|scan|slide|picture|photo)"
 _ADVICE = f"Give a {MANIFEST} in it, with the columns worker, task and path."
 
 
 @dataclass(frozen=True)
 class _Picture:
-    """Name an image by its folder and its file name without ending."""
+    """An image, with its folder and its file name without ending."""
 
     folder: str
     stem: str
@@ -90,7 +90,7 @@ def layout(folder: str | os.PathLike[str]) -> str:
 def _listed(root: Path) -> dict[str, list[object]]:
     """Read the manifest; paths in it begin at its folder, and must not leave it."""
     where = _within(root, root / MANIFEST)
-    table = open_files([where])
+    table = open_delimited(where)
     names = {name.strip().lower(): name for name in table.names}
     for role in ("worker", "task", "path"):
         if role not in names:
@@ -219,14 +219,16 @@ def _by_name(pictures: Sequence[_Picture]) -> bool | None:
 def _said(names: Iterable[str]) -> bool | None:
     """Tell whether all names are called like tasks, or like workers."""
     every = list(names)
-    are_tasks, are_workers = (all(re.search(words, name.lower()) for name in every) for words in (_TASKS, _WORKERS))
+    are_tasks, are_workers = (
+        all(re.search(words, name.lower()) for name in every) for words in (_TASK_WORDS, _WORKER_WORDS)
+    )
     return are_tasks if are_tasks != are_workers else None
 
 
 def _by_likeness(pictures: Sequence[_Picture]) -> bool | None:
     """Masks of a task are alike, masks of a worker are not; some of them are looked at."""
     folders, stems = (
-        {name for name, _ in Counter(map(key, pictures)).most_common(_SAMPLE)} for key in (_folder, _stem)
+        {name for name, _ in Counter(map(key, pictures)).most_common(_SAMPLE_SIZE)} for key in (_folder, _stem)
     )
     sample = [p for p in pictures if p.folder in folders and p.stem in stems]
     try:
@@ -234,7 +236,7 @@ def _by_likeness(pictures: Sequence[_Picture]) -> bool | None:
     except ValueError as error:
         raise InputError(f"A mask cannot be read: {error}.") from error
     within_folder, within_stem = (_mean_distance(masks, key) for key in (_folder, _stem))
-    if not min(within_folder, within_stem) < _ALIKE * max(within_folder, within_stem):
+    if not min(within_folder, within_stem) < _MAX_DISTANCE_RATIO * max(within_folder, within_stem):
         return None
     return within_folder < within_stem
 

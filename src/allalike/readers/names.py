@@ -1,4 +1,4 @@
-"""Recognise the columns of a table by their names."""
+"""Names of columns: which of them is the worker, the task and the label."""
 
 from __future__ import annotations
 
@@ -14,81 +14,30 @@ if TYPE_CHECKING:
 __all__ = ["SYNONYMS", "pick_columns"]
 
 SYNONYMS = {
-    "worker": (
-        *(
-            "worker",
-            "annotator",
-            "user",
-            "rater",
-            "source",
-            "model",
-            "performer",
-            "coder",
-            "judge",
-            "labeler",
-        ),
-        *(
-            "labeller",
-            "participant",
-            "subject",
-            "sensor",
-            "respondent",
-            "voter",
-            "reviewer",
-            "player",
-            "turker",
-        ),
-        *("evaluator", "contributor", "crowdworker", "assessor", "grader"),
-    ),
-    "task": (
-        *(
-            "task",
-            "item",
-            "question",
-            "example",
-            "document",
-            "hit",
-            "id",
-            "object",
-            "image",
-            "sentence",
-            "instance",
-        ),
-        *("unit", "query", "problem", "sample", "orig", "record", "doc", "element", "subtask", "exercise"),
-    ),
-    "label": (
-        *(
-            "label",
-            "answer",
-            "response",
-            "annotation",
-            "value",
-            "vote",
-            "rating",
-            "score",
-            "class",
-            "category",
-        ),
-        *(
-            "judgment",
-            "judgement",
-            "choice",
-            "prediction",
-            "estimate",
-            "claim",
-            "output",
-            "opinion",
-            "verdict",
-        ),
-    ),
+    role: tuple(words.split())
+    for role, words in {
+        "worker": """
+            worker annotator user rater source model performer coder judge labeler labeller participant
+            subject sensor respondent voter reviewer player turker evaluator contributor crowdworker
+            assessor grader
+        """,
+        "task": """
+            task item question example document hit id object image sentence instance unit query problem
+            sample orig record doc element subtask exercise
+        """,
+        "label": """
+            label answer response annotation value vote rating score class category judgment judgement
+            choice prediction estimate claim output opinion verdict
+        """,
+    }.items()
 }
 _DECORATIONS = ("", "id", "ids", "s", "name", "key", "index", "idx", "number", "no")
 
 
 def pick_columns(
-    names: Sequence[str], given: Mapping[str, str], where: str, *, roles: Sequence[str] = tuple(SYNONYMS)
+    names: Sequence[str], chosen: Mapping[str, str], where: str, *, roles: Sequence[str] = tuple(SYNONYMS)
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Find the column of each role: as given, by its own name, or by a synonym; return also what was guessed.
+    """Find the column of each role: as chosen, by the role's own name, or by a synonym; return also what was guessed.
 
     >>> pick_columns(["WorkerId", "HITId", "Answer"], {}, "The table")[0]
     {'worker': 'WorkerId', 'task': 'HITId', 'label': 'Answer'}
@@ -97,20 +46,20 @@ def pick_columns(
     allalike.errors.ColumnError: The table has two candidates for the worker: 'user' and 'annotator'. Say which with
     columns={'worker': 'user'} (--columns worker=user).
     """
-    if not isinstance(given, Mapping):
-        raise ColumnError(f"columns is {given!r}. Write it as {{'worker': ..., 'task': ..., 'label': ...}}.")
-    for role, name in given.items():
+    if not isinstance(chosen, Mapping):
+        raise ColumnError(f"columns is {chosen!r}. Write it as {{'worker': ..., 'task': ..., 'label': ...}}.")
+    for role, name in chosen.items():
         if role not in roles:
             raise ColumnError(f"columns names {role!r}. The roles are: {', '.join(roles)}.")
         if name not in names:
             raise ColumnError(f"{where} has no column {name!r}. It has: {_listed(names)}.")
-        if list(given.values()).count(name) > 1:
+        if list(chosen.values()).count(name) > 1:
             raise ColumnError(f"columns names {name!r} twice. Worker, task and label are columns of their own.")
-    picked = dict(given)
+    picked = dict(chosen)
     for role in roles:
         if role not in picked:
-            picked[role] = _guess(role, [name for name in names if name not in given.values()], where)
-    guessed = {role: name for role, name in picked.items() if role not in given and name != role}
+            picked[role] = _guess(role, [name for name in names if name not in chosen.values()], where)
+    guessed = {role: name for role, name in picked.items() if role not in chosen and name != role}
     return {role: picked[role] for role in roles}, guessed
 
 

@@ -29,11 +29,13 @@ __all__ = ["open_soc"]
 _HEADER = re.compile(r"#\s*([^:]+?)\s*:\s*(.*)")
 _NAME = re.compile(r"ALTERNATIVE NAME (\d+)")
 _ORDER = re.compile(r"(\d+)\s*:\s*(.+)")
-_MOST = 100_000_000  # voters
+_MAX_VOTERS = 100_000_000
 
 
 @dataclass
 class _Votes:
+    """The header, the names of alternatives, and the orders with their numbers of voters."""
+
     header: dict[str, str] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     counts: list[int] = field(default_factory=list)
@@ -125,8 +127,8 @@ def _check(path: Path, votes: _Votes) -> None:
     said = votes.header.get("NUMBER VOTERS", "")
     if said.isdecimal() and int(said) != n_voters:
         raise InputError(f"{path} says that it has {int(said):,} voters, but its lines have {n_voters:,}.")
-    if n_voters > _MOST:
-        raise TooLargeError(f"{path} has {n_voters:,} voters. At most {_MOST:,} can be taken one by one.")
+    if n_voters > _MAX_VOTERS:
+        raise TooLargeError(f"{path} has {n_voters:,} voters. At most {_MAX_VOTERS:,} can be taken one by one.")
 
 
 def _labels(votes: _Votes) -> list[str]:

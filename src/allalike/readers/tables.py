@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from allalike.columns.column import Column
 from allalike.errors import InputError
+from allalike.readers.failures import check_utf8
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Table", "join", "of_array", "of_columns", "of_frame", "of_records", "open_table", "slices"]
+__all__ = ["Table", "join", "of_array", "of_columns", "of_frame", "of_records", "slices"]
 
-_ROWS, _OBJECTS = 1 << 20, 1 << 16  # rows of a slice, of Arrow columns and of Python objects
-_BYTES = 1 << 26  # bytes of a slice
+_SLICE_ROWS, _SLICE_OBJECTS = 1 << 20, 1 << 16  # of Arrow columns, and of Python objects
+_SLICE_BYTES = 1 << 26
 
 
 @dataclass(frozen=True)
 class Table:
-    """Hold the names of columns and the way to read them.
+    """A table that is named but not yet read: the names of its columns, and the way to read them.
 
     Parameters
     ----------
@@ -36,9 +37,9 @@ class Table:
         Whether it comes from a text file, where all values are strings.
     layout
         How files of labels lie in a folder, where that was found out.
-    flow
+    load_batches
         Reads some columns, some rows at a time, where that can be done: for each name an Arrow array.
-    weigh
+    n_bytes
         Tells about how many bytes some columns are once they are read; 0 if they are in memory already.
     delimiter
         What stands between the columns of a text file.
@@ -51,8 +52,8 @@ class Table:
     where: str = "The table"
     text: bool = False
     layout: str = ""
-    flow: Callable[[Sequence[str]], Iterator[dict[str, Any]]] | None = None
-    weigh: Callable[[Sequence[str]], int] = lambda _: 0
+    load_batches: Callable[[Sequence[str]], Iterator[dict[str, Any]]] | None = None
+    n_bytes: Callable[[Sequence[str]], int] = lambda _: 0
     delimiter: str = ""
     parts: tuple[Table, ...] = ()
 
@@ -72,52 +73,21 @@ class Table:
         >>> [batch["worker"].data.to_pylist() for batch in batches]
         [['ada']]
         """
-        if self.flow is None:
+        if self.load_batches is None:
             yield from slices(self.columns(picked))
             return
-        for batch in self.flow(list(picked.values())):
+        for batch in self.load_batches(list(picked.values())):
             yield {role: self.column(role, batch[name]) for role, name in picked.items()}
 
     def size(self, picked: Mapping[str, str]) -> int:
         """Return about how many bytes the columns are once read, or 0 if they are in memory already."""
-        return self.weigh(list(picked.values()))
+        return self.n_bytes(list(picked.values()))
 
     def column(self, role: str, data: Any) -> Column:
         """Make a column of what was loaded."""
         if isinstance(data, Column):
             return data
         return Column.of_objects(role, data) if isinstance(data, list) else Column(role, data, text=self.text)
-
-
-def open_table(source: Any) -> Table:
-    """Open a path, several paths, a frame, or records as a table.
-
-    >>> open_table({"worker": ["ada"], "task": [1], "label": ["x"]}).names
-    ['worker', 'task', 'label']
-    """
-    from allalike.readers.files import is_path, open_files
-
-    if is_path(source):
-        return open_files([source])
-    if isinstance(source, list | tuple) and source and all(is_path(item) for item in source):
-        return open_files(source)
-    if isinstance(source, Mapping):
-        for name, values in source.items():
-            if isinstance(values, str) or not isinstance(values, Iterable):
-                raise InputError(f"The column {name!r} is {values!r}. Give the values of all rows, in a list.")
-        columns = {str(name): list(values) for name, values in source.items()}
-        if len({len(values) for values in columns.values()}) > 1:
-            listed = ", ".join(f"{name!r} {len(values)}" for name, values in columns.items())
-            raise InputError(f"The columns are not equally long: {listed}.")
-        return Table(list(columns), lambda names: {name: columns[name] for name in names})
-    if hasattr(source, "__arrow_c_stream__") and (hasattr(source, "columns") or hasattr(source, "schema")):
-        return of_frame(source)
-    if isinstance(source, list | tuple) and source and isinstance(source[0], Mapping):
-        return of_records(source)
-    raise InputError(
-        f"Answers cannot be read from {type(source).__name__}. Give a path, a pandas, polars or pyarrow table, or rows"
-        " of (worker, task, label)."
-    )
 
 
 def of_frame(frame: Any) -> Table:
@@ -136,7 +106,13 @@ def of_frame(frame: Any) -> Table:
     import pyarrow as pa
 
     table = frame if isinstance(frame, pa.Table) else pa.table(frame)
-    return Table(table.column_names, lambda asked: {name: table[name] for name in asked})
+
+    def load(asked: Sequence[str]) -> dict[str, Any]:
+        columns = {name: table[name] for name in asked}
+        check_utf8(columns, "The table")
+        return columns
+
+    return Table(table.column_names, load)
 
 
 def _of_series(series: Any) -> Any:
@@ -182,18 +158,25 @@ def join(tables: Sequence[Table]) -> Table:
 
     where = f"{tables[0].where} and {len(tables) - 1} more"
     text = all(table.text for table in tables)
-    if any(table.flow is None for table in tables):
+    if any(table.load_batches is None for table in tables):
         return Table(names, load, where, text=text)
-    flow, parts = partial(_flow, tables), tuple(tables)
-    return Table(names, load, where, text=text, flow=flow, weigh=lambda n: sum(t.weigh(n) for t in tables), parts=parts)
+    return Table(
+        names,
+        load,
+        where,
+        text=text,
+        load_batches=partial(_load_batches, tables),
+        n_bytes=lambda asked: sum(table.n_bytes(asked) for table in tables),
+        parts=tuple(tables),
+    )
 
 
-def _flow(tables: Sequence[Table], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _load_batches(tables: Sequence[Table], names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Read one table after the other; a column must have the same type in all of them."""
     kinds: dict[str, Any] = {}
     for table in tables:
-        assert table.flow is not None
-        for batch in table.flow(names):
+        assert table.load_batches is not None
+        for batch in table.load_batches(names):
             for name, array in batch.items():
                 _check_kinds(name, {kinds.setdefault(name, _plain(array.type)), _plain(array.type)})
             yield batch
@@ -256,8 +239,8 @@ def slices(columns: Mapping[str, Column]) -> Iterator[dict[str, Column]]:
     datas = [column.data for column in columns.values()]
     total = len(datas[0])
     size = sum(data.nbytes for data in datas if not isinstance(data, list))
-    most = _OBJECTS if any(isinstance(data, list) for data in datas) else _ROWS
-    rows = max(1, min(most, total * _BYTES // max(size, 1)))
+    most = _SLICE_OBJECTS if any(isinstance(data, list) for data in datas) else _SLICE_ROWS
+    rows = max(1, min(most, total * _SLICE_BYTES // max(size, 1)))
     for start in range(0, total, rows):
         piece = slice(start, start + rows)
         yield {role: Column(column.name, column.data[piece], text=column.text) for role, column in columns.items()}

@@ -20,10 +20,10 @@ __all__ = ["ROWS", "stack"]
 ROWS = {"tasks": ("task", "worker"), "workers": ("worker", "task")}
 
 
-def stack(table: Table, wide: str, given: Mapping[str, str]) -> tuple[dict[str, Column], dict[str, str]]:
+def stack(table: Table, wide: str, chosen: Mapping[str, str]) -> tuple[dict[str, Column], dict[str, str]]:
     """Turn a wide table into three columns; an empty cell is a missing answer.
 
-    The column that names the rows is given, or has the name of its role, or is the first one.
+    The column that names the rows is the chosen one, or that with the name of its role, or the first one.
 
     >>> from allalike.readers.tables import of_records
     >>> table = of_records([{"task": "t1", "ada": "x", "bob": None}, {"task": "t2", "ada": "y", "bob": "y"}])
@@ -33,9 +33,9 @@ def stack(table: Table, wide: str, given: Mapping[str, str]) -> tuple[dict[str, 
     """
     down, across = ROWS[wide]
     try:
-        picked, guessed = pick_columns(table.names, given, table.where, roles=(down,))
+        picked, guessed = pick_columns(table.names, chosen, table.where, roles=(down,))
     except ColumnError:
-        if given or not table.names:
+        if chosen or not table.names:
             raise
         picked = guessed = {down: table.names[0]}
     names = [name for name in table.names if name != picked[down]]

@@ -30,6 +30,7 @@ _MAX_ROUNDS = 1000  # most tasks need ten
 _ROUNDING_ERROR = 1e-12
 _COORDINATES_PER_CHUNK = 1 << 19  # coordinates that are looked at together, so that they stay in the cache
 _SETTLED_STEP = 1e-13  # a step that is shorter than this, relative to how far the answers are scattered
+_LEAST_EXPONENT = -400  # of two; squares of smaller numbers begin to vanish
 
 
 def sum_vectors(block: Block, vectors: Floats) -> Floats:
@@ -90,8 +91,13 @@ def geometric_median(block: Block, weights: Floats, faults: Floats, ties: Ties) 
 
 def _medians(points: Floats, weight: Floats, sizes: Array, label: Floats) -> Floats:
     """Return the medians of some tasks, beginning with these labels; a task that has settled is left alone."""
-    task = np.repeat(np.arange(len(sizes)), sizes)
-    scatter = np.maximum.reduceat(_length(points - label[task]), np.cumsum(sizes) - sizes)
+    task, starts = np.repeat(np.arange(len(sizes)), sizes), np.cumsum(sizes) - sizes
+    exponent = np.frexp(np.maximum.reduceat(np.abs(points).max(axis=1), starts))[1]
+    small = np.where(exponent < _LEAST_EXPONENT, exponent, 0)[:, None]
+    if small.any():
+        scaled = _medians(np.ldexp(points, -small[task]), weight, sizes, np.ldexp(label, -small))
+        return np.asarray(np.ldexp(scaled, small))
+    scatter = np.maximum.reduceat(_length(points - label[task]), starts)
     going = scatter > 0
     for _ in range(_MAX_ROUNDS):
         if not going.any():

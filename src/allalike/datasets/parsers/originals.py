@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import AllalikeError, ColumnError, InputError
-from allalike.readers.tables import open_table
+from allalike.readers.sources import open_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -12,7 +12,7 @@ from allalike.datasets.base import Parsed, Parser
 from allalike.datasets.parsers.originals import read_columns, read_truths
 from allalike.domains import Categorical
 from allalike.readers import read
-from allalike.readers.tables import open_table
+from allalike.readers.sources import open_table
 
 if TYPE_CHECKING:
     from pathlib import Path

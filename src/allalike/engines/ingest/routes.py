@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.answers.stream import check_ids, drop_blanks, gathered
+from allalike.answers.blanks import check_ids, drop_blanks
+from allalike.answers.stream import join_batches
 from allalike.blocks.problems import Problems
 from allalike.columns.column import Column
 from allalike.columns.factors import ranked
@@ -181,7 +182,7 @@ class _Pass:
     def run(self) -> Routed:
         """Route everything."""
         report("reading")
-        for batch in gathered(self._stream.batches()):
+        for batch in join_batches(self._stream.batches()):
             before = self._read
             self._read += len(batch["label"])
             kept, labelled = drop_blanks(batch, self._stream.missing, before=before)

@@ -300,7 +300,7 @@ def _cut(answers: Answers, begin: int, end: int) -> Answers:
         gold_label=answers.gold_label[known],
         gold=None,
         notes={},
-        reading={},
+        read_options={},
     )
 
 

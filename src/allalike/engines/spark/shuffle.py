@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.answers.stream import lacking
+from allalike.answers.blanks import blank_error
 from allalike.columns.column import Column
 from allalike.columns.values import arrow_of
 from allalike.engines.spark import on_executors
@@ -113,7 +113,7 @@ def _check(facts: Facts, missing: str) -> None:
     for role in ("label", "task", "worker"):
         if role in facts.missing and (role != "label" or missing == "error"):
             count, row = facts.missing[role]
-            raise lacking(role, row + 1, count)
+            raise blank_error(role, row + 1, count)
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ def _open_local(source: Scan, start: Callable[[], SparkSession], paths: list[str
     table = replace(source, source=listed).table()
     parts = table.parts or (table,)
     if (
-        table.flow is None
+        table.load_batches is None
         or len({part.text for part in parts}) > 1
         or sum(map(_count_bytes, parts)) <= _MAX_DRIVER_BYTES
     ):

@@ -62,6 +62,7 @@ class Peers:
         self.unweighted = (
             self._sums(np.ones(run.problems.n_workers)) if per_pair else _disparity(run.unweighted_peer_sums, run)
         )
+        run.kernels.check_digits(run.problems.peak(self.unweighted.distance))
 
     def weighted(self, weights: Floats) -> Floats:
         """Return average distances; a worker whose peers have no weight keeps her unweighted one."""

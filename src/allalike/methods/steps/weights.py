@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike.errors import OptionError
+from allalike.noise.base import without_dust
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Floats
@@ -15,11 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = ["WEIGHTINGS", "equal_weights", "normalise", "weigh_faults"]
 
+_LEAST_VARIANCE = 1e-24  # of the largest: the square of a distance that is rounding
+
 
 def normalise(weights: Floats, problems: Problems) -> Floats:
     """Make weights that are never negative and sum to 1 in each problem.
 
-    An infinite weight leaves nothing for the others; where nobody has any weight, all count the same.
+    An infinite weight leaves nothing for the others, nor does one for those below 1e-12 of it: a task that only they
+    answered would be decided by rounding. Where nobody has any weight, all count the same.
 
     >>> from allalike.blocks.problems import Problems
     >>> one = Problems.single(3)
@@ -27,6 +31,8 @@ def normalise(weights: Floats, problems: Problems) -> Floats:
     array([0.75, 0.  , 0.25])
     >>> normalise(np.array([np.inf, 5.0, np.inf]), one)
     array([0.5, 0. , 0.5])
+    >>> normalise(np.array([1.0, 1e-13, 2e-13]), one)
+    array([1., 0., 0.])
     >>> normalise(np.array([np.nan, -1.0]), Problems.single(2))
     array([0.5, 0.5])
     """
@@ -35,6 +41,7 @@ def normalise(weights: Floats, problems: Problems) -> Floats:
     if infinite.any():
         weights = np.where(problems.total(infinite) > 0, infinite, weights).astype(np.float64)
     weights = np.maximum(weights, 0.0)
+    weights = without_dust(weights, problems.peak(weights))
     weights = np.where(problems.total(weights) > 0, weights, 1.0)
     return weights / problems.total(weights)
 
@@ -58,12 +65,11 @@ def below_worst(fault: Floats, problems: Problems, model: Noise) -> Floats:
     array([2., 0., 1.])
     """
     worst = problems.peak(fault)
-    flat = worst - problems.low(fault) <= 1e-12 * worst
-    return np.where(flat, 0.0, worst - fault)
+    return without_dust(worst - fault, worst)
 
 
 def inverse(fault: Floats, problems: Problems, model: Noise) -> Floats:
-    """Weigh by the inverse.
+    """Weigh by the inverse; who differs from the others by rounding only has no fault, and an infinite weight.
 
     >>> from allalike.blocks.problems import Problems
     >>> from allalike.noise import Noise
@@ -71,7 +77,7 @@ def inverse(fault: Floats, problems: Problems, model: Noise) -> Floats:
     array([1.  , 0.25])
     """
     with np.errstate(divide="ignore", over="ignore"):
-        return 1.0 / fault
+        return 1.0 / np.where(np.abs(fault) <= _LEAST_VARIANCE * problems.peak(fault), 0.0, fault)
 
 
 def below_chance(fault: Floats, problems: Problems, model: Noise) -> Floats:
@@ -86,7 +92,7 @@ def below_chance(fault: Floats, problems: Problems, model: Noise) -> Floats:
     """
     if model.chance is None:
         raise OptionError("weighting is 'chance', but these labels have no chance level. Choose max or inverse.")
-    return model.chance - fault
+    return without_dust(model.chance - fault, model.chance)
 
 
 WEIGHTINGS = {"max": below_worst, "inverse": inverse, "chance": below_chance, "printed": below_worst}

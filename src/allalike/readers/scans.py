@@ -1,4 +1,4 @@
-"""Scan: answers that are named, with the way to read them, all at once or batch after batch."""
+"""Scans: answers that are named, with the way to read them, all at once or batch after batch."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.answers import Answers
-from allalike.answers.stream import Stream, check_ids, drop_blanks
+from allalike.answers.blanks import check_ids, drop_blanks
+from allalike.answers.stream import Stream
 from allalike.columns.column import Column
+from allalike.domains import DOMAINS, Domain
 from allalike.errors import InputError
-from allalike.readers.files import is_path, matching
 from allalike.readers.inputs import find_inputs
 from allalike.readers.kinds import guess_domain
 from allalike.readers.names import pick_columns
-from allalike.readers.tables import Table, of_array, of_columns, open_table
+from allalike.readers.sources import is_path, matching, open_table
+from allalike.readers.tables import Table, of_array, of_columns
 from allalike.readers.wide import ROWS, stack
-from allalike.registry import check_choice
+from allalike.registry import check_choice, choose
 from allalike.system.progress import report
 
 if TYPE_CHECKING:
     from allalike.answers.stream import Guess
-    from allalike.domains import Domain
 
-__all__ = ["Scan"]
+__all__ = ["Scan", "read", "scan"]
 
-_SAME = {role: role for role in ("worker", "task", "label")}
+_OWN_NAMES = {role: role for role in ("worker", "task", "label")}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scan:
-    """Name answers, and say how to read them; an engine reads them where they are.
+    """Answers that are named, with the way to read them; an engine reads them where they are.
 
     ``choices`` are another rule or distance of the domain, be that given or guessed; the other parameters are those
     of `allalike.read`.
@@ -92,7 +93,7 @@ class Scan:
         kind = replace(kind, **self.choices)
         answers = Answers.of_columns(found["worker"], found["task"], found["label"], kind, repeats=self.repeats)
         answers.notes.update(notes)
-        answers.reading.update(columns=self.columns, wide=self.wide, missing=self.missing)
+        answers.read_options.update(columns=self.columns, wide=self.wide, missing=self.missing)
         return replace(answers, inputs=self.inputs)
 
     def stream(self) -> Stream:
@@ -126,16 +127,75 @@ class Scan:
             matrix = isinstance(self.source, np.ndarray) and self.source.ndim == 2
             table = of_array(self.source, ROWS[self.wide][0]) if matrix else self.table()
             columns, guessed = stack(table, self.wide, self.columns)
-            return of_columns(columns), _SAME, guessed
+            return of_columns(columns), _OWN_NAMES, guessed
         if _is_rows(self.source):
-            return of_columns(_of_rows(self.source)), _SAME, {}
+            return of_columns(_of_rows(self.source)), _OWN_NAMES, {}
         table = self.table()
         picked, guessed = self.pick(table.names, table.where)
         return table, picked, {**guessed, **({"layout": table.layout} if table.layout else {})}
 
 
+def read(
+    source: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    wide: str | None = None,
+    repeats: str = "first",
+    missing: str = "error",
+    domain: str | Domain | None = None,
+) -> Answers:
+    """Read answers from a file, several, a frame or rows of (worker, task, label).
+
+    Parameters
+    ----------
+    source
+        A path or several (CSV, TSV, JSON lines, JSON, Parquet; globs too), a pandas, polars or pyarrow table, a
+        mapping of columns, or rows of (worker, task, label).
+    columns
+        Which column is which: ``{"worker": ..., "task": ..., "label": ...}``. What is not given is recognised by
+        its name.
+    wide
+        ``tasks`` for one row per task and one column per worker, ``workers`` for one row per worker.
+    repeats
+        Which answer to keep where a worker answered a task more than once: ``first``, ``last``, or ``error``.
+    missing
+        What to do with rows without a label: ``error``, or ``drop`` them.
+    domain
+        The kind of label: a name from `allalike.DOMAINS`, a `Domain`, or nothing to have it guessed.
+
+    >>> answers = read({"annotator": ["ada", "bob"], "item": ["007", "007"], "vote": [1, 1]})
+    >>> answers.notes["guessed"]["columns"]
+    {'worker': 'annotator', 'task': 'item', 'label': 'vote'}
+    """
+    return scan(source, columns=columns, wide=wide, repeats=repeats, missing=missing, domain=domain).read()
+
+
+def scan(
+    source: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    wide: str | None = None,
+    repeats: str = "first",
+    missing: str = "error",
+    domain: str | Domain | None = None,
+) -> Scan:
+    """Name answers, with the way to read them, for an engine that reads them where they are.
+
+    The disk engine reads files in a stream, and Spark on its executors, so that they need not fit in memory. The
+    parameters are those of `read`; with Spark, the source may also be a Spark data frame, the name of a table, or a
+    path that Spark can read.
+
+    >>> import allalike
+    >>> source = scan([("ada", 7, 1.5), ("bob", 7, 2.5)], domain="real")
+    >>> allalike.discover(source, engine="disk").truth["label"].tolist()
+    [2.0]
+    """
+    kind = None if domain is None else choose(domain, DOMAINS, "domain", Domain)  # type: ignore[type-abstract]
+    return Scan(source=source, columns=columns or {}, wide=wide, repeats=repeats, missing=missing, domain=kind)
+
+
 def _notes(guessed: dict[str, str]) -> dict[str, Any]:
-    """Say what was guessed about columns, and how files lie in a folder."""
+    """Return what was guessed about columns, and how files lie in a folder."""
     layout = {name: guessed.pop(name) for name in ("layout",) if name in guessed}
     return {"guessed": {**({"columns": guessed} if guessed else {}), **layout}}
 
@@ -154,7 +214,7 @@ def _of_rows(source: Iterable[Any]) -> dict[str, Column]:
         if not isinstance(row, list | tuple) or len(row) != 3:
             raise InputError(f"Row {number + 1} is not (worker, task, label): {row!r}.")
     parts = zip(*rows, strict=True) if rows else ((), (), ())
-    return {role: Column.of_objects(role, list(part)) for role, part in zip(_SAME, parts, strict=True)}
+    return {role: Column.of_objects(role, list(part)) for role, part in zip(_OWN_NAMES, parts, strict=True)}
 
 
 def _complete(columns: dict[str, Column], missing: str) -> tuple[dict[str, Column], int]:

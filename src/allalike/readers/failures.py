@@ -1,0 +1,90 @@
+"""Failures: why a file or a table cannot be read, in one line."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from allalike.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["MAX_FIELD_BYTES", "check_utf8", "each_batch", "guard", "unreadable"]
+
+MAX_FIELD_BYTES = 1 << 24  # of a field of a text file, so that an unclosed quote does not swallow all memory
+
+
+def unreadable(path: Path, error: OSError) -> InputError:
+    """Turn a failure of the system into an error that names the file.
+
+    >>> from pathlib import Path
+    >>> str(unreadable(Path("a.csv"), PermissionError(13, "Permission denied")))
+    'a.csv cannot be read: Permission denied.'
+    """
+    return InputError(f"{path} cannot be read: {error.strerror or error}.")
+
+
+def guard(path: Path, file_format: str, read: Callable[[], Any]) -> Any:
+    """Return what a function reads; if it fails, raise an error that names the file, its format and the reason.
+
+    >>> from pathlib import Path
+    >>> guard(Path("a.json"), "JSON", lambda: json.loads("[1,"))
+    Traceback (most recent call last):
+    allalike.errors.InputError: a.json cannot be read as JSON: Expecting value: line 1 column 4 (char 3).
+    """
+    import pyarrow as pa
+
+    try:
+        return read()
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except (pa.ArrowException, UnicodeDecodeError, json.JSONDecodeError, EOFError) as error:
+        reason = str(error).splitlines()[0].strip().rstrip(".")
+        if "straddl" in reason:
+            reason = f"a field is longer than {MAX_FIELD_BYTES >> 20} MB, or a quote is never closed"
+        raise InputError(f"{path} cannot be read as {file_format}: {reason}.") from error
+
+
+def each_batch(path: Path, file_format: str, batches: Iterator[Any], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield the columns of one batch of records after the other, each guarded and checked."""
+    before = 0
+    while (batch := guard(path, file_format, lambda: next(batches, None))) is not None:
+        columns = {name: batch.column(name) for name in names}
+        check_utf8(columns, str(path), before=before)
+        before += batch.num_rows
+        yield columns
+
+
+def check_utf8(columns: Mapping[str, Any], where: str, *, before: int = 0) -> None:
+    r"""Refuse Arrow columns with text that is no UTF-8, and name the row; so many rows came ``before`` them.
+
+    Arrow takes the bytes of JSON lines and Parquet as they are, and would write them out again.
+
+    >>> import pyarrow as pa
+    >>> broken = pa.StringArray.from_buffers(1, *pa.array([b"caf\xe9"]).buffers()[1:])
+    >>> check_utf8({"label": broken}, "a.parquet", before=6)
+    Traceback (most recent call last):
+    allalike.errors.InputError: a.parquet: the 'label' in row 7 is invalid UTF8: b'caf\xe9'. Save it as UTF-8.
+    """
+    import pyarrow as pa
+
+    for name, column in columns.items():
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid as error:
+            for row, value in enumerate(column, start=before + 1):
+                if broken := _broken_text(value):
+                    raise InputError(
+                        f"{where}: the {name!r} in row {row} is invalid UTF8: {broken!r}. Save it as UTF-8."
+                    ) from None
+            raise InputError(f"{where}: the column {name!r} is damaged: {error}.") from error
+
+
+def _broken_text(value: Any) -> bytes:
+    try:
+        value.as_py()
+    except UnicodeDecodeError as error:
+        return bytes(error.object[:60])
+    return b""

@@ -1,0 +1,68 @@
+"""JSON: lines of records, or one list of them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from allalike.errors import InputError
+from allalike.readers.failures import MAX_FIELD_BYTES, check_utf8, guard
+from allalike.readers.tables import Table, of_records
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+__all__ = ["open_json", "open_json_lines"]
+
+
+def open_json_lines(path: Path) -> Table:
+    """Open a file with one record a line; it is read here, because the records say which columns there are.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "answers.jsonl")
+    ...     _ = path.write_text('{"worker": "ada", "task": 1, "label": "x"}')
+    ...     open_json_lines(path).names
+    ['worker', 'task', 'label']
+    """
+    import pyarrow as pa
+    import pyarrow.json as pajson
+
+    def read(strings: Sequence[str] = ()) -> Any:
+        schema = pa.schema([(name, pa.string()) for name in strings])
+        block = pajson.ReadOptions(block_size=MAX_FIELD_BYTES)
+        return pajson.read_json(path, block, pajson.ParseOptions(explicit_schema=schema))
+
+    if path.stat().st_size == 0:
+        raise InputError(f"{path} is empty.")
+    table = guard(path, "JSON lines", read)
+    names = guard(path, "JSON lines", lambda: table.column_names)
+    times = [field.name for field in table.schema if pa.types.is_temporal(field.type)]
+    if times:  # strings that look like dates stay strings
+        table = guard(path, "JSON lines", lambda: read(times))
+
+    def load(asked: Sequence[str]) -> dict[str, Any]:
+        columns = {name: table[name] for name in asked}
+        check_utf8(columns, str(path))
+        return columns
+
+    return Table(names, load, str(path))
+
+
+def open_json(path: Path) -> Table:
+    """Open a file with a list of records, or with one record a line, whichever it begins like.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "answers.json")
+    ...     _ = path.write_text('[{"worker": "ada"}, {"worker": "bob"}]')
+    ...     open_json(path).load(["worker"])
+    {'worker': ['ada', 'bob']}
+    """
+    with path.open("rb") as file:
+        start = file.read(1 << 16).lstrip(b"\xef\xbb\xbf \t\r\n")
+    if not start.startswith(b"["):
+        return open_json_lines(path)
+    records = guard(path, "JSON", lambda: json.loads(path.read_text(encoding="utf-8-sig")))
+    return of_records(records, str(path))

@@ -1,0 +1,78 @@
+"""Parquet: columns that are read one by one, or some rows at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from allalike.readers.failures import check_utf8, each_batch, guard
+from allalike.readers.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["open_parquet"]
+
+_MAX_COMPACT_BYTES = 3  # per value; below that a column is stored as a dictionary, and best read as one
+_BATCH_ROWS, _BATCH_BYTES = 1 << 20, 1 << 26
+_CODE_BYTES = 4  # of a value that is read as the number of an entry of a dictionary
+_BUFFER_BYTES = 1 << 20  # of a column that are read at once; without, a whole row group is
+
+
+def open_parquet(path: Path) -> Table:
+    """Open a Parquet file; its columns are read when they are asked for.
+
+    >>> import tempfile, pathlib, pyarrow as pa, pyarrow.parquet
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "answers.parquet")
+    ...     pyarrow.parquet.write_table(pa.table({"worker": ["ada"], "task": [1]}), path)
+    ...     open_parquet(path).names
+    ['worker', 'task']
+    """
+    import pyarrow.parquet as pq
+
+    file = guard(path, "Parquet", lambda: pq.ParquetFile(path))
+    names = guard(path, "Parquet", lambda: file.schema_arrow.names)
+
+    def read(asked: Sequence[str]) -> dict[str, Any]:
+        table = guard(path, "Parquet", lambda: reopen(asked).read(columns=list(asked)))
+        columns = {name: table[name] for name in asked}
+        check_utf8(columns, str(path))
+        return columns
+
+    def reopen(asked: Sequence[str], **options: int) -> Any:
+        compact = [name for name in asked if _is_compact(file, name)]
+        return pq.ParquetFile(path, read_dictionary=compact, **options)
+
+    def load(asked: Sequence[str]) -> dict[str, Any]:
+        if n_bytes(asked) > _BATCH_BYTES:  # then one after the other is read when it is needed, to save memory
+            return {name: lambda name=name: read([name])[name] for name in asked}
+        return read(asked)  # which reads columns in parallel
+
+    def load_batches(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
+        rows = max(1, min(_BATCH_ROWS, _BATCH_BYTES * file.metadata.num_rows // max(n_bytes(asked), 1)))
+        with guard(path, "Parquet", lambda: reopen(asked, buffer_size=_BUFFER_BYTES)) as open_file:
+            yield from each_batch(path, "Parquet", open_file.iter_batches(rows, columns=list(asked)), asked)
+
+    def n_bytes(asked: Sequence[str]) -> int:
+        extents = [_extent(file, name) for name in asked]
+        return sum(max(size, _CODE_BYTES * values) for size, values in extents)
+
+    return Table(names, load, str(path), load_batches=load_batches, n_bytes=n_bytes)
+
+
+def _extent(file: Any, name: str) -> tuple[int, int]:
+    """Return how many bytes a column of a Parquet file is before compression, and how many values it has."""
+    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+    chunks = [c for g in groups for c in map(g.column, range(g.num_columns)) if c.path_in_schema.split(".")[0] == name]
+    return sum(c.total_uncompressed_size for c in chunks), sum(c.num_values for c in chunks)
+
+
+def _is_compact(file: Any, name: str) -> bool:
+    import pyarrow as pa
+
+    kind = file.schema_arrow.field(name).type
+    if not (pa.types.is_string(kind) or pa.types.is_binary(kind)):
+        return False
+    size, values = _extent(file, name)
+    return size < _MAX_COMPACT_BYTES * values
