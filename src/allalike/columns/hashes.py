@@ -23,7 +23,7 @@ __all__ = ["hash_bytes", "hash_objects", "hash_strings", "mix", "string_bytes", 
 
 Hashes = npt.NDArray[np.uint64]
 
-_PIECE = 1 << 13  # strings that are hashed together: their words stay in the cache
+_PIECE = 1 << 15  # strings that are hashed together: their words stay in the cache
 _LONGEST = 256  # bytes; a longer string is hashed alone
 _MASKS = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)
 _ODD = np.uint64(0x9E3779B97F4A7C15)

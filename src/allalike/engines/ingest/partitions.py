@@ -96,13 +96,12 @@ class Partitions:
         import pyarrow as pa
 
         part = self.parts[number]
-        if isinstance(part, list):
-            return pa.Table.from_batches(part, self.schema)
-        batches = []
-        with pa.OSFile(str(part)) as source:
-            while source.tell() < source.size():
-                batches.append(pa.ipc.read_record_batch(pa.ipc.read_message(source), self.schema))
-        return pa.Table.from_batches(batches, self.schema)
+        batches = part if isinstance(part, list) else []
+        if not isinstance(part, list):
+            with pa.OSFile(str(part)) as source:
+                while source.tell() < source.size():
+                    batches.append(pa.ipc.read_record_batch(pa.ipc.read_message(source), self.schema))
+        return pa.Table.from_batches(batches, self.schema).combine_chunks()
 
 
 def append(part: Path | list[Any], batch: Any) -> None:
