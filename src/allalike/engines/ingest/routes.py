@@ -21,7 +21,7 @@ from allalike.columns.column import Column
 from allalike.columns.factors import ranked
 from allalike.columns.hashes import hash_strings, mix, string_bytes
 from allalike.columns.values import arrow_of, is_string, numpy_of, take_rows
-from allalike.engines.ingest.partitions import Partitions, append, pickled
+from allalike.engines.ingest.partitions import Partitions, Rows, append, pickled
 from allalike.engines.ingest.vocabulary import Vocabulary
 from allalike.engines.shards import count_up
 from allalike.errors import InputError, LabelError
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from allalike.domains import Domain, Encoding
     from allalike.engines.shards import Tally
 
-    Rows = npt.NDArray[np.int64]
+    RowNumbers = npt.NDArray[np.int64]
 
 __all__ = ["Routed", "route", "whole_numbers"]
 
@@ -175,7 +175,7 @@ class _Pass:
         self._domain = stream.domain
         self._text: dict[str, bool] = {}
         self._objects: set[str] = set()
-        self._parts: dict[int, Path | list[Any]] = {}
+        self._parts: dict[int, Path | Rows] = {}
         self._schema: Any = None
         self._read = self._kept = 0
 
@@ -196,7 +196,7 @@ class _Pass:
             raise InputError("No row has a label.")
         return self._routed()
 
-    def _add(self, batch: Batch, rows: Rows) -> None:
+    def _add(self, batch: Batch, rows: RowNumbers) -> None:
         if not self._kept:
             self._text = {role: column.text and column.kind == "text" for role, column in batch.items()}
         hashes, task = self._task(batch["task"])
@@ -228,7 +228,7 @@ class _Pass:
         if self._kept:
             raise _Anew(self._plan)
 
-    def _label(self, label: Column, task: Column, rows: Rows) -> dict[str, Any]:
+    def _label(self, label: Column, task: Column, rows: RowNumbers) -> dict[str, Any]:
         """Return labels as they are written."""
         if self._plan.labels == "codes" and not isinstance(label.data, list):
             codes = self._labels.number(label, rows)
@@ -260,7 +260,7 @@ class _Pass:
                 guess(label, (), len(label))
             raise
 
-    def _plain(self, label: Column, task: Column, rows: Rows) -> Any:
+    def _plain(self, label: Column, task: Column, rows: RowNumbers) -> Any:
         """Return labels as they came; guess what they are by the first batch."""
         if self._domain is None:
             some = Column("label", label.data, text=label.text).numbered(rows)
@@ -294,7 +294,7 @@ class _Pass:
         begin = 0
         for number, rows in enumerate(np.bincount(part).tolist()):
             if rows:
-                place = self._parts.setdefault(number, self._folder / f"{number}.rows" if self._folder else [])
+                place = self._parts.setdefault(number, self._folder / f"{number}.rows" if self._folder else Rows())
                 append(place, records.slice(begin, rows))
                 begin += rows
 
