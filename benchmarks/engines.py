@@ -58,6 +58,12 @@ def in_memory(folder: Path, answers: int, most: float) -> list[Bar]:
     ]
 
 
+def growth_in_memory(folder: Path, few: int, many: int) -> list[Bar]:
+    """Measure how much more an answer costs the memory engine where there are many, which it reads part by part."""
+    short, long = (measure(DISCOVER.format(engine=MEMORY), folder / f"{n}.parquet") for n in (few, many))
+    return [growth("memory", short, long, few, many)]
+
+
 def one_round(folder: Path, answers: int) -> list[Bar]:
     """Measure a round of the memory engine against one sum over the same answers."""
     found = measure(ROUND, folder / f"{answers}.parquet").figures
@@ -77,13 +83,7 @@ def on_disk(folder: Path, few: int, many: int) -> list[Bar]:
     return [
         Bar(f"disk: {name} of CSV / the memory engine, CPU", seconds(long), seconds(memory), ratio(long, memory), 1.6),
         Bar(f"disk: peak of all processes, {name}, with --memory 2GB, in GB", gigabytes(long), "", long.peak / 1e9, 2),
-        Bar(
-            f"disk: CPU an answer, {name} / {fewer}",
-            nanoseconds(long, many),
-            nanoseconds(short, few),
-            ratio(long, short) * few / many,
-            1.5,
-        ),
+        growth("disk", short, long, few, many),
         Bar(
             f"disk: wall time an answer, {name} / {fewer}",
             f"{long.wall:.0f} s",
@@ -162,6 +162,12 @@ def more_answers(folder: Path, answers: int) -> list[Bar]:
     return bars
 
 
+def growth(engine: str, short: Measured, long: Measured, few: int, many: int) -> Bar:
+    """Compare the CPU time of one answer among many answers and among few."""
+    name = f"{engine}: CPU an answer, {millions(many)} / {millions(few)}"
+    return Bar(name, nanoseconds(long, many), nanoseconds(short, few), ratio(long, short) * few / many, 1.5)
+
+
 def seconds(measured: Measured) -> str:
     """Write CPU seconds."""
     return f"{measured.figures['cpu']:.1f} s"
@@ -200,6 +206,7 @@ def main() -> None:
             partial(one_round, answers=given.few),
             partial(on_spark, answers=given.few),
             partial(in_memory, answers=given.many, most=9),
+            partial(growth_in_memory, few=given.few, many=given.many),
             partial(on_disk, few=given.few, many=given.many),
             partial(against_others, answers=given.rivals),
             partial(more_answers, answers=given.rivals),

@@ -32,6 +32,7 @@ def test_large_files_are_read_part_by_part_with_the_same_result(
     whole = allalike.discover(path, domain=samples.kind(domain), gold=gold)
     monkeypatch.setattr("allalike.engines.memory._MIN_SHARDED_BYTES", 0)
     monkeypatch.setattr("allalike.engines.memory._SHARD_BYTES", 1 << 9)
+    monkeypatch.setattr("allalike.engines.ingest.routes._CACHED", 7)
     parts = allalike.discover(path, domain=samples.kind(domain), gold=gold)
     assert len(parts.run.shards) > 1  # type: ignore[attr-defined]
     assert parts.truth["task"].tolist() == whole.truth["task"].tolist()
@@ -42,3 +43,20 @@ def test_large_files_are_read_part_by_part_with_the_same_result(
         assert parts.truth["label"].tolist() == whole.truth["label"].tolist()
     np.testing.assert_allclose(parts.workers["fault"], whole.workers["fault"], rtol=1e-9)
     assert parts.summary["gold"]["error"] == pytest.approx(whole.summary["gold"]["error"])
+
+
+@pytest.mark.parametrize("n_workers", [20, 40, 200])
+def test_a_block_names_its_workers_only_where_few_of_all_occur_in_it(n_workers: int) -> None:
+    rng = np.random.default_rng(n_workers)
+    rows = [(int(w), t, int(rng.integers(3))) for t in range(40) for w in rng.choice(n_workers, 5, replace=False)]
+    rows += [(w, 40, 1) for w in range(n_workers)]
+    answers = allalike.read(rows, domain="categorical")
+    starts = 0
+    for block in answers.blocks(50):
+        worker = answers.worker[starts : starts + len(block.worker)]
+        starts += len(worker)
+        few = len(set(worker.tolist())) < n_workers / 2
+        assert isinstance(block.workers, np.ndarray) == few
+        assert np.arange(n_workers)[block.workers][block.worker].tolist() == worker.tolist()
+        assert block.n_workers == (len(set(worker.tolist())) if few else n_workers)
+    assert starts == len(rows)

@@ -26,11 +26,14 @@ strings = st.text(alphabet=st.characters(codec="utf-8"), max_size=20) | st.sampl
     | st.lists(st.lists(st.floats(allow_nan=False), min_size=1), min_size=1, max_size=6)
     | st.lists(st.lists(st.tuples(st.integers(0, 2)), min_size=1), min_size=1, max_size=6),
     clash=st.booleans(),
+    many=st.booleans(),
 )
-def test_a_vocabulary_numbers_values_as_a_dictionary_does(batches: list[list[Any]], clash: bool) -> None:
+def test_a_vocabulary_numbers_values_as_a_dictionary_does(batches: list[list[Any]], clash: bool, many: bool) -> None:
     known = Vocabulary()
     codes: list[int] = []
     with pytest.MonkeyPatch.context() as patch:
+        if many:  # then every row is looked up, from the second batch on
+            patch.setattr(vocabulary, "_MANY_VALUES", 0)
         if clash:  # strings of the same length share their hash
             patch.setattr(vocabulary, "hash_strings", lambda a: (np.uint64(a.to_pandas().str.len()), _checks(a)))
         for batch in batches:

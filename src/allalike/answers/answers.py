@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Answers"]
 
-_FEWEST_PER_WORKER = 8  # answers in a block for each worker, or the block names its workers
+_FEWEST_PER_WORKER = 8  # answers in a block for each worker, or the block names its workers,
+_SMALLEST_SHARE = 0.5  # unless more than this share of all workers occur in it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,11 +244,16 @@ class Answers:
     def _block_workers(self, worker: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.intp], Any, int]:
         """Let a block know all workers, or only its own where a sum over all would cost more than the block."""
         n_workers = len(self.workers)
-        if n_workers * _FEWEST_PER_WORKER <= len(worker):
-            return worker.astype(np.intp), slice(None), n_workers
-        ordered = np.sort(worker)
-        own = ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])]
-        return np.searchsorted(own, worker), own, len(own)
+        if n_workers * _FEWEST_PER_WORKER > len(worker):
+            first = worker.min()
+            occurs = np.zeros(int(worker.max() - first) + 1, np.bool_)
+            occurs[worker - first] = True
+            own = np.flatnonzero(occurs)
+            if len(own) < n_workers * _SMALLEST_SHARE:
+                place = np.empty(len(occurs), np.intp)
+                place[own] = np.arange(len(own))
+                return place[worker - first], (own + first).astype(np.int32), len(own)
+        return worker.astype(np.intp), slice(None), n_workers
 
 
 def _drop_repeats(

@@ -17,7 +17,48 @@ if TYPE_CHECKING:
     from allalike.columns.factors import Codes
     from allalike.columns.values import Values
 
-__all__ = ["Partitions", "append", "pickle_objects", "write_error"]
+__all__ = ["Partitions", "Rows", "append", "pickle_objects", "write_error"]
+
+
+_MAX_SLICES = 32  # that are kept before they are joined
+
+
+class Rows:
+    """The rows of a partition in memory, as batches of records.
+
+    A batch that comes is a slice of a larger one, which stays in memory as long as any of its slices does. So a few
+    dozen slices are joined at a time: then what a partition takes is let go together with it.
+
+    >>> import pyarrow as pa
+    >>> rows, batch = Rows(), pa.record_batch({"worker": [7, 8, 9]})
+    >>> for number in range(3):
+    ...     rows.append(batch.slice(number, 1))
+    >>> rows.table(batch.schema)["worker"].to_pylist()
+    [7, 8, 9]
+    """
+
+    def __init__(self) -> None:
+        self._joined: list[Any] = []
+        self._slices: list[Any] = []
+
+    def append(self, batch: Any) -> None:
+        """Put a batch of records behind the others."""
+        import pyarrow as pa
+
+        self._slices.append(batch)
+        if len(self._slices) == _MAX_SLICES:
+            self._joined += pa.Table.from_batches(self._slices).combine_chunks().to_batches()
+            self._slices = []
+
+    def table(self, schema: Any) -> Any:
+        """Return all rows."""
+        import pyarrow as pa
+
+        return pa.Table.from_batches([*self._joined, *self._slices], schema)
+
+    def clear(self) -> None:
+        """Let all rows go."""
+        self._joined, self._slices = [], []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +68,7 @@ class Partitions:
     Parameters
     ----------
     parts
-        For each partition that has rows its file, with batches of records one behind the other, or these batches.
+        For each partition that has rows its file, with batches of records one behind the other, or its rows in memory.
     schema
         What the records hold.
     workers
@@ -42,7 +83,7 @@ class Partitions:
         The columns of Python objects.
     """
 
-    parts: list[Path | list[Any]]
+    parts: list[Path | Rows]
     schema: Any
     workers: Values
     worker_rank: Codes
@@ -75,7 +116,7 @@ class Partitions:
     def remove(self, number: int) -> None:
         """Remove the rows of a partition."""
         part = self.parts[number]
-        if isinstance(part, list):
+        if isinstance(part, Rows):
             part.clear()
         else:
             part.unlink(missing_ok=True)
@@ -96,18 +137,18 @@ class Partitions:
         import pyarrow as pa
 
         part = self.parts[number]
-        if isinstance(part, list):
-            return pa.Table.from_batches(part, self.schema)
+        if isinstance(part, Rows):
+            return part.table(self.schema).combine_chunks()
         batches = []
         with pa.OSFile(str(part)) as source:
             while source.tell() < source.size():
                 batches.append(pa.ipc.read_record_batch(pa.ipc.read_message(source), self.schema))
-        return pa.Table.from_batches(batches, self.schema)
+        return pa.Table.from_batches(batches, self.schema).combine_chunks()
 
 
-def append(part: Path | list[Any], batch: Any) -> None:
+def append(part: Path | Rows, batch: Any) -> None:
     """Put a batch of records behind those that a partition has."""
-    if isinstance(part, list):
+    if isinstance(part, Rows):
         part.append(batch)
         return
     try:

@@ -1,8 +1,9 @@
 """Vocabulary: values numbered in the order in which they come, batch after batch.
 
-The values of a batch are few beside its rows, and most of them are known: they are looked up by their hashes, among
-the sorted hashes of all that are known, which stays fast for a million workers. Where two values share a hash, a
-second hash tells, and the values themselves are compared.
+While there are few values, those of a batch are found first, for they are few beside its rows; once there are many,
+most of them are known, and every row is looked up. Both is done by hashes, among the sorted hashes of all values that
+are known, which stays fast for a million workers. Where two values share a hash, a second hash tells, and the values
+themselves are compared.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy.typing as npt
 
 from allalike.columns.factors import Codes, distinct
 from allalike.columns.hashes import hash_strings, mix
-from allalike.columns.values import Values, is_string, numpy_of
+from allalike.columns.values import Values, arrow_of, is_string, numpy_of
 from allalike.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["Vocabulary"]
 
 Rows = npt.NDArray[np.int64]
+
+_MANY_VALUES = 3 << 13  # beyond so many, looking up every row is faster than finding the different values of a batch
+_END = np.array([-1], np.int64).view(np.uint64)  # the largest hash, which stands behind all others
 
 
 class Vocabulary:
@@ -42,8 +46,9 @@ class Vocabulary:
     def __init__(self) -> None:
         self._parts: list[Any] = []
         self._objects: dict[Any, int] = {}
-        self._hashes, self._checks = np.empty(0, np.uint64), np.empty(0, np.uint64)  # in order
-        self._codes = np.empty(0, np.int32)  # in the order of hashes
+        self._hashes, self._checks = _END, np.zeros(1, np.uint64)  # in order
+        self._codes = np.full(1, -1, np.int32)  # in the order of hashes
+        self._begins, self._shift = np.zeros(2, np.int64), np.uint64(63)  # where hashes with the same first bits begin
         self._first: list[Rows] = []
         self._size = 0
 
@@ -71,8 +76,11 @@ class Vocabulary:
         if isinstance(column.data, list):
             codes = self._place_objects(column)
         else:
-            own, values = distinct(column.data)
-            codes = self._place(values.data)[own]
+            codes = self._find_rows(column.data)
+            rest = np.flatnonzero(codes < 0)
+            if len(rest):
+                own, values = distinct(column.data if len(rest) == len(codes) else column.data.take(arrow_of(rest)))
+                codes[rest] = self._place(values.data)[own]
         if rows is not None and self._size > known:
             new = np.flatnonzero(codes >= known)[::-1]  # of several rows that are assigned to a place, the last stays
             first = np.empty(self._size - known, np.int64)
@@ -88,6 +96,15 @@ class Vocabulary:
         self._size = len(self._objects)
         return np.array(codes, np.int32)
 
+    def _find_rows(self, column: Any) -> Codes:
+        """Return the numbers of values that may occur often, and -1 for those that are new, or if they are not many."""
+        if self._size > _MANY_VALUES:
+            values = column.combine_chunks()
+            hashes = _hash(values)
+            if hashes:
+                return self._find(values, *hashes)
+        return np.full(len(column), -1, np.int32)
+
     def _place(self, values: Any) -> Codes:
         """Return the numbers of different values, and number those that are new."""
         hashes = _hash(values)
@@ -102,11 +119,20 @@ class Vocabulary:
         return codes
 
     def _find(self, values: Any, hashes: Hashes, checks: Hashes) -> Codes:
-        place = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
-        same = self._hashes[place] == hashes
-        if np.any(same & (self._checks[place] != checks)):
+        place = self._search(hashes)
+        same = self._hashes.take(place) == hashes
+        if np.any(same & (self._checks.take(place) != checks)):
             return self._find_exactly(values)
-        return np.where(same, self._codes[place], np.int32(-1))
+        return np.where(same, self._codes.take(place), np.int32(-1))
+
+    def _search(self, hashes: Hashes) -> Rows:
+        """Do as `numpy.searchsorted` among the known hashes; where to begin is known from the first bits."""
+        place = self._begins.take((hashes >> self._shift).view(np.int64))
+        behind = np.flatnonzero(self._hashes.take(place) < hashes)
+        while len(behind):
+            place[behind] += 1
+            behind = behind[self._hashes.take(place.take(behind)) < hashes.take(behind)]
+        return place
 
     def _find_exactly(self, values: Any) -> Codes:
         import pyarrow as pa
@@ -118,11 +144,14 @@ class Vocabulary:
         return numpy_of(found.fill_null(pa.scalar(-1, pa.int32()))).copy()
 
     def _remember(self, codes: Codes, hashes: Hashes, checks: Hashes) -> None:
-        joined = np.concatenate([self._hashes, hashes])
+        joined = np.concatenate([hashes, self._hashes])
         order = np.argsort(joined, kind="stable")
         self._hashes = joined[order]
-        self._checks = np.concatenate([self._checks, checks])[order]
-        self._codes = np.concatenate([self._codes, codes])[order]
+        self._checks = np.concatenate([checks, self._checks])[order]
+        self._codes = np.concatenate([codes, self._codes])[order]
+        bits = len(joined).bit_length() + 1
+        self._shift = np.uint64(64 - bits)
+        self._begins = np.searchsorted(self._hashes, np.arange(1 << bits, dtype=np.uint64) << self._shift)
 
 
 def _hash(values: Any) -> tuple[Hashes, Hashes] | None:
