@@ -245,6 +245,12 @@ def test_empty_cells_do_not_turn_classes_into_numbers() -> None:
     assert allalike.read(halves, wide="tasks").domain.name == "real"
 
 
+@pytest.mark.parametrize(("whole", "other"), [(1, 2.0**63), (1 << 60, 0.5)])
+def test_numbers_of_a_wide_table_that_are_not_all_whole_or_do_not_fit_are_floats(whole: int, other: float) -> None:
+    frame = pd.DataFrame({"task": [1, 2], "ada": [whole, whole], "bob": [other, other]})
+    assert sorted(set(allalike.read(frame, wide="tasks", domain="real").label.tolist())) == sorted([whole, other])
+
+
 def test_a_worker_may_be_called_like_a_number_in_a_wide_table(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("task,1,10,9\na,x,x,y\nb,x,y,y\n")
     assert allalike.read(tmp_path / "a.csv", wide="tasks").workers.tolist() == [1, 9, 10]

@@ -81,7 +81,17 @@ def _joined(parts: list[Any]) -> Any:
             listed = ", ".join(sorted(map(str, kinds)))
             raise InputError(f"The columns of the wide table have different types: {listed}. Make them the same.")
         try:  # whole numbers that an empty cell has turned into floats
-            parts = [part.cast(pa.int64()) for part in parts]
+            parts = [_as_whole_numbers(part) for part in parts]
         except pa.ArrowInvalid:
-            parts = [part.cast(pa.float64()) for part in parts]
+            parts = [part.cast(pa.float64(), safe=False) for part in parts]
     return pa.chunked_array([chunk for part in parts for chunk in part.chunks])
+
+
+def _as_whole_numbers(part: Any) -> Any:
+    """Return numbers as whole ones, or refuse; floats that do not fit are turned into others on some processors."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_floating(part.type) and not pc.all(pc.less(pc.abs(part), 2.0**63)).as_py():
+        raise pa.ArrowInvalid
+    return part.cast(pa.int64())
