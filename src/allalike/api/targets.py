@@ -17,8 +17,8 @@ from allalike.system.tables import FORMATS
 __all__ = ["inputs_of", "result_names", "result_output", "table_output"]
 
 _SUMMARY = "summary.json"
-_MASKS = ("labels", "unweighted")
-_COLUMNS = {"method", "seconds", "iterations", "converged", "note"}
+_MASK_FOLDERS = ("labels", "unweighted")
+_TABLE_COLUMNS = {"method", "seconds", "iterations", "converged", "note"}
 
 
 def result_names(file_format: str) -> list[str]:
@@ -68,7 +68,7 @@ def _is_own(path: PurePosixPath) -> bool:
     >>> [_is_own(PurePosixPath(name)) for name in ("truth.csv", "labels/t1.png", "notes.txt", "labels/../notes.txt")]
     [True, True, False, False]
     """
-    own = {*_MASKS, *(name for file_format in FORMATS for name in result_names(file_format))}
+    own = {*_MASK_FOLDERS, *(name for file_format in FORMATS for name in result_names(file_format))}
     return bool(path.parts) and path.parts[0] in own and ".." not in path.parts
 
 
@@ -97,7 +97,7 @@ def table_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (),
 def _is_comparison(path: Path) -> bool:
     try:
         with path.open(encoding="utf-8") as file:
-            return set(file.readline(1000).strip().split(",")) >= _COLUMNS
+            return set(file.readline(1000).strip().split(",")) >= _TABLE_COLUMNS
     except (OSError, ValueError):
         return False
 

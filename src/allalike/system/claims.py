@@ -24,7 +24,7 @@ __all__ = ["CLAIM", "claim_folder", "find_abandoned", "folders_locked"]
 
 CLAIM = "in-use"
 _LOCK = ".allalike-lock"  # on Windows, where folders have no locks
-_MAX_TRIES, _PAUSE = 1000, 0.05  # seconds
+_MAX_TRIES, _PAUSE_SECONDS = 1000, 0.05
 
 
 def claim_folder(folder: Path) -> IO[bytes] | None:
@@ -92,7 +92,7 @@ def _lock(folder: Path) -> int | None:
         for _ in range(_MAX_TRIES):
             with suppress(FileExistsError, PermissionError):
                 return os.open(folder / _LOCK, os.O_CREAT | os.O_EXCL | os.O_TEMPORARY)
-            time.sleep(_PAUSE)
+            time.sleep(_PAUSE_SECONDS)
         raise TimeoutError(0, f"another process is writing to {folder}")
     else:  # noqa: RET506, by which mypy knows what systems have
         try:

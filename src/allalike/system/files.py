@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["atomic_file", "exchange_folders", "flush_files", "list_files", "output_errors", "remove_empty"]
 
-_EXCHANGE = 2  # RENAME_EXCHANGE of Linux, and RENAME_SWAP of macOS
-_HERE = -100  # AT_FDCWD: paths begin where the process is
+_EXCHANGE_FLAG = 2  # RENAME_EXCHANGE of Linux, and RENAME_SWAP of macOS
+_AT_WORKING_FOLDER = -100  # AT_FDCWD: paths begin where the process is
 
 
 @contextmanager
@@ -100,9 +100,11 @@ def exchange_folders(one: Path, other: Path) -> bool:
     with suppress(AttributeError, OSError):  # an old or another system
         library = ctypes.CDLL(None)
         if sys.platform == "linux":
-            return bool(library.renameat2(_HERE, paths[0], _HERE, paths[1], _EXCHANGE) == 0)
+            return bool(
+                library.renameat2(_AT_WORKING_FOLDER, paths[0], _AT_WORKING_FOLDER, paths[1], _EXCHANGE_FLAG) == 0
+            )
         if sys.platform == "darwin":
-            return bool(library.renamex_np(*paths, _EXCHANGE) == 0)
+            return bool(library.renamex_np(*paths, _EXCHANGE_FLAG) == 0)
     return False
 
 

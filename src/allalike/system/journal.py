@@ -26,7 +26,7 @@ __all__ = ["NEW", "replace_files", "stage_made", "sweep_stages"]
 NEW = "new"
 _OLD = "old"
 _JOURNAL = "journal.json"
-_STAGE = ".allalike-"
+_STAGE_PREFIX = ".allalike-"
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def stage_made(parent: Path) -> Iterator[Path]:
     ['new']
     []
     """
-    stage = parent / f"{_STAGE}{uuid.uuid4().hex}"
+    stage = parent / f"{_STAGE_PREFIX}{uuid.uuid4().hex}"
     stage.mkdir()  # with the rights of any other folder: executors of Spark write into it
     claim = None
     try:
@@ -57,12 +57,12 @@ def stage_made(parent: Path) -> Iterator[Path]:
 
 def sweep_stages(parent: Path) -> None:
     """Complete and remove the stages that killed processes left in a folder, which is locked."""
-    for stage in find_abandoned(parent, f"{_STAGE}*"):
+    for stage in find_abandoned(parent, f"{_STAGE_PREFIX}*"):
         with suppress(OSError):
             if (stage / _JOURNAL).exists():
                 _complete(stage)
             shutil.rmtree(stage, ignore_errors=True)
-    for stage in parent.glob(f"{_STAGE}*"):
+    for stage in parent.glob(f"{_STAGE_PREFIX}*"):
         if stage.is_dir() and not any((stage / name).exists() for name in (CLAIM, NEW)):  # killed right away
             shutil.rmtree(stage, ignore_errors=True)
 
