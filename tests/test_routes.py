@@ -89,7 +89,7 @@ def check(source: Any, folder: Path, partitions: int = 4, **how: Any) -> Routed 
     assert routed.domain.name == expected.domain.name
     repeats = sum(shard.notes.get("repeats_set_aside", 0) for shard in shards)
     assert {**routed.notes, **({"repeats_set_aside": repeats} if repeats else {})} == expected.notes
-    assert shards[0].domain.n_classes == expected.encoding.n_classes
+    assert shards[0].encoding.n_classes == expected.encoding.n_classes
     return routed
 
 

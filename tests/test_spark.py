@@ -138,7 +138,7 @@ def test_sums_of_many_partitions_are_the_same_in_every_run(
 
 
 def test_large_parts_are_sent_in_halves(spark: Spark, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spark_engine, "_MAX_PARCEL_BYTES", 4000)
+    monkeypatch.setattr(spark_engine, "_MAX_PARCEL_BYTES", 2000)
     answers = some("text")
     run = spark.load(answers, Ties())
     assert run.shards.getNumPartitions() > 3
