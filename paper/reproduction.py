@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allalike.experiments.runner import Results, run
-from allalike.registry import check_number, find
+from allalike.options import check_number
+from allalike.registry import find
 from allalike.system.files import list_files
 from allalike.system.output import Output
 from allalike.system.progress import report

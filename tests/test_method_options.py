@@ -33,7 +33,7 @@ def test_there_are_flags() -> None:
 
 
 @pytest.mark.parametrize("name", NUMERIC)
-@pytest.mark.parametrize("scale", [1e-161, 1e-150, 1e140])
+@pytest.mark.parametrize("scale", [1e-143, 1e140])
 @pytest.mark.filterwarnings("ignore::allalike.ConvergenceWarning")
 def test_tiny_and_huge_numbers_cause_no_warning(name: str, scale: float) -> None:
     result = allalike.discover(rows(RUNNING_EXAMPLE * scale), domain="real", method=name)

@@ -7,23 +7,12 @@ import warnings
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from allalike.errors import OptionError, PluginError, UnknownNameError
-from allalike.options import check_choice, check_flag, check_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from importlib.metadata import EntryPoint
 
-__all__ = [
-    "Registry",
-    "check_choice",
-    "check_flag",
-    "check_number",
-    "check_options",
-    "choose",
-    "did_you_mean",
-    "find",
-    "make",
-]
+__all__ = ["Registry", "check_options", "choose", "did_you_mean", "find", "make"]
 
 T = TypeVar("T")
 

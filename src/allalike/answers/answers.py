@@ -14,7 +14,7 @@ from allalike.blocks.block import Array, Block
 from allalike.blocks.problems import Problems
 from allalike.columns.factors import unite
 from allalike.errors import InputError
-from allalike.registry import check_choice
+from allalike.options import check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -19,8 +19,9 @@ from allalike.blocks.ties import Ties
 from allalike.engines import ENGINES, Engine, Memory
 from allalike.errors import OptionError, UnsupportedError
 from allalike.methods import METHODS, Method
+from allalike.options import check_choice
 from allalike.readers import Scan, open_gold, scan
-from allalike.registry import check_choice, choose
+from allalike.registry import choose
 from allalike.system.memory import free_memory
 from allalike.system.progress import report
 

@@ -13,7 +13,7 @@ import numpy as np
 from allalike.api.targets import result_names, result_output
 from allalike.columns.values import Values, arrow_of
 from allalike.errors import UnsupportedError
-from allalike.registry import check_choice
+from allalike.options import check_choice
 from allalike.system.files import list_files
 from allalike.system.tables import FORMATS, write_tables
 

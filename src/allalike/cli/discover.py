@@ -57,7 +57,8 @@ def discover(
     from allalike.api.discover import discover as run
     from allalike.api.targets import inputs_of, result_names, result_output
     from allalike.methods import METHODS
-    from allalike.registry import check_choice, make
+    from allalike.options import check_choice
+    from allalike.registry import make
     from allalike.system.progress import report
     from allalike.system.tables import FORMATS
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from allalike.experiments.scores import Score, score_all
 from allalike.experiments.settings import CHUNK, Setting, solve
-from allalike.registry import check_number
+from allalike.options import check_number
 from allalike.system.files import atomic_file
 from allalike.system.processes import Processes
 from allalike.system.progress import report

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.registry import check_choice
+from allalike.options import check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,13 +16,14 @@ from allalike.answers.stream import Stream
 from allalike.columns.column import Column
 from allalike.domains import DOMAINS, Domain
 from allalike.errors import InputError
+from allalike.options import Options, choice
 from allalike.readers.inputs import find_inputs
 from allalike.readers.kinds import guess_domain
 from allalike.readers.names import pick_columns
 from allalike.readers.sources import is_path, matching, open_table
 from allalike.readers.tables import Table, of_array, of_columns
 from allalike.readers.wide import ROWS, stack
-from allalike.registry import check_choice, choose
+from allalike.registry import choose
 from allalike.system.progress import report
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ _OWN_NAMES = {role: role for role in ("worker", "task", "label")}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scan:
+class Scan(Options):
     """Answers that are named, with the way to read them; an engine reads them where they are.
 
     ``choices`` are another rule or distance of the domain, be that given or guessed; the other parameters are those
@@ -47,17 +48,11 @@ class Scan:
 
     source: Any
     columns: Mapping[str, str] = field(default_factory=dict)
-    wide: str | None = None
-    repeats: str = "first"
-    missing: str = "error"
+    wide: str | None = choice(None, *ROWS)
+    repeats: str = choice("first", "last", "error")
+    missing: str = choice("error", "drop")
     domain: Domain | None = None
     choices: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        check_choice(self.repeats, ("first", "last", "error"), "repeats")
-        check_choice(self.missing, ("error", "drop"), "missing")
-        if self.wide is not None:
-            check_choice(self.wide, ROWS, "wide")
 
     @property
     def size(self) -> int:

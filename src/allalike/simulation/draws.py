@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from allalike.errors import OptionError, TooLargeError
 from allalike.noise import Copiers
-from allalike.registry import check_number
+from allalike.options import check_number
 from allalike.simulation.names import as_model
 
 if TYPE_CHECKING:

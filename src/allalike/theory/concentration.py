@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike.errors import OptionError
-from allalike.registry import check_number
+from allalike.options import check_number
 from allalike.theory.arguments import as_number, as_row
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.registry import check_number
+from allalike.options import check_number
 from allalike.theory.arguments import N, as_number, as_numbers, plain
 from allalike.theory.biases import as_bias, inner
 

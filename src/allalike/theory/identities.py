@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allalike.registry import check_number
+from allalike.options import check_number
 from allalike.theory.arguments import N, as_numbers, as_row
 
 if TYPE_CHECKING:
