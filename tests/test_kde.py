@@ -12,6 +12,7 @@ from scipy.stats import gaussian_kde, median_abs_deviation
 
 import allalike
 from allalike import ConvergenceWarning, Memory, Result
+from allalike.blocks.centre import Centred
 from allalike.blocks.ties import Ties
 from allalike.errors import OptionError, UnsupportedError
 from allalike.methods.kde import KDE
@@ -117,7 +118,7 @@ def test_no_place_on_a_fine_grid_is_denser_than_the_mode(size: int) -> None:
     matrix = rng.standard_t(2, (size, tasks)) + 3 * rng.integers(0, 2, (size, tasks))
     weights = rng.uniform(0.5, 1.5, size)
     run = Memory().load(problems(matrix[None]), Ties())
-    found = run.collect(lambda block, w: {"label": mode(block, w, w, Ties()).label + block.prepared["centre"]}, weights)
+    found = run.collect(lambda block, w: {"label": mode(block, w, w, Ties()).label + block[Centred].centre}, weights)
     for x, label in zip(matrix.T, found["label"], strict=True):
         dense = density(x, weights)
         grid = dense(np.linspace(x.min(), x.max(), 1001))

@@ -32,7 +32,7 @@ def test_large_files_are_read_part_by_part_with_the_same_result(
     whole = allalike.discover(path, domain=samples.kind(domain), gold=gold)
     monkeypatch.setattr("allalike.engines.memory._MIN_SHARDED_BYTES", 0)
     monkeypatch.setattr("allalike.engines.memory._SHARD_BYTES", 1 << 9)
-    monkeypatch.setattr("allalike.engines.ingest.routes._CACHED", 7)
+    monkeypatch.setattr("allalike.engines.ingest.routes._ROWS_PER_SORT", 7)
     parts = allalike.discover(path, domain=samples.kind(domain), gold=gold)
     assert len(parts.run.shards) > 1  # type: ignore[attr-defined]
     assert parts.truth["task"].tolist() == whole.truth["task"].tolist()

@@ -30,7 +30,7 @@ def test_the_vote_is_as_accurate_as_is_known(data: Path, name: str) -> None:
     known, answers = facts(data, name)["statistics"], with_gold(data, name)
     assert vote_accuracy(answers) == pytest.approx(known["mv_accuracy"], abs=5.1e-5)
     assert ties(answers) == known["tied_tasks"]
-    assert answers.domain.describe()["classes"] == known["k"]
+    assert answers.encoding.describe()["classes"] == known["k"]
     found = allalike.discover(answers, method="UA").summary["gold"]
     assert found["error"] == pytest.approx(
         1 - known["mv_accuracy"], abs=known["tied_tasks"] / known["n_truth"] + 5.1e-5

@@ -53,8 +53,8 @@ def test_a_full_disk_is_a_clear_error_and_nothing_is_left(tmp_path: Path) -> Non
 def test_an_interrupted_run_leaves_nothing(
     stop: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "_ROWS", 4)
-    monkeypatch.setattr(tables, "_ROWS", 4)
+    monkeypatch.setattr(streams, "_BATCH_ROWS", 4)
+    monkeypatch.setattr(tables, "_SLICE_ROWS", 4)
     stream = scan([("a", number, "x") for number in range(20)], domain="categorical").stream()
 
     def batches() -> Iterator[dict[str, Column]]:

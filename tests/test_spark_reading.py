@@ -205,7 +205,10 @@ def test_a_malformed_file_is_named(spark: Spark, tmp_path: Path) -> None:
         f"{path} cannot be read as text with columns: CSV parse error: Expected 3 columns, got 2: w1,t99."
     )
     path.write_bytes(b"worker,task,label\n" + b"".join(b"w%d,t1,x\n" % k for k in range(2000)) + b"w2,t1,\xff\n")
-    assert "invalid UTF8" in fail(spark, str(path))
+    for engine, words in ((Memory(), "row 2001 is invalid UTF8"), (spark, "invalid UTF8 data")):
+        with pytest.raises(InputError, match=words) as raised:
+            allalike.discover(str(path), engine=engine)
+        assert str(path) in str(raised.value)
 
 
 IDS: dict[str, list[Any]] = {

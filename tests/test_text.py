@@ -57,7 +57,7 @@ def test_gleu_is_that_of_nltk_when_sequences_are_numbered_anew_and_pairs_come_in
     sentences = [rng.choices(["the", "cat", "sat", "on", "a", "mat"], k=rng.randint(1, 30)) for _ in range(40)]
     i, j = all_pairs(40)
     expected = [1 - sentence_gleu([sentences[a]], sentences[b]) for a, b in zip(i, j, strict=True)]
-    monkeypatch.setattr(gleu, "_LARGEST", 100)
+    monkeypatch.setattr(gleu, "_LARGEST_CODE", 100)
     monkeypatch.setattr(tokens, "_ENTRIES_AT_ONCE", 50)
     np.testing.assert_allclose(gleu.distance(gleu.pack(sentences), i, j), expected, rtol=0, atol=1e-12)
 

@@ -17,8 +17,7 @@ import allalike
 from allalike import Categorical, Custom, Ranking, Result
 from allalike.api.update import Origin
 from allalike.blocks.block import Block
-from allalike.engines import Engine
-from allalike.engines.memory import MemoryRun
+from allalike.engines import Engine, Spark
 from allalike.errors import GoldError, InputError, LabelError, UnsupportedError
 from allalike.readers import read_gold
 from samples import crowd
@@ -149,7 +148,7 @@ def test_what_all_labels_share_is_found_out_again(engine: Engine) -> None:
     with pytest.raises(LabelError, match="of different types"):
         sets.update([("eve", 1, [1, 2])])
     vectors = allalike.discover([("ada", 1, [1.0, 2.0]), ("bob", 1, [1.0, 3.0])], domain="vector", engine=engine)
-    with pytest.raises(LabelError, match="has 3 numbers, but others have 2"):
+    with pytest.raises(LabelError, match="Some vectors have 2 numbers, but others have 3"):
         vectors.update([("eve", 1, [1.0, 2.0, 3.0])])
 
 
@@ -257,7 +256,7 @@ def test_answers_can_only_be_added_where_that_is_possible(monkeypatch: pytest.Mo
         result.update(answers.per_task())
     with pytest.raises(InputError, match="There are no answers"):
         result.update([])
-    monkeypatch.setattr(MemoryRun, "grows", False)  # as Spark's does not
+    monkeypatch.setattr("allalike.api.update.Growing", Spark)  # which a run in memory is not
     with pytest.raises(UnsupportedError, match="works on memory and disk only"):
         result.update([("eve", 1, "x")])
     with pytest.raises(UnsupportedError, match="cannot be updated"):
