@@ -88,6 +88,8 @@ class RealEncoding(Encoding):
 class RealKernels(Kernels):
     """Sums of squared distances, linear in the number of answers, of numbers that are centred per task."""
 
+    check_digits = staticmethod(euclidean.check_digits)
+
     def distance_between(self, left: Array, right: Array) -> Floats:
         """Square the differences."""
         return euclidean.distance(left, right)
@@ -95,10 +97,6 @@ class RealKernels(Kernels):
     def peer_sums(self, block: Block, weights: Floats) -> dict[str, Floats]:
         """Add up squared distances."""
         return euclidean.peer_sums(block, weights)
-
-    def check_digits(self, distance: Floats) -> None:
-        """Refuse numbers so small that their squares vanish."""
-        euclidean.check_digits(distance)
 
     def restore(self, block: Block, label: Array) -> Array:
         """Add the centres again."""
