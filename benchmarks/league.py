@@ -175,6 +175,8 @@ def main() -> None:
     parser.add_argument("--figures", type=Path, help="keep figures here, and do not measure those that it has")
     parser.add_argument("--limit", type=float, default=LIMIT, help="CPU seconds that a method may take on a data set")
     given = parser.parse_args()
+    if given.output.exists() and not given.output.is_file():  # a device would become a file
+        parser.error(f"{given.output} is no file")
     if os.environ.get("OPENBLAS_NUM_THREADS") != "1":  # or CPU time would count how long threads wait for each other
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "OPENBLAS_NUM_THREADS": "1"})
     os.environ.setdefault("ALLALIKE_DATA", str(Path(__file__).parents[2] / "shared" / "datasets"))

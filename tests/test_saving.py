@@ -100,6 +100,15 @@ def test_a_summary_of_another_program_says_nothing_about_what_may_be_replaced(tm
     assert (tmp_path / "notes.txt").read_text() == (tmp_path.parent / "other.txt").read_text() == "mine"
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes in folders")
+@pytest.mark.parametrize("more", [[], ["--overwrite"]])
+def test_a_device_or_a_pipe_is_never_replaced(more: list[str], here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(here / "pipe")
+    told = run("compare", "answers.csv", "-o", "pipe", *more, code=2, capfd=capfd)
+    assert "is a device or a pipe, which no file replaces" in told
+    assert (here / "pipe").is_fifo()
+
+
 @pytest.mark.parametrize("option", ["gold", "answers"])
 @pytest.mark.parametrize("link", [None, "symlink_to", "hardlink_to"])
 def test_an_input_is_never_replaced_not_even_if_allalike_wrote_it(

@@ -95,6 +95,8 @@ def table_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (),
 
 
 def _is_comparison(path: Path) -> bool:
+    if not path.is_file():  # to open a pipe is to wait for whoever writes to it
+        return False
     try:
         with path.open(encoding="utf-8") as file:
             return set(file.readline(1000).strip().split(",")) >= _TABLE_COLUMNS

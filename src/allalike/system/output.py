@@ -143,6 +143,10 @@ class Output:
         known = set(own)
         for name in names:
             self._check_way(name, known)
+            if _is_special(self._place / name):
+                raise OutputError(
+                    f"{self.folder / name} is a device or a pipe, which no file replaces. Name another (-o)."
+                )
         others = [name for name in names if name not in known and _is_file(self._place / name)]
         replaced = [*own, *others]
         self._check_inputs(names, replaced)
@@ -202,6 +206,11 @@ class Output:
         if any(entry.name not in outermost for entry in place.iterdir()):  # before all of a large folder is listed
             return False
         return _content(place) <= set(replaced)
+
+
+def _is_special(path: Path) -> bool:
+    """Tell whether something is there that is neither a file nor a folder, such as a device or a pipe."""
+    return path.exists() and not (path.is_file() or path.is_dir())
 
 
 def _is_file(path: Path) -> bool:
