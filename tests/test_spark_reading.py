@@ -206,9 +206,8 @@ def test_a_malformed_file_is_named(spark: Spark, tmp_path: Path) -> None:
     )
     path.write_bytes(b"worker,task,label\n" + b"".join(b"w%d,t1,x\n" % k for k in range(2000)) + b"w2,t1,\xff\n")
     for engine, words in ((Memory(), "row 2001 is invalid UTF8"), (spark, "invalid UTF8 data")):
-        with pytest.raises(InputError, match=words) as raised:
+        with pytest.raises(InputError, match=f"a.csv.*{words}"):
             allalike.discover(str(path), engine=engine)
-        assert str(path) in str(raised.value)
 
 
 IDS: dict[str, list[Any]] = {
