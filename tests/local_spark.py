@@ -10,6 +10,9 @@ from allalike import Spark
 from allalike.engines.spark.session import check_pyspark, find_java
 from allalike.errors import UnsupportedError
 
+# Optimising what runs once takes the Java machine more time than it saves.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 SPARK = Spark(master="local[2]", partitions=3)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import crowd_custom
-from allalike import DOMAINS, Categorical, Custom, Memory, Method, Real
+from allalike import DOMAINS, METHODS, Categorical, Custom, Memory, Method, Real
 from allalike.answers import Answers
 from allalike.blocks.problems import Problems
 from allalike.blocks.ties import Ties
@@ -91,3 +91,16 @@ def problems(matrices: npt.NDArray[Any], classes: int | None = None) -> Answers:
 def weigh_problems(matrices: npt.NDArray[Any], method: Method, classes: int | None = None) -> Weighing:
     """Weigh the workers of many problems in one pass."""
     return method.weigh(Memory().load(problems(matrices, classes), Ties()))
+
+
+def pair_up() -> list[tuple[str, str]]:
+    """Give each method a kind of label that it serves, so that each kind is there too.
+
+    What an engine adds is that both get to where its blocks are; their product is in the laws.
+    """
+    served = {name: [one for one in KINDS if method().serves(kind(one))] for name, method in METHODS.items()}
+    chosen: dict[str, str] = {}
+    for method in sorted(served, key=lambda name: len(served[name])):  # those with little choice first
+        chosen[method] = min(served[method], key=list(chosen.values()).count)
+    assert set(chosen.values()) == set(KINDS)
+    return list(chosen.items())

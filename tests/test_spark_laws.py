@@ -13,22 +13,9 @@ from allalike import METHODS, Memory
 from allalike.errors import ConvergenceWarning
 from local_spark import SPARK, need_spark
 from method_example import Soft
-from samples import KINDS, crowd, kind
+from samples import crowd, kind, pair_up
 
 pytestmark = need_spark()
-
-
-def pair_up() -> list[tuple[str, str]]:
-    """Give each method a kind of label that it serves, so that each kind is there too.
-
-    What Spark adds is that both get to its executors; their product is in the laws of the other engines.
-    """
-    served = {name: [one for one in KINDS if method().serves(kind(one))] for name, method in METHODS.items()}
-    chosen: dict[str, str] = {}
-    for method in sorted(served, key=lambda name: len(served[name])):  # those with little choice first
-        chosen[method] = min(served[method], key=list(chosen.values()).count)
-    assert set(chosen.values()) == set(KINDS)
-    return list(chosen.items())
 
 
 @pytest.mark.parametrize(("method", "domain"), pair_up())

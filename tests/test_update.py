@@ -18,7 +18,7 @@ from allalike.engines import Engine
 from allalike.engines.disk.engine import DiskRun
 from allalike.engines.memory import MemoryRun
 from allalike.errors import InputError
-from samples import Row, crowd, kind
+from samples import Row, crowd, kind, pair_up
 from updates import ENGINES, assert_same, both_engines, check, cut
 
 CASES = [(name, domain) for domain in (*DOMAINS, "binary") for name in METHODS if METHODS[name]().serves(kind(domain))]
@@ -44,8 +44,10 @@ def from_scratch(method: str, domain: str) -> Result:
     return allalike.discover(rows, domain=kind(domain), method=OPTIONS.get(method, method), gold=gold)
 
 
-@both_engines
-@pytest.mark.parametrize(("method", "domain"), CASES)
+@pytest.mark.parametrize(
+    ("method", "domain", "engine"),
+    [*((*case, ENGINES["small blocks"]) for case in CASES), *((*case, ENGINES["disk"]) for case in pair_up())],
+)
 def test_updating_twice_gives_what_all_answers_give(method: str, domain: str, engine: Engine) -> None:
     parts, golds = parts_of(domain)
     name = OPTIONS.get(method, method)
