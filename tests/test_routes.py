@@ -155,7 +155,7 @@ HOW = st.fixed_dictionaries(
         "domain": st.sampled_from(["categorical", "real"]),
     },
 )
-LOOSE = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+LOOSE = settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
 @pytest.mark.usefixtures("batches_of_few")

@@ -135,8 +135,7 @@ def written(answers: pa.Table, folder: Path, ending: str) -> str | list[str]:
 FORMS = [".csv", ".csv.gz", ".tsv", ";.csv", "*.csv", ".parquet", "*.parquet"]
 
 
-@pytest.mark.parametrize("ending", FORMS)
-@pytest.mark.parametrize("repeats", ["first", "last"])
+@pytest.mark.parametrize(("ending", "repeats"), [*((form, "first") for form in FORMS), (".csv", "last")])
 @pytest.mark.usefixtures("small_splits")
 def test_files_give_what_they_give_in_memory(spark: Spark, tmp_path: Path, ending: str, repeats: str) -> None:
     gold = {"t1": "red", "t7": "blue", "nobody": "green"}
@@ -240,13 +239,9 @@ TYPED = {
 
 @pytest.mark.parametrize("kind", list(TYPED))
 def test_ids_of_all_types_are_read_from_parquet(spark: Spark, tmp_path: Path, kind: str) -> None:
-    many = TYPED[kind].take(pa.array(np.arange(30) % 3))
-    others = pa.array(np.arange(30) // 3)
-    label = pa.array([f"l{k % 2}" for k in range(30)])
-    for number, (worker, task) in enumerate(((many, others), (others, many))):
-        path = tmp_path / f"{number}.parquet"
-        pq.write_table(pa.table({"worker": worker, "task": task, "label": label}), path)
-        check(spark, str(path))
+    worker, task = (TYPED[kind].take(pa.array(places)) for places in (np.arange(9) % 3, np.arange(9) // 3))
+    pq.write_table(pa.table({"worker": worker, "task": task, "label": list("xyxxyyxyy")}), tmp_path / "a.parquet")
+    check(spark, str(tmp_path / "a.parquet"))
 
 
 LABELS: dict[str, tuple[list[Any], Any, str | None]] = {
@@ -292,8 +287,7 @@ def test_labels_in_text_files_are_guessed_as_in_memory(
         spark_sources, "Plan", lambda n_partitions, **more: Plan(n_partitions, max_numbered_labels=few, **more)
     )
     labels, _, _ = LABELS[kind]
-    check(spark, written(with_label(labels), tmp_path, ".csv"))
-    check(spark, written(with_label(labels), tmp_path, "*.csv"))
+    check(spark, written(with_label(labels), tmp_path, ".csv" if few == 2 else "*.csv"))
 
 
 @pytest.mark.parametrize("few", [2, 10_000])

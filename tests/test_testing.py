@@ -39,8 +39,8 @@ def test_every_domain_keeps_the_laws(name: str) -> None:
     check_domain(kind(name), crowd(name, seed=1, n=5, m=9, missing=0.2))
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_every_method_keeps_the_laws(name: str) -> None:
+@pytest.mark.parametrize("name", ["UA", "iP-TD", "DS", "MAS", "OA"])  # test_laws has them all
+def test_methods_keep_the_laws(name: str) -> None:
     check_method(quick(name))
 
 

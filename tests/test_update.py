@@ -46,7 +46,10 @@ def from_scratch(method: str, domain: str) -> Result:
 
 @pytest.mark.parametrize(
     ("method", "domain", "engine"),
-    [*((*case, ENGINES["small blocks"]) for case in CASES), *((*case, ENGINES["disk"]) for case in pair_up())],
+    [
+        *((*case, ENGINES["memory"]) for case in CASES),
+        *((*case, ENGINES[name]) for name in ("small blocks", "disk") for case in pair_up()),
+    ],
 )
 def test_updating_twice_gives_what_all_answers_give(method: str, domain: str, engine: Engine) -> None:
     parts, golds = parts_of(domain)
