@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["General", "Noise", "Seed", "check_within", "without_dust"]
 
-Seed = int | np.random.Generator
+Seed: TypeAlias = "int | np.random.Generator"  # not looked up: NumPy loads its generators when they are asked for
 
 _DUST_SHARE = 1e-12  # what is smaller than this share of what it was computed from is rounding
 

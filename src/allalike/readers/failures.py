@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from allalike.errors import InputError
 
 if TYPE_CHECKING:
@@ -72,7 +74,7 @@ def check_utf8(columns: Mapping[str, Any], where: str, *, before: int = 0) -> No
 
     for name, column in columns.items():
         try:
-            column.validate(full=True)
+            column.validate(full=not _is_ascii(column))
         except pa.ArrowInvalid as error:
             for row, value in enumerate(column, start=before + 1):
                 if broken := _broken_text(value):
@@ -80,6 +82,17 @@ def check_utf8(columns: Mapping[str, Any], where: str, *, before: int = 0) -> No
                         f"{where}: the {name!r} in row {row} is invalid UTF8: {broken!r}. Save it as UTF-8."
                     ) from None
             raise InputError(f"{where}: the column {name!r} is damaged: {error}.") from error
+
+
+def _is_ascii(column: Any) -> bool:
+    """Tell whether all bytes of a column of texts are ASCII, which is found out much faster than UTF-8 is."""
+    import pyarrow as pa
+
+    if not pa.types.is_string(column.type):
+        return False
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    texts = [np.frombuffer(data, np.int8) for chunk in chunks if (data := chunk.buffers()[2]) is not None]
+    return all(not len(text) or int(text.min()) >= 0 for text in texts)
 
 
 def _broken_text(value: Any) -> bytes:

@@ -9,7 +9,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from allalike.readers.masks import MANIFEST
 from allalike.readers.sources import is_path
@@ -39,6 +38,8 @@ def find_inputs(source: Any) -> tuple[Path, ...]:
 def _matching(name: str) -> list[str]:
     """Return the files that a name stands for; those on other machines are not in the way of any output."""
     if name.startswith("file:"):
+        from urllib.request import url2pathname  # with which comes all of HTTP
+
         name = url2pathname(urlsplit(name).path)
     elif "://" in name:
         return []
