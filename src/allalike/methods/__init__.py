@@ -1,5 +1,6 @@
 """Methods: ways to turn answers into weights. A new one is a file here, its import, and its name in the tuple."""
 
+from allalike.methods.auto import Auto as Auto
 from allalike.methods.base import Method as Method
 from allalike.methods.base import Weighing as Weighing
 from allalike.methods.catd import CATD as CATD
@@ -24,5 +25,5 @@ from allalike.registry import Registry
 METHODS: Registry[Method] = Registry(
     "method",
     Method,
-    (UA, OA, PTD, PTDAK, IPTD, DTD, CRH, CATD, GTM, KDE, DS, DS1, IBP, EVD, EXP, TOP2, MAS),
+    (Auto, UA, OA, PTD, PTDAK, IPTD, DTD, CRH, CATD, GTM, KDE, DS, DS1, IBP, EVD, EXP, TOP2, MAS),
 )
