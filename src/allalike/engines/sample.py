@@ -6,6 +6,7 @@ every order of rows and every size of blocks.
 
 from __future__ import annotations
 
+import itertools
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -108,7 +109,7 @@ def _cut(block: Block, n_answers: int) -> Iterator[Block]:
     """Cut a block into smaller ones of about so many answers."""
     marks = np.arange(n_answers, len(block.label), n_answers)
     bounds = np.unique([0, *np.searchsorted(block.starts, marks), block.n_tasks])
-    for begin, end in zip(bounds[:-1], bounds[1:], strict=True):
+    for begin, end in itertools.pairwise(bounds):
         first = block.starts[begin]
         last = first + block.sizes[begin:end].sum()
         known = slice(*np.searchsorted(block.gold_task, [begin, end]))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from allalike.methods.base import Method, Weighing
 from allalike.methods.levels.classes import weigh_classes
+from allalike.methods.unweighted import UA
+from allalike.options import flag, whole
 
 if TYPE_CHECKING:
     from allalike.domains import Domain, Encoding
@@ -27,6 +29,15 @@ class Auto(Method):
         """Ask for classes."""
         return labels.n_classes is not None
 
+    sample_answers: int = whole(200_000, least=1)
+    use_gold: bool = flag(True)
+
     def weigh(self, run: Run) -> Weighing:
         """Weigh."""
-        return weigh_classes(run)
+        if run.encoding.n_labels < 2:
+            return UA().weigh(run)
+        return weigh_classes(run, sample_answers=self.sample_answers, use_gold=self.use_gold)
+
+    def without_gold(self) -> Auto:
+        """Return the method that chooses between readings by agreement alone."""
+        return replace(self, use_gold=False)

@@ -4,7 +4,7 @@ A row is a task, a column a **cell**, a worker together with a label, and an ent
 with a row per cell and a column per state s, the product with the matrix B adds up, for each task, the rows of its
 answers; the product with its transpose adds up, for each cell, the rows of the tasks that were answered so:
 
-    votes_ts = sum_i w_i [l_i = s],     log P_ts = sum_i log C_(w_i, l_i, s),     N_(w,l,s) = sum of q_ts over her answers l.
+    votes_ts = sum_i w_i [l_i = s],    log P_ts = sum_i log C_(w_i, l_i, s),    N_wls = sum of q_ts over her answers l.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def vote_shares(block: Block, weights: Floats, *, k: int) -> Floats:
     """
     votes = ballots_of(block, k).add_up(weights[:, None, None] * np.eye(k))
     total = votes.sum(axis=1, keepdims=True)
-    return np.where(total > 0, votes, 1 / k) / np.where(total > 0, total, 1.0)
+    shares: Floats = np.where(total > 0, votes, 1 / k) / np.where(total > 0, total, 1.0)
+    return shares
 
 
 def softmax(score: Floats) -> tuple[Floats, Floats]:

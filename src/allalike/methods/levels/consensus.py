@@ -13,7 +13,7 @@ Her accuracy is her mean hit, weighted by o, and pulled towards that of the crow
 and w = max(0, (k a_w - 1)/(k - 1)), her distance from a guess, is her weight in the next of three rounds.
 
 s0 says how far workers can be told apart. Hits and shares, less their mean on the task, vary between workers and
-within them; F is the ratio of both variances (the larger of the two ratios), which is 1 where all workers are alike, and
+within them; F is the ratio of both variances, the larger one of hits and shares. It is 1 where all are alike, and
 
     s0 = (answers of a usual worker) / (F - 1)
 
@@ -106,7 +106,7 @@ def agreement_sums(block: Block, weights: Floats, *, k: int) -> dict[str, Floats
     """
     said = find_voices(block)
     task, mine = block.to_answers(np.arange(block.n_tasks)), np.arange(len(block.label))
-    others, votes = _votes_of_others(block, said.voice * weights.take(block.worker), task, said.party, k)
+    others = _votes_of_others(block, said.voice * weights.take(block.worker), task, said.party, k)
     top, total = others.max(axis=1), others.sum(axis=1)
     winners = np.count_nonzero(others >= (top - _EPS)[:, None], axis=1)
     own = others[mine, block.label]
@@ -131,7 +131,7 @@ def agreement_sums(block: Block, weights: Floats, *, k: int) -> dict[str, Floats
     return sums
 
 
-def _votes_of_others(block: Block, vote: Floats, task: Array, party: Array, k: int) -> tuple[Floats, Floats]:
+def _votes_of_others(block: Block, vote: Floats, task: Array, party: Array, k: int) -> Floats:
     """Return, per answer, the votes of all who are not of its party, with a column per label."""
     votes = sum_by(task * k + block.label, vote, block.n_tasks * k).reshape(-1, k)
     others = votes.take(task, axis=0)
@@ -140,7 +140,7 @@ def _votes_of_others(block: Block, vote: Floats, task: Array, party: Array, k: i
         others[np.arange(len(vote)), block.label] -= vote
     else:
         others -= sum_by(party * k + block.label, vote, n_parties * k).reshape(-1, k).take(party, axis=0)
-    return others, votes
+    return others
 
 
 def _accuracy(sums: dict[str, Floats], strength: Floats, answers: Floats, problems: Problems) -> Floats:

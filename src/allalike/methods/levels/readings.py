@@ -1,10 +1,10 @@
-"""Readings: one way to read the answers, found from one of several starts, and the choice between them.
+"""Readings: ways to read the same answers, each found from a start of its own, and the choice between them.
 
 EM finds the reading that is most likely near where it begins. It begins at the consensus and at the plain votes; at
 seven **cores**, the votes of the best workers who gave a share of the answers; and at the posterior of plain
 Dawid-Skene, which knows who confuses which classes. The most likely reading wins, but cores and Dawid-Skene only by 3
-nats. From it start two **mirrors**, in which the two most probable classes of hard tasks are exchanged, and which win by
-10 nats: where most workers are fooled in the same way, the mirror image fits better.
+nats. From it start two **mirrors**, in which the two most probable classes of hard tasks are exchanged, and which win
+by 10 nats: where most workers are fooled in the same way, the mirror image fits better.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.methods.levels.ballots import ballots_of, by_problem, count_ballots, softmax, vote_shares
+from allalike.methods.levels.ballots import count_ballots, vote_shares
 from allalike.methods.levels.consensus import core_weights
 from allalike.methods.levels.rows import LEVELS, Rows, estimate_rows, estimate_shares
-from allalike.methods.levels.states import begin, count_states, mirrored_classes, plain_posterior
+from allalike.methods.levels.states import begin, class_posterior, count_states, mirrored_classes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from allalike.engines import Run
     from allalike.methods.levels.consensus import Consensus
 
-__all__ = ["Reading", "choose", "climb", "find_readings", "improve", "mirror"]
+__all__ = ["Crowd", "Reading", "choose", "find_readings", "mirror"]
 
 _ROUNDS = 5
 _FRACTIONS = (0.5, 0.35, 0.25, 0.18, 0.125, 0.09, 0.0625)  # of the answers, which a core gives
 _MARGIN, _MIRROR_MARGIN = 3.0, 10.0  # nats
 _CONFUSION_ROUNDS, _CONFUSION_PRIOR = 50, 0.01
+_SETTLED = 1e-4  # nats that a round of Dawid-Skene gains at the end
 _SAME = 1e-6  # nats
-_SETTLED = 1e-4  # nats by which the rounds of Dawid-Skene must gain to go on
 
 
 @dataclass(frozen=True)
 class Reading:
-    """One reading of the answers, of each problem.
+    """One reading of the answers of each problem.
 
     Parameters
     ----------
@@ -52,10 +52,10 @@ class Reading:
         The rows, with what they are made of.
     counts
         How often each worker probably gave each label to each state.
-    likelihood
-        Of each problem: the log likelihood of its answers, and of what is known of its truths.
-    score
-        Of each problem: the same, less the margin by which it must be more likely than others.
+    likelihood, gold
+        Of each problem: the log likelihood of its answers, and that of the truths that are known.
+    margin
+        Of each problem: by how many nats it must be more likely than others.
     """
 
     start: Array
@@ -64,75 +64,85 @@ class Reading:
     found: Rows
     counts: Floats
     likelihood: Floats
-    score: Floats
+    gold: Floats
+    margin: Floats
 
 
-def find_readings(run: Run, consensus: Consensus, answers: Floats, k: int) -> Iterator[Reading]:
+@dataclass(frozen=True)
+class Crowd:
+    """A run, with what every round of EM needs to know.
+
+    Parameters
+    ----------
+    run
+        Where the answers are.
+    answers
+        How many voices each worker has.
+    consensus
+        What agreement says of the workers.
+    k
+        How many labels there are.
+    """
+
+    run: Run
+    answers: Floats
+    consensus: Consensus
+    k: int
+
+    def climb(self, start: str, classes: Callable[..., Floats], *params: Floats, margin: float = 0.0) -> Reading:
+        """Find a reading by a few rounds of EM from probabilities of the classes."""
+        sums = self.run.sum(partial(begin, classes=classes, k=self.k), *params)
+        n = len(self.run.problems.sizes)
+        return self.improve(sums, np.full(n, start, dtype=object), np.full(n, margin), rounds=_ROUNDS)
+
+    def improve(self, sums: dict[str, Floats], start: Array, margin: Floats, *, rounds: int) -> Reading:
+        """Go on with rounds of EM from expected answers."""
+        problems = self.run.problems
+        for _ in range(rounds):
+            found = estimate_rows(sums["counts"], self.answers, self.consensus.strength, problems)
+            rows = np.log(found.probability)
+            shares = problems.spread(np.log(estimate_shares(problems.add(sums["shares"]), self.k)))
+            sums = self.run.sum(partial(count_states, k=self.k), rows, shares)
+        likelihood, gold = problems.add(sums["likelihood"]), problems.add(sums["gold"])
+        return Reading(start, rows, shares, found, sums["counts"], likelihood, gold, margin)
+
+
+def find_readings(crowd: Crowd) -> Iterator[Reading]:
     """Find a reading from each start but the mirrors."""
-    climb_from = partial(climb, run, answers=answers, strength=consensus.strength, k=k)
-    plain = np.ones(run.problems.n_workers)
-    yield climb_from("consensus", vote_shares, consensus.weight, margin=0.0)
-    yield climb_from("majority", vote_shares, plain, margin=0.0)
+    yield crowd.climb("consensus", vote_shares, crowd.consensus.weight)
+    yield crowd.climb("majority", vote_shares, np.ones(crowd.run.problems.n_workers))
     for fraction in _FRACTIONS:
-        weights = core_weights(run, consensus, answers, fraction, k)
-        yield climb_from(f"core {fraction}", vote_shares, weights, margin=_MARGIN)
-    yield climb_from("confusion", plain_posterior, *_find_confusions(run, k), margin=_MARGIN)
+        weights = core_weights(crowd.run, crowd.consensus, crowd.answers, fraction, crowd.k)
+        yield crowd.climb(f"core {fraction}", vote_shares, weights, margin=_MARGIN)
+    yield crowd.climb("confusion", class_posterior, *_find_confusions(crowd.run, crowd.k), margin=_MARGIN)
 
 
-def mirror(run: Run, reading: Reading, hardest: int, consensus: Consensus, answers: Floats, k: int) -> Reading:
+def mirror(crowd: Crowd, reading: Reading, hardest: int) -> Reading:
     """Find the reading from the mirror image of another, on so many of the hardest levels."""
     order = np.argsort(reading.found.shift.mean(axis=1), axis=1, kind="stable")
     hard = np.zeros((len(order), LEVELS))
     np.put_along_axis(hard, order[:, :hardest], 1.0, axis=1)
-    params = reading.rows, reading.shares, run.problems.spread(hard)
-    return climb(
-        run,
-        f"mirror {hardest}",
-        mirrored_classes,
-        *params,
-        margin=_MIRROR_MARGIN,
-        answers=answers,
-        strength=consensus.strength,
-        k=k,
-    )
+    params = reading.rows, reading.shares, crowd.run.problems.spread(hard)
+    return crowd.climb(f"mirror {hardest}", mirrored_classes, *params, margin=_MIRROR_MARGIN)
 
 
-def climb(
-    run: Run,
-    name: str,
-    classes: Callable[..., Floats],
-    *params: Floats,
-    margin: float,
-    answers: Floats,
-    strength: Floats,
-    k: int,
-) -> Reading:
-    """Find a reading by a few rounds of EM from probabilities of the classes."""
-    sums = run.sum(partial(begin, classes=classes, k=k), *params)
-    return improve(run, name, sums, rounds=_ROUNDS, margin=margin, answers=answers, strength=strength, k=k)
+def choose(best: Reading, other: Reading, run: Run, *, use_gold: bool) -> Reading:
+    """Return, for each problem, the more likely reading: the other one only if it is so by its margin."""
+    one, two = (each.likelihood - each.margin + (each.gold if use_gold else 0.0) for each in (best, other))
+    wins = two > one + _SAME
+    if wins.all() or not wins.any():
+        return other if wins.any() else best
+    of_worker = run.problems.spread(wins)
 
+    def pick(left: Any, right: Any) -> Any:
+        if isinstance(left, Reading | Rows):
+            names = [field.name for field in dataclasses.fields(left)]
+            return replace(left, **{name: pick(getattr(left, name), getattr(right, name)) for name in names})
+        flags = wins if len(left) == len(wins) else of_worker
+        return np.where(flags.reshape(-1, *[1] * (left.ndim - 1)), right, left)
 
-def improve(
-    run: Run,
-    name: str,
-    sums: dict[str, Floats],
-    *,
-    rounds: int,
-    margin: float,
-    answers: Floats,
-    strength: Floats,
-    k: int,
-) -> Reading:
-    """Go on with rounds of EM from expected answers."""
-    problems = run.problems
-    for _ in range(rounds):
-        found = estimate_rows(sums["counts"], answers, strength, problems)
-        rows = np.log(found.probability)
-        shares = problems.spread(np.log(estimate_shares(problems.add(sums["shares"]), k)))
-        sums = run.sum(partial(count_states, k=k), rows, shares)
-    likelihood = problems.add(sums["likelihood"] + sums["gold"])
-    start = np.full(len(likelihood), name, dtype=object)
-    return Reading(start, rows, shares, found, sums["counts"], likelihood, likelihood - margin)
+    merged: Reading = pick(best, other)
+    return merged
 
 
 def _find_confusions(run: Run, k: int) -> tuple[Floats, Floats]:
@@ -145,7 +155,7 @@ def _find_confusions(run: Run, k: int) -> tuple[Floats, Floats]:
         rows = np.log(counts / counts.sum(axis=1, keepdims=True))
         asked = problems.add(sums["shares"])
         shares = problems.spread(np.log(asked / asked.sum(axis=1, keepdims=True) + 1e-12))
-        sums = run.sum(partial(_count_classes, k=k), rows, shares)
+        sums = run.sum(partial(count_states, k=k), rows, shares)
         likelihood = problems.add(sums["likelihood"])
         if (likelihood - before < _SETTLED).all():
             break
@@ -155,34 +165,3 @@ def _find_confusions(run: Run, k: int) -> tuple[Floats, Floats]:
 
 def _count_votes(block: Block, weights: Floats, *, k: int) -> dict[str, Floats]:
     return count_ballots(block, vote_shares(block, weights, k=k), k=k)
-
-
-def _count_classes(block: Block, rows: Floats, shares: Floats, *, k: int) -> dict[str, Floats]:
-    score = ballots_of(block, k).add_up(rows) + shares.take(block.worker[block.starts], axis=0)
-    classes, likelihood = softmax(score)
-    return {**count_ballots(block, classes, k=k), "likelihood": by_problem(block, likelihood)}
-
-
-def choose(best: Reading, other: Reading, run: Run) -> Reading:
-    """Return, for each problem, the reading with the larger score; the first one unless the other is better."""
-    wins = other.score > best.score + _SAME
-    if wins.all() or not wins.any():
-        return other if wins.any() else best
-    of_worker = run.problems.spread(wins)
-
-    def pick(one: Array, two: Array) -> Array:
-        flags = wins if len(one) == len(wins) else of_worker
-        return np.where(flags.reshape(-1, *[1] * (one.ndim - 1)), two, one)
-
-    def merge(one: Any, two: Any) -> Any:
-        fields = {field.name: getattr(one, field.name) for field in dataclasses.fields(one)}
-        return replace(
-            one,
-            **{
-                name: (merge if dataclasses.is_dataclass(value) else pick)(value, getattr(two, name))
-                for name, value in fields.items()
-            },
-        )
-
-    merged: Reading = merge(best, other)
-    return merged

@@ -88,7 +88,7 @@ def estimate_shares(asked: Floats, k: int) -> Floats:
     tasks = table.sum(axis=(1, 2))[:, None]
     by_class = (table.sum(axis=2) + 1) / (tasks + k)
     by_level = (table.sum(axis=1) + 1) / (tasks + LEVELS)
-    share = table + _SHARE_PRIOR * by_class[:, :, None] * by_level[:, None] + 1e-3
+    share: Floats = table + _SHARE_PRIOR * by_class[:, :, None] * by_level[:, None] + 1e-3
     share /= share.sum(axis=(1, 2), keepdims=True)
     return share.reshape(len(asked), -1)
 

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 __all__ = [
     "Levels",
     "begin",
+    "class_posterior",
     "classes_of",
     "count_states",
     "disagreement",
     "find_levels",
     "mirrored_classes",
-    "plain_posterior",
     "posterior",
 ]
 
@@ -106,10 +106,11 @@ def count_states(block: Block, rows: Floats, shares: Floats, *, k: int) -> dict[
 
 def classes_of(states: Floats, k: int) -> Floats:
     """Add up the levels of each class."""
-    return states.reshape(len(states), k, -1).sum(axis=2)
+    classes: Floats = states.reshape(len(states), k, -1).sum(axis=2)
+    return classes
 
 
-def plain_posterior(block: Block, rows: Floats, shares: Floats, *, k: int) -> Floats:
+def class_posterior(block: Block, rows: Floats, shares: Floats, *, k: int) -> Floats:
     """Return how probable each class is."""
     return classes_of(posterior(block, rows, shares, k=k)[0], k)
 
@@ -122,4 +123,5 @@ def mirrored_classes(block: Block, rows: Floats, shares: Floats, hard: Floats, *
     best, second = np.argsort(-classes, axis=1, kind="stable")[:, :2].T
     other = classes.copy()
     other[task, best], other[task, second] = classes[task, second], classes[task, best]
-    return (1 - level) * classes + level * other
+    mirrored: Floats = (1 - level) * classes + level * other
+    return mirrored
