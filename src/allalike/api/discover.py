@@ -49,7 +49,7 @@ def discover(
     answers: Any,
     *,
     domain: str | Domain | None = None,
-    method: str | Method = "iP-TD",
+    method: str | Method = "auto",
     engine: str | Engine | None = None,
     gold: Any = None,
     seed: int = 0,
@@ -65,13 +65,14 @@ def discover(
     domain
         The kind of label: a name from `allalike.DOMAINS`, a `Domain`, or nothing to have it guessed.
     method
-        A name from `allalike.METHODS`, with options in brackets if need be, or a `Method`.
+        A name from `allalike.METHODS`, with options in brackets if need be, or a `Method`. ``auto`` is the safe and
+        most accurate one.
     engine
         Where it runs: a name from `allalike.ENGINES` or an `Engine`. By default ``memory``, and ``disk`` for files that
         are larger than half of the free memory.
     gold
         Truths that are known: a path or a table with task and label, a mapping, or rows of (task, label). The
-        summary reports the error against them, and OA uses them.
+        summary reports the error against them. OA uses them, and auto where the answers can be read in several ways.
     seed
         Which of the possible draws to take where labels are tied.
     ties
@@ -247,6 +248,7 @@ def _summary(run: Run, weighing: Weighing, found: TaskTable, settings: dict[str,
         "converged": weighing.converged,
         "changed": int(found.total("changed")),
         "tied": int(found.total("tied")),
+        **({"reading": dict(weighing.notes)} if weighing.notes else {}),
         "effective_workers": float(len(run.problems.sizes) / np.square(weighing.weight).sum()),
         **run.notes,
     }

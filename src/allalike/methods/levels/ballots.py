@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike.blocks.block import sum_by
 from allalike.blocks.voices import find_voices
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block, Floats
 
-__all__ = ["Ballots", "ballots_of", "by_problem", "count_ballots", "softmax", "vote_shares"]
+__all__ = ["Ballots", "ballots_of", "by_problem", "count_ballots", "row_peaks", "row_sums", "softmax", "vote_shares"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def vote_shares(block: Block, weights: Floats, *, k: int) -> Floats:
            [0.  , 1.  ]])
     """
     votes = ballots_of(block, k).add_up(weights[:, None, None] * np.eye(k))
-    total = votes.sum(axis=1, keepdims=True)
+    total = row_sums(votes)[:, None]
     shares: Floats = np.where(total > 0, votes, 1 / k) / np.where(total > 0, total, 1.0)
     return shares
 
@@ -76,11 +77,25 @@ def softmax(score: Floats) -> tuple[Floats, Floats]:
     >>> softmax(np.log([[1.0, 3.0]]))
     (array([[0.25, 0.75]]), array([1.38629436]))
     """
-    top = score.max(axis=1, keepdims=True)
-    share = np.exp(score - top)
-    total = share.sum(axis=1, keepdims=True)
-    share /= total
-    return share, (top + np.log(total))[:, 0]
+    top = row_peaks(score)
+    share = np.exp(score - top[:, None])
+    total = row_sums(share)
+    share /= total[:, None]
+    return share, top + np.log(total)
+
+
+def row_sums(table: Floats) -> Floats:
+    """Add up rows: as a product, which for short rows takes a fraction of the time of a sum."""
+    sums: Floats = table @ np.ones(table.shape[1])
+    return sums
+
+
+def row_peaks(table: Floats) -> Floats:
+    """Find the largest number of each row: column by column, which for short rows is faster too."""
+    peaks = table[:, 0].copy()
+    for column in table.T[1:]:
+        np.maximum(peaks, column, out=peaks)
+    return peaks
 
 
 def count_ballots(block: Block, shares: Floats, *, k: int) -> dict[str, Floats]:
@@ -92,6 +107,6 @@ def count_ballots(block: Block, shares: Floats, *, k: int) -> dict[str, Floats]:
 def by_problem(block: Block, values: Array) -> Floats:
     """Add up numbers of tasks in the row of a worker of their problem, the first who answered."""
     first = block.worker[block.starts]
-    sums = np.zeros((block.n_workers, *values.shape[1:]))
-    np.add.at(sums, first, values)
-    return sums
+    if values.ndim == 1:
+        return sum_by(first, values, block.n_workers)
+    return np.stack([sum_by(first, column, block.n_workers) for column in values.T], axis=1)

@@ -30,6 +30,7 @@ import numpy as np
 
 from allalike.blocks.block import sum_by
 from allalike.blocks.voices import find_voices
+from allalike.methods.levels.ballots import row_peaks, row_sums
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block, Floats
@@ -107,8 +108,8 @@ def agreement_sums(block: Block, weights: Floats, *, k: int) -> dict[str, Floats
     said = find_voices(block)
     task, mine = block.to_answers(np.arange(block.n_tasks)), np.arange(len(block.label))
     others = _votes_of_others(block, said.voice * weights.take(block.worker), task, said.party, k)
-    top, total = others.max(axis=1), others.sum(axis=1)
-    winners = np.count_nonzero(others >= (top - _EPS)[:, None], axis=1)
+    top, total = row_peaks(others), row_sums(others)
+    winners = row_sums((others >= (top - _EPS)[:, None]).astype(np.float64))
     own = others[mine, block.label]
     counted = total > _EPS
     safe = np.where(counted, total, 1.0)

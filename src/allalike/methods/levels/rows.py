@@ -30,6 +30,7 @@ _CROWD_PRIOR = 10.0  # answers, times k, beside each row of the crowd's confusio
 _LEVEL_PRIOR = 50.0  # answers beside the accuracy of a class and level
 _ROW_PRIOR = 50.0  # answers beside a worker's own to tasks of a class and level
 _SHARE_PRIOR = 20.0  # tasks beside the shares of classes and levels
+_NOTHING = 1e-12  # answers
 _STRENGTHS = np.array([1, 2, 4, 8, 16, 32, 64, 128, 256, 1024.0])
 
 
@@ -115,22 +116,35 @@ def _expected_rows(
 
 
 def _likeliest_strength(said: Floats, expected: Floats, problems: Problems) -> Floats:
-    """Return, per problem, the strength with the largest likelihood of the expected answers."""
+    """Return, per problem, the strength with the largest likelihood of the expected answers.
+
+    The likelihood has one peak, which is climbed from the middle.
+    """
     from scipy.special import gammaln
 
-    worker, label, true = np.nonzero(said)
+    worker, label, true = np.nonzero(said > _NOTHING)
     number, mean = said[worker, label, true], expected[worker, label, true]
     asked = said.sum(axis=1)
-    met, _ = np.nonzero(asked)
-    total = asked[asked > 0]
+    met, _ = np.nonzero(asked > _NOTHING)
+    total = asked[asked > _NOTHING]
     n = len(said)
-    likelihoods = []
-    for strength in _STRENGTHS:
+
+    def likelihood(strength: float) -> Floats:
         inside = gammaln(strength * mean + number) - gammaln(strength * mean)
         outside = gammaln(strength) - gammaln(strength + total)
-        likelihoods.append(problems.add(np.bincount(worker, inside, n) + np.bincount(met, outside, n)))
-    best: Floats = _STRENGTHS[np.argmax(likelihoods, axis=0)]
-    return best
+        return problems.add(np.bincount(worker, inside, n) + np.bincount(met, outside, n))
+
+    known = {len(_STRENGTHS) // 2: likelihood(_STRENGTHS[len(_STRENGTHS) // 2])}
+    while True:
+        places = sorted(known)
+        table = np.array([known[place] for place in places])
+        best = np.array(places)[table.argmax(axis=0)]
+        beside = {int(place) + step for place in np.unique(best) for step in (-1, 1)} - known.keys()
+        wanted = [place for place in beside if 0 <= place < len(_STRENGTHS)]
+        if not wanted:
+            likeliest: Floats = _STRENGTHS[best]
+            return likeliest
+        known |= {place: likelihood(_STRENGTHS[place]) for place in wanted}
 
 
 def _shifts(answered: Floats, mean: Floats) -> Floats:
