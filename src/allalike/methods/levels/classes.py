@@ -29,10 +29,10 @@ from allalike.engines.sample import sample_tasks
 from allalike.methods.base import Weighing
 from allalike.methods.levels.ballots import ballots_of, vote_shares
 from allalike.methods.levels.consensus import ALIKE, find_consensus
-from allalike.methods.levels.outlines import expected_hits, outline, second_reading
-from allalike.methods.levels.readings import Crowd, Reading, choose, find_readings, mirror
+from allalike.methods.levels.outlines import clearly_better, expected_hits, outline, second_reading
+from allalike.methods.levels.readings import STARTS, Crowd, Reading, choose, find_confusions, mirror, read_from
 from allalike.methods.levels.rows import LEVELS
-from allalike.methods.levels.states import Levels, class_posterior, count_states, disagreement, find_levels
+from allalike.methods.levels.states import Levels, class_posterior, disagreement, find_levels, find_ranks
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import normalise
 from allalike.rules.base import unknown
@@ -48,7 +48,8 @@ if TYPE_CHECKING:
 __all__ = ["MAX_CLASSES", "weigh_classes"]
 
 MAX_CLASSES = 20
-_FINAL_ROUNDS = 3  # on all answers, after those on the sample
+_WORTH_SAMPLING = 1.5  # times as many answers as a sample has
+_STANDARD_ERRORS = 3.0  # by which a start must be worse on the sample to be left out
 _GAIN = 0.02  # nats an answer at which the posterior counts twice
 _SIZE = 300.0  # answers with which the consensus counts twice
 _TABLES = 10  # of the probabilities of answers, in memory at a time
@@ -100,31 +101,55 @@ class Found:
 
 
 def _find_reading(crowd: Crowd, sample_answers: int, *, use_gold: bool) -> Found:
-    """Find the most likely reading, on a sample if there are more answers, and then on all."""
+    """Find the most likely reading: from all starts on a sample if there are more answers, then from the best on all.
+
+    On all run the plain start, the core and the confusions that the sample cannot tell from the best.
+    """
     run, k = crowd.run, crowd.k
-    sample = sample_tasks(run, sample_answers)
+    single = len(run.problems.sizes) == 1
+    n_answers = int(run.answer_counts.sum())
+    some_only = single and n_answers > _WORTH_SAMPLING * sample_answers
+    sample = sample_tasks(run, sample_answers if some_only else n_answers)
     whole = sample.n_tasks == run.n_tasks
-    some = replace(crowd, run=_prepare(sample, k)) if whole else _as_crowd(_prepare(sample, k))
-    readings = list(find_readings(some))
-    plain = np.maximum(readings[0].likelihood, readings[1].likelihood)
-
-    def best_of(first: Reading, others: list[Reading], *, use_gold: bool) -> Reading:
-        for other in others:
-            first = choose(first, other, run, use_gold=use_gold)
-        return first
-
-    first = best_of(readings[0], readings[1:], use_gold=use_gold)
+    prepared, ranks = _prepare(sample, k)
+    some = replace(crowd, run=prepared) if whole else _as_crowd(prepared)
+    confusions = find_confusions(prepared, k)
+    readings = [read_from(some, start, confusions) for start in STARTS]
+    select = partial(_best_of, run=run, use_gold=use_gold)
+    first = select(readings)
     mirrors = [mirror(some, first, hardest) for hardest in (1, 2)]
-    best = best_of(first, mirrors, use_gold=use_gold)
-    gain = np.maximum(best.likelihood - plain, 0.0) / np.maximum(run.problems.add(some.answers), 1.0)
-    notes = _describe(some, best, [*readings, *mirrors]) if len(gain) == 1 else {}
+    best = select([first, *mirrors])
+    notes = _describe(some, best, [*readings, *mirrors]) if single else {}
     if use_gold and run.n_gold:
-        blind = best_of(best_of(readings[0], readings[1:], use_gold=False), mirrors, use_gold=False)
+        blind = _best_of([_best_of(readings, run, use_gold=False), *mirrors], run, use_gold=False)
         notes["gold_decided"] = bool((blind.start != best.start).any())
+    plain = select(readings[:2])
     if not whole:
-        sums = run.sum(partial(count_states, k=k), best.rows, best.shares)
-        best = crowd.improve(sums, best.start, best.margin, rounds=_FINAL_ROUNDS)
+        everything = replace(crowd, ranks=ranks)
+        likely = _likely(some, [plain, select(readings[2:-1]), readings[-1]])
+        if "confusion" in likely:
+            confusions = find_confusions(run, k)
+        readings = [read_from(everything, start, confusions) for start in likely]
+        plain, first = readings[0], select(readings)
+        mirrors = [mirror(everything, first, hardest) for hardest in (1, 2) if best.start[0] == f"mirror {hardest}"]
+        best = select([first, *mirrors])
+        notes["start"] = best.start[0]
+    gain = np.maximum(best.likelihood - plain.likelihood, 0.0) / np.maximum(run.problems.add(crowd.answers), 1.0)
     return Found(best, gain, notes)
+
+
+def _likely(crowd: Crowd, readings: list[Reading]) -> list[str]:
+    """Return the starts of readings that may be the best: the first, and those that are not clearly worse."""
+    outlines = [outline(crowd.run, reading, crowd.k) for reading in readings]
+    best = max(outlines, key=lambda each: float(each.likelihood.sum()))
+    return [each.start for each in outlines if each is outlines[0] or not clearly_better(best, each, _STANDARD_ERRORS)]
+
+
+def _best_of(readings: list[Reading], run: Run, *, use_gold: bool) -> Reading:
+    best = readings[0]
+    for other in readings[1:]:
+        best = choose(best, other, run, use_gold=use_gold)
+    return best
 
 
 def _as_crowd(run: Run) -> Crowd:
@@ -179,10 +204,12 @@ def probabilities(block: Block, weights: Floats, faults: Floats, *params: Floats
     return {"probability": beliefs(block, *params, k=k)}
 
 
-def _prepare(sample: MemoryRun, k: int) -> MemoryRun:
-    """Have the blocks keep their ballots and the levels of their tasks."""
+def _prepare(sample: MemoryRun, k: int) -> tuple[MemoryRun, tuple[Floats, Floats]]:
+    """Have the blocks keep their ballots and the levels of their tasks; return also what rank a disagreement has."""
     found = sample.collect(partial(disagreement, k=k))
     problem = np.repeat(np.arange(len(sample.problems.sizes)), sample.problems.sizes)[found["worker"]]
-    levels = find_levels(found["disagreement"], problem)
-    rest = iter(np.split(levels, np.cumsum([block.n_tasks for block in sample.blocks])[:-1]))
-    return sample.map(lambda block: block.keeping(ballots_of(block, k), Levels(next(rest))))
+    rank = find_ranks(found["disagreement"], problem)
+    rest = iter(np.split(find_levels(rank), np.cumsum([block.n_tasks for block in sample.blocks])[:-1]))
+    order = np.argsort(found["disagreement"])
+    prepared = sample.map(lambda block: block.keeping(ballots_of(block, k), Levels(next(rest))))
+    return prepared, (found["disagreement"][order], rank[order])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from allalike.engines import Run
     from allalike.methods.levels.readings import Reading
 
-__all__ = ["Outline", "expected_hits", "outline", "second_reading"]
+__all__ = ["Outline", "clearly_better", "expected_hits", "outline", "second_reading"]
 
 _MIN_DIFFERENT = 0.2  # of the tasks, which two readings decide differently
 _MIN_PLAIN = 0.5  # of the tasks, which any reading worth mentioning decides as a vote does
@@ -85,12 +85,18 @@ def second_reading(
     }
 
 
+def clearly_better(one: Outline, other: Outline, standard_errors: float) -> bool:
+    """Tell whether one reading is more likely than another by more than so many standard errors of the difference."""
+    lead = one.likelihood - other.likelihood
+    return bool(lead.sum() > standard_errors * np.sqrt(len(lead)) * lead.std())
+
+
 def _rivals(chosen: Outline, other: Outline, plain: Array) -> bool:
-    lead = chosen.likelihood - other.likelihood
-    error = np.sqrt(len(lead)) * lead.std()
     different = float((other.label != chosen.label).mean())
     like_votes = float((other.label == plain).mean())
-    return different > _MIN_DIFFERENT and like_votes >= _MIN_PLAIN and float(lead.sum()) <= _STANDARD_ERRORS * error
+    return (
+        different > _MIN_DIFFERENT and like_votes >= _MIN_PLAIN and not clearly_better(chosen, other, _STANDARD_ERRORS)
+    )
 
 
 def _leaders(reading: Outline, answers: Floats, workers: Values) -> list[Any]:

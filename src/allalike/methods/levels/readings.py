@@ -22,19 +22,21 @@ from allalike.methods.levels.rows import LEVELS, Rows, estimate_rows, estimate_s
 from allalike.methods.levels.states import begin, class_posterior, count_states, mirrored_classes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from allalike.blocks.block import Array, Block, Floats
     from allalike.engines import Run
     from allalike.methods.levels.consensus import Consensus
 
-__all__ = ["Crowd", "Reading", "choose", "find_readings", "mirror"]
+__all__ = ["STARTS", "Crowd", "Reading", "choose", "find_confusions", "mirror", "read_from"]
 
 _ROUNDS = 5
 _FRACTIONS = (0.5, 0.35, 0.25, 0.18, 0.125, 0.09, 0.0625)  # of the answers, which a core gives
+STARTS = ("consensus", "majority", *(f"core {fraction}" for fraction in _FRACTIONS), "confusion")
 _MARGIN, _MIRROR_MARGIN = 3.0, 10.0  # nats
-_CONFUSION_ROUNDS, _CONFUSION_PRIOR = 50, 0.01
-_SETTLED = 1e-4  # nats that a round of Dawid-Skene gains at the end
+_CONFUSION_ROUNDS = 50
+_CONFUSION_PRIOR = 0.01  # answers in each cell
+_SETTLED = 1e-7  # nats an answer that a round of Dawid-Skene gains at the end
 _SAME = 1e-6  # nats
 
 
@@ -82,16 +84,20 @@ class Crowd:
         What agreement says of the workers.
     k
         How many labels there are.
+    ranks
+        Disagreements, in order, and the rank of each among those of all tasks; blocks that know the levels of their
+        tasks need none.
     """
 
     run: Run
     answers: Floats
     consensus: Consensus
     k: int
+    ranks: tuple[Floats, Floats] | None = None
 
     def climb(self, start: str, classes: Callable[..., Floats], *params: Floats, margin: float = 0.0) -> Reading:
         """Find a reading by a few rounds of EM from probabilities of the classes."""
-        sums = self.run.sum(partial(begin, classes=classes, k=self.k), *params)
+        sums = self.run.sum(partial(begin, classes=classes, k=self.k, ranks=self.ranks), *params)
         n = len(self.run.problems.sizes)
         return self.improve(sums, np.full(n, start, dtype=object), np.full(n, margin), rounds=_ROUNDS)
 
@@ -107,14 +113,16 @@ class Crowd:
         return Reading(start, rows, shares, found, sums["counts"], likelihood, gold, margin)
 
 
-def find_readings(crowd: Crowd) -> Iterator[Reading]:
-    """Find a reading from each start but the mirrors."""
-    yield crowd.climb("consensus", vote_shares, crowd.consensus.weight)
-    yield crowd.climb("majority", vote_shares, np.ones(crowd.run.problems.n_workers))
-    for fraction in _FRACTIONS:
-        weights = core_weights(crowd.run, crowd.consensus, crowd.answers, fraction, crowd.k)
-        yield crowd.climb(f"core {fraction}", vote_shares, weights, margin=_MARGIN)
-    yield crowd.climb("confusion", class_posterior, *_find_confusions(crowd.run, crowd.k), margin=_MARGIN)
+def read_from(crowd: Crowd, start: str, confusions: tuple[Floats, Floats]) -> Reading:
+    """Find the reading from a start that is no mirror; the confusions are those of plain Dawid-Skene."""
+    if start == "consensus":
+        return crowd.climb(start, vote_shares, crowd.consensus.weight)
+    if start == "majority":
+        return crowd.climb(start, vote_shares, np.ones(crowd.run.problems.n_workers))
+    if start == "confusion":
+        return crowd.climb(start, class_posterior, *confusions, margin=_MARGIN)
+    weights = core_weights(crowd.run, crowd.consensus, crowd.answers, float(start.removeprefix("core ")), crowd.k)
+    return crowd.climb(start, vote_shares, weights, margin=_MARGIN)
 
 
 def mirror(crowd: Crowd, reading: Reading, hardest: int) -> Reading:
@@ -145,7 +153,7 @@ def choose(best: Reading, other: Reading, run: Run, *, use_gold: bool) -> Readin
     return merged
 
 
-def _find_confusions(run: Run, k: int) -> tuple[Floats, Floats]:
+def find_confusions(run: Run, k: int) -> tuple[Floats, Floats]:
     """Return the logarithms of the confusions and class shares of plain Dawid-Skene, from the shares of the votes."""
     problems = run.problems
     sums = run.sum(partial(_count_votes, k=k), np.ones(problems.n_workers))
@@ -157,7 +165,7 @@ def _find_confusions(run: Run, k: int) -> tuple[Floats, Floats]:
         shares = problems.spread(np.log(asked / asked.sum(axis=1, keepdims=True) + 1e-12))
         sums = run.sum(partial(count_states, k=k), rows, shares)
         likelihood = problems.add(sums["likelihood"])
-        if (likelihood - before < _SETTLED).all():
+        if (likelihood - before < _SETTLED * problems.add(run.answer_counts)).all():
             break
         before = likelihood
     return rows, shares

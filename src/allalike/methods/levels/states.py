@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.methods.levels.ballots import ballots_of, by_problem, count_ballots, softmax, vote_shares
+from allalike.methods.levels.ballots import ballots_of, by_problem, count_ballots, row_sums, softmax, vote_shares
 from allalike.methods.levels.rows import LEVELS
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ __all__ = [
     "count_states",
     "disagreement",
     "find_levels",
+    "find_ranks",
     "mirrored_classes",
     "posterior",
 ]
@@ -52,13 +53,11 @@ def disagreement(block: Block, *, k: int) -> dict[str, Array]:
     return {"disagreement": 1 - np.square(shares).sum(axis=1), "worker": worker}
 
 
-def find_levels(disagreement: Floats, problem: Array) -> Floats:
-    """Return how probable each level of each task is, from ranks within the problem; equal ones share their mean rank.
+def find_ranks(disagreement: Floats, problem: Array) -> Floats:
+    """Return the rank of each task within its problem, from 0 to 1; equal ones share their mean rank.
 
-    >>> find_levels(np.array([0.0, 0.5, 0.5]), np.zeros(3, int)).round(2)
-    array([[0.65, 0.31, 0.05],
-           [0.08, 0.33, 0.58],
-           [0.08, 0.33, 0.58]])
+    >>> find_ranks(np.array([0.0, 0.5, 0.5]), np.zeros(3, int))
+    array([0.  , 0.75, 0.75])
     """
     rounded = disagreement.round(12)
     order = np.lexsort((rounded, problem))
@@ -70,15 +69,31 @@ def find_levels(disagreement: Floats, problem: Array) -> Floats:
     first = np.cumsum(tasks) - tasks
     rank = np.empty(len(order))
     rank[order] = middle[group]
-    rank = (rank - first[problem]) / np.maximum(tasks[problem] - 1, 1)
+    ranks: Floats = (rank - first[problem]) / np.maximum(tasks[problem] - 1, 1)
+    return ranks
+
+
+def find_levels(rank: Floats) -> Floats:
+    """Return how probable each level of a task is, from its rank.
+
+    >>> find_levels(np.array([0.0, 0.75])).round(2)
+    array([[0.88, 0.12, 0.  ],
+           [0.02, 0.4 , 0.58]])
+    """
     share = np.exp(-((LEVELS * rank[:, None] - np.arange(LEVELS) - 0.5) ** 2))
-    split: Floats = share / share.sum(axis=1, keepdims=True)
+    split: Floats = share / row_sums(share)[:, None]
     return split
 
 
-def begin(block: Block, *params: Floats, classes: Callable[..., Floats], k: int) -> dict[str, Floats]:
-    """Count with probabilities of the classes, split into levels."""
-    states = classes(block, *params, k=k)[:, :, None] * block[Levels].share[:, None]
+def begin(
+    block: Block, *params: Floats, classes: Callable[..., Floats], k: int, ranks: tuple[Floats, Floats] | None = None
+) -> dict[str, Floats]:
+    """Count with probabilities of the classes, split into levels: those that the block keeps, or by their ranks."""
+    if ranks is None:
+        levels = block[Levels].share
+    else:
+        levels = find_levels(np.interp(disagreement(block, k=k)["disagreement"], *ranks))
+    states = classes(block, *params, k=k)[:, :, None] * levels[:, None]
     return count_ballots(block, states.reshape(block.n_tasks, -1), k=k)
 
 
