@@ -19,7 +19,7 @@ from allalike.blocks.voices import find_voices
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block, Floats
 
-__all__ = ["Ballots", "ballots_of", "by_problem", "count_ballots", "softmax", "vote_shares"]
+__all__ = ["Ballots", "ballots_of", "by_problem", "count_ballots", "keep_ballots", "softmax", "vote_shares"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,11 @@ def ballots_of(block: Block, k: int) -> Ballots:
     cell = (block.worker * k + block.label).astype(np.int32)
     starts = np.append(block.starts, len(block.label)).astype(np.int32)
     return Ballots(csr_array((find_voices(block).voice, cell, starts), shape=(block.n_tasks, block.n_workers * k)))
+
+
+def keep_ballots(block: Block, *, k: int) -> Block:
+    """Return the block with its ballots, for later rounds."""
+    return block.keeping(ballots_of(block, k))
 
 
 def vote_shares(block: Block, weights: Floats, *, k: int) -> Floats:

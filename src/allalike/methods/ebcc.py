@@ -1,0 +1,248 @@
+"""EBCC: confusion matrices of subtypes of classes, so that workers may err together.
+
+Li, Rubinstein, Cohn: Exploiting Worker Correlation for Label Aggregation in Crowdsourcing. ICML 2019. A class is a
+mixture of M subtypes (cats that look like dogs, and those that do not), and a worker has a row of her confusion matrix
+for each of them. Given the class alone, answers then are correlated, as they are where tasks are hard for everybody. By
+variational Bayes (mean field), with q_jcm for how probably task j is of class c and subtype m,
+
+    nu_c = alpha_c + sum_jm q_jcm,    eta_cm = a_pi / M + sum_j q_jcm,
+    mu^i_cml = (a_v if c = l else b_v) + sum_j q_jcm [x_ij = l],
+    q_jcm ~ exp(E log tau_c + E log pi_cm + sum_i E log v^i_(c, m, x_ij)),
+
+in turn, where each E log is psi(count) - psi(sum of counts). Subtypes are found from where the rounds begin: from the
+shares of the votes, split into subtypes by draws from Dirichlet(1, ..., 1). Of 40 such starts, that with the largest
+evidence (ELBO) is kept, and alpha_c is the sum of the shares of the votes: both as in the experiments of the authors.
+
+A draw depends on nothing but the id of the task, the number of the start and the seed, so it is the same on every
+engine; another id or another seed may find another reading. It fails where the reading with the largest evidence is not
+the true one, which happens with few tasks: several readings then differ by less than a nat. It is slow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from allalike.columns.hashes import mix
+from allalike.methods.base import Method, Weighing
+from allalike.methods.dawid_skene import check_memory
+from allalike.methods.ibcc import expected_logs
+from allalike.methods.levels.ballots import ballots_of, by_problem, keep_ballots, softmax, vote_shares
+from allalike.methods.steps.most_probable import take_most_probable
+from allalike.methods.steps.peers import Peers
+from allalike.methods.steps.weights import normalise
+from allalike.options import number, whole
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from allalike.blocks.block import Array, Block, Floats
+    from allalike.blocks.problems import Problems
+    from allalike.blocks.ties import Ties
+    from allalike.domains import Domain, Encoding
+    from allalike.engines import Run
+
+__all__ = ["EBCC"]
+
+_SAME = 1e-6  # nats by which a later start must be better
+_HASH_STEPS = 2.0**53  # different numbers between 0 and 1 that are made of a hash
+
+
+@dataclass(frozen=True, kw_only=True)
+class EBCC(Method):
+    """Bayesian classifier combination with subtypes of classes, whose workers may err together.
+
+    The fault is the expected share of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
+    that of the label.
+
+    Parameters
+    ----------
+    subtypes
+        The M above: how many subtypes each class has.
+    starts
+        How many times the rounds begin from other draws; all starts share each pass over the answers.
+    alpha
+        How many tasks of each class are imagined beside the real ones; by default as many as have votes for it.
+    a_pi
+        How many tasks of each class are imagined, spread over its subtypes; little makes few subtypes large.
+    a_v, b_v
+        How many answers to each subtype are imagined beside those of each worker: right ones, and of each wrong label.
+    max_iter, tol
+        When the rounds of a start end: at the limit, or when the expected answers of all workers to all classes change
+        by less, relative to their norm.
+
+    >>> import allalike
+    >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
+    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> result = allalike.discover(rows, method=EBCC(starts=5))
+    >>> "".join(result.truth["label"]), result.workers["fault"].round(2).tolist()
+    ('xxyyz', [0.01, 0.01, 0.2, 0.8])
+    """
+
+    name: ClassVar[str] = "EBCC"
+    summary: ClassVar[str] = "Bayesian classifier combination with subtypes of classes, on which workers err together"
+    needs: ClassVar[str] = "classes"
+    subtypes: int = whole(10, least=1)
+    starts: int = whole(40, least=1)
+    alpha: float | None = number(None, least=0.001)
+    a_pi: float = number(0.1, least=0.001)
+    a_v: float = number(4.0, least=0.001)
+    b_v: float = number(1.0, least=0.001)
+    max_iter: int = whole(500, least=1)
+    tol: float = number(1e-4, least=0)
+
+    def serves(self, labels: Domain | Encoding) -> bool:
+        """Ask for classes."""
+        return labels.n_classes is not None
+
+    def weigh(self, run: Run) -> Weighing:
+        """Find the posteriors of confusions from every start, round by round, and take the best start."""
+        k, problems, peers = run.encoding.n_labels, run.problems, Peers(run)
+        check_memory(self.name, run, k, times=self.subtypes * self.starts)
+        prepared = run.map(partial(keep_ballots, k=k))
+        begin = partial(_begin, k=k, subtypes=self.subtypes, starts=self.starts, seed=run.ties.seed)
+        sums = prepared.sum(begin)
+        counts, shares = sums["counts"], problems.add(sums["shares"])
+        model = _Model(self, shares[:, :1].sum(axis=3))
+        settled = np.zeros(shares.shape[:2], np.bool_)
+        likelihood = np.zeros(settled.shape)
+        for iterations in run.rounds(self.max_iter):
+            live = np.flatnonzero(~settled.all(axis=0))
+            rows, logs = model.expected_logs(counts[:, live], shares[:, live])
+            sums = prepared.sum(partial(_count, k=k), rows, problems.spread(logs))
+            going = ~settled[:, live]
+            likelihood[:, live] = np.where(going, problems.add(sums["likelihood"]), likelihood[:, live])
+            going &= _change(counts[:, live], sums["counts"], problems) >= self.tol
+            settled[:, live] = ~going
+            if settled.all() or iterations == self.max_iter:
+                break  # with what the last posteriors were found from
+            counts[:, live] = _choose(problems.spread(going), sums["counts"], counts[:, live])
+            shares[:, live] = _choose(going, problems.add(sums["shares"]), shares[:, live])
+        evidence = likelihood + model.less_divergence(counts, shares, problems)
+        best = np.argmax(evidence >= evidence.max(axis=1, keepdims=True) - _SAME, axis=1)
+        counts = counts[np.arange(problems.n_workers), problems.spread(best), None]
+        rows, logs = model.expected_logs(counts, shares[np.arange(len(best)), best, None])
+        said = counts[:, 0].sum(axis=3)
+        wrong = 1.0 - np.trace(said, axis1=1, axis2=2) / said.sum(axis=(1, 2))
+        fault = np.maximum(peers.comparable(wrong), 0.0)
+        return Weighing(
+            disparity=peers.unweighted.mean,
+            fault=fault,
+            weight=normalise(run.encoding.noise.weight(fault, problems), problems),
+            iterations=iterations,
+            converged=bool(settled.all()),
+            decide=partial(_decide, k=k, ties=run.ties),
+            parameters=(rows[:, 0], problems.spread(logs)[:, 0]),
+            probabilities=partial(_probabilities, k=k),
+        )
+
+
+@dataclass(frozen=True)
+class _Model:
+    """The priors; ``votes`` are sums of shares of votes.
+
+    Counts of tasks are by problem, start, class and subtype; of answers by worker, start, label, class and subtype.
+    """
+
+    options: EBCC
+    votes: Floats
+
+    def priors(self) -> tuple[Floats, float, Floats]:
+        """Return what is imagined beside the counts of answers, of tasks by subtype, and of tasks by class."""
+        own, k = self.options, self.votes.shape[2]
+        answers = (own.b_v + (own.a_v - own.b_v) * np.eye(k))[:, :, None]
+        classes = self.votes if own.alpha is None else np.full_like(self.votes, own.alpha)
+        return answers, own.a_pi / own.subtypes, classes
+
+    def expected_logs(self, counts: Floats, shares: Floats) -> tuple[Floats, Floats]:
+        """Return E log v, and E log tau + E log pi."""
+        answers, subtype, classes = self.priors()
+        rows = np.moveaxis(expected_logs(np.moveaxis(counts + answers, 2, -1)), -1, 2)
+        return rows, expected_logs(classes + shares.sum(axis=3))[..., None] + expected_logs(subtype + shares)
+
+    def less_divergence(self, counts: Floats, shares: Floats, problems: Problems) -> Floats:
+        """Return what makes evidence of the likelihood: E log prior - E log posterior, but for a constant."""
+        answers, subtype, classes = self.priors()
+        by_class = _less_divergence(shares.sum(axis=3), classes)
+        by_subtype = _less_divergence(shares, np.asarray(subtype)).sum(axis=2)
+        by_answer = _less_divergence(np.moveaxis(counts, 2, -1), np.moveaxis(answers, 0, -1)).sum(axis=(2, 3))
+        less: Floats = by_class + by_subtype + problems.add(by_answer)
+        return less
+
+
+def _less_divergence(counts: Floats, prior: Floats) -> Floats:
+    """Return log B(n) - sum_l counts_l E log p_l for p ~ Dirichlet(n), n = prior + counts, over the last axis."""
+    from scipy.special import gammaln
+
+    n = prior + counts
+    less: Floats = (gammaln(n) - counts * expected_logs(n)).sum(axis=-1) - gammaln(n.sum(axis=-1))
+    return less
+
+
+def _change(old: Floats, new: Floats, problems: Problems) -> Floats:
+    """Return, per problem and start, by how much expected answers to classes changed, relative to their norm."""
+
+    def squared(values: Floats) -> Floats:
+        return problems.add(np.square(values.sum(axis=4)).sum(axis=(2, 3)))
+
+    change: Floats = np.sqrt(squared(new - old) / squared(new))
+    return change
+
+
+def _choose(flags: Array, one: Floats, other: Floats) -> Floats:
+    return np.where(flags.reshape(*flags.shape, *[1] * (one.ndim - 2)), one, other)
+
+
+def _begin(block: Block, *, k: int, subtypes: int, starts: int, seed: int) -> dict[str, Floats]:
+    """Count with the shares of the votes, split into subtypes by draws."""
+    votes = vote_shares(block, np.ones(block.n_workers), k=k)[:, :, None]
+    drawn = (votes * draw_subtypes(block.task_hash, (seed, start), (k, subtypes)) for start in range(starts))
+    return _add_starts(block, [(states.reshape(block.n_tasks, -1), np.zeros(block.n_tasks)) for states in drawn], k)
+
+
+def draw_subtypes(task_hash: npt.NDArray[np.uint64], seed: tuple[int, int], shape: tuple[int, int]) -> Floats:
+    """Draw from Dirichlet(1, ..., 1), for each task and class, by hashes of the task, the seed and the start.
+
+    >>> draw_subtypes(np.array([5, 6], np.uint64), (0, 1), (1, 3)).round(2).tolist()
+    [[[0.03, 0.96, 0.01]], [[0.0, 0.01, 0.99]]]
+    """
+    salt = mix(np.array([seed[0] % (1 << 64)], np.uint64))
+    cells = mix(np.arange(np.prod(shape), dtype=np.uint64) + np.uint64(1 + seed[1] * np.prod(shape)))
+    bits = mix(mix(task_hash ^ salt)[:, None] ^ cells) >> np.uint64(11)
+    drawn = -np.log((bits + 0.5) / _HASH_STEPS).reshape(-1, *shape)
+    shares: Floats = drawn / drawn.sum(axis=2, keepdims=True)
+    return shares
+
+
+def _count(block: Block, rows: Floats, logs: Floats, *, k: int) -> dict[str, Floats]:
+    """Count with the posteriors of each start, and add up the log likelihoods."""
+    return _add_starts(block, [_posterior(block, rows[:, s], logs[:, s], k=k) for s in range(logs.shape[1])], k)
+
+
+def _add_starts(block: Block, found: list[tuple[Floats, Floats]], k: int) -> dict[str, Floats]:
+    n, ballots = block.n_workers, ballots_of(block, k)
+    return {
+        "counts": np.stack([ballots.count(states, n).reshape(n, k, k, -1) for states, _ in found], axis=1),
+        "shares": np.stack([by_problem(block, states).reshape(n, k, -1) for states, _ in found], axis=1),
+        "likelihood": np.stack([by_problem(block, of_task) for _, of_task in found], axis=1),
+    }
+
+
+def _posterior(block: Block, rows: Floats, logs: Floats, *, k: int) -> tuple[Floats, Floats]:
+    """Return q_jcm, with a row per task and a column per class and subtype, and the log likelihood of each task."""
+    prior = logs.reshape(len(logs), -1).take(block.worker[block.starts], axis=0)
+    return softmax(ballots_of(block, k).add_up(rows) + prior)
+
+
+def _probabilities(block: Block, weights: Floats, faults: Floats, *logs: Floats, k: int) -> dict[str, Array]:
+    """Return the posteriors, with a row per task and a column per class."""
+    states, _ = _posterior(block, *logs, k=k)
+    return {"probability": states.reshape(block.n_tasks, k, -1).sum(axis=2)}
+
+
+def _decide(block: Block, weights: Floats, faults: Floats, *logs: Floats, k: int, ties: Ties) -> dict[str, Array]:
+    """Take the most probable class."""
+    return take_most_probable(block, _probabilities(block, weights, faults, *logs, k=k)["probability"], ties)
