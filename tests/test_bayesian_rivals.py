@@ -275,7 +275,7 @@ def test_ibcc_and_bwa_are_as_accurate_as_the_code_of_their_authors(
         ("snow_rte", "EBCC", 0, 0.931),
         ("bench_bluebird", "EBCC", 1, 0.861),
         ("bench_product", "EBCC(starts=4)", 0, 0.935),
-        ("bench_adult", "EBCC(starts=3)", 0, 0.745),  # all 40 take minutes
+        ("bench_adult", "EBCC(starts=2)", 0, 0.745),  # all 40 take minutes
         ("bench_zencrowd_all", "EBCC(starts=10)", 0, 0.867),
     ],
 )
@@ -298,7 +298,7 @@ def test_la_is_as_accurate_as_the_code_of_its_authors(
     monkeypatch.setenv("ALLALIKE_DATA", str(data))
     known, answers = unknown_truths(name)
     scores = []
-    for number in range(12):
+    for number in range(50 if name == "bench_bluebird" else 8):  # there, an order more or less is a point
         tasks = type(answers.tasks)([(number, task) for task in answers.tasks.tolist()])
         run = Memory().load(replace(answers, tasks=tasks), Ties())
         label = find_truths(run, LA().weigh(run)).joined().found["label"]

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EBCC"]
 
+_LEAST = 1e-12  # what a logarithm makes of 0
 _SAME = 1e-6  # nats by which a later start must be better
 _HASH_STEPS = 2.0**53  # different numbers between 0 and 1 that are made of a hash
 
@@ -56,7 +57,7 @@ class EBCC(Method):
     """Bayesian classifier combination with subtypes of classes, whose workers may err together.
 
     The fault is the expected share of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
-    that of the label.
+    that of the label. As with DS, whoever shares no task with anybody is believed in the end.
 
     Parameters
     ----------
@@ -125,6 +126,7 @@ class EBCC(Method):
         best = np.argmax(evidence >= evidence.max(axis=1, keepdims=True) - _SAME, axis=1)
         counts = counts[np.arange(problems.n_workers), problems.spread(best), None]
         rows, logs = model.expected_logs(counts, shares[np.arange(len(best)), best, None])
+        rows[peers.unweighted.weight <= 0] = np.log(np.maximum(np.eye(k), _LEAST))[:, :, None]
         said = counts[:, 0].sum(axis=3)
         wrong = 1.0 - np.trace(said, axis1=1, axis2=2) / said.sum(axis=(1, 2))
         fault = np.maximum(peers.comparable(wrong), 0.0)

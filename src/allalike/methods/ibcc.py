@@ -27,7 +27,7 @@ from allalike.methods.steps.em import maximise_likelihood
 from allalike.options import number, whole
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Floats
+    from allalike.blocks.block import Floats
     from allalike.blocks.problems import Problems
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
@@ -40,7 +40,7 @@ class IBCC(Method):
     """Bayesian classifier combination: Dawid-Skene with priors, in which every value of the parameters counts.
 
     The fault is the expected share of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
-    that of the label.
+    that of the label. As with DS, whoever shares no task with anybody is believed in the end.
 
     Parameters
     ----------
@@ -101,10 +101,6 @@ class BayesianConfusions(Confusions):
         counts = sums["confusion"] + self.smoothing + (self.right - self.smoothing) * np.eye(self.classes)
         right = np.trace(sums["confusion"], axis1=1, axis2=2) / sums["confusion"].sum(axis=(1, 2))
         return np.exp(np.concatenate([expected_logs(counts), expected_logs(share)[:, :, None]], axis=2)), 1.0 - right
-
-    def believe(self, parameters: Floats, alone: Array) -> Floats:
-        """Leave it to the prior, which believes everybody somewhat."""
-        return parameters
 
 
 def expected_logs(counts: Floats) -> Floats:
