@@ -19,7 +19,7 @@ from allalike.blocks.ties import Ties
 from allalike.datasets import load
 from allalike.errors import OptionError, TooLargeError
 from allalike.methods import label_aggregation
-from allalike.methods.ebcc import draw_subtypes
+from allalike.methods.steps.draws import draw_subtypes
 from allalike.registry import make
 from samples import Row, crowd, rows
 

@@ -26,19 +26,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from allalike.columns.hashes import mix
 from allalike.methods.base import Method, Weighing
 from allalike.methods.dawid_skene import check_memory
 from allalike.methods.ibcc import expected_logs
 from allalike.methods.levels.ballots import ballots_of, by_problem, keep_ballots, softmax, vote_shares
+from allalike.methods.steps.draws import draw_subtypes
 from allalike.methods.steps.most_probable import take_most_probable
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import normalise
 from allalike.options import number, whole
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from allalike.blocks.block import Array, Block, Floats
     from allalike.blocks.problems import Problems
     from allalike.blocks.ties import Ties
@@ -48,8 +46,8 @@ if TYPE_CHECKING:
 __all__ = ["EBCC"]
 
 _LEAST = 1e-12  # what a logarithm makes of 0
+_CELLS = 1 << 18  # of posteriors at a time, so that they stay in the cache
 _SAME = 1e-6  # nats by which a later start must be better
-_HASH_STEPS = 2.0**53  # different numbers between 0 and 1 that are made of a hash
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,22 +110,23 @@ class EBCC(Method):
         likelihood = np.zeros(settled.shape)
         for iterations in run.rounds(self.max_iter):
             live = np.flatnonzero(~settled.all(axis=0))
-            rows, logs = model.expected_logs(counts[:, live], shares[:, live])
+            rows, logs = model.expected_logs(counts[:, :, live], shares[:, live])
             sums = prepared.sum(partial(_count, k=k), rows, problems.spread(logs))
             going = ~settled[:, live]
             likelihood[:, live] = np.where(going, problems.add(sums["likelihood"]), likelihood[:, live])
-            going &= _change(counts[:, live], sums["counts"], problems) >= self.tol
+            going &= _change(counts[:, :, live], sums["counts"], problems) >= self.tol
             settled[:, live] = ~going
             if settled.all() or iterations == self.max_iter:
                 break  # with what the last posteriors were found from
-            counts[:, live] = _choose(problems.spread(going), sums["counts"], counts[:, live])
-            shares[:, live] = _choose(going, problems.add(sums["shares"]), shares[:, live])
+            on = problems.spread(going)[:, None, :, None, None]
+            counts[:, :, live] = np.where(on, sums["counts"], counts[:, :, live])
+            shares[:, live] = np.where(going[:, :, None, None], problems.add(sums["shares"]), shares[:, live])
         evidence = likelihood + model.less_divergence(counts, shares, problems)
         best = np.argmax(evidence >= evidence.max(axis=1, keepdims=True) - _SAME, axis=1)
-        counts = counts[np.arange(problems.n_workers), problems.spread(best), None]
-        rows, logs = model.expected_logs(counts, shares[np.arange(len(best)), best, None])
-        rows[peers.unweighted.weight <= 0] = np.log(np.maximum(np.eye(k), _LEAST))[:, :, None]
-        said = counts[:, 0].sum(axis=3)
+        counts = counts[np.arange(problems.n_workers), :, problems.spread(best)]
+        rows, logs = model.expected_logs(counts[:, :, None], shares[np.arange(len(best)), best, None])
+        rows[peers.unweighted.weight <= 0] = np.log(np.maximum(np.eye(k), _LEAST))[:, None, :, None]
+        said = counts.sum(axis=3)
         wrong = 1.0 - np.trace(said, axis1=1, axis2=2) / said.sum(axis=(1, 2))
         fault = np.maximum(peers.comparable(wrong), 0.0)
         return Weighing(
@@ -137,7 +136,7 @@ class EBCC(Method):
             iterations=iterations,
             converged=bool(settled.all()),
             decide=partial(_decide, k=k, ties=run.ties),
-            parameters=(rows[:, 0], problems.spread(logs)[:, 0]),
+            parameters=(rows, problems.spread(logs)),
             probabilities=partial(_probabilities, k=k),
         )
 
@@ -146,7 +145,7 @@ class EBCC(Method):
 class _Model:
     """The priors; ``votes`` are sums of shares of votes.
 
-    Counts of tasks are by problem, start, class and subtype; of answers by worker, start, label, class and subtype.
+    Counts of tasks are by problem, start, class and subtype; of answers by worker, label, start, class and subtype.
     """
 
     options: EBCC
@@ -155,14 +154,14 @@ class _Model:
     def priors(self) -> tuple[Floats, float, Floats]:
         """Return what is imagined beside the counts of answers, of tasks by subtype, and of tasks by class."""
         own, k = self.options, self.votes.shape[2]
-        answers = (own.b_v + (own.a_v - own.b_v) * np.eye(k))[:, :, None]
+        answers = (own.b_v + (own.a_v - own.b_v) * np.eye(k))[:, None, :, None]
         classes = self.votes if own.alpha is None else np.full_like(self.votes, own.alpha)
         return answers, own.a_pi / own.subtypes, classes
 
     def expected_logs(self, counts: Floats, shares: Floats) -> tuple[Floats, Floats]:
         """Return E log v, and E log tau + E log pi."""
         answers, subtype, classes = self.priors()
-        rows = np.moveaxis(expected_logs(np.moveaxis(counts + answers, 2, -1)), -1, 2)
+        rows = np.moveaxis(expected_logs(np.moveaxis(counts + answers, 1, -1)), -1, 1)
         return rows, expected_logs(classes + shares.sum(axis=3))[..., None] + expected_logs(subtype + shares)
 
     def less_divergence(self, counts: Floats, shares: Floats, problems: Problems) -> Floats:
@@ -170,7 +169,7 @@ class _Model:
         answers, subtype, classes = self.priors()
         by_class = _less_divergence(shares.sum(axis=3), classes)
         by_subtype = _less_divergence(shares, np.asarray(subtype)).sum(axis=2)
-        by_answer = _less_divergence(np.moveaxis(counts, 2, -1), np.moveaxis(answers, 0, -1)).sum(axis=(2, 3))
+        by_answer = _less_divergence(np.moveaxis(counts, 1, -1), np.moveaxis(answers, 0, -1)).sum(axis=(2, 3))
         less: Floats = by_class + by_subtype + problems.add(by_answer)
         return less
 
@@ -188,61 +187,54 @@ def _change(old: Floats, new: Floats, problems: Problems) -> Floats:
     """Return, per problem and start, by how much expected answers to classes changed, relative to their norm."""
 
     def squared(values: Floats) -> Floats:
-        return problems.add(np.square(values.sum(axis=4)).sum(axis=(2, 3)))
+        return problems.add(np.square(values.sum(axis=4)).sum(axis=(1, 3)))
 
     change: Floats = np.sqrt(squared(new - old) / squared(new))
     return change
 
 
-def _choose(flags: Array, one: Floats, other: Floats) -> Floats:
-    return np.where(flags.reshape(*flags.shape, *[1] * (one.ndim - 2)), one, other)
-
-
 def _begin(block: Block, *, k: int, subtypes: int, starts: int, seed: int) -> dict[str, Floats]:
     """Count with the shares of the votes, split into subtypes by draws."""
-    votes = vote_shares(block, np.ones(block.n_workers), k=k)[:, :, None]
-    drawn = (votes * draw_subtypes(block.task_hash, (seed, start), (k, subtypes)) for start in range(starts))
-    return _add_starts(block, [(states.reshape(block.n_tasks, -1), np.zeros(block.n_tasks)) for states in drawn], k)
-
-
-def draw_subtypes(task_hash: npt.NDArray[np.uint64], seed: tuple[int, int], shape: tuple[int, int]) -> Floats:
-    """Draw from Dirichlet(1, ..., 1), for each task and class, by hashes of the task, the seed and the start.
-
-    >>> draw_subtypes(np.array([5, 6], np.uint64), (0, 1), (1, 3)).round(2).tolist()
-    [[[0.03, 0.96, 0.01]], [[0.0, 0.01, 0.99]]]
-    """
-    salt = mix(np.array([seed[0] % (1 << 64)], np.uint64))
-    cells = mix(np.arange(np.prod(shape), dtype=np.uint64) + np.uint64(1 + seed[1] * np.prod(shape)))
-    bits = mix(mix(task_hash ^ salt)[:, None] ^ cells) >> np.uint64(11)
-    drawn = -np.log((bits + 0.5) / _HASH_STEPS).reshape(-1, *shape)
-    shares: Floats = drawn / drawn.sum(axis=2, keepdims=True)
-    return shares
+    votes, shape = vote_shares(block, np.ones(block.n_workers), k=k)[:, :, None], (k, subtypes)
+    drawn = (votes * draw_subtypes(block.task_hash, (seed, start), shape) for start in range(starts))
+    return _join([_add_up(block, states[:, None], np.zeros((block.n_tasks, 1)), k) for states in drawn])
 
 
 def _count(block: Block, rows: Floats, logs: Floats, *, k: int) -> dict[str, Floats]:
-    """Count with the posteriors of each start, and add up the log likelihoods."""
-    return _add_starts(block, [_posterior(block, rows[:, s], logs[:, s], k=k) for s in range(logs.shape[1])], k)
+    """Count with the posteriors of each start, and add up the log likelihoods; some starts at a time."""
+    step = max(_CELLS // (block.n_tasks * logs[0, 0].size), 1)
+    parts = [slice(first, first + step) for first in range(0, logs.shape[1], step)]
+    return _join([_add_up(block, *_posterior(block, rows[:, :, part], logs[:, part], k), k) for part in parts])
 
 
-def _add_starts(block: Block, found: list[tuple[Floats, Floats]], k: int) -> dict[str, Floats]:
-    n, ballots = block.n_workers, ballots_of(block, k)
-    return {
-        "counts": np.stack([ballots.count(states, n).reshape(n, k, k, -1) for states, _ in found], axis=1),
-        "shares": np.stack([by_problem(block, states).reshape(n, k, -1) for states, _ in found], axis=1),
-        "likelihood": np.stack([by_problem(block, of_task) for _, of_task in found], axis=1),
-    }
+def _add_up(block: Block, states: Floats, likelihood: Floats, k: int) -> dict[str, Floats]:
+    """Return sums of states, which are by task, start, class and subtype; the starts are the last but two axes."""
+    flat, n = states.reshape(block.n_tasks, -1), block.n_workers
+    counts = ballots_of(block, k).count(flat, n).reshape(n, k, *states.shape[1:])
+    shares = by_problem(block, flat).reshape(n, *states.shape[1:])
+    return {"counts": counts, "shares": shares, "likelihood": by_problem(block, likelihood)}
 
 
-def _posterior(block: Block, rows: Floats, logs: Floats, *, k: int) -> tuple[Floats, Floats]:
-    """Return q_jcm, with a row per task and a column per class and subtype, and the log likelihood of each task."""
-    prior = logs.reshape(len(logs), -1).take(block.worker[block.starts], axis=0)
-    return softmax(ballots_of(block, k).add_up(rows) + prior)
+def _join(parts: list[dict[str, Floats]]) -> dict[str, Floats]:
+    """Put the sums of some starts behind those of others."""
+    axes = {"counts": 2, "shares": 1, "likelihood": 1}
+    return {name: np.concatenate([part[name] for part in parts], axis=axis) for name, axis in axes.items()}
 
 
-def _probabilities(block: Block, weights: Floats, faults: Floats, *logs: Floats, k: int) -> dict[str, Array]:
+def _posterior(block: Block, rows: Floats, logs: Floats, k: int) -> tuple[Floats, Floats]:
+    """Return q_jcm, by task, start, class and subtype, and the log likelihood of each task, by start."""
+    prior = logs.take(block.worker[block.starts], axis=0)
+    score = ballots_of(block, k).add_up(rows).reshape(prior.shape) + prior
+    states, likelihood = softmax(score.reshape(-1, logs[0, 0].size))
+    return states.reshape(prior.shape), likelihood.reshape(prior.shape[:2])
+
+
+def _probabilities(
+    block: Block, weights: Floats, faults: Floats, rows: Floats, logs: Floats, *, k: int
+) -> dict[str, Array]:
     """Return the posteriors, with a row per task and a column per class."""
-    states, _ = _posterior(block, *logs, k=k)
-    return {"probability": states.reshape(block.n_tasks, k, -1).sum(axis=2)}
+    states, _ = _posterior(block, rows, logs, k)
+    return {"probability": states[:, 0].sum(axis=2)}
 
 
 def _decide(block: Block, weights: Floats, faults: Floats, *logs: Floats, k: int, ties: Ties) -> dict[str, Array]:

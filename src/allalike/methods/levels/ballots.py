@@ -95,7 +95,9 @@ def count_ballots(block: Block, shares: Floats, *, k: int) -> dict[str, Floats]:
 
 def by_problem(block: Block, values: Array) -> Floats:
     """Add up numbers of tasks in the row of a worker of their problem, the first who answered."""
-    first = block.worker[block.starts]
-    sums = np.zeros((block.n_workers, *values.shape[1:]))
-    np.add.at(sums, first, values)
+    from scipy.sparse import csr_array
+
+    first, each = block.worker[block.starts], np.arange(block.n_tasks + 1)
+    tasks = csr_array((np.ones(block.n_tasks), first, each), shape=(block.n_tasks, block.n_workers))
+    sums: Floats = tasks.T @ values
     return sums
