@@ -21,7 +21,7 @@ from allalike.errors import OptionError, TooLargeError
 from allalike.methods import label_aggregation
 from allalike.methods.steps.draws import draw_subtypes
 from allalike.registry import make
-from samples import Row, crowd, rows
+from samples import Row, crowd, problems, rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::allalike.ConvergenceWarning")
 
@@ -304,3 +304,15 @@ def test_la_is_as_accurate_as_the_code_of_its_authors(
         label = find_truths(run, LA().weigh(run)).joined().found["label"]
         scores.append(np.mean(label[known.gold_task] == known.gold_label))
     assert np.mean(scores) == pytest.approx(expected, abs=0.005)
+
+
+@pytest.mark.parametrize("method", [EBCC(starts=3, subtypes=4), LA(), LA(passes=1)])
+def test_a_problem_is_solved_as_if_others_were_not_there(method: allalike.Method) -> None:
+    """Draws and order are made of the ids of tasks, which the first problem keeps when there are more."""
+    matrices = np.stack([np.maximum(drawn_matrix(seed), 0) for seed in range(4)])
+    alone, together = (Memory().load(problems(matrices[:n], K), Ties()) for n in (1, 4))
+    one, all_of_them = method.weigh(alone), method.weigh(together)
+    np.testing.assert_allclose(all_of_them.weight[:7], one.weight, rtol=1e-9)
+    np.testing.assert_allclose(all_of_them.fault[:7], one.fault, rtol=1e-9)
+    labels = [find_truths(run, found).joined().found["label"] for run, found in ((alone, one), (together, all_of_them))]
+    assert labels[0].tolist() == labels[1][:25].tolist()
