@@ -282,8 +282,8 @@ def test_ibcc_and_bwa_are_as_accurate_as_the_code_of_their_authors(
 def test_ebcc_is_as_accurate_as_the_code_of_its_authors(
     name: str, spec: str, seed: int, expected: float, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On bluebird two readings differ by 0.08 nats: that of the authors, which only 1 of the seeds 0 to 3 finds, and one
-    that is right in 0.898, which the others find."""
+    """On bluebird two readings differ by 0.08 nats: that of the authors, which of the seeds 0 to 3 only 1 finds, and
+    one that is right in 0.898, which the others find."""
     monkeypatch.setenv("ALLALIKE_DATA", str(data))
     assert accuracy_of(name, spec, seed) == pytest.approx(expected, abs=0.005)
 
