@@ -84,7 +84,7 @@ class Result:
 
     @cached_property
     def probabilities(self) -> pd.DataFrame:
-        """One row per task: how probable each class is, for methods that know it (auto, DS, DS-1).
+        """One row per task: how probable each class is, for methods that know it (auto, DS, DS-1, IBCC, EBCC, BWA).
 
         >>> import allalike
         >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y")]
@@ -95,7 +95,8 @@ class Result:
         """
         if self.posteriors is None:
             method = self.summary["method"]["name"]
-            raise UnsupportedError(f"{method} does not say how probable each class is. DS and DS-1 do.")
+            able = "DS, DS-1, IBCC, EBCC and BWA do"
+            raise UnsupportedError(f"{method} does not say how probable each class is. {able}.")
         import pandas as pd
 
         piece = self.posteriors().joined()

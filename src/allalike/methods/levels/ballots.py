@@ -14,13 +14,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.blocks.block import sum_by
 from allalike.blocks.voices import find_voices
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block, Floats
 
-__all__ = ["Ballots", "ballots_of", "by_problem", "count_ballots", "row_peaks", "row_sums", "softmax", "vote_shares"]
+__all__ = [
+    "Ballots",
+    "ballots_of",
+    "by_problem",
+    "count_ballots",
+    "keep_ballots",
+    "row_peaks",
+    "row_sums",
+    "softmax",
+    "vote_shares",
+]
 
 
 @dataclass(frozen=True)
@@ -55,6 +64,11 @@ def ballots_of(block: Block, k: int) -> Ballots:
     cell = (block.worker * k + block.label).astype(np.int32)
     starts = np.append(block.starts, len(block.label)).astype(np.int32)
     return Ballots(csr_array((find_voices(block).voice, cell, starts), shape=(block.n_tasks, block.n_workers * k)))
+
+
+def keep_ballots(block: Block, *, k: int) -> Block:
+    """Return the block with its ballots, for later rounds."""
+    return block.keeping(ballots_of(block, k))
 
 
 def vote_shares(block: Block, weights: Floats, *, k: int) -> Floats:
@@ -106,7 +120,9 @@ def count_ballots(block: Block, shares: Floats, *, k: int) -> dict[str, Floats]:
 
 def by_problem(block: Block, values: Array) -> Floats:
     """Add up numbers of tasks in the row of a worker of their problem, the first who answered."""
-    first = block.worker[block.starts]
-    if values.ndim == 1:
-        return sum_by(first, values, block.n_workers)
-    return np.stack([sum_by(first, column, block.n_workers) for column in values.T], axis=1)
+    from scipy.sparse import csr_array
+
+    first, each = block.worker[block.starts], np.arange(block.n_tasks + 1)
+    tasks = csr_array((np.ones(block.n_tasks), first, each), shape=(block.n_tasks, block.n_workers))
+    sums: Floats = tasks.T @ values
+    return sums
