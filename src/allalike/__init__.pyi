@@ -47,6 +47,7 @@ from allalike.methods import PTD as PTD
 from allalike.methods import PTDAK as PTDAK
 from allalike.methods import TOP2 as TOP2
 from allalike.methods import UA as UA
+from allalike.methods import Auto as Auto
 from allalike.methods import Method as Method
 from allalike.noise import POPULATIONS as POPULATIONS
 from allalike.noise import Copiers as Copiers

@@ -41,7 +41,7 @@ def sample_tasks(run: Run, n_answers: int) -> MemoryRun:
     """
     share = np.minimum(n_answers / run.problems.total(run.answer_counts), 1.0)
     block = _join(run.gather(partial(_choose, gold=run.n_gold <= _MAX_GOLD), share), run.problems.n_workers)
-    blocks = list(_cut(block, run.block_answers or fitting_answers(len(run.workers))))
+    blocks = list(_cut(block, fitting_answers(len(run.workers))))
     return MemoryRun(
         [Shard(blocks, Values(block.task_hash), block.sizes)],
         workers=run.workers,

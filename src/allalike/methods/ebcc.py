@@ -10,8 +10,9 @@ variational Bayes (mean field), with q_jcm for how probably task j is of class c
     q_jcm ~ exp(E log tau_c + E log pi_cm + sum_i E log v^i_(c, m, x_ij)),
 
 in turn, where each E log is psi(count) - psi(sum of counts). Subtypes are found from where the rounds begin: from the
-shares of the votes, split into subtypes by draws from Dirichlet(1, ..., 1). Of 40 such starts, that with the largest
-evidence (ELBO) is kept, and alpha_c is the sum of the shares of the votes: both as in the experiments of the authors.
+shares of the votes, split into subtypes by draws from Dirichlet(1, ..., 1). Of ten such starts, that with the largest
+evidence (ELBO) is kept (the authors take 40, which is as slow as that), and alpha_c is the sum of the shares of the
+votes, as in their experiments.
 
 A draw depends on nothing but the id of the task, the number of the start and the seed, so it is the same on every
 engine; another id or another seed may find another reading. It fails where the reading with the largest evidence is not
@@ -85,7 +86,7 @@ class EBCC(Method):
     summary: ClassVar[str] = "Bayesian classifier combination with subtypes of classes, on which workers err together"
     needs: ClassVar[str] = "classes"
     subtypes: int = whole(10, least=1)
-    starts: int = whole(40, least=1)
+    starts: int = whole(10, least=1)
     alpha: float | None = number(None, least=0.001)
     a_pi: float = number(0.1, least=0.001)
     a_v: float = number(4.0, least=0.001)

@@ -78,7 +78,7 @@ def find_levels(rank: Floats) -> Floats:
 
     >>> find_levels(np.array([0.0, 0.75])).round(2)
     array([[0.88, 0.12, 0.  ],
-           [0.02, 0.4 , 0.58]])
+           [0.03, 0.37, 0.6 ]])
     """
     share = np.exp(-((LEVELS * rank[:, None] - np.arange(LEVELS) - 0.5) ** 2))
     split: Floats = share / row_sums(share)[:, None]
