@@ -34,8 +34,13 @@ class Kernels(ABC):
         """Measure how far codes are apart, pair by pair."""
 
     @abstractmethod
+    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
+        """Return, per answer, the weighted distance to the other answers of its task, and their weight."""
+
     def peer_sums(self, block: Block, weights: Floats) -> dict[str, Floats]:
         """Add up, per worker, the weighted distance to her peers and their weight."""
+        distance, weight = self.peer_distances(block, weights)
+        return {"distance": block.per_worker(distance), "weight": block.per_worker(weight)}
 
     def check_digits(self, distance: Floats) -> None:  # noqa: B027
         """Refuse labels whose sums of distances, the largest of each problem, have too few digits left."""
