@@ -33,6 +33,10 @@ class Kernels(ABC):
     def distance_between(self, left: Array, right: Array) -> Floats:
         """Measure how far codes are apart, pair by pair."""
 
+    def guess_distances(self, left: Array, right: Array) -> Floats:
+        """Measure how far codes of different tasks are apart; NaN where these cannot be compared."""
+        return self.distance_between(left, right)
+
     @abstractmethod
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
         """Return, per answer, the weighted distance to the other answers of its task, and their weight."""

@@ -226,6 +226,10 @@ class RankingKernels(Kernels):
             distance[rows] = _DISTANCES[self.domain.distance].distance(left[rows, :q].T, right[rows, :q].T)
         return distance
 
+    def guess_distances(self, left: Array, right: Array) -> Floats:
+        """Return how far two orders at random of as many items are apart, for other tasks have other items."""
+        return np.asarray(_DISTANCES[self.domain.distance].of_guesses(np.count_nonzero(left >= 0, axis=1)))
+
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
         """Add up, per answer, distances to peers."""
         own = weights.take(block.worker)

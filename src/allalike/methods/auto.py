@@ -1,4 +1,4 @@
-"""auto: the truths that agreement can best tell, and never worse than a vote."""
+"""auto: the truths that agreement can best tell, and hardly ever worse than a vote."""
 
 from __future__ import annotations
 
@@ -7,26 +7,24 @@ from typing import TYPE_CHECKING, ClassVar
 
 from allalike.methods.base import Method, Weighing
 from allalike.methods.levels.classes import weigh_classes
+from allalike.methods.shrunken import weigh_distances
 
 if TYPE_CHECKING:
-    from allalike.domains import Domain, Encoding
     from allalike.engines import Run
 
 __all__ = ["Auto"]
 
+_MAX_CLASSES = 20  # for whose confusions there are answers enough
+
 
 @dataclass(frozen=True, kw_only=True)
 class Auto(Method):
-    """auto."""
+    """The default: confusions and levels of difficulty for a few classes, shrunken faults for all other labels."""
 
     name: ClassVar[str] = "auto"
     summary: ClassVar[str] = "the most accurate truths that agreement can tell"
-    needs: ClassVar[str] = "classes"
-
-    def serves(self, labels: Domain | Encoding) -> bool:
-        """Ask for classes."""
-        return labels.n_classes is not None
 
     def weigh(self, run: Run) -> Weighing:
-        """Weigh."""
-        return weigh_classes(run)
+        """Weigh as these labels allow it."""
+        few = run.encoding.n_classes is not None and run.encoding.n_labels <= _MAX_CLASSES
+        return weigh_classes(run) if few else weigh_distances(run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.errors import ConvergenceWarning
@@ -42,6 +42,8 @@ class Weighing:
         What `decide` needs beside weights and faults, with one row per worker.
     probabilities
         The kernel that returns how probable each class is, per task, from the same arrays, where the method knows.
+    notes
+        What else it found out about the crowd, as plain numbers for a summary.
     """
 
     disparity: Floats
@@ -52,6 +54,7 @@ class Weighing:
     decide: Decide | None = None
     parameters: tuple[Floats, ...] = ()
     probabilities: Decide | None = None
+    notes: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
