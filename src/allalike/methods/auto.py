@@ -1,4 +1,4 @@
-"""auto: the truths that agreement can best tell, and hardly ever worse than a vote."""
+"""auto: the default, which weighs a few classes by their confusions and all other labels by shrunken distances."""
 
 from __future__ import annotations
 
