@@ -43,7 +43,7 @@ def drawn_matrix(seed: int, n: int = 7, m: int = 25) -> npt.NDArray[np.int64]:
 
 def one_hot(matrix: npt.NDArray[np.int64]) -> Floats:
     """Return y_ijl: whether worker i said l about task j."""
-    return (matrix[:, :, None] == np.arange(K)).astype(np.float64)
+    return np.asarray(matrix[:, :, None] == np.arange(K), np.float64)
 
 
 def answers_of(matrix: npt.NDArray[np.int64]) -> Answers:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from allalike.blocks.block import Floats
+    from allalike.domains import Kernels
     from allalike.engines.base import Run
 
 __all__ = ["sample_tasks"]
@@ -29,8 +30,11 @@ _MAX_GOLD = 1000  # tasks whose truth is known are all taken, if they are no mor
 _HASHES = 2.0**64
 
 
-def sample_tasks(run: Run, n_answers: int) -> MemoryRun:
+def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True) -> MemoryRun:
     """Bring about so many answers of each problem into memory, or all of them if they are no more.
+
+    The labels of its blocks are codes, and nothing is prepared. Unless ``with_gold`` is false, tasks whose truth is
+    known are preferred.
 
     >>> import allalike
     >>> from allalike.blocks.ties import Ties
@@ -40,7 +44,8 @@ def sample_tasks(run: Run, n_answers: int) -> MemoryRun:
     (100, True)
     """
     share = np.minimum(n_answers / run.problems.total(run.answer_counts), 1.0)
-    block = _join(run.gather(partial(_choose, gold=run.n_gold <= _MAX_GOLD), share), run.problems.n_workers)
+    choose = partial(_choose, kernels=run.kernels, gold=with_gold and run.n_gold <= _MAX_GOLD)
+    block = _join(run.gather(choose, share), run.problems.n_workers)
     blocks = list(_cut(block, fitting_answers(len(run.workers))))
     return MemoryRun(
         [Shard(blocks, Values(block.task_hash), block.sizes)],
@@ -56,7 +61,7 @@ def sample_tasks(run: Run, n_answers: int) -> MemoryRun:
     )
 
 
-def _choose(block: Block, share: Floats, *, gold: bool) -> Block:
+def _choose(block: Block, share: Floats, *, kernels: Kernels, gold: bool) -> Block:
     """Return the chosen tasks of a block, with the numbers of their workers in the whole run."""
     chosen = block.task_hash / _HASHES < share.take(block.worker[block.starts])
     if gold:
@@ -64,19 +69,20 @@ def _choose(block: Block, share: Floats, *, gold: bool) -> Block:
     if block.live is not None:
         chosen &= block.live
     tasks = np.flatnonzero(chosen)
-    picked = block.pick(tasks, np.flatnonzero(block.to_answers(chosen)))
+    rows = np.flatnonzero(block.to_answers(chosen))
+    picked = block.pick(tasks, rows)
     place = np.cumsum(chosen) - 1
     known = chosen[block.gold_task]
     return Block(
         starts=picked.starts,
         sizes=picked.sizes,
         worker=picked.worker if isinstance(block.workers, slice) else block.workers[picked.worker],
-        label=picked.label,
+        label=kernels.restore_answers(block, rows),
         workers=slice(None),
         n_workers=block.n_workers,
         task_hash=picked.task_hash,
         gold_task=place[block.gold_task[known]],
-        gold_label=block.gold_label[known],
+        gold_label=kernels.restore_gold(block)[known],
     )
 
 

@@ -68,7 +68,9 @@ def weigh_classes(run: Run, *, sample_answers: int, use_gold: bool) -> Weighing:
         shares = normalise(np.where(problems.spread(alike), 1.0, weight), problems)
         return Weighing(disparity=peers.unweighted.mean, fault=known, weight=shares, error_rate=known, **more)
 
-    notes = {"f_ratio": float(consensus.ratio.mean()), "prior_answers": float(consensus.strength.mean())}
+    notes = (
+        {"f_ratio": float(consensus.ratio[0]), "prior_answers": float(consensus.strength[0])} if len(alike) == 1 else {}
+    )
     if alike.all():
         return weighing(1.0 - consensus.accuracy, weight, notes={"workers": "alike", **notes})
     if not _fits(problems.n_workers, crowd.k):
