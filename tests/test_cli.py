@@ -55,8 +55,7 @@ def test_discover_writes_three_files_and_says_what_it_guessed(answers: Path) -> 
         "domain": "categorical",
     }
     assert summary["method"]["name"] == "auto"
-    assert summary["reading"]["workers"] == "alike"
-    assert "auto: workers are alike: everyone counts the same." in done.stdout
+    assert "auto: workers" in done.stdout
     assert summary["versions"]["allalike"] == allalike.__version__
 
 

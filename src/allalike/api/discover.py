@@ -26,6 +26,8 @@ from allalike.system.memory import free_memory
 from allalike.system.progress import report
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from allalike.answers.gold import Gold
     from allalike.blocks.block import Array, Block, Floats
     from allalike.domains import Domain, Encoding, Kernels
@@ -240,6 +242,13 @@ def find_versions() -> dict[str, str]:
     }
 
 
+def _rounded(notes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return notes with six digits of each number, of which the last ones depend on the order of additions."""
+    changed = {name: float(f"{value:.6g}") for name, value in notes.items() if isinstance(value, float)}
+    inner = {name: _rounded(value) for name, value in notes.items() if isinstance(value, dict)}
+    return {**notes, **changed, **inner}
+
+
 def _summary(run: Run, weighing: Weighing, found: TaskTable, settings: dict[str, Any]) -> dict[str, Any]:
     summary = {
         **describe_answers(run),
@@ -248,7 +257,7 @@ def _summary(run: Run, weighing: Weighing, found: TaskTable, settings: dict[str,
         "converged": weighing.converged,
         "changed": int(found.total("changed")),
         "tied": int(found.total("tied")),
-        **({"reading": dict(weighing.notes)} if weighing.notes else {}),
+        **({"reading": _rounded(weighing.notes)} if weighing.notes else {}),
         "effective_workers": float(len(run.problems.sizes) / np.square(weighing.weight).sum()),
         **run.notes,
     }
