@@ -98,7 +98,7 @@ def play_ours(method: Method, answers: Answers, limit: float = LIMIT) -> tuple[f
     begin = time.process_time()
     while len(errors) < SEEDS and time.process_time() - begin <= limit / SEEDS:
         run = Memory().load(answers, Ties(len(errors)))
-        errors.append(find_truths(run, method.weigh(run)).mean("gold"))
+        errors.append(find_truths(run, method.without_gold().weigh(run)).mean("gold"))
     return sum(errors) / len(errors), (time.process_time() - begin) / len(errors)
 
 

@@ -82,7 +82,10 @@ CALLS: dict[str, tuple[list[str], str]] = {
     "missing file": (["nowhere.csv"], "There is no file nowhere.csv"),
     "folder": (["."], ". is a folder with no masks in it"),
     "pattern": (["*.tsv"], "No file matches '*.tsv'"),
-    "method": (["good.csv", "--method", "PTD"], "No method is called 'PTD'. Did you mean 'P-TD'? Known methods: UA,"),
+    "method": (
+        ["good.csv", "--method", "PTD"],
+        "No method is called 'PTD'. Did you mean 'P-TD'? Known methods: auto, UA,",
+    ),
     "domain": (["good.csv", "--domain", "catgorical"], "Did you mean 'categorical'"),
     "rule": (["good.csv", "--rule", "plurallity"], "no rule called 'plurallity'. Did you mean 'plurality'?"),
     "another domain's rule": (["good.csv", "--rule", "median"], "The categorical domain has no rule called 'median'"),

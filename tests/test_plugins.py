@@ -90,7 +90,7 @@ def test_our_names_stay_ours(install: Install) -> None:
 
 def test_who_misspells_a_name_is_told_those_of_other_packages_too(install: Install) -> None:
     install("tiny", BOTH)
-    with pytest.raises(UnknownNameError, match=r"Did you mean 'TINY-TD'\? Known methods: UA, .*, MAS, TINY-TD\."):
+    with pytest.raises(UnknownNameError, match=r"Did you mean 'TINY-TD'\? Known methods: auto, UA, .*, MAS, TINY-TD\."):
         allalike.discover(ROWS, method="TINI-TD")
     assert "tiny" not in sys.modules
 

@@ -16,7 +16,9 @@ from allalike.registry import make
 from samples import problems, rows, weigh_problems
 
 SPECS = [name for name in METHODS if name != "OA"] + ["iP-TD(average=False)", "P-TD(per_pair=True)"]
-DRAWN = {"D-TD", "CRH", "CATD"}  # measure the distance to votes, whose ties are drawn by the id of the task
+DRAWN = {  # measure the distance to votes, whose ties are drawn by the id of the task; or begin, or go, by this id
+    *("D-TD", "CRH", "CATD", "EBCC", "LA"),
+}
 CASES = [
     (spec, classes)
     for spec in SPECS

@@ -191,7 +191,7 @@ def test_tasks_may_have_other_items_and_other_numbers_of_them() -> None:
 def test_weights_of_zero_count_the_same() -> None:
     answers = answers_of([("ada", 1, "a>b"), ("bob", 1, "a>b"), ("eve", 1, "b>a")])
     run = Memory().load(answers, Ties())
-    [block] = run._blocks
+    [block] = run.blocks
     found = run.kernels.decide(block, np.zeros(3), np.zeros(3), Ties())
     assert run.encoding.decode(found.label).tolist() == [["a", "b"]]
     assert found.confidence[0] == pytest.approx(2 / 3)

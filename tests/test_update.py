@@ -22,7 +22,7 @@ from samples import Row, crowd, kind, pair_up
 from updates import ENGINES, assert_same, both_engines, check, cut
 
 CASES = [(name, domain) for domain in (*DOMAINS, "binary") for name in METHODS if METHODS[name]().serves(kind(domain))]
-OPTIONS = {"MAS": "MAS(starts=1)"}
+OPTIONS = {"MAS": "MAS(starts=1)", "EBCC": "EBCC(starts=3)"}
 pytestmark = pytest.mark.filterwarnings("ignore::allalike.ConvergenceWarning")
 
 

@@ -15,7 +15,7 @@ __all__ = ["PICTURE", "draw"]
 
 PICTURE = Path(__file__).with_suffix(".svg")
 _README = Path(__file__).parents[2] / "README.md"
-_PHOTO = 5  # on which votes and weights differ
+_PHOTO, _SHOWN = 5, 6  # on which votes and weights differ, and how many are shown
 
 # pixels, from the left and from the top
 _WIDTH, _HEIGHT = 840, 348
@@ -50,13 +50,13 @@ def draw() -> str:
     said = {worker: labels[_PHOTO - 1] for worker, labels in answers.items()}
     winners = [_winner(said, shares) for shares in (weights, votes)]
     colours = {worker: "first" if label == winners[0] else "second" for worker, label in said.items()}
-    title = f"Five workers named six photos. Photo {_PHOTO}: votes say {winners[1]}, weights say {winners[0]}."
+    title = f"Five workers named twelve photos. Photo {_PHOTO}: votes say {winners[1]}, weights say {winners[0]}."
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img">',
         f"<title>{title}</title>",
         f"<style>{_STYLE}</style>",
         f'<rect class="card" x="0.5" y="0.5" width="{_WIDTH - 1}" height="{_HEIGHT - 1}" rx="12"/>',
-        *_heading(_CELLS_X, "Five workers, six photos", "nobody knows the truth"),
+        *_heading(_CELLS_X, "Five workers, twelve photos", "the first six; nobody knows the truth"),
         *_draw_answers(answers, colours),
         *_heading(_VOTES_X, "A vote", "everyone counts the same"),
         *_draw_shares(_VOTES_X, votes, colours, f"{winners[1]} wins"),
@@ -76,7 +76,7 @@ def _run_example() -> tuple[dict[str, list[str]], dict[str, float]]:
             break
     workers = names["result"].workers
     weights = dict(zip(workers["worker"], workers["weight"], strict=True))
-    return {worker: labels.split() for worker, labels in names["said"].items()}, weights
+    return {worker: labels.split()[:_SHOWN] for worker, labels in names["said"].items()}, weights
 
 
 def _winner(said: dict[str, str], shares: dict[str, float]) -> str:

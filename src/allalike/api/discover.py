@@ -26,6 +26,8 @@ from allalike.system.memory import free_memory
 from allalike.system.progress import report
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from allalike.answers.gold import Gold
     from allalike.blocks.block import Array, Block, Floats
     from allalike.domains import Domain, Encoding, Kernels
@@ -49,7 +51,7 @@ def discover(
     answers: Any,
     *,
     domain: str | Domain | None = None,
-    method: str | Method = "iP-TD",
+    method: str | Method = "auto",
     engine: str | Engine | None = None,
     gold: Any = None,
     seed: int = 0,
@@ -65,13 +67,14 @@ def discover(
     domain
         The kind of label: a name from `allalike.DOMAINS`, a `Domain`, or nothing to have it guessed.
     method
-        A name from `allalike.METHODS`, with options in brackets if need be, or a `Method`.
+        A name from `allalike.METHODS`, with options in brackets if need be, or a `Method`. ``auto`` is the safe and
+        most accurate one.
     engine
         Where it runs: a name from `allalike.ENGINES` or an `Engine`. By default ``memory``, and ``disk`` for files that
         are larger than half of the free memory.
     gold
         Truths that are known: a path or a table with task and label, a mapping, or rows of (task, label). The
-        summary reports the error against them, and OA uses them.
+        summary reports the error against them. OA uses them, and auto where the answers can be read in several ways.
     seed
         Which of the possible draws to take where labels are tied.
     ties
@@ -239,6 +242,13 @@ def find_versions() -> dict[str, str]:
     }
 
 
+def _rounded(notes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return notes with six digits of each number, of which the last ones depend on the order of additions."""
+    changed = {name: float(f"{value:.6g}") for name, value in notes.items() if isinstance(value, float)}
+    inner = {name: _rounded(value) for name, value in notes.items() if isinstance(value, dict)}
+    return {**notes, **changed, **inner}
+
+
 def _summary(run: Run, weighing: Weighing, found: TaskTable, settings: dict[str, Any]) -> dict[str, Any]:
     summary = {
         **describe_answers(run),
@@ -247,6 +257,7 @@ def _summary(run: Run, weighing: Weighing, found: TaskTable, settings: dict[str,
         "converged": weighing.converged,
         "changed": int(found.total("changed")),
         "tied": int(found.total("tied")),
+        **({"reading": _rounded(weighing.notes)} if weighing.notes else {}),
         "effective_workers": float(len(run.problems.sizes) / np.square(weighing.weight).sum()),
         **run.notes,
     }

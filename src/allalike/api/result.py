@@ -12,7 +12,7 @@ import numpy as np
 
 from allalike.api.targets import result_names, result_output
 from allalike.columns.values import Values, arrow_of
-from allalike.errors import UnsupportedError
+from allalike.errors import UnknownNameError, UnsupportedError
 from allalike.options import check_choice
 from allalike.system.files import list_files
 from allalike.system.tables import FORMATS, write_tables
@@ -76,12 +76,15 @@ class Result:
 
     @cached_property
     def workers(self) -> pd.DataFrame:
-        """One row per worker: worker, answers, disparity, fault, weight; one per task too where tasks are apart."""
+        """One row per worker: worker, answers, disparity, fault, weight, and error_rate where the method knows it.
+
+        Where every task is a problem of its own, there is one row per task and worker.
+        """
         return frame_of(worker_columns(self.run, self.weighing))
 
     @cached_property
     def probabilities(self) -> pd.DataFrame:
-        """One row per task: how probable each class is, for methods that know it (DS, DS-1).
+        """One row per task: how probable each class is, for methods that know it (auto, DS, DS-1, IBCC, EBCC, BWA).
 
         >>> import allalike
         >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y")]
@@ -92,13 +95,45 @@ class Result:
         """
         if self.posteriors is None:
             method = self.summary["method"]["name"]
-            raise UnsupportedError(f"{method} does not say how probable each class is. DS and DS-1 do.")
+            able = "DS, DS-1, IBCC, EBCC and BWA do"
+            raise UnsupportedError(f"{method} does not say how probable each class is. {able}.")
         import pandas as pd
 
         piece = self.posteriors().joined()
         table = piece.found["probability"]
         classes = self.run.encoding.decode(np.arange(table.shape[1])).tolist()
         return pd.concat([frame_of({"task": piece.tasks}), pd.DataFrame(table, columns=classes)], axis=1)
+
+    def confusion(self, worker: Any) -> pd.DataFrame:
+        """Return how probably a worker gives each label (a column) to tasks of each class (a row).
+
+        Parameters
+        ----------
+        worker
+            Her id. Where every task is a problem of its own, no worker has a confusion matrix.
+
+        >>> import allalike
+        >>> said = {"ada": "xxyyxyxy", "bob": "xxyyxyxx", "eve": "xxyyxyyy", "kim": "yxxxyxxy", "lea": "xxyyxyxy"}
+        >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+        >>> allalike.discover(rows).confusion("kim").round(1)
+        label    x    y
+        class
+        x      0.6  0.4
+        y      0.5  0.5
+        """
+        import pandas as pd
+
+        confusion, ids = self.weighing.confusion, self.run.workers.tolist()
+        if confusion is None:
+            method = self.summary["method"]["name"]
+            raise UnsupportedError(f"{method} found no confusion matrices of these workers.")
+        if ids.count(worker) != 1:
+            raise UnknownNameError(
+                f"No worker is called {worker!r}." if worker not in ids else f"{worker!r} is there for each task."
+            )
+        names = self.run.encoding.decode(np.arange(confusion.shape[1])).tolist()
+        rows, columns = pd.Index(names, name="class"), pd.Index(names, name="label")
+        return pd.DataFrame(confusion[ids.index(worker)].T, index=rows, columns=columns)
 
     def update(self, more: Any, *, gold: Any = None) -> Result:
         """Return the result for these answers and more, as if it had been found from all of them.
@@ -175,6 +210,7 @@ def worker_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
         "disparity": weighing.disparity,
         "fault": weighing.fault,
         "weight": weighing.weight,
+        **({"error_rate": weighing.error_rate} if weighing.error_rate is not None else {}),
     }
 
 

@@ -50,14 +50,12 @@ class PairDistances:
         distance = compare(left, right)
         return cls(np.concatenate([left, right]), np.concatenate([right, left]), np.concatenate([distance, distance]))
 
-    def peer_sums(self, block: Block, weights: Floats) -> dict[str, Floats]:
-        """Add up, per worker, the weighted distance to her peers and their weight; unknown distances do not count."""
+    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
+        """Return, per answer, the weighted distance to its peers and their weight; unknown distances do not count."""
         weight = np.where(np.isnan(self.distance), 0.0, weights.take(block.worker[self.right]))
-        worker = block.worker[self.left]
-        return {
-            "distance": sum_by(worker, np.nan_to_num(self.distance) * weight, block.n_workers),
-            "weight": sum_by(worker, weight, block.n_workers),
-        }
+        distance = np.nan_to_num(self.distance) * weight
+        n_answers = len(block.worker)
+        return sum_by(self.left, distance, n_answers), sum_by(self.left, weight, n_answers)
 
     def pair_sums(self, block: Block, rows: slice | None) -> dict[str, Any]:
         """Add up, per pair of workers, the distance and the number of common tasks."""

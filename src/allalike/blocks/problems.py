@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Floats
+    from allalike.blocks.block import Array, Floats
 
 __all__ = ["Problems"]
 
@@ -50,6 +50,24 @@ class Problems:
         """How many workers there are in all problems."""
         return int(self.sizes.sum())
 
+    @property
+    def starts(self) -> npt.NDArray[np.int64]:
+        """The first worker of each problem."""
+        return np.cumsum(self.sizes) - self.sizes
+
+    def add(self, values: Any) -> Floats:
+        """Add up rows of workers to one row per problem.
+
+        >>> Problems(np.array([2, 1])).add(np.array([[1, 1], [2, 3], [5, 5]]))
+        array([[3., 4.],
+               [5., 5.]])
+        """
+        return np.add.reduceat(np.asarray(values, np.float64), self.starts, axis=0)
+
+    def spread(self, values: Array) -> Array:
+        """Give each worker the row of her problem."""
+        return np.repeat(values, self.sizes, axis=0)
+
     def total(self, values: Any) -> Floats:
         """Add up."""
         return self._spread(np.add, np.asarray(values, np.float64))
@@ -69,5 +87,4 @@ class Problems:
             return self.total(np.where(known, values, 0.0)) / self.total(known)
 
     def _spread(self, reduce: np.ufunc, values: Floats) -> Floats:
-        starts = np.cumsum(self.sizes) - self.sizes
-        return np.repeat(reduce.reduceat(values, starts), self.sizes)
+        return np.repeat(reduce.reduceat(values, self.starts), self.sizes)

@@ -23,6 +23,7 @@ def demo(output: str, overwrite: bool, seed: int) -> None:
     import numpy as np
 
     from allalike.api.discover import discover
+    from allalike.methods import Auto
     from allalike.noise import OneCoin
 
     rng = np.random.default_rng(seed)
@@ -36,7 +37,7 @@ def demo(output: str, overwrite: bool, seed: int) -> None:
     ]
     gold = {f"task-{task:03d}": _CLASSES[code] for task, code in enumerate(truth)}
     with notes_for_warnings(quiet=False):
-        result = discover(answers, gold=gold)
+        result = discover(answers, method=Auto(use_gold=False), gold=gold)
     paths = result.save(output, overwrite=overwrite)
 
     summary, found = result.summary, result.weighing
@@ -51,7 +52,6 @@ def demo(output: str, overwrite: bool, seed: int) -> None:
     echo(rows([("worker", "true fault", "found fault", "weight"), *table]))
     before, after = summary["gold"]["unweighted_error"], summary["gold"]["error"]
     echo(
-        "\nA found fault is the weighted distance to the others, who err as well; what counts is the order."
         f"\n{summary['changed']} of {_TASKS} answers differ from those of a vote. A vote errs in {100 * before:.1f} %"
         f" of the photos, allalike in {100 * after:.1f} %.\n\nWritten: {', '.join(map(visible, paths))}"
         "\nNow yours: allalike discover FILE"

@@ -31,8 +31,8 @@ __all__ = ["discover"]
 )
 @click.option(
     "--method",
-    default="iP-TD",
-    help="How workers are weighed, such as 'P-TD-AK(ridge=4)'.",
+    default="auto",
+    help="How truths are found, such as 'P-TD-AK(ridge=4)'.",
     show_default=True,
 )
 @take_read_options

@@ -55,11 +55,17 @@ def report_text(result: Result, paths: Sequence[Path]) -> str:
     if "classes" in domain:
         source = "counted in the data" if domain["classes_from"] == "data" else "as given"
         classes = f", {domain['classes']:,} classes {source}"
-    rounds = f"{summary['iterations']} round{'s' if summary['iterations'] > 1 else ''}"
+    method, rounds = (
+        summary["method"]["name"],
+        f"{summary['iterations']} round{'s' if summary['iterations'] > 1 else ''}",
+    )
     lines = [
         f"{summary['answers']:,} answers of {summary['workers']:,} workers to {summary['tasks']:,} tasks"
         f" ({domain['name']} labels{classes}).",
-        f"{summary['method']['name']}, {rounds}: weighed like {summary['effective_workers']:,.1f} equal workers.",
+        *(
+            reading_text(summary)
+            or [f"{method}, {rounds}: weighed like {summary['effective_workers']:,.1f} equal workers."]
+        ),
         f"{summary['changed']:,} of {summary['tasks']:,} truths ({share(summary['changed'], summary['tasks'])}) differ"
         " from the unweighted answer" + (f"; {summary['tied']:,} were drawn among equals." if summary["tied"] else "."),
         *gold_text(result),
@@ -69,6 +75,45 @@ def report_text(result: Result, paths: Sequence[Path]) -> str:
         "Written: " + ", ".join(map(visible, paths)),
     ]
     return "\n".join(lines)
+
+
+_STARTS = {
+    "consensus": "the consensus of the workers",
+    "majority": "the plain votes",
+    "confusion": "who confuses which classes",
+}
+
+
+def reading_text(summary: Mapping[str, Any]) -> list[str]:
+    """Say how the answers were read, and whether they can be read otherwise as well."""
+    reading, name = summary.get("reading"), summary["method"]["name"]
+    if not reading:
+        return []
+    if reading.get("workers") == "alike":
+        return [f"{name}: workers are alike: everyone counts the same."]
+    differ = f"workers differ {reading['f_ratio']:,.1f} times as much as by chance"
+    if "start" not in reading:
+        return [f"{name}: {differ}; weighed like {summary['effective_workers']:,.1f} equal workers."]
+    kind, _, part = reading["start"].partition(" ")
+    if kind == "core":
+        begin = f"the best workers, who gave {100 * float(part):g} % of the answers"
+    else:
+        begin = _STARTS.get(kind, "a mirror image: on hard tasks most workers seem to be fooled")
+    lines = [f"{name}: {differ}; the most likely reading begins with {begin}."]
+    if second := reading.get("second_reading"):
+        lines += [
+            f"Two readings: another one fits about as well ({second['nats']:.1f} nats less) and decides"
+            f" {second['tasks']:,} tasks ({100 * second['share']:.0f} %) otherwise. Agreement cannot tell which is"
+            " true; the truths of a few tasks can (--gold).",
+            f"  This one is led by {_names(second['leaders'])}; the other by {_names(second['its_leaders'])}.",
+        ]
+    if reading.get("gold_decided"):
+        lines.append("The gold decided between readings, so the error against it is too good.")
+    return lines
+
+
+def _names(ids: Sequence[Any]) -> str:
+    return ", ".join(visible(str(each)) for each in ids)
 
 
 def gold_text(result: Result) -> list[str]:

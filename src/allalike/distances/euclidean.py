@@ -10,7 +10,16 @@ import numpy as np
 from allalike.blocks.block import Array, Block, Floats
 from allalike.errors import LabelError
 
-__all__ = ["centre", "check_digits", "distance", "lengths", "peer_sums", "square_lengths", "squares", "weighted_mean"]
+__all__ = [
+    "centre",
+    "check_digits",
+    "distance",
+    "lengths",
+    "peer_distances",
+    "square_lengths",
+    "squares",
+    "weighted_mean",
+]
 
 _LEAST_SQUARE = 1e-290  # smaller ones begin to lose digits
 _TRACE = np.finfo(np.float64).tiny  # of a difference whose square is 0
@@ -103,11 +112,11 @@ def weighted_mean(block: Block, weight: Floats, total: Floats) -> Floats:
     return mean
 
 
-def peer_sums(block: Block, weights: Floats) -> dict[str, Floats]:
-    """Add up, per worker, the weighted distance to her peers and their weight.
+def peer_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
+    """Return, per answer, the weighted distance to the other answers of its task, and their weight.
 
-    >>> peer_sums(Block.of([[1.0], [2.0], [4.0]]), np.ones(3))
-    {'distance': array([10.,  5., 13.]), 'weight': array([2., 2., 2.])}
+    >>> peer_distances(Block.of([[1.0], [2.0], [4.0]]), np.ones(3))
+    (array([10.,  5., 13.]), array([2., 2., 2.]))
     """
     own = weights.take(block.worker)
     total = block.per_task(own)
@@ -116,7 +125,4 @@ def peer_sums(block: Block, weights: Floats) -> dict[str, Floats]:
     all_weight = block.to_answers(total)
     square *= all_weight
     square += block.to_answers(around)
-    return {
-        "distance": block.per_worker(square),
-        "weight": block.per_worker(all_weight - own),
-    }
+    return square, all_weight - own

@@ -11,7 +11,7 @@ import numpy as np
 
 from allalike.blocks.block import Array, Block, Floats, sum_by
 
-__all__ = ["distance", "peer_distance"]
+__all__ = ["distance", "of_guesses", "peer_distance"]
 
 
 def distance(left: Array, right: Array) -> Floats:
@@ -22,6 +22,16 @@ def distance(left: Array, right: Array) -> Floats:
     """
     moved = np.abs(left.astype(np.int32) - right.astype(np.int32)).sum(axis=0)
     return np.asarray(moved / _most(len(left)), np.float64)
+
+
+def of_guesses(n_items: Array) -> Floats:
+    """Return how far two orders at random are apart, on average: (q^2 - 1) / 3 places in all.
+
+    >>> of_guesses(np.array([1, 2, 6])).round(3)
+    array([  nan, 0.5  , 0.648])
+    """
+    n_items = np.asarray(n_items, np.float64)
+    return np.where(n_items > 1, (n_items**2 - 1) / 3 / np.maximum(n_items**2 // 2, 1), np.nan)
 
 
 def peer_distance(block: Block, position: Array, weight: Floats) -> Floats:

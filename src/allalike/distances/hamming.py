@@ -9,7 +9,7 @@ import numpy as np
 from allalike.blocks.block import Array, Block, Floats, sum_by
 from allalike.blocks.groups import Groups
 
-__all__ = ["distance", "is_crowded", "pair_sums", "peer_sums"]
+__all__ = ["distance", "is_crowded", "pair_sums", "peer_distances"]
 
 _PAIR, _ENTRY, _PRODUCT = 30.0, 10.0, 0.1  # nanoseconds, about: for a pair of answers, an entry, and a step to it
 
@@ -23,25 +23,22 @@ def distance(left: Array, right: Array) -> Floats:
     return np.asarray(left != right, np.float64)
 
 
-def peer_sums(block: Block, weights: Floats) -> dict[str, Floats]:
-    """Add up, per worker, the weighted distance to her peers and their weight.
+def peer_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
+    """Return, per answer, the weighted distance to the other answers of its task, and their weight.
 
     The block needs its `Groups` of labels.
 
     >>> from allalike.blocks.groups import group_labels
-    >>> block = Block.of([[0, 0, 1], [0, 1, 1], [1, 1, 1]])
-    >>> peer_sums(block.keeping(group_labels(block, np.arange(2, dtype=np.uint64))), np.ones(3))
-    {'distance': array([3., 2., 3.]), 'weight': array([6., 6., 6.])}
+    >>> block = Block.of([[0, 1], [0, 1], [1, 1]])
+    >>> peer_distances(block.keeping(group_labels(block, np.arange(2, dtype=np.uint64))), np.ones(3))
+    (array([1., 1., 2., 0., 0., 0.]), array([2., 2., 2., 2., 2., 2.]))
     """
     groups = block[Groups]
     own = weights.take(block.worker)
     same = sum_by(groups.group, own, len(groups))
     total = np.add.reduceat(same, groups.first)
     others = np.repeat(total, groups.count) - same
-    return {
-        "distance": block.per_worker(others.take(groups.group)),
-        "weight": block.per_worker(block.to_answers(total) - own),
-    }
+    return others.take(groups.group), block.to_answers(total) - own
 
 
 def is_crowded(block: Block) -> bool:

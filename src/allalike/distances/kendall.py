@@ -14,7 +14,7 @@ import numpy as np
 
 from allalike.blocks.block import Array, Block, Floats, sum_by
 
-__all__ = ["distance", "peer_distance"]
+__all__ = ["distance", "of_guesses", "peer_distance"]
 
 
 def distance(left: Array, right: Array) -> Floats:
@@ -30,6 +30,15 @@ def distance(left: Array, right: Array) -> Floats:
     for a, b in combinations(range(n_items), 2):
         discordant += (left[a] < left[b]) != (right[a] < right[b])
     return discordant / _pairs(n_items)
+
+
+def of_guesses(n_items: Array) -> Floats:
+    """Return how far two orders at random are apart, on average.
+
+    >>> of_guesses(np.array([1, 2, 6]))
+    array([nan, 0.5, 0.5])
+    """
+    return np.where(np.asarray(n_items) > 1, 0.5, np.nan)
 
 
 def peer_distance(block: Block, position: Array, weight: Floats) -> Floats:

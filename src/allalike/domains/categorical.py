@@ -171,9 +171,9 @@ class ClassKernels(Kernels):
         """Compare labels pair by pair."""
         return hamming.distance(left, right)
 
-    def peer_sums(self, block: Block, weights: Floats) -> dict[str, Floats]:
-        """Add up Hamming distances."""
-        return hamming.peer_sums(block, weights)
+    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
+        """Weigh the answers that differ."""
+        return hamming.peer_distances(block, weights)
 
     def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
         """Add up Hamming distances per pair of workers."""

@@ -33,9 +33,18 @@ class Kernels(ABC):
     def distance_between(self, left: Array, right: Array) -> Floats:
         """Measure how far codes are apart, pair by pair."""
 
+    def guess_distances(self, left: Array, right: Array) -> Floats:
+        """Measure how far codes of different tasks are apart; NaN where these cannot be compared."""
+        return self.distance_between(left, right)
+
     @abstractmethod
+    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
+        """Return, per answer, the weighted distance to the other answers of its task, and their weight."""
+
     def peer_sums(self, block: Block, weights: Floats) -> dict[str, Floats]:
         """Add up, per worker, the weighted distance to her peers and their weight."""
+        distance, weight = self.peer_distances(block, weights)
+        return {"distance": block.per_worker(distance), "weight": block.per_worker(weight)}
 
     def check_digits(self, distance: Floats) -> None:  # noqa: B027
         """Refuse labels whose sums of distances, the largest of each problem, have too few digits left."""

@@ -140,6 +140,11 @@ class MatrixKernels(PairwiseKernels):
         """Look into the matrices."""
         return self.matrices.entries_at(left, right)
 
+    def guess_distances(self, left: Array, right: Array) -> Floats:
+        """Look into the matrices, where both labels belong to the same."""
+        same = self.matrices.which(left) == self.matrices.which(right)
+        return np.where(same, self.matrices.entries_at(left, np.where(same, right, left)), np.nan)
+
     def _distance_to(self, block: Block, answer: Array, truth: Array, place: Array) -> Floats:
         store: Matrices = block[Stored].store
         return store.entries_at(block.label[answer], truth[place])

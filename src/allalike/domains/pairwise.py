@@ -171,9 +171,9 @@ class PairwiseKernels(Kernels):
             distance[others] = self.domain.compare(store, i, store, i + len(others))
         return distance
 
-    def peer_sums(self, block: Block, weights: Floats) -> dict[str, Floats]:
-        """Add up the distances of the pairs."""
-        return block[PairDistances].peer_sums(block, weights)
+    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
+        """Add up, per answer, the distances of the pairs."""
+        return block[PairDistances].peer_distances(block, weights)
 
     def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
         """Add up the distances of the pairs per pair of workers."""

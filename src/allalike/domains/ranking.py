@@ -226,15 +226,18 @@ class RankingKernels(Kernels):
             distance[rows] = _DISTANCES[self.domain.distance].distance(left[rows, :q].T, right[rows, :q].T)
         return distance
 
-    def peer_sums(self, block: Block, weights: Floats) -> dict[str, Floats]:
-        """Add up distances to peers."""
+    def guess_distances(self, left: Array, right: Array) -> Floats:
+        """Return how far two orders at random of as many items are apart, for other tasks have other items."""
+        return np.asarray(_DISTANCES[self.domain.distance].of_guesses(np.count_nonzero(left >= 0, axis=1)))
+
+    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
+        """Add up, per answer, distances to peers."""
         own = weights.take(block.worker)
         distance = np.empty(len(own))
         for part in block[Parts]:
             peer_distance = _DISTANCES[self.domain.distance].peer_distance
             distance[part.rows] = peer_distance(part.block, part.position, own[part.rows])
-        peers = block.to_answers(block.per_task(own)) - own
-        return {"distance": block.per_worker(distance), "weight": block.per_worker(peers)}
+        return distance, block.to_answers(block.per_task(own)) - own
 
     def distance_to(self, block: Block, truth: Array) -> Floats:
         """Measure how far each answer is from its task's truth."""

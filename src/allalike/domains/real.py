@@ -94,9 +94,9 @@ class RealKernels(Kernels):
         """Square the differences."""
         return euclidean.distance(left, right)
 
-    def peer_sums(self, block: Block, weights: Floats) -> dict[str, Floats]:
+    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
         """Add up squared distances."""
-        return euclidean.peer_sums(block, weights)
+        return euclidean.peer_distances(block, weights)
 
     def restore(self, block: Block, label: Array) -> Array:
         """Add the centres again."""

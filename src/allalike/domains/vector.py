@@ -194,24 +194,21 @@ class VectorKernels(Kernels):
             distance[part] = self.distance_between(block.label[left[part]], block.label[right[part]])
         return distance
 
-    def peer_sums(self, block: Block, weights: Floats) -> dict[str, Floats]:
-        """Add up distances to peers.
+    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
+        """Add up, per answer, distances to peers.
 
         With a task's weight W, its weighted mean z and V = sum_j w_j |x_j - z|^2, the weighted squared distance of x_i
         to all answers is W |x_i - z|^2 + V, as for numbers (`allalike.distances.euclidean`).
         """
         if self.domain.distance == "euclidean":
-            return block[PairDistances].peer_sums(block, weights)
+            return block[PairDistances].peer_distances(block, weights)
         own, points = weights.take(block.worker), block.label if self.domain.centred else block[Points].points
         total = block.per_task(own)
         mean = sum_vectors(block, own[:, None] * points) / np.where(total > 0, total, 1.0)[:, None]
         away = points - block.to_answers(mean)
         square = euclidean.square_lengths(away)
         around, everyone = block.to_answers(block.per_task(own * square)), block.to_answers(total)
-        return {
-            "distance": block.per_worker(everyone * square + around),
-            "weight": block.per_worker(everyone - own),
-        }
+        return everyone * square + around, everyone - own
 
     def check_digits(self, distance: Floats) -> None:
         """Refuse numbers so small that their squares vanish, where distances are squares."""

@@ -108,6 +108,10 @@ class Run(ABC):
         """Apply a kernel whose named arrays have one row per task."""
 
     @abstractmethod
+    def gather(self, kernel: Callable[..., Block], *params: Floats) -> list[Block]:
+        """Bring what a kernel makes of each block into memory: few of its tasks, one hopes."""
+
+    @abstractmethod
     def map(self, change: Callable[[Block], Block]) -> Run:
         """Return a run over changed blocks, for a method that needs something of its own in every round."""
 

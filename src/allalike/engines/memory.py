@@ -11,7 +11,7 @@ import numpy as np
 from allalike.engines.base import Engine
 from allalike.engines.growing import Change, Growing, Overlay, Picked, count_small, pick
 from allalike.engines.shards import Shard, Tally, describe, encode, find_piece, in_order, of_answers
-from allalike.engines.sums import PairSums, Sums
+from allalike.engines.sums import PairSums, Sums, select_workers
 from allalike.engines.task_table import Piece, TaskTable
 from allalike.options import Options, whole
 from allalike.system.progress import report
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from allalike.columns.values import Values
     from allalike.readers import Scan
 
-__all__ = ["Memory"]
+__all__ = ["Memory", "MemoryRun"]
 
 _MIN_SHARDED_BYTES = 1 << 29  # bytes of files that are read part by part
 _SHARD_BYTES = 1 << 25  # bytes of rows that make a shard then
@@ -111,20 +111,21 @@ class MemoryRun(Growing):
     n_frozen: int = 0
 
     @property
-    def _blocks(self) -> list[Block]:
+    def blocks(self) -> list[Block]:
+        """All blocks, in order."""
         return [block for shard in self.shards for block in shard.blocks]
 
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
         """Add up what the kernel returns for each block."""
         sums = Sums(len(self.workers))
-        for block in self._blocks:
+        for block in self.blocks:
             sums.add(block, kernel, params)
         return sums.arrays
 
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
         """Add up matrices, at the places of the block's workers."""
         sums = PairSums(len(self.workers), rows)
-        for block in self._blocks:
+        for block in self.blocks:
             sums.add(block, kernel)
         return sums.result()
 
@@ -132,6 +133,10 @@ class MemoryRun(Growing):
         """Join what the kernel returns for each block."""
         pieces = [find_piece(shard, kernel, params) for shard in self.shards]
         return MemoryTable(pieces[0] if len(pieces) == 1 else in_order(pieces))
+
+    def gather(self, kernel: Callable[..., Block], *params: Floats) -> list[Block]:
+        """Apply a kernel to all blocks."""
+        return [kernel(block, *select_workers(block, params)) for block in self.blocks]
 
     def map(self, change: Callable[[Block], Block]) -> MemoryRun:
         """Change all blocks now."""

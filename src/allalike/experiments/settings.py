@@ -98,7 +98,7 @@ def solve(setting: Setting, chunk: int, methods: tuple[str, ...] | None = None) 
     run = Memory().load(sample.answers, Ties(setting.seed))
     errors = {}
     for name in setting.methods if methods is None else methods:
-        weighing = make(name, METHODS, "method").weigh(run)
+        weighing = make(name, METHODS, "method").without_gold().weigh(run)
         errors[name] = sample.mean(find_truths(run, weighing).joined().found["gold"])
     return errors
 

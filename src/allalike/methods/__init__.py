@@ -1,14 +1,19 @@
 """Methods: ways to turn answers into weights. A new one is a file here, its import, and its name in the tuple."""
 
+from allalike.methods.auto import Auto as Auto
 from allalike.methods.base import Method as Method
 from allalike.methods.base import Weighing as Weighing
+from allalike.methods.bwa import BWA as BWA
 from allalike.methods.catd import CATD as CATD
 from allalike.methods.crh import CRH as CRH
 from allalike.methods.dawid_skene import DS as DS
 from allalike.methods.distance import DTD as DTD
+from allalike.methods.ebcc import EBCC as EBCC
 from allalike.methods.gtm import GTM as GTM
+from allalike.methods.ibcc import IBCC as IBCC
 from allalike.methods.ibp import IBP as IBP
 from allalike.methods.kde import KDE as KDE
+from allalike.methods.label_aggregation import LA as LA
 from allalike.methods.one_coin import DS1 as DS1
 from allalike.methods.oracle import OA as OA
 from allalike.methods.pairwise.eigenvector import EVD as EVD
@@ -24,5 +29,5 @@ from allalike.registry import Registry
 METHODS: Registry[Method] = Registry(
     "method",
     Method,
-    (UA, OA, PTD, PTDAK, IPTD, DTD, CRH, CATD, GTM, KDE, DS, DS1, IBP, EVD, EXP, TOP2, MAS),
+    (Auto, UA, OA, PTD, PTDAK, IPTD, DTD, CRH, CATD, GTM, KDE, DS, DS1, IBCC, EBCC, BWA, LA, IBP, EVD, EXP, TOP2, MAS),
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.errors import ConvergenceWarning
@@ -42,6 +42,12 @@ class Weighing:
         What `decide` needs beside weights and faults, with one row per worker.
     probabilities
         The kernel that returns how probable each class is, per task, from the same arrays, where the method knows.
+    error_rate
+        How often each worker errs, where the method knows.
+    confusion
+        Of each worker, how probably she gives each label (a row) to a task of each class (a column), where it knows.
+    notes
+        What was done and why, for the summary.
     """
 
     disparity: Floats
@@ -52,6 +58,9 @@ class Weighing:
     decide: Decide | None = None
     parameters: tuple[Floats, ...] = ()
     probabilities: Decide | None = None
+    error_rate: Floats | None = None
+    confusion: Floats | None = None
+    notes: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +81,10 @@ class Method(Options, ABC):
     @abstractmethod
     def weigh(self, run: Run) -> Weighing:
         """Weigh the workers of a run."""
+
+    def without_gold(self) -> Method:
+        """Return the method as it is where nobody knows a truth, so that gold can tell how good it is."""
+        return self
 
     def limit_reached(self, weighing: Weighing) -> ConvergenceWarning | None:
         """Return the warning that is due if the rounds ended at their limit."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
 
-__all__ = ["DS", "Confusions"]
+__all__ = ["DS", "Confusions", "check_memory"]
 
 _MIN_PROBABILITY = 1e-12  # what a logarithm makes of 0
 _CONFUSION_COPIES, _POSTERIOR_COPIES = 7, 3  # of all confusion matrices, and of a block's posteriors, at a time
@@ -76,7 +76,7 @@ class DS(Method):
     def weigh(self, run: Run) -> Weighing:
         """Estimate confusions, round by round."""
         model = Confusions(classes=run.encoding.n_labels, smoothing=self.smoothing)
-        _check_memory(run.problems.n_workers, model.classes, int(run.sum(_count_tasks)["tasks"].sum()))
+        check_memory(self.name, run, model.classes)
         return maximise_likelihood(run, model, max_iter=self.max_iter, tol=self.tol)
 
 
@@ -198,12 +198,15 @@ def _count_tasks(block: Block) -> dict[str, Floats]:
     return {"tasks": sum_by(_first_workers(block), np.ones(block.n_tasks), block.n_workers)}
 
 
-def _check_memory(n_workers: int, k: int, n_tasks: int) -> None:
-    """Refuse confusion matrices that do not fit in memory, with the posteriors of a block beside them."""
-    needed = 8 * k * (_CONFUSION_COPIES * n_workers * (k + 1) + _POSTERIOR_COPIES * min(n_tasks, _MAX_BLOCK_TASKS))
+def check_memory(name: str, run: Run, k: int, *, times: int = 1) -> None:
+    """Refuse confusion matrices, so many for each worker, that do not fit in memory beside a block's posteriors."""
+    n_workers, n_tasks = run.problems.n_workers, int(run.sum(_count_tasks)["tasks"].sum())
+    posteriors = _POSTERIOR_COPIES * min(n_tasks, _MAX_BLOCK_TASKS)
+    needed = 8 * k * (_CONFUSION_COPIES * n_workers * (k + 1) * times + posteriors)
     if needed > free_memory():
+        matrices = "a confusion matrix" if times == 1 else f"{times:,} confusion matrices"
         raise TooLargeError(
-            f"DS needs a confusion matrix of {k:,} x {k:,} for each of {n_workers:,} workers, about"
+            f"{name} needs {matrices} of {k:,} x {k:,} for each of {n_workers:,} workers, about"
             f" {needed / 1e9:,.1f} GB in all, and there are {free_memory() / 1e9:,.1f} GB. Use DS-1, which needs one"
             " number for each worker."
         )

@@ -29,7 +29,7 @@ from allalike.engines.shards import (
     sample_cuts,
     sum_up,
 )
-from allalike.engines.sums import PairSums, Sums
+from allalike.engines.sums import PairSums, Sums, select_workers
 from allalike.engines.task_table import Piece, TaskTable
 from allalike.errors import OptionError
 from allalike.options import Options, whole
@@ -220,6 +220,11 @@ class DiskRun(Growing):
         kinds = {str(getattr(tally.sample_tasks.data, "type", list)) for tally in self.shards.tallies}
         return DiskTable(space, list(self.shards.each(find)), wide=len(kinds) > 1)
 
+    def gather(self, kernel: Callable[..., Block], *params: Floats) -> list[Block]:
+        """Apply a kernel to the blocks of each shard."""
+        parts = self.shards.each(partial(_gather, kernel=kernel, params=params))
+        return [block for part in parts for block in part]
+
     def map(self, change: Callable[[Block], Block]) -> DiskRun:
         """Write changed blocks beside those that are there."""
         return replace(self, shards=self.shards.changed(change))
@@ -318,6 +323,10 @@ def _find(stored: StoredShard, *, folder: Path, kernel: Kernel, params: tuple[Fl
     path = folder / stored.blocks.name
     ends = np.cumsum([write_pack(path, part) for part in cuts(piece)]).tolist()
     return Ranges(path, ends, {name: sum_up(array) for name, array in piece.found.items()})
+
+
+def _gather(stored: StoredShard, *, kernel: Callable[..., Block], params: tuple[Floats, ...]) -> list[Block]:
+    return [kernel(block, *select_workers(block, params)) for block in stored.read_blocks()]
 
 
 def _change(stored: StoredShard, *, folder: Path, change: Callable[[Block], Block]) -> StoredShard:

@@ -183,6 +183,13 @@ class SparkRun(Run):
         """Have the executors keep what the kernel finds for their shards."""
         return SparkTable(self, kernel, params)
 
+    def gather(self, kernel: Callable[..., Block], *params: Floats) -> list[Block]:
+        """Have the executors send what a kernel makes of their blocks."""
+        context = self.shards.context
+        with clear_errors(context), broadcast(context, kernel, params) as sent:
+            packed = self.shards.mapPartitions(partial(on_executors.gather_blocks, sent=sent)).collect()
+            return [unpack(block) for block in on_executors.unwrap(packed)]
+
     def map(self, change: Callable[[Block], Block]) -> SparkRun:
         """Change all blocks where they are, when they are needed."""
         return replace(self, shards=self.shards.mapPartitions(partial(on_executors.change_blocks, change=change)))

@@ -18,7 +18,7 @@ import numpy as np
 
 from allalike.engines.shards import Shard, encode, find_piece, in_order, of_answers, sum_up
 from allalike.engines.spark.facts import join_digests, make_columns, make_label_column, read_chunks
-from allalike.engines.sums import PairSums, Sums
+from allalike.engines.sums import PairSums, Sums, select_workers
 from allalike.errors import AllalikeError
 from allalike.system.files import atomic_file
 from allalike.system.serialization import pack, unpack
@@ -48,6 +48,7 @@ __all__ = [
     "count_answers",
     "encode_labels",
     "find_pieces",
+    "gather_blocks",
     "get_pieces",
     "get_tallies",
     "get_totals",
@@ -262,6 +263,14 @@ def _add_two(left: Totals, right: Totals | None = None) -> Totals:
     if not (left and right):  # the last of an odd number, or from a partition without shards
         return left or right or {}
     return {name: left[name] + right[name] for name in left}
+
+
+@_as_records
+def gather_blocks(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]:
+    """Return what a kernel makes of each block, packed."""
+    kernel, params = pickle.loads(sent.value)
+    for block in _unpack_blocks(records):
+        yield 0, pack(kernel(block, *select_workers(block, params)))
 
 
 @_as_records

@@ -1,0 +1,132 @@
+"""Samples: some whole tasks of a run, brought into memory, for what would take too long on all of them.
+
+Tasks are chosen by the hash of their ids and kept in the order of it, so that a sample is the same on every engine, for
+every order of rows and every size of blocks.
+"""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allalike.blocks.block import Block
+from allalike.columns.values import Values
+from allalike.engines.memory import MemoryRun
+from allalike.engines.shards import Shard, fitting_answers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from allalike.blocks.block import Floats
+    from allalike.domains import Kernels
+    from allalike.engines.base import Run
+
+__all__ = ["sample_tasks"]
+
+_MAX_GOLD = 1000  # tasks whose truth is known are all taken, if they are no more
+_HASHES = 2.0**64
+
+
+def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True) -> MemoryRun:
+    """Bring about so many answers of each problem into memory, or all of them if they are no more.
+
+    The labels of its blocks are codes, and nothing is prepared. Unless ``with_gold`` is false, tasks whose truth is
+    known are preferred.
+
+    >>> import allalike
+    >>> from allalike.blocks.ties import Ties
+    >>> rows = [(worker, task, "x") for worker in "abc" for task in range(100)]
+    >>> run = allalike.Memory().load(allalike.read(rows), Ties())
+    >>> sample_tasks(run, 1000).n_tasks, 15 < sample_tasks(run, 90).n_tasks < 45
+    (100, True)
+    """
+    share = np.minimum(n_answers / run.problems.total(run.answer_counts), 1.0)
+    choose = partial(_choose, kernels=run.kernels, gold=with_gold and run.n_gold <= _MAX_GOLD)
+    block = _join(run.gather(choose, share), run.problems.n_workers)
+    blocks = list(_cut(block, fitting_answers(len(run.workers))))
+    return MemoryRun(
+        [Shard(blocks, Values(block.task_hash), block.sizes)],
+        workers=run.workers,
+        answer_counts=np.bincount(block.worker, minlength=block.n_workers),
+        n_tasks=block.n_tasks,
+        n_gold=len(block.gold_task),
+        encoding=run.encoding,
+        problems=run.problems,
+        ties=run.ties,
+        notes={},
+        worker_task=run.worker_task,
+    )
+
+
+def _choose(block: Block, share: Floats, *, kernels: Kernels, gold: bool) -> Block:
+    """Return the chosen tasks of a block, with the numbers of their workers in the whole run."""
+    chosen = block.task_hash / _HASHES < share.take(block.worker[block.starts])
+    if gold:
+        chosen[block.gold_task] = True
+    if block.live is not None:
+        chosen &= block.live
+    tasks = np.flatnonzero(chosen)
+    rows = np.flatnonzero(block.to_answers(chosen))
+    picked = block.pick(tasks, rows)
+    place = np.cumsum(chosen) - 1
+    known = chosen[block.gold_task]
+    return Block(
+        starts=picked.starts,
+        sizes=picked.sizes,
+        worker=picked.worker if isinstance(block.workers, slice) else block.workers[picked.worker],
+        label=kernels.restore_answers(block, rows),
+        workers=slice(None),
+        n_workers=block.n_workers,
+        task_hash=picked.task_hash,
+        gold_task=place[block.gold_task[known]],
+        gold_label=kernels.restore_gold(block)[known],
+    )
+
+
+def _join(blocks: list[Block], n_workers: int) -> Block:
+    """Put blocks together, in the order of the hashes of their tasks."""
+    sizes, hashes = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("sizes", "task_hash"))
+    worker, label = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("worker", "label"))
+    before = np.cumsum([0, *(block.n_tasks for block in blocks)])
+    gold_task = np.concatenate([first + block.gold_task for first, block in zip(before, blocks, strict=False)])
+    gold_label = np.concatenate([block.gold_label for block in blocks])
+    order = np.lexsort((worker[np.cumsum(sizes) - sizes], hashes))
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    rows = np.argsort(np.repeat(place, sizes), kind="stable")
+    known = np.argsort(place[gold_task])
+    return Block(
+        starts=np.cumsum(sizes[order]) - sizes[order],
+        sizes=sizes[order],
+        worker=worker[rows].astype(np.intp),
+        label=label[rows],
+        workers=slice(None),
+        n_workers=n_workers,
+        task_hash=hashes[order],
+        gold_task=place[gold_task][known],
+        gold_label=gold_label[known],
+    )
+
+
+def _cut(block: Block, n_answers: int) -> Iterator[Block]:
+    """Cut a block into smaller ones of about so many answers."""
+    marks = np.arange(n_answers, len(block.label), n_answers)
+    bounds = np.unique([0, *np.searchsorted(block.starts, marks), block.n_tasks])
+    for begin, end in itertools.pairwise(bounds):
+        first = block.starts[begin]
+        last = first + block.sizes[begin:end].sum()
+        known = slice(*np.searchsorted(block.gold_task, [begin, end]))
+        yield Block(
+            starts=block.starts[begin:end] - first,
+            sizes=block.sizes[begin:end],
+            worker=block.worker[first:last],
+            label=block.label[first:last],
+            workers=block.workers,
+            n_workers=block.n_workers,
+            task_hash=block.task_hash[begin:end],
+            gold_task=block.gold_task[known] - begin,
+            gold_label=block.gold_label[known],
+        )

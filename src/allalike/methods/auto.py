@@ -1,0 +1,62 @@
+"""auto: the truths that agreement can best tell, and those of a vote where workers cannot be told apart.
+
+What to do depends on the labels. A few classes have confusions, levels of difficulty and several readings
+(`allalike.methods.levels.classes`); of all other labels a worker's distance to the others is pulled to that of the
+crowd, by as much as workers cannot be told apart (`allalike.methods.shrunken`).
+
+It fails where agreement itself misleads: copies of one worker, or a mistake that most workers share, look like truth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from allalike.methods.base import Method, Weighing
+from allalike.methods.levels.classes import MAX_CLASSES, weigh_classes
+from allalike.methods.shrunken import weigh_distances
+from allalike.options import flag, whole
+
+if TYPE_CHECKING:
+    from allalike.engines import Run
+
+__all__ = ["Auto"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Auto(Method):
+    """The default: the most accurate truths that we know to find, and safe for few workers who are equally good.
+
+    `Result.summary` says under ``reading`` what was done and why, and whether the answers can be read in another way as
+    well. For a few classes `Result.probabilities` says how much each class is believed in, and `Result.confusion` how a
+    worker confuses them; her fault is her error rate.
+
+    Parameters
+    ----------
+    sample_answers
+        On how many answers to choose between readings, where there are more; the choice runs on all.
+    use_gold
+        Whether truths that are known choose between readings, too.
+
+    >>> import allalike
+    >>> said = {"ada": "xxyyzxyz", "bob": "xxyyzxyy", "eve": "xyyyzxxz", "kim": "yzxxzyyx", "lea": "zxzxxyzy"}
+    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> result = allalike.discover(rows, method=Auto())
+    >>> "".join(result.truth["label"]), result.workers["error_rate"].round(1).tolist()
+    ('xxyyzxyz', [0.0, 0.1, 0.3, 0.8, 0.9])
+    """
+
+    name: ClassVar[str] = "auto"
+    summary: ClassVar[str] = "the default: the most accurate truths, and a vote's where workers are alike"
+    sample_answers: int = whole(200_000, least=1)
+    use_gold: bool = flag(True)
+
+    def weigh(self, run: Run) -> Weighing:
+        """Weigh as these labels allow it."""
+        if run.encoding.n_classes is not None and 2 <= run.encoding.n_labels <= MAX_CLASSES:
+            return weigh_classes(run, sample_answers=self.sample_answers, use_gold=self.use_gold)
+        return weigh_distances(run)
+
+    def without_gold(self) -> Auto:
+        """Return the method that chooses between readings by agreement alone."""
+        return replace(self, use_gold=False)

@@ -1,0 +1,154 @@
+"""BWA: Bayesian weighted averages of votes, in which a worker's weight is her precision.
+
+Li, Rubinstein, Cohn: Truth Inference at Scale: A Bayesian Model for Adjudicating Highly Redundant Crowd Annotations.
+WWW 2019. Whether worker i said c about task j is a number y_ijc, 0 or 1, as if drawn around the truth z_jc with a
+precision of her own; z_jc is drawn around the mean of its class, and precisions from a Gamma distribution. Class by
+class, from the shares of the votes as first z, with N_i answers of i, N in all and k classes,
+
+    b_c = a 4 (1 - 1/k) sum_ij z_jc (1 - z_jc) / N,                     (from the first z only)
+    mu_c = mean of z_jc over all tasks,
+    v_ic = (a + N_i) / (b_c + sum_j (z_jc - y_ijc)^2),
+    z_jc = (lambda mu_c + sum_i v_ic y_ijc) / (lambda + sum_i v_ic),
+
+in turn. It takes a few rounds, a number per worker and class, and no worker counts against what she says. So it fails
+where workers are wrong more often than right, or where they confuse classes in ways that could be undone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from allalike.methods.base import Method, Weighing
+from allalike.methods.dawid_skene import check_memory
+from allalike.methods.levels.ballots import by_problem
+from allalike.methods.steps.most_probable import take_most_probable
+from allalike.methods.steps.peers import Peers
+from allalike.methods.steps.rounds import repeat
+from allalike.methods.steps.weights import normalise
+from allalike.options import number, whole
+
+if TYPE_CHECKING:
+    from allalike.blocks.block import Array, Block, Floats
+    from allalike.blocks.ties import Ties
+    from allalike.domains import Domain, Encoding
+    from allalike.engines import Run
+
+__all__ = ["BWA"]
+
+_LEAST_VARIANCE = 1e-12  # of a worker who is never wrong in a crowd without doubt
+
+
+@dataclass(frozen=True, kw_only=True)
+class BWA(Method):
+    """Bayesian weighted averages of votes, class by class.
+
+    The fault is the expected share of wrong answers; `Result.probabilities` has the averages z, made to sum to 1, and
+    the confidence is that of the label.
+
+    Parameters
+    ----------
+    a_v
+        The a above: how many answers are imagined, of each worker, that are as uncertain as the votes.
+    lambda_
+        How much the mean of a class counts beside the answers to a task.
+    max_iter, tol
+        When the rounds end: at the limit, or when variances and means change by less, relative to their norm.
+
+    >>> import allalike
+    >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
+    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> result = allalike.discover(rows, method=BWA())
+    >>> "".join(result.truth["label"]), result.workers["fault"].round(2).tolist()
+    ('xxyyz', [0.25, 0.25, 0.3, 0.63])
+    """
+
+    name: ClassVar[str] = "BWA"
+    summary: ClassVar[str] = "Bayesian weighted averages of votes: the weight is the precision, class by class"
+    needs: ClassVar[str] = "classes"
+    a_v: float = number(15.0, least=0.001)
+    lambda_: float = number(1.0, least=0)
+    max_iter: int = whole(500, least=1)
+    tol: float = number(1e-5, least=0)
+
+    def serves(self, labels: Domain | Encoding) -> bool:
+        """Ask for classes."""
+        return labels.n_classes is not None
+
+    def weigh(self, run: Run) -> Weighing:
+        """Average and measure precisions, round by round."""
+        k, problems, peers = run.encoding.n_labels, run.problems, Peers(run)
+        check_memory(self.name, run, k)
+        # equal precisions and no prior: the first averages are the shares of the votes
+        start = np.concatenate([np.ones((problems.n_workers, k)), np.zeros((problems.n_workers, k))], axis=1)
+        first = run.sum(partial(_measure, k=k, prior=0.0), start)
+        tasks, answers = problems.total(first["tasks"])[:, None], first["answers"][:, None]
+        # b_c = a 4 (1 - 1/k) sum_ij z_jc (1 - z_jc) / N
+        doubt = problems.spread(problems.add(first["doubt"])) / problems.total(first["answers"])[:, None]
+        beside = self.a_v * 4 * (1 - 1 / k) * doubt
+
+        def step(state: Floats) -> tuple[Floats, Floats]:
+            sums = first if state is start else run.sum(partial(_measure, k=k, prior=self.lambda_), state)
+            mean = problems.spread(problems.add(sums["shares"])) / tasks  # mu_c
+            variance = (beside + sums["squares"]) / (self.a_v + answers)  # 1 / v_ic
+            return np.concatenate([variance, mean], axis=1), 1.0 - sums["right"] / first["answers"]
+
+        rounds = repeat(run, step, start, max_iter=self.max_iter, tol=self.tol)
+        fault = np.maximum(peers.comparable(rounds.fault), 0.0)
+        return rounds.weighing(
+            peers,
+            fault=fault,
+            weight=normalise(run.encoding.noise.weight(fault, problems), problems),
+            decide=partial(_decide, k=k, prior=self.lambda_, ties=run.ties),
+            parameters=(rounds.state,),
+            probabilities=partial(_probabilities, k=k, prior=self.lambda_),
+        )
+
+
+def _average(block: Block, state: Floats, *, k: int, prior: float) -> Floats:
+    """Return z_jc = (lambda mu_c + sum_i v_ic y_ijc) / (lambda + sum_i v_ic), with a row per task."""
+    precision = 1.0 / np.maximum(state[:, :k], _LEAST_VARIANCE)
+    mean = prior * state[:, k:].take(block.worker[block.starts], axis=0)
+    table = np.empty((block.n_tasks, k))
+    for c in range(k):
+        of_answer = precision[:, c].take(block.worker)
+        said = block.per_task(np.where(block.label == c, of_answer, 0.0))
+        table[:, c] = (mean[:, c] + said) / (prior + block.per_task(of_answer))
+    return table
+
+
+def _measure(block: Block, state: Floats, *, k: int, prior: float) -> dict[str, Floats]:
+    """Add up squared distances to the averages, per worker and class, and what belongs to tasks per problem."""
+    table = _average(block, state, k=k, prior=prior)
+    likely = _shares(table)[block.to_answers(np.arange(block.n_tasks)), block.label]
+    apart = [np.square(block.to_answers(table[:, c]) - (block.label == c)) for c in range(k)]
+    return {
+        "squares": np.stack([block.per_worker(squares) for squares in apart], axis=1),
+        "right": block.per_worker(likely),
+        "answers": block.per_worker(np.ones(len(block.label))),
+        "shares": by_problem(block, table),
+        "doubt": by_problem(block, block.sizes[:, None] * table * (1 - table)),
+        "tasks": by_problem(block, np.ones(block.n_tasks)),
+    }
+
+
+def _shares(table: Floats) -> Floats:
+    shares: Floats = table / table.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _decide(
+    block: Block, weights: Floats, faults: Floats, state: Floats, *, k: int, prior: float, ties: Ties
+) -> dict[str, Array]:
+    """Take the class with the largest average."""
+    return take_most_probable(block, _shares(_average(block, state, k=k, prior=prior)), ties)
+
+
+def _probabilities(
+    block: Block, weights: Floats, faults: Floats, state: Floats, *, k: int, prior: float
+) -> dict[str, Array]:
+    """Return the averages, made to sum to 1, with a row per task and a column per class."""
+    return {"probability": _shares(_average(block, state, k=k, prior=prior))}

@@ -1,0 +1,243 @@
+"""EBCC: confusion matrices of subtypes of classes, so that workers may err together.
+
+Li, Rubinstein, Cohn: Exploiting Worker Correlation for Label Aggregation in Crowdsourcing. ICML 2019. A class is a
+mixture of M subtypes (cats that look like dogs, and those that do not), and a worker has a row of her confusion matrix
+for each of them. Given the class alone, answers then are correlated, as they are where tasks are hard for everybody. By
+variational Bayes (mean field), with q_jcm for how probably task j is of class c and subtype m,
+
+    nu_c = alpha_c + sum_jm q_jcm,    eta_cm = a_pi / M + sum_j q_jcm,
+    mu^i_cml = (a_v if c = l else b_v) + sum_j q_jcm [x_ij = l],
+    q_jcm ~ exp(E log tau_c + E log pi_cm + sum_i E log v^i_(c, m, x_ij)),
+
+in turn, where each E log is psi(count) - psi(sum of counts). Subtypes are found from where the rounds begin: from the
+shares of the votes, split into subtypes by draws from Dirichlet(1, ..., 1). Of ten such starts, that with the largest
+evidence (ELBO) is kept (the authors take 40, which is as slow as that), and alpha_c is the sum of the shares of the
+votes, as in their experiments.
+
+A draw depends on nothing but the id of the task, the number of the start and the seed, so it is the same on every
+engine; another id or another seed may find another reading. It fails where the reading with the largest evidence is not
+the true one, which happens with few tasks: several readings then differ by less than a nat. It is slow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from allalike.methods.base import Method, Weighing
+from allalike.methods.dawid_skene import check_memory
+from allalike.methods.ibcc import expected_logs
+from allalike.methods.levels.ballots import ballots_of, by_problem, keep_ballots, softmax, vote_shares
+from allalike.methods.steps.draws import draw_subtypes
+from allalike.methods.steps.most_probable import take_most_probable
+from allalike.methods.steps.peers import Peers
+from allalike.methods.steps.weights import normalise
+from allalike.options import number, whole
+
+if TYPE_CHECKING:
+    from allalike.blocks.block import Array, Block, Floats
+    from allalike.blocks.problems import Problems
+    from allalike.blocks.ties import Ties
+    from allalike.domains import Domain, Encoding
+    from allalike.engines import Run
+
+__all__ = ["EBCC"]
+
+_LEAST = 1e-12  # what a logarithm makes of 0
+_CELLS = 1 << 18  # of posteriors at a time, so that they stay in the cache
+_SAME = 1e-6  # nats by which a later start must be better
+
+
+@dataclass(frozen=True, kw_only=True)
+class EBCC(Method):
+    """Bayesian classifier combination with subtypes of classes, whose workers may err together.
+
+    The fault is the expected share of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
+    that of the label. As with DS, whoever shares no task with anybody is believed in the end.
+
+    Parameters
+    ----------
+    subtypes
+        The M above: how many subtypes each class has.
+    starts
+        How many times the rounds begin from other draws; all starts share each pass over the answers.
+    alpha
+        How many tasks of each class are imagined beside the real ones; by default as many as have votes for it.
+    a_pi
+        How many tasks of each class are imagined, spread over its subtypes; little makes few subtypes large.
+    a_v, b_v
+        How many answers to each subtype are imagined beside those of each worker: right ones, and of each wrong label.
+    max_iter, tol
+        When the rounds of a start end: at the limit, or when the expected answers of all workers to all classes change
+        by less, relative to their norm.
+
+    >>> import allalike
+    >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
+    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> result = allalike.discover(rows, method=EBCC(starts=5))
+    >>> "".join(result.truth["label"]), result.workers["fault"].round(2).tolist()
+    ('xxyyz', [0.01, 0.01, 0.2, 0.8])
+    """
+
+    name: ClassVar[str] = "EBCC"
+    summary: ClassVar[str] = "Bayesian classifier combination with subtypes of classes, on which workers err together"
+    needs: ClassVar[str] = "classes"
+    subtypes: int = whole(10, least=1)
+    starts: int = whole(10, least=1)
+    alpha: float | None = number(None, least=0.001)
+    a_pi: float = number(0.1, least=0.001)
+    a_v: float = number(4.0, least=0.001)
+    b_v: float = number(1.0, least=0.001)
+    max_iter: int = whole(500, least=1)
+    tol: float = number(1e-4, least=0)
+
+    def serves(self, labels: Domain | Encoding) -> bool:
+        """Ask for classes."""
+        return labels.n_classes is not None
+
+    def weigh(self, run: Run) -> Weighing:
+        """Find the posteriors of confusions from every start, round by round, and take the best start."""
+        k, problems, peers = run.encoding.n_labels, run.problems, Peers(run)
+        check_memory(self.name, run, k, times=self.subtypes * self.starts)
+        prepared = run.map(partial(keep_ballots, k=k))
+        begin = partial(_begin, k=k, subtypes=self.subtypes, starts=self.starts, seed=run.ties.seed)
+        sums = prepared.sum(begin)
+        counts, shares = sums["counts"], problems.add(sums["shares"])
+        model = _Model(self, shares[:, :1].sum(axis=3))
+        settled = np.zeros(shares.shape[:2], np.bool_)
+        likelihood = np.zeros(settled.shape)
+        for iterations in run.rounds(self.max_iter):
+            live = np.flatnonzero(~settled.all(axis=0))
+            rows, logs = model.expected_logs(counts[:, :, live], shares[:, live])
+            sums = prepared.sum(partial(_count, k=k), rows, problems.spread(logs))
+            going = ~settled[:, live]
+            likelihood[:, live] = np.where(going, problems.add(sums["likelihood"]), likelihood[:, live])
+            going &= _change(counts[:, :, live], sums["counts"], problems) >= self.tol
+            settled[:, live] = ~going
+            if settled.all() or iterations == self.max_iter:
+                break  # with what the last posteriors were found from
+            on = problems.spread(going)[:, None, :, None, None]
+            counts[:, :, live] = np.where(on, sums["counts"], counts[:, :, live])
+            shares[:, live] = np.where(going[:, :, None, None], problems.add(sums["shares"]), shares[:, live])
+        evidence = likelihood + model.less_divergence(counts, shares, problems)
+        best = np.argmax(evidence >= evidence.max(axis=1, keepdims=True) - _SAME, axis=1)
+        counts = counts[np.arange(problems.n_workers), :, problems.spread(best)]
+        rows, logs = model.expected_logs(counts[:, :, None], shares[np.arange(len(best)), best, None])
+        rows[peers.unweighted.weight <= 0] = np.log(np.maximum(np.eye(k), _LEAST))[:, None, :, None]
+        said = counts.sum(axis=3)
+        wrong = 1.0 - np.trace(said, axis1=1, axis2=2) / said.sum(axis=(1, 2))
+        fault = np.maximum(peers.comparable(wrong), 0.0)
+        return Weighing(
+            disparity=peers.unweighted.mean,
+            fault=fault,
+            weight=normalise(run.encoding.noise.weight(fault, problems), problems),
+            iterations=iterations,
+            converged=bool(settled.all()),
+            decide=partial(_decide, k=k, ties=run.ties),
+            parameters=(rows, problems.spread(logs)),
+            probabilities=partial(_probabilities, k=k),
+        )
+
+
+@dataclass(frozen=True)
+class _Model:
+    """The priors; ``votes`` are sums of shares of votes.
+
+    Counts of tasks are by problem, start, class and subtype; of answers by worker, label, start, class and subtype.
+    """
+
+    options: EBCC
+    votes: Floats
+
+    def priors(self) -> tuple[Floats, float, Floats]:
+        """Return what is imagined beside the counts of answers, of tasks by subtype, and of tasks by class."""
+        own, k = self.options, self.votes.shape[2]
+        answers = (own.b_v + (own.a_v - own.b_v) * np.eye(k))[:, None, :, None]
+        classes = self.votes if own.alpha is None else np.full_like(self.votes, own.alpha)
+        return answers, own.a_pi / own.subtypes, classes
+
+    def expected_logs(self, counts: Floats, shares: Floats) -> tuple[Floats, Floats]:
+        """Return E log v, and E log tau + E log pi."""
+        answers, subtype, classes = self.priors()
+        rows = np.moveaxis(expected_logs(np.moveaxis(counts + answers, 1, -1)), -1, 1)
+        return rows, expected_logs(classes + shares.sum(axis=3))[..., None] + expected_logs(subtype + shares)
+
+    def less_divergence(self, counts: Floats, shares: Floats, problems: Problems) -> Floats:
+        """Return what makes evidence of the likelihood: E log prior - E log posterior, but for a constant."""
+        answers, subtype, classes = self.priors()
+        by_class = _less_divergence(shares.sum(axis=3), classes)
+        by_subtype = _less_divergence(shares, np.asarray(subtype)).sum(axis=2)
+        by_answer = _less_divergence(np.moveaxis(counts, 1, -1), np.moveaxis(answers, 0, -1)).sum(axis=(2, 3))
+        less: Floats = by_class + by_subtype + problems.add(by_answer)
+        return less
+
+
+def _less_divergence(counts: Floats, prior: Floats) -> Floats:
+    """Return log B(n) - sum_l counts_l E log p_l for p ~ Dirichlet(n), n = prior + counts, over the last axis."""
+    from scipy.special import gammaln
+
+    n = prior + counts
+    less: Floats = (gammaln(n) - counts * expected_logs(n)).sum(axis=-1) - gammaln(n.sum(axis=-1))
+    return less
+
+
+def _change(old: Floats, new: Floats, problems: Problems) -> Floats:
+    """Return, per problem and start, by how much expected answers to classes changed, relative to their norm."""
+
+    def squared(values: Floats) -> Floats:
+        return problems.add(np.square(values.sum(axis=4)).sum(axis=(1, 3)))
+
+    change: Floats = np.sqrt(squared(new - old) / squared(new))
+    return change
+
+
+def _begin(block: Block, *, k: int, subtypes: int, starts: int, seed: int) -> dict[str, Floats]:
+    """Count with the shares of the votes, split into subtypes by draws."""
+    votes, shape = vote_shares(block, np.ones(block.n_workers), k=k)[:, :, None], (k, subtypes)
+    drawn = (votes * draw_subtypes(block.task_hash, (seed, start), shape) for start in range(starts))
+    return _join([_add_up(block, states[:, None], np.zeros((block.n_tasks, 1)), k) for states in drawn])
+
+
+def _count(block: Block, rows: Floats, logs: Floats, *, k: int) -> dict[str, Floats]:
+    """Count with the posteriors of each start, and add up the log likelihoods; some starts at a time."""
+    step = max(_CELLS // (block.n_tasks * logs[0, 0].size), 1)
+    parts = [slice(first, first + step) for first in range(0, logs.shape[1], step)]
+    return _join([_add_up(block, *_posterior(block, rows[:, :, part], logs[:, part], k), k) for part in parts])
+
+
+def _add_up(block: Block, states: Floats, likelihood: Floats, k: int) -> dict[str, Floats]:
+    """Return sums of states, which are by task, start, class and subtype; the starts are the last but two axes."""
+    flat, n = states.reshape(block.n_tasks, -1), block.n_workers
+    counts = ballots_of(block, k).count(flat, n).reshape(n, k, *states.shape[1:])
+    shares = by_problem(block, flat).reshape(n, *states.shape[1:])
+    return {"counts": counts, "shares": shares, "likelihood": by_problem(block, likelihood)}
+
+
+def _join(parts: list[dict[str, Floats]]) -> dict[str, Floats]:
+    """Put the sums of some starts behind those of others."""
+    axes = {"counts": 2, "shares": 1, "likelihood": 1}
+    return {name: np.concatenate([part[name] for part in parts], axis=axis) for name, axis in axes.items()}
+
+
+def _posterior(block: Block, rows: Floats, logs: Floats, k: int) -> tuple[Floats, Floats]:
+    """Return q_jcm, by task, start, class and subtype, and the log likelihood of each task, by start."""
+    prior = logs.take(block.worker[block.starts], axis=0)
+    score = ballots_of(block, k).add_up(rows).reshape(prior.shape) + prior
+    states, likelihood = softmax(score.reshape(-1, logs[0, 0].size))
+    return states.reshape(prior.shape), likelihood.reshape(prior.shape[:2])
+
+
+def _probabilities(
+    block: Block, weights: Floats, faults: Floats, rows: Floats, logs: Floats, *, k: int
+) -> dict[str, Array]:
+    """Return the posteriors, with a row per task and a column per class."""
+    states, _ = _posterior(block, rows, logs, k)
+    return {"probability": states[:, 0].sum(axis=2)}
+
+
+def _decide(block: Block, weights: Floats, faults: Floats, *logs: Floats, k: int, ties: Ties) -> dict[str, Array]:
+    """Take the most probable class."""
+    return take_most_probable(block, _probabilities(block, weights, faults, *logs, k=k)["probability"], ties)

@@ -1,0 +1,213 @@
+"""LA: label aggregation in one pass or two, task after task, as in a stream.
+
+Yang et al.: A Light-weight, Effective and Efficient Model for Label Aggregation in Crowdsourcing. 2022 (arXiv
+2212.00007). A worker's accuracy has a Beta distribution, whose mode a_i each task moves. Task after task,
+
+    truth_j = the label with the largest sum of a_i over those who said it,
+    a_i = (alpha - 1 + right answers so far) / (alpha + beta - 2 + answers so far)
+
+is the first pass (LA-1). The second one (LA-2) decides all tasks again, by votes that count k a_i - 1 for k classes,
+with the accuracies at the end of the first. It reads everything once or twice, and needs no rounds. It fails where the
+first tasks mislead it, and LA-1 decides these before it knows anybody.
+
+Order matters. The paper shuffles; here tasks come in the order of the hashes of their ids, so that neither rows, blocks
+nor engines matter, but names do. A strict pass is no sum over tasks: each decision waits for the one before. So the
+first 200,000 answers of a problem are brought into memory and walked through task by task, exactly as in the paper.
+What is left **is not the paper's**: it follows in stretches, each as long as all before it, and each is one sum, for
+its tasks are decided with the accuracies at its beginning. What LA-1 decided on its walk is remembered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from allalike.blocks.block import sum_by
+from allalike.blocks.groups import Groups
+from allalike.blocks.ties import TOLERANCE
+from allalike.columns.hashes import mix
+from allalike.engines.sample import sample_tasks
+from allalike.methods.base import Method, Weighing
+from allalike.methods.steps.peers import Peers
+from allalike.methods.steps.weights import normalise
+from allalike.options import check_number, number, option
+from allalike.rules.base import unknown
+from allalike.rules.vote import leading
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from allalike.blocks.block import Array, Block, Floats
+    from allalike.blocks.ties import Ties
+    from allalike.domains import Domain, Encoding
+    from allalike.engines import Run
+
+__all__ = ["LA"]
+
+_WALKED_ANSWERS = 200_000  # of each problem, task by task
+_HASHES = 2.0**64
+
+
+@dataclass(frozen=True, kw_only=True)
+class LA(Method):
+    """Label aggregation in one pass or two: accuracies that every task moves.
+
+    The fault is 1 - a_i, and the weight goes with k a_i - 1.
+
+    Parameters
+    ----------
+    passes
+        1: each task is decided with what is known of the workers by then; 2: all are decided again at the end.
+    alpha, beta
+        The Beta distribution of accuracies before the first task; both are above 1.
+
+    >>> import allalike
+    >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
+    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> result = allalike.discover(rows, method=LA())
+    >>> "".join(result.truth["label"]), result.workers["fault"].round(2).tolist()
+    ('xxyyz', [0.14, 0.14, 0.29, 0.71])
+    """
+
+    name: ClassVar[str] = "LA"
+    summary: ClassVar[str] = "label aggregation in one or two passes: accuracies that every task moves, as in a stream"
+    needs: ClassVar[str] = "classes"
+    passes: int = option(2, partial(check_number, least=1, below=3, whole=True))
+    alpha: float = number(2.0, least=1.001)
+    beta: float = number(2.0, least=1.001)
+
+    def serves(self, labels: Domain | Encoding) -> bool:
+        """Ask for classes."""
+        return labels.n_classes is not None
+
+    def weigh(self, run: Run) -> Weighing:
+        """Walk through the first tasks, and go on in stretches."""
+        problems, peers, k = run.problems, Peers(run), max(run.encoding.n_classes or 0, 2)
+        number = np.repeat(np.arange(len(problems.sizes)), problems.sizes)
+        ends = [np.minimum(_WALKED_ANSWERS / problems.total(run.answer_counts), 1.0)]
+        right, given = (np.full(problems.n_workers, of) for of in (self.alpha - 1, self.alpha + self.beta - 2))
+        walk = _walk(run, ends[0], number, right, given)
+        right, given = walk.right, walk.given
+        accuracies = [right / given]
+        while (ends[-1] < 1).any():
+            ends.append(np.minimum(2 * ends[-1], 1.0))
+            sums = run.sum(partial(_judge, ties=run.ties), accuracies[-1], *ends[-2:])
+            right, given = right + sums["right"], given + sums["given"]
+            accuracies.append(right / given)
+        on_the_way = np.stack(ends, axis=1), np.stack(accuracies, axis=1), number.astype(np.float64)
+        fault = np.maximum(peers.comparable(1.0 - accuracies[-1]), 0.0)
+        once = self.passes == 1
+        return Weighing(
+            disparity=peers.unweighted.mean,
+            fault=fault,
+            weight=normalise(k * (1.0 - fault) - 1, problems),
+            decide=partial(_decide_once, walk=walk, ties=run.ties) if once else partial(_decide_again, ties=run.ties),
+            parameters=on_the_way if once else (k * accuracies[-1] - 1,),
+        )
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """What the walk through the first tasks told.
+
+    Parameters
+    ----------
+    right, given
+        Of each worker: her answers that were right, and all of them, with those of the prior.
+    key, label, confidence, tied
+        Of each task, in the order of its key: what was decided.
+    """
+
+    right: Floats
+    given: Floats
+    key: npt.NDArray[np.uint64]
+    label: npt.NDArray[np.int32]
+    confidence: Floats
+    tied: npt.NDArray[np.bool_]
+
+
+def _walk(run: Run, end: Floats, number: Array, right: Floats, given: Floats) -> _Walk:
+    """Decide the first tasks of each problem one after the other, in the order of their hashes."""
+    hits, total = right.tolist(), given.tolist()
+    keys, found = [np.empty(0, np.uint64)], []
+    for block in sample_tasks(run, _WALKED_ANSWERS).map(run.encoding.prepare).blocks:
+        first = block.worker[block.starts]
+        inside = block.task_hash / _HASHES < end.take(first)  # a sample also has all tasks whose truth is known
+        keys.append(_key(block.task_hash, number[first])[inside])
+        workers, labels, starts = block.worker.tolist(), block.label.tolist(), block.starts.tolist()
+        for task in np.flatnonzero(inside).tolist():
+            answers = range(starts[task], starts[task] + int(block.sizes[task]))
+            votes: dict[int, float] = {}
+            for i in answers:
+                votes[labels[i]] = votes.get(labels[i], 0.0) + hits[workers[i]] / total[workers[i]]
+            best = max(votes.values())
+            among = [label for label, vote in votes.items() if vote >= best * (1 - TOLERANCE)]
+            truth = among[0] if len(among) == 1 else _draw(block, task, np.array(among), run.ties)
+            found.append((truth, votes[truth] / sum(votes.values()), len(among) > 1))
+            for i in answers:
+                total[workers[i]] += 1
+                hits[workers[i]] += labels[i] == truth
+    key = np.concatenate(keys)
+    order = np.argsort(key)
+    label, confidence, tied = (np.array([each[part] for each in found])[order] for part in range(3))
+    return _Walk(np.array(hits), np.array(total), key[order], label.astype(np.int32), confidence, tied.astype(np.bool_))
+
+
+def _draw(block: Block, task: int, labels: Array, ties: Ties) -> int:
+    priority = ties.priority(block.task_hash[task : task + 1], block[Groups].label_hash[labels], labels)
+    return int(labels[np.argmin(priority)])
+
+
+def _key(task_hash: npt.NDArray[np.uint64], number: Array) -> npt.NDArray[np.uint64]:
+    """Return what tells a task from all others, those of other problems too."""
+    return task_hash ^ mix(number.astype(np.uint64))
+
+
+def _vote(block: Block, votes: Floats, ties: Ties) -> dict[str, Array]:
+    """Take the label with the largest sum of votes among those that were said; votes are one per answer."""
+    groups = block[Groups]
+    score = sum_by(groups.group, votes, len(groups))
+    named = np.bincount(groups.group, minlength=len(groups)) > 0
+    winner, tied = leading(block, np.where(named, score, -np.inf), ties)
+    total = np.add.reduceat(np.maximum(score, 0.0), groups.first)
+    share = np.maximum(score[winner], 0.0) / np.where(total > 0, total, 1.0)
+    return {"label": groups.label[winner], "confidence": share, "error": unknown(block.n_tasks), "tied": tied}
+
+
+def _judge(block: Block, accuracy: Floats, begin: Floats, end: Floats, *, ties: Ties) -> dict[str, Floats]:
+    """Count right answers to the tasks of a stretch, and all of them."""
+    place, first = block.task_hash / _HASHES, block.worker[block.starts]
+    inside = block.to_answers((begin.take(first) <= place) & (place < end.take(first)))
+    truth = block.to_answers(_vote(block, accuracy.take(block.worker), ties)["label"])
+    return {"right": block.per_worker(inside * (block.label == truth)), "given": block.per_worker(inside * 1.0)}
+
+
+def _decide_once(
+    block: Block,
+    weights: Floats,
+    faults: Floats,
+    ends: Floats,
+    accuracies: Floats,
+    number: Floats,
+    *,
+    walk: _Walk,
+    ties: Ties,
+) -> dict[str, Array]:
+    """Return what was decided on the walk, and decide other tasks with the accuracies before their stretch."""
+    first = block.worker[block.starts]
+    stretch = (ends.take(first, axis=0) <= (block.task_hash / _HASHES)[:, None]).sum(axis=1)
+    before = block.to_answers(np.maximum(stretch - 1, 0))
+    found = _vote(block, accuracies[block.worker, before], ties)
+    key = _key(block.task_hash, number[first])
+    place = np.minimum(np.searchsorted(walk.key, key), len(walk.key) - 1)
+    known = (stretch == 0) & (walk.key[place] == key)
+    told: dict[str, Array] = {"label": walk.label, "confidence": walk.confidence, "tied": walk.tied}
+    return found | {name: np.where(known, of_walk[place], found[name]) for name, of_walk in told.items()}
+
+
+def _decide_again(block: Block, weights: Floats, faults: Floats, votes: Floats, *, ties: Ties) -> dict[str, Array]:
+    """Decide with the accuracies at the end."""
+    return _vote(block, votes.take(block.worker), ties)

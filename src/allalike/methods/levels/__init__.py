@@ -1,0 +1,1 @@
+"""Levels: the most accurate truths for classes that agreement alone can give."""

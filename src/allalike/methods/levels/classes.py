@@ -1,0 +1,217 @@
+"""LEVELS: the truths of a few classes, and those of a vote where workers cannot be told apart.
+
+Dawid and Skene give each worker a confusion matrix and each task a class. LEVELS gives a task also a **level** of
+difficulty, pulls the matrices towards each other by as much as workers cannot be told apart (`rows`), begins at twelve
+places and takes the most likely reading (`readings`). It decides for the class c with the largest
+
+    (1 + gain / 0.02) P[c | answers] + (1 + 300 / N) (share of c in the votes of the consensus),
+
+where the gain is by how many nats an answer the reading is more likely than those found from the plain votes and from
+the consensus, and N the number of answers: few answers are no reason to leave what all agree on.
+
+Where workers are alike by the F ratio (`consensus`), everybody counts the same. Twelve starts on all answers would cost
+too much: beyond 200,000 answers the reading is chosen on a sample of the tasks, and a few rounds more are made on all.
+
+It fails where most workers share a mistake or copy each other, and fifteen tasks do not tell the good from the lucky.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.blocks.ties import TOLERANCE
+from allalike.blocks.voices import find_voices
+from allalike.engines.sample import sample_tasks
+from allalike.methods.base import Weighing
+from allalike.methods.levels.ballots import ballots_of, vote_shares
+from allalike.methods.levels.consensus import ALIKE, find_consensus
+from allalike.methods.levels.outlines import clearly_better, expected_hits, outline, second_reading
+from allalike.methods.levels.readings import STARTS, Crowd, Reading, choose, find_confusions, mirror, read_from
+from allalike.methods.levels.rows import LEVELS
+from allalike.methods.levels.states import Levels, class_posterior, disagreement, find_levels, find_ranks
+from allalike.methods.steps.peers import Peers
+from allalike.methods.steps.weights import normalise
+from allalike.rules.base import unknown
+from allalike.rules.vote import pick
+from allalike.system.memory import free_memory
+
+if TYPE_CHECKING:
+    from allalike.blocks.block import Array, Block, Floats
+    from allalike.blocks.ties import Ties
+    from allalike.engines import Run
+    from allalike.engines.memory import MemoryRun
+
+__all__ = ["MAX_CLASSES", "weigh_classes"]
+
+MAX_CLASSES = 20
+_WORTH_SAMPLING = 1.5  # times as many answers as a sample has
+_STANDARD_ERRORS = 3.0  # by which a start must be worse on the sample to be left out
+_GAIN = 0.02  # nats an answer at which the posterior counts twice
+_SIZE = 300.0  # answers with which the consensus counts twice
+_TABLES = 10  # of the probabilities of answers, in memory at a time
+
+
+def weigh_classes(run: Run, *, sample_answers: int, use_gold: bool) -> Weighing:
+    """Weigh the workers of a run whose labels are a few classes."""
+    crowd = _as_crowd(run)
+    problems, consensus = run.problems, crowd.consensus
+    alike = (consensus.strength >= ALIKE) | (problems.sizes < 3)
+    weight = np.where(problems.spread(alike), 1.0, consensus.weight)
+    peers = Peers(run)
+
+    def weighing(error_rate: Floats, weight: Floats, **more: Any) -> Weighing:
+        known = np.maximum(peers.comparable(error_rate), 0.0)
+        shares = normalise(np.where(problems.spread(alike), 1.0, weight), problems)
+        return Weighing(disparity=peers.unweighted.mean, fault=known, weight=shares, error_rate=known, **more)
+
+    notes = (
+        {"f_ratio": float(consensus.ratio[0]), "prior_answers": float(consensus.strength[0])} if len(alike) == 1 else {}
+    )
+    if alike.all():
+        return weighing(1.0 - consensus.accuracy, weight, notes={"workers": "alike", **notes})
+    if not _fits(problems.n_workers, crowd.k):
+        return weighing(1.0 - consensus.accuracy, weight, notes={"start": "consensus", "lack": "memory", **notes})
+    found = _find_reading(crowd, sample_answers, use_gold=use_gold)
+    reading = found.reading
+    trusted = np.where(alike, 0.0, 1 + found.gain / _GAIN)
+    agreed = np.where(alike, 1.0, 1 + _SIZE / problems.add(crowd.answers))
+    blend = np.column_stack([problems.spread(trusted), problems.spread(agreed), weight])
+    hits = expected_hits(reading.counts) / np.maximum(crowd.answers, 1e-12)
+    error_rate = 1.0 - np.where(problems.spread(alike), consensus.accuracy, hits)
+    return weighing(
+        error_rate,
+        run.encoding.noise.weight(np.maximum(peers.comparable(error_rate), 0.0), problems),
+        decide=partial(decide, k=crowd.k, ties=run.ties),
+        parameters=(reading.rows, reading.shares, blend),
+        probabilities=partial(probabilities, k=crowd.k),
+        confusion=reading.found.confusion,
+        notes={**found.notes, **notes},
+    )
+
+
+@dataclass(frozen=True)
+class Found:
+    """The reading that was chosen, what it gains over plain ones in nats an answer, and what is to be said of it."""
+
+    reading: Reading
+    gain: Floats
+    notes: dict[str, Any]
+
+
+def _find_reading(crowd: Crowd, sample_answers: int, *, use_gold: bool) -> Found:
+    """Find the most likely reading: from all starts on a sample if there are more answers, then from the best on all.
+
+    On all run the plain start, the core and the confusions that the sample cannot tell from the best.
+    """
+    run, k = crowd.run, crowd.k
+    single = len(run.problems.sizes) == 1
+    n_answers = int(run.answer_counts.sum())
+    some_only = single and n_answers > _WORTH_SAMPLING * sample_answers
+    sample = sample_tasks(run, sample_answers if some_only else n_answers)
+    whole = sample.n_tasks == run.n_tasks
+    prepared, ranks = _prepare(sample, k)
+    some = replace(crowd, run=prepared) if whole else _as_crowd(prepared)
+    confusions = find_confusions(prepared, k)
+    readings = [read_from(some, start, confusions) for start in STARTS]
+    select = partial(_best_of, run=run, use_gold=use_gold)
+    first = select(readings)
+    mirrors = [mirror(some, first, hardest) for hardest in (1, 2)]
+    best = select([first, *mirrors])
+    notes = _describe(some, best, [*readings, *mirrors]) if single else {}
+    if use_gold and run.n_gold:
+        blind = _best_of([_best_of(readings, run, use_gold=False), *mirrors], run, use_gold=False)
+        notes["gold_decided"] = bool((blind.start != best.start).any())
+    plain = select(readings[:2])
+    if not whole:
+        everything = replace(crowd, ranks=ranks)
+        likely = _likely(some, [plain, select(readings[2:-1]), readings[-1]])
+        if "confusion" in likely:
+            confusions = find_confusions(run, k)
+        readings = [read_from(everything, start, confusions) for start in likely]
+        plain, first = readings[0], select(readings)
+        mirrors = [mirror(everything, first, hardest) for hardest in (1, 2) if best.start[0] == f"mirror {hardest}"]
+        best = select([first, *mirrors])
+        notes["start"] = best.start[0]
+    gain = np.maximum(best.likelihood - plain.likelihood, 0.0) / np.maximum(run.problems.add(crowd.answers), 1.0)
+    return Found(best, gain, notes)
+
+
+def _likely(crowd: Crowd, readings: list[Reading]) -> list[str]:
+    """Return the starts of readings that may be the best: the first, and those that are not clearly worse."""
+    outlines = [outline(crowd.run, reading, crowd.k) for reading in readings]
+    best = max(outlines, key=lambda each: float(each.likelihood.sum()))
+    return [each.start for each in outlines if each is outlines[0] or not clearly_better(best, each, _STANDARD_ERRORS)]
+
+
+def _best_of(readings: list[Reading], run: Run, *, use_gold: bool) -> Reading:
+    best = readings[0]
+    for other in readings[1:]:
+        best = choose(best, other, run, use_gold=use_gold)
+    return best
+
+
+def _as_crowd(run: Run) -> Crowd:
+    answers, k = run.sum(count_voices)["voices"], run.encoding.n_labels
+    return Crowd(run, answers, find_consensus(run, answers, k), k)
+
+
+def _describe(crowd: Crowd, best: Reading, readings: list[Reading]) -> dict[str, Any]:
+    """Say which start won, and whether another reading fits as well."""
+    outlines = [outline(crowd.run, reading, crowd.k) for reading in readings]
+    chosen = next(each for each in outlines if each.start == best.start[0])
+    plain = crowd.run.collect(partial(_vote, k=crowd.k))["label"]
+    second = second_reading(chosen, outlines, plain, crowd.answers, crowd.run.workers)
+    return {"start": chosen.start, **({"second_reading": second} if second else {})}
+
+
+def _vote(block: Block, *, k: int) -> dict[str, Array]:
+    return {"label": vote_shares(block, np.ones(block.n_workers), k=k).argmax(axis=1)}
+
+
+def _fits(n_workers: int, k: int) -> bool:
+    return 8 * _TABLES * n_workers * k * k * LEVELS <= free_memory()
+
+
+def count_voices(block: Block) -> dict[str, Floats]:
+    """Count the voices of each worker's answers."""
+    return {"voices": block.per_worker(find_voices(block).voice)}
+
+
+def beliefs(block: Block, rows: Floats, shares: Floats, blend: Floats, *, k: int) -> Floats:
+    """Return how much each class of each task is believed in: its posterior, and its share of the consensus.
+
+    The columns of ``blend`` are how much either counts, and the weight of each worker in the consensus.
+    """
+    trusted, agreed = blend.take(block.worker[block.starts], axis=0)[:, :2].T[:, :, None]
+    classes, votes = class_posterior(block, rows, shares, k=k), vote_shares(block, blend[:, 2], k=k)
+    belief: Floats = (trusted * classes + agreed * votes) / (trusted + agreed)
+    return belief
+
+
+def decide(block: Block, weights: Floats, faults: Floats, *params: Floats, k: int, ties: Ties) -> dict[str, Array]:
+    """Take the class that is believed in most."""
+    belief = beliefs(block, *params, k=k)
+    best = belief.max(axis=1)
+    task, label = np.nonzero(belief >= best[:, None] * (1 - TOLERANCE))
+    chosen, tied = pick(block, task, label, ties)
+    return {"label": label[chosen].astype(np.int32), "confidence": best, "error": unknown(block.n_tasks), "tied": tied}
+
+
+def probabilities(block: Block, weights: Floats, faults: Floats, *params: Floats, k: int) -> dict[str, Array]:
+    """Return how much each class is believed in."""
+    return {"probability": beliefs(block, *params, k=k)}
+
+
+def _prepare(sample: MemoryRun, k: int) -> tuple[MemoryRun, tuple[Floats, Floats]]:
+    """Have the blocks keep their ballots and the levels of their tasks; return also what rank a disagreement has."""
+    found = sample.collect(partial(disagreement, k=k))
+    problem = np.repeat(np.arange(len(sample.problems.sizes)), sample.problems.sizes)[found["worker"]]
+    rank = find_ranks(found["disagreement"], problem)
+    rest = iter(np.split(find_levels(rank), np.cumsum([block.n_tasks for block in sample.blocks])[:-1]))
+    order = np.argsort(found["disagreement"])
+    prepared = sample.map(lambda block: block.keeping(ballots_of(block, k), Levels(next(rest))))
+    return prepared, (found["disagreement"][order], rank[order])

@@ -1,0 +1,165 @@
+"""Shrunken faults: weights from distances alone, for any label, and equal ones where workers are not told apart.
+
+Three rounds, of which the first has equal weights. In each, every answer i of a task is compared with the others,
+which weigh w_j. With W = sum_j w_j, y_i = sum_j w_j d_ij / W and v_i = sum_jk w_j w_k d_jk / (2 W^2), without i,
+
+    e_i = y_i - v_i
+
+is how far the answer is from the middle of the others: for squared distances |x_i - mean|^2, and so for every
+distance that comes from an inner product, be it Hamming, Kendall tau or cosine. Its mean over her answers is
+the worker's fault: her distance to the truth, plus what the middle of the others errs.
+
+**Shrinkage.** With the mean of e in the task taken away, in tasks of d >= 3 answers, z = (e - mean) sqrt(d / (d-1))
+varies between workers and within them. F is the ratio of both variances, which is 1 where all workers are alike, and
+
+    s0 = (answers of a usual worker) / (F - 1),    f_w = (sum e + s0 * crowd's mean) / (answers + s0)
+
+pulls every fault towards that of the crowd by as much as workers are not told apart (the moment estimate of empirical
+Bayes). Where F <= 1, or where nobody answered twice, all are alike. Because z sums to 0 in each task and is stretched
+for it, the variance between n workers is a sum over n, not n - 1. Where all tasks have two answers, whose e are the
+same, nothing can be taken away, and F is that of e itself.
+
+**Weights.** A worker who guesses is D - v away from the middle (D: `allalike.methods.steps.guesses`), and weighs 0:
+
+    w = max(0, (D - v) / f - 1),
+
+which is 1/f for numbers, where D is infinite: the best weights of a mean. So nobody is thrown away for being the last.
+
+It fails like all methods of agreement where the bad workers are alike. Where many labels are wrong in their own way, as
+with many classes and independent errors, it gives weak workers less than the best weights would.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from allalike.methods.base import Weighing
+from allalike.methods.steps.guesses import find_guess_distances
+from allalike.methods.steps.peers import Peers
+from allalike.methods.steps.weights import equal_weights, normalise
+
+if TYPE_CHECKING:
+    from allalike.blocks.block import Block, Floats
+    from allalike.blocks.problems import Problems
+    from allalike.domains import Kernels
+    from allalike.engines import Run
+
+__all__ = ["weigh_distances"]
+
+_ROUNDS = 3
+_MIN_STRENGTH = 1.0  # the crowd counts as one answer of a worker at least, so that no fault is 0 by chance
+_ROUNDING = 1e-9  # a share below this is rounding
+
+
+class _Crowd(NamedTuple):
+    """What a round found, per problem: the mean fault, the mean v, F (NaN if it is unknown), and s0."""
+
+    fault: Floats
+    middle: Floats
+    ratio: Floats
+    strength: Floats
+
+
+def weigh_distances(run: Run) -> Weighing:
+    """Weigh the workers of a run by how far they are from the others, as far as they can be told apart."""
+    problems, peers = run.problems, Peers(run)
+    unit = 2 * peers.unweighted.mubar  # the mean distance of two workers, so that squares are neither huge nor tiny
+    unit = np.where(unit > 0, unit, 1.0)
+    guess = find_guess_distances(run)
+    weight = equal_weights(problems)
+    for _ in run.rounds(_ROUNDS):
+        sums = run.sum(partial(distance_sums, kernels=run.kernels), weight, unit)
+        crowd = _describe(sums, problems)
+        fault = _shrink(sums, crowd, problems)
+        middle = problems.spread(crowd.middle)
+        weight = normalise(_weigh(fault, problems.spread(guess) / unit - middle), problems)
+    return Weighing(
+        disparity=peers.unweighted.mean,
+        fault=fault * unit,
+        weight=weight,
+        iterations=_ROUNDS,
+        notes=_note(crowd, guess) if len(guess) == 1 else {},
+    )
+
+
+def distance_sums(block: Block, weights: Floats, unit: Floats, *, kernels: Kernels) -> dict[str, Floats]:
+    """Add up, per worker, e and v of her answers that have peers, and the moments of e and of z.
+
+    >>> from allalike.domains import Real
+    >>> from allalike.blocks.block import Block
+    >>> from allalike.domains.real import RealKernels
+    >>> block = Block.of([[0.0, 3.0], [2.0, 3.0], [4.0, 3.0]])
+    >>> distance_sums(block, np.ones(3), np.ones(3), kernels=RealKernels(domain=Real()))["fault"]
+    array([9., 0., 9.])
+    """
+    own = weights.take(block.worker)
+    distance, others = kernels.peer_distances(block, weights)
+    distance = distance / unit.take(block.worker)
+    heard = others > _ROUNDING * block.to_answers(block.per_task(own))
+    others = np.where(heard, others, 1.0)
+    among = np.maximum(block.to_answers(block.per_task(own * distance)) - 2 * own * distance, 0.0)
+    middle = np.where(heard, among / (2 * others**2), 0.0)
+    fault = np.where(heard, np.maximum(distance / others - middle, 0.0), 0.0)
+    size = block.per_task(heard.astype(np.float64))
+    tells = heard & block.to_answers(size > 2)
+    mean, stretch = block.per_task(fault) / np.maximum(size, 1.0), np.sqrt(size / np.maximum(size - 1, 1.0))
+    deviation = np.where(tells, (fault - block.to_answers(mean)) * block.to_answers(stretch), 0.0)
+    return {
+        "answers": block.per_worker(heard.astype(np.float64)),
+        "fault": block.per_worker(fault),
+        "fault squared": block.per_worker(fault**2),
+        "middle": block.per_worker(middle),
+        "compared": block.per_worker(tells.astype(np.float64)),
+        "deviation": block.per_worker(deviation),
+        "deviation squared": block.per_worker(deviation**2),
+    }
+
+
+def _describe(sums: dict[str, Floats], problems: Problems) -> _Crowd:
+    answers = problems.add(sums["answers"])
+    with np.errstate(invalid="ignore"):
+        fault, middle = (problems.add(sums[name]) / answers for name in ("fault", "middle"))
+    ratio, usual = _compare_variances(sums, "deviation", "compared", problems)
+    alone, usual_alone = _compare_variances(sums, "fault", "answers", problems)
+    crowded = problems.add(sums["compared"]) > 0
+    ratio, usual = np.where(crowded, ratio, alone), np.where(crowded, usual, usual_alone)
+    differ = ratio > 1
+    strength = np.full(len(ratio), np.inf)
+    strength[differ] = np.maximum(usual[differ] / (ratio[differ] - 1), _MIN_STRENGTH)
+    return _Crowd(fault, middle, ratio, strength)
+
+
+def _compare_variances(sums: dict[str, Floats], name: str, count: str, problems: Problems) -> tuple[Floats, Floats]:
+    """Return, per problem, the variance between workers over that within, and the answers of a usual worker."""
+    answers = sums[count]
+    n, total = problems.add(answers > 0), problems.add(answers)
+    told = (n >= 3) & (total > n)
+    safe = np.maximum(total, 1.0)
+    mean = sums[name] / np.maximum(answers, 1.0)
+    centre = problems.spread(problems.add(sums[name]) / safe)
+    between = problems.add(answers * (mean - centre) ** 2) / np.maximum(n, 1.0)
+    within = problems.add(sums[f"{name} squared"] - answers * mean**2) / np.where(told, total - n, 1.0)
+    usual = (total - problems.add(answers**2) / safe) / np.maximum(n - 1, 1.0)
+    return np.where(told, between / np.maximum(within, _ROUNDING**2), np.nan), usual
+
+
+def _shrink(sums: dict[str, Floats], crowd: _Crowd, problems: Problems) -> Floats:
+    """Pull faults towards the crowd's; who has no peers is like the crowd."""
+    answers, mean, strength = sums["answers"], problems.spread(crowd.fault), problems.spread(crowd.strength)
+    own = np.where(answers > 0, sums["fault"] / np.maximum(answers, 1.0), mean)
+    return np.asarray(mean + answers / (answers + strength) * (own - mean))
+
+
+def _weigh(fault: Floats, guess: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(np.isinf(guess), 1.0 / fault, np.where(guess > fault, guess / fault - 1.0, 0.0))
+
+
+def _note(crowd: _Crowd, guess: Floats) -> dict[str, Any]:
+    """Return what a summary can say of a single problem; None is what nobody knows."""
+    found = {"f_ratio": crowd.ratio[0], "prior_answers": crowd.strength[0], "guess_distance": guess[0]}
+    known = {name: float(value) if np.isfinite(value) else None for name, value in found.items()}
+    return {**({"workers": "alike"} if np.isinf(crowd.strength[0]) else {}), **known}
