@@ -24,6 +24,7 @@ check: .venv/dev
 bench: .venv/dev
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/methods.py
+	$(BIN)/python benchmarks/auto.py
 	$(BIN)/python benchmarks/parts.py
 	$(BIN)/python benchmarks/experiments.py
 	$(BIN)/python benchmarks/texts.py

@@ -101,7 +101,7 @@ def find_ratios(path: Path, n_answers: int, *, real: bool) -> dict[str, float]:
     found = [measure(DISCOVER, path) for _ in range(times)]
     ours, peak = min(one.figures["cpu"] for one in found), max(one.peak for one in found)
     program = str(Path(sys.executable).with_name("allalike"))
-    command = wall([program, "discover", str(path), "-q", "-o", f"{path}.out"], times=times)
+    command = wall([program, "discover", str(path), "--method", "iP-TD", "-q", "-o", f"{path}.out"], times=times)
     rounds = measure(ROUND, path).figures
     imports = [wall([sys.executable, "-c", f"import {name}"], times=10) for name in ("allalike", "numpy")]
     ratios = {

@@ -47,6 +47,11 @@ KNOWN = {
 pytestmark = pytest.mark.filterwarnings("ignore::allalike.ConvergenceWarning")
 
 
+@pytest.fixture
+def public_data(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALLALIKE_DATA", str(data))
+
+
 def blind(answers: Answers) -> Answers:
     """Return answers of which no truth is known."""
     return replace(answers, gold_task=answers.gold_task[:0], gold_label=answers.gold_label[:0], gold=None)
@@ -73,14 +78,14 @@ def scores(name: str, method: str) -> npt.NDArray[np.float64]:
     return hits(load(name).answers, method)
 
 
-@pytest.mark.usefixtures("data")
+@pytest.mark.usefixtures("public_data")
 @pytest.mark.parametrize("name", KNOWN)
 def test_real_crowds_are_read_as_well_as_is_known(name: str) -> None:
     assert 100 * scores(name, "auto").mean() == pytest.approx(KNOWN[name], abs=0.06)
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("data")
+@pytest.mark.usefixtures("public_data")
 def test_auto_is_far_ahead_of_a_vote_on_average_and_clearly_behind_it_nowhere() -> None:
     assert np.mean([scores(name, "auto").mean() for name in KNOWN]) >= 0.828
     for name in KNOWN:
@@ -177,7 +182,7 @@ def test_beliefs_are_those_of_the_reference(n: int, m: int, k: int) -> None:
     np.testing.assert_allclose(found, expected / expected.sum(axis=1, keepdims=True), atol=1e-3)
 
 
-@pytest.mark.usefixtures("data")
+@pytest.mark.usefixtures("public_data")
 @pytest.mark.parametrize(
     "name", ["bench_product", "bench_fact_eval", "bench_relevance", "bench_adult", "bench_trec2011"]
 )
@@ -205,17 +210,17 @@ def test_a_sample_is_the_same_on_every_engine_and_in_every_order() -> None:
 
 
 def test_a_sampled_run_is_the_same_on_every_engine() -> None:
-    rows, _ = drawn(12, 800, 3, np.linspace(0.3, 0.95, 12), 5, share=0.6)
+    rows, _ = drawn(12, 300, 3, np.linspace(0.3, 0.95, 12), 5, share=0.6)
     runs = [
-        allalike.discover(rows, domain="categorical", method=Auto(sample_answers=1000), engine=engine)
-        for engine in (Memory(), Memory(block_answers=11), Disk(partitions=3))
+        allalike.discover(rows, domain="categorical", method=Auto(sample_answers=500), engine=engine)
+        for engine in (Memory(), Memory(block_answers=150), Disk(partitions=3))
     ]
     for other in runs[1:]:
         np.testing.assert_allclose(other.workers["error_rate"], runs[0].workers["error_rate"], rtol=1e-9)
         assert other.truth["label"].tolist() == runs[0].truth["label"].tolist()
 
 
-@pytest.mark.usefixtures("data")
+@pytest.mark.usefixtures("public_data")
 def test_two_readings_of_judges_that_are_language_models_are_told_and_gold_chooses() -> None:
     answers = load("llmbar_llm_judges").answers
     second = allalike.discover(blind(answers)).summary["reading"]["second_reading"]

@@ -1,0 +1,85 @@
+"""Measure what the default costs on classes: beside Dawid-Skene on few answers, and beside iP-TD on many.
+
+CPU seconds of weighing answers that are in memory. The program ends with an error if a bar is missed.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+from measuring import measure
+
+WEIGH = """
+import numpy as np, scipy.sparse, scipy.special
+import allalike
+from allalike import DS, IPTD, Auto, Memory
+from allalike.answers import Answers
+from allalike.blocks.ties import Ties
+from allalike.columns.column import Column
+from allalike.columns.values import Values
+n_answers, k, n_workers, per_task = map(int, path.split(","))
+rng = np.random.default_rng(0)
+n_tasks = n_answers // per_task
+steps = rng.integers(1, max(2, n_workers // per_task), (n_tasks, per_task)).cumsum(axis=1)
+worker = ((rng.integers(0, n_workers, (n_tasks, 1)) + steps) % n_workers).ravel()
+task = np.repeat(np.arange(n_tasks), per_task)
+fault, truth = np.clip(rng.normal(0.4, 0.2, n_workers), 0.02, 0.95), rng.integers(0, k, n_tasks)
+label = (truth[task] + (rng.random(len(task)) < fault[worker]) * rng.integers(1, k, len(task))) % k
+columns = [
+    Column.of_codes(name, codes.astype(np.int32), Values(range(size)))
+    for name, codes, size in (("worker", worker, n_workers), ("task", task, n_tasks), ("label", label, k))
+]
+answers = Answers.of_columns(*columns, allalike.Categorical(), repeats="first")
+run = Memory().load(answers, Ties())
+taken = {}
+for name, method in (("proximity", IPTD()), ("dawid_skene", DS(max_iter=50, tol=0)), ("auto", Auto())):
+    start = time.process_time()
+    method.weigh(run)
+    taken[name] = time.process_time() - start
+report(**taken)
+"""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A crowd, and what weighing it may cost: times Dawid-Skene of 50 rounds, or seconds more than iP-TD."""
+
+    answers: int
+    classes: int
+    workers: int
+    per_task: int
+    ratio: float = float("inf")
+    seconds: float = float("inf")
+
+
+BARS = (
+    Bar(50_000, 4, 100, 10, ratio=10),
+    Bar(200_000, 4, 500, 10, ratio=10),
+    Bar(200_000, 2, 500, 5, ratio=10),
+    Bar(215_000, 4, 37_000, 5, seconds=30),
+    Bar(1_000_000, 4, 1_000, 10, seconds=6),
+    Bar(10_000_000, 4, 10_000, 10, seconds=25),
+)
+
+
+def main() -> None:
+    """Measure, print and judge."""
+    missed = 0
+    print("auto on classes, CPU seconds")
+    for bar in BARS:
+        crowd = f"{bar.answers},{bar.classes},{bar.workers},{bar.per_task}"
+        taken = measure(WEIGH, crowd).figures
+        ratio, more = taken["auto"] / taken["dawid_skene"], taken["auto"] - taken["proximity"]
+        keeps = ratio <= bar.ratio and more <= bar.seconds
+        missed += not keeps
+        print(
+            f"  {'kept  ' if keeps else 'missed'}  {bar.answers:>10,} answers, {bar.classes} classes, {bar.workers:>6,}"
+            f" workers: {taken['auto']:6.2f} s; {ratio:5.1f} times DS (at most {bar.ratio:g}), {more:6.2f} s more than"
+            f" iP-TD (at most {bar.seconds:g})"
+        )
+    sys.exit(f"{missed} bars missed" if missed else 0)
+
+
+if __name__ == "__main__":
+    main()
