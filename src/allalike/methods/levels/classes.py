@@ -52,7 +52,7 @@ _WORTH_SAMPLING = 1.5  # times as many answers as a sample has
 _STANDARD_ERRORS = 3.0  # by which a start must be worse on the sample to be left out
 _GAIN = 0.02  # nats an answer at which the posterior counts twice
 _SIZE = 300.0  # answers with which the consensus counts twice
-_TABLES = 10  # of the probabilities of answers, in memory at a time
+_TABLES = 45  # of the probabilities of answers, in memory at a time: three of each reading, and those at work
 
 
 def weigh_classes(run: Run, *, sample_answers: int, use_gold: bool) -> Weighing:
