@@ -11,13 +11,10 @@ from dataclasses import dataclass
 from measuring import measure
 
 WEIGH = """
-import numpy as np, scipy.sparse, scipy.special
+import numpy as np, pyarrow as pa, scipy.sparse, scipy.special
 import allalike
 from allalike import DS, IPTD, Auto, Memory
-from allalike.answers import Answers
 from allalike.blocks.ties import Ties
-from allalike.columns.column import Column
-from allalike.columns.values import Values
 n_answers, k, n_workers, per_task = map(int, path.split(","))
 rng = np.random.default_rng(0)
 n_tasks = n_answers // per_task
@@ -26,11 +23,7 @@ worker = ((rng.integers(0, n_workers, (n_tasks, 1)) + steps) % n_workers).ravel(
 task = np.repeat(np.arange(n_tasks), per_task)
 fault, truth = np.clip(rng.normal(0.4, 0.2, n_workers), 0.02, 0.95), rng.integers(0, k, n_tasks)
 label = (truth[task] + (rng.random(len(task)) < fault[worker]) * rng.integers(1, k, len(task))) % k
-columns = [
-    Column.of_codes(name, codes.astype(np.int32), Values(range(size)))
-    for name, codes, size in (("worker", worker, n_workers), ("task", task, n_tasks), ("label", label, k))
-]
-answers = Answers.of_columns(*columns, allalike.Categorical(), repeats="first")
+answers = allalike.read(pa.table({"worker": worker, "task": task, "label": label}), domain="categorical")
 run = Memory().load(answers, Ties())
 taken = {}
 for name, method in (("proximity", IPTD()), ("dawid_skene", DS(max_iter=50, tol=0)), ("auto", Auto())):
