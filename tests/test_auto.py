@@ -234,6 +234,9 @@ def test_two_readings_of_judges_that_are_language_models_are_told_and_gold_choos
     assert len(labels) == 2
     turned = allalike.discover(blind(answers), gold=flipped)
     assert turned.summary["reading"]["gold_decided"]
+    right = allalike.discover(blind(answers), gold=dict(gold[:60])).summary["reading"]
+    assert not right["gold_decided"]
+    assert "second_reading" not in right  # which the known truths have ruled out
     assert turned.summary["gold"]["error"] < 0.45
     ignored = allalike.discover(blind(answers), gold=flipped, method=Auto(use_gold=False))
     assert "gold_decided" not in ignored.summary["reading"]

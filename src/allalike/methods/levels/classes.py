@@ -49,6 +49,7 @@ __all__ = ["MAX_CLASSES", "weigh_classes"]
 
 MAX_CLASSES = 20
 _WORTH_SAMPLING = 1.5  # times as many answers as a sample has
+_GOLD_MARGIN = 3.0  # nats by which known truths must speak against a reading to rule it out
 _STANDARD_ERRORS = 3.0  # by which a start must be worse on the sample to be left out
 _GAIN = 0.02  # nats an answer at which the posterior counts twice
 _SIZE = 300.0  # answers with which the consensus counts twice
@@ -121,7 +122,7 @@ def _find_reading(crowd: Crowd, sample_answers: int, *, use_gold: bool) -> Found
     first = select(readings)
     mirrors = [mirror(some, first, hardest) for hardest in (1, 2)]
     best = select([first, *mirrors])
-    notes = _describe(some, best, [*readings, *mirrors]) if single else {}
+    notes = _describe(some, best, [*readings, *mirrors], use_gold=use_gold) if single else {}
     if use_gold and run.n_gold:
         blind = _best_of([_best_of(readings, run, use_gold=False), *mirrors], run, use_gold=False)
         notes["gold_decided"] = bool((blind.start != best.start).any())
@@ -159,9 +160,10 @@ def _as_crowd(run: Run) -> Crowd:
     return Crowd(run, answers, find_consensus(run, answers, k), k)
 
 
-def _describe(crowd: Crowd, best: Reading, readings: list[Reading]) -> dict[str, Any]:
-    """Say which start won, and whether another reading fits as well."""
-    outlines = [outline(crowd.run, reading, crowd.k) for reading in readings]
+def _describe(crowd: Crowd, best: Reading, readings: list[Reading], *, use_gold: bool) -> dict[str, Any]:
+    """Say which start won, and whether another reading fits as well, also with what is known."""
+    fit = [each for each in readings if not use_gold or each.gold[0] >= best.gold[0] - _GOLD_MARGIN]
+    outlines = [outline(crowd.run, reading, crowd.k) for reading in fit]
     chosen = next(each for each in outlines if each.start == best.start[0])
     plain = crowd.run.collect(partial(_vote, k=crowd.k))["label"]
     second = second_reading(chosen, outlines, plain, crowd.answers, crowd.run.workers)
