@@ -136,6 +136,7 @@ def test_workers_who_are_alike_count_the_same() -> None:
     assert result.summary["reading"]["workers"] == "alike"
     assert result.workers["weight"].tolist() == pytest.approx([1 / 3] * 3)
     assert not result.truth["changed"].any()
+    np.testing.assert_allclose(result.workers["error_rate"], (1 - np.sqrt(1 - 2 * 0.2)) / 2)  # two differ on a fifth
 
 
 def test_a_confusion_matrix_shows_who_mistakes_what() -> None:

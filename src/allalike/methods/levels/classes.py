@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.blocks.ties import TOLERANCE
 from allalike.blocks.voices import find_voices
 from allalike.engines.sample import sample_tasks
 from allalike.methods.base import Weighing
@@ -33,10 +32,9 @@ from allalike.methods.levels.outlines import clearly_better, expected_hits, outl
 from allalike.methods.levels.readings import STARTS, Crowd, Reading, choose, find_confusions, mirror, read_from
 from allalike.methods.levels.rows import LEVELS
 from allalike.methods.levels.states import Levels, class_posterior, disagreement, find_levels, find_ranks
+from allalike.methods.steps.most_probable import take_most_probable
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import normalise
-from allalike.rules.base import unknown
-from allalike.rules.vote import pick
 from allalike.system.memory import free_memory
 
 if TYPE_CHECKING:
@@ -73,7 +71,7 @@ def weigh_classes(run: Run, *, sample_answers: int, use_gold: bool) -> Weighing:
         {"f_ratio": float(consensus.ratio[0]), "prior_answers": float(consensus.strength[0])} if len(alike) == 1 else {}
     )
     if alike.all():
-        return weighing(1.0 - consensus.accuracy, weight, notes={"workers": "alike", **notes})
+        return weighing(_common_error(2 * peers.unweighted.mubar, crowd.k), weight, notes={"workers": "alike", **notes})
     if not _fits(problems.n_workers, crowd.k):
         return weighing(1.0 - consensus.accuracy, weight, notes={"start": "consensus", "lack": "memory", **notes})
     found = _find_reading(crowd, sample_answers, use_gold=use_gold)
@@ -82,7 +80,7 @@ def weigh_classes(run: Run, *, sample_answers: int, use_gold: bool) -> Weighing:
     agreed = np.where(alike, 1.0, 1 + _SIZE / problems.add(crowd.answers))
     blend = np.column_stack([problems.spread(trusted), problems.spread(agreed), weight])
     hits = expected_hits(reading.counts) / np.maximum(crowd.answers, 1e-12)
-    error_rate = 1.0 - np.where(problems.spread(alike), consensus.accuracy, hits)
+    error_rate = np.where(problems.spread(alike), _common_error(2 * peers.unweighted.mubar, crowd.k), 1.0 - hits)
     return weighing(
         error_rate,
         run.encoding.noise.weight(np.maximum(peers.comparable(error_rate), 0.0), problems),
@@ -92,6 +90,17 @@ def weigh_classes(run: Run, *, sample_answers: int, use_gold: bool) -> Weighing:
         confusion=reading.found.confusion,
         notes={**found.notes, **notes},
     )
+
+
+def _common_error(disagreement: Floats, k: int) -> Floats:
+    """Return how often workers err who are alike, from how often two of them disagree: d = 2 f - f^2 k / (k - 1).
+
+    >>> _common_error(np.array([0.0, 0.18, 0.9]), 2)
+    array([0. , 0.1, 0.5])
+    """
+    chance = (k - 1) / k
+    errors: Floats = chance * (1 - np.sqrt(np.maximum(1 - disagreement / chance, 0.0)))
+    return errors
 
 
 @dataclass(frozen=True)
@@ -196,11 +205,7 @@ def beliefs(block: Block, rows: Floats, shares: Floats, blend: Floats, *, k: int
 
 def decide(block: Block, weights: Floats, faults: Floats, *params: Floats, k: int, ties: Ties) -> dict[str, Array]:
     """Take the class that is believed in most."""
-    belief = beliefs(block, *params, k=k)
-    best = belief.max(axis=1)
-    task, label = np.nonzero(belief >= best[:, None] * (1 - TOLERANCE))
-    chosen, tied = pick(block, task, label, ties)
-    return {"label": label[chosen].astype(np.int32), "confidence": best, "error": unknown(block.n_tasks), "tied": tied}
+    return take_most_probable(block, beliefs(block, *params, k=k), ties)
 
 
 def probabilities(block: Block, weights: Floats, faults: Floats, *params: Floats, k: int) -> dict[str, Array]:
