@@ -22,13 +22,13 @@ class Voices:
     ----------
     voice
         Of each answer: how much it counts; the answers of a group of workers to a task count as one, together.
-    party
+    group
         Of each answer: the number of its group among the groups that answered its task, so that whoever is to be
         compared with the others is not compared with her own group.
     """
 
     voice: Floats
-    party: npt.NDArray[np.intp]
+    group: npt.NDArray[np.intp]
 
 
 def find_voices(block: Block) -> Voices:

@@ -107,7 +107,7 @@ def agreement_sums(block: Block, weights: Floats, *, k: int) -> dict[str, Floats
     """
     said = find_voices(block)
     task, mine = block.to_answers(np.arange(block.n_tasks)), np.arange(len(block.label))
-    others = _votes_of_others(block, said.voice * weights.take(block.worker), task, said.party, k)
+    others = _votes_of_others(block, said.voice * weights.take(block.worker), task, said.group, k)
     top, total = row_peaks(others), row_sums(others)
     winners = row_sums((others >= (top - _EPS)[:, None]).astype(np.float64))
     own = others[mine, block.label]
@@ -132,15 +132,15 @@ def agreement_sums(block: Block, weights: Floats, *, k: int) -> dict[str, Floats
     return sums
 
 
-def _votes_of_others(block: Block, vote: Floats, task: Array, party: Array, k: int) -> Floats:
-    """Return, per answer, the votes of all who are not of its party, with a column per label."""
+def _votes_of_others(block: Block, vote: Floats, task: Array, group: Array, k: int) -> Floats:
+    """Return, per answer, the votes of all who are not of its group, with a column per label."""
     votes = sum_by(task * k + block.label, vote, block.n_tasks * k).reshape(-1, k)
     others = votes.take(task, axis=0)
-    n_parties = int(party.max()) + 1
-    if n_parties == len(vote):
+    n_groups = int(group.max()) + 1
+    if n_groups == len(vote):
         others[np.arange(len(vote)), block.label] -= vote
     else:
-        others -= sum_by(party * k + block.label, vote, n_parties * k).reshape(-1, k).take(party, axis=0)
+        others -= sum_by(group * k + block.label, vote, n_groups * k).reshape(-1, k).take(group, axis=0)
     return others
 
 

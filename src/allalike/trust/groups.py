@@ -1,0 +1,111 @@
+"""Groups: which workers speak with one voice, and whose answers say nothing about the tasks.
+
+Copies of a worker are no further evidence, so a group of copiers has one voice on every task: each of its g members
+who answered counts 1/g, and nobody is compared with her own group. Who carries no signal has no voice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike.blocks.block import sum_by
+from allalike.blocks.voices import Voices
+
+if TYPE_CHECKING:
+    from allalike.blocks.block import Block
+    from allalike.engines import Run
+
+__all__ = ["Group", "Groups", "give_voices", "voices_of"]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Workers who are more alike than chance and skill explain.
+
+    Parameters
+    ----------
+    members
+        Their numbers in the run, in order.
+    copies
+        Whether they are copies of each other; else they are only alike, as the best workers are, and count each.
+    common
+        How many tasks two or more of them answered.
+    rare
+        How often two of them gave the same answer where few others gave it.
+    fidelity
+        How often one answers as another does, beyond what skill explains.
+    chance
+        How probably some pair of so many would look like this by chance.
+    """
+
+    members: tuple[int, ...]
+    copies: bool
+    common: int
+    rare: int
+    fidelity: float
+    chance: float
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of a run's workers.
+
+    Parameters
+    ----------
+    number
+        Of each worker: the number of her group, which is that of its first member; alone, she is her own.
+    silent
+        Of each worker: whether her answers carry no signal, so that she has no voice.
+    found
+        The groups of two workers and more, also of those who are only alike.
+    """
+
+    number: npt.NDArray[np.intp]
+    silent: npt.NDArray[np.bool_]
+    found: tuple[Group, ...] = ()
+
+    @classmethod
+    def apart(cls, n_workers: int) -> Groups:
+        """Let everybody speak for herself."""
+        return cls(np.arange(n_workers), np.zeros(n_workers, bool))
+
+    @property
+    def everyone_counts(self) -> bool:
+        """Whether nobody copies and nobody is silent."""
+        return not self.silent.any() and len(np.unique(self.number)) == len(self.number)
+
+
+def give_voices(run: Run, groups: Groups) -> Any:
+    """Return the run with the voices of its answers.
+
+    >>> import allalike
+    >>> from allalike.blocks.ties import Ties
+    >>> run = allalike.Memory().load(allalike.read([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]), Ties())
+    >>> groups = Groups(np.array([0, 0, 2]), np.zeros(3, bool))
+    >>> give_voices(run, groups).blocks[0][Voices]
+    Voices(voice=array([0.5, 0.5, 1. ]), group=array([0, 0, 1]))
+    """
+    if groups.everyone_counts:
+        return run
+    return run.map(partial(_with_voices, number=groups.number, silent=groups.silent))
+
+
+def _with_voices(block: Block, *, number: npt.NDArray[np.intp], silent: npt.NDArray[np.bool_]) -> Block:
+    own, mute = (np.append(column[block.workers], column[:1]).take(block.worker) for column in (number, silent))
+    return block.keeping(voices_of(block, own, mute))
+
+
+def voices_of(block: Block, number: npt.NDArray[np.intp], silent: npt.NDArray[np.bool_]) -> Voices:
+    """Return the voices of a block's answers, from the group of each and whether it is silent."""
+    task = block.to_answers(np.arange(block.n_tasks))
+    order = np.lexsort((number, task))
+    new = np.concatenate([[True], (np.diff(task[order]) != 0) | (np.diff(number[order]) != 0)])
+    group = np.empty(len(order), np.intp)
+    group[order] = np.cumsum(new) - 1
+    members = sum_by(group, np.where(silent, 0.0, 1.0), int(new.sum()))
+    return Voices(np.where(silent, 0.0, 1.0 / np.maximum(members[group], 1.0)), group)
