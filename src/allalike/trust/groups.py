@@ -15,9 +15,11 @@ import numpy.typing as npt
 
 from allalike.blocks.block import sum_by
 from allalike.blocks.voices import Voices
+from allalike.trust.peers import find_within
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Block
+    from allalike.domains import Encoding
     from allalike.engines import Run
 
 __all__ = ["Group", "Groups", "give_voices", "voices_of"]
@@ -92,12 +94,14 @@ def give_voices(run: Run, groups: Groups) -> Any:
     """
     if groups.everyone_counts:
         return run
-    return run.map(partial(_with_voices, number=groups.number, silent=groups.silent))
+    return run.map(partial(_with_voices, groups=groups, encoding=run.encoding))
 
 
-def _with_voices(block: Block, *, number: npt.NDArray[np.intp], silent: npt.NDArray[np.bool_]) -> Block:
-    own, mute = (np.append(column[block.workers], column[:1]).take(block.worker) for column in (number, silent))
-    return block.keeping(voices_of(block, own, mute))
+def _with_voices(block: Block, *, groups: Groups, encoding: Encoding) -> Block:
+    columns = (groups.number, groups.silent)
+    own, mute = (np.append(column[block.workers], column[:1]).take(block.worker) for column in columns)
+    voices = voices_of(block, own, mute)
+    return block.keeping(voices, find_within(block, voices, encoding))
 
 
 def voices_of(block: Block, number: npt.NDArray[np.intp], silent: npt.NDArray[np.bool_]) -> Voices:
