@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from allalike.domains import Encoding
     from allalike.engines import Run
 
-__all__ = ["Group", "Groups", "give_voices", "voices_of"]
+__all__ = ["Group", "Groups", "give_voices", "voices_of", "with_voices"]
 
 
 @dataclass(frozen=True)
@@ -94,14 +94,18 @@ def give_voices(run: Run, groups: Groups) -> Any:
     """
     if groups.everyone_counts:
         return run
-    return run.map(partial(_with_voices, groups=groups, encoding=run.encoding))
+    return run.map(partial(_hear, groups=groups, encoding=run.encoding))
 
 
-def _with_voices(block: Block, *, groups: Groups, encoding: Encoding) -> Block:
-    columns = (groups.number, groups.silent)
-    own, mute = (np.append(column[block.workers], column[:1]).take(block.worker) for column in columns)
-    voices = voices_of(block, own, mute)
-    return block.keeping(voices, find_within(block, voices, encoding))
+def _hear(block: Block, *, groups: Groups, encoding: Encoding) -> Block:
+    heard = with_voices(block, number=groups.number, silent=groups.silent)
+    return heard.keeping(find_within(block, heard[Voices], encoding))
+
+
+def with_voices(block: Block, *, number: npt.NDArray[np.intp], silent: npt.NDArray[np.bool_]) -> Block:
+    """Return the block with the voices of its answers, from the group of each worker and whether she is silent."""
+    own, mute = (np.append(column[block.workers], column[:1]).take(block.worker) for column in (number, silent))
+    return block.keeping(voices_of(block, own, mute))
 
 
 def voices_of(block: Block, number: npt.NDArray[np.intp], silent: npt.NDArray[np.bool_]) -> Voices:

@@ -1,0 +1,214 @@
+"""Copies: groups of workers who follow each other, found in classes.
+
+An honest answer is as probable as the voices of the others make it (`surprise`). Who copies gives the same answer as
+another one also where it is improbable: the fewer give it, the more it says. For a pair, at fidelity phi,
+
+    s_ij = sum over common tasks of log(1 - phi), and log(1 - phi + phi/p) where both say the same,
+
+with p the probability of the answer, in the mean of both directions; e^s has mean 1 among the honest, so s above
+log(pairs) + 2 is rare in any crowd. Pairs that strong, and at least half as strong as the strongest, are joined, the
+strongest first, and each new group is judged (`verdict`); if it only is alike, it is taken apart for good. A group that
+is found has one voice from then on, by which all probabilities change, so this is repeated until nothing changes: for
+phi = 0.9, 0.7, and 0.5, the tightest first, because the tighter one of two camps are the copies.
+
+Two copiers are found with some thirty common tasks. A ring of copiers larger than the honest crowd is the crowd.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike.blocks.voices import find_voices
+from allalike.engines.sample import sample_tasks
+from allalike.system.memory import free_memory
+from allalike.trust.groups import Group, Groups, with_voices
+from allalike.trust.surprise import Follow, Slots, find_follow, keep_slots, label_frequencies, surprise
+from allalike.trust.verdict import Verdict, judge
+
+if TYPE_CHECKING:
+    from allalike.blocks.block import Block, Floats
+    from allalike.engines import Run
+
+__all__ = ["find_copies"]
+
+_FIDELITIES = (0.9, 0.7, 0.5)
+_ROUNDS = 12
+_MIN_COMMON = 5  # tasks of a pair that counts as one
+_SURPLUS = 2.0  # nats beyond the logarithm of the number of pairs
+_FIT_ANSWERS = 200_000
+_BYTES_PER_PAIR = 100
+
+Workers = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How strongly pairs of workers seem to copy: s, as a symmetric sparse matrix, and how many pairs there are."""
+
+    matrix: Any
+    n_pairs: int
+
+    @property
+    def threshold(self) -> float:
+        """What no pair of honest workers should reach."""
+        return float(np.log(max(self.n_pairs, 1)) + _SURPLUS)
+
+
+@dataclass
+class Search:
+    """The groups as far as they are found, and who is never to be joined."""
+
+    number: Workers
+    apart: dict[int, set[int]] = field(default_factory=dict)
+    strength: dict[int, float] = field(default_factory=dict)
+
+    def members(self, group: int) -> Workers:
+        """Return the members of a group."""
+        return np.flatnonzero(self.number == group)
+
+    def join(self, evidence: Evidence) -> set[int]:
+        """Join the strongest pairs into groups, and return those that changed."""
+        matrix = evidence.matrix
+        changed: set[int] = set()
+        strongest = matrix.data.max(initial=0.0)
+        strong = np.flatnonzero(matrix.data >= max(evidence.threshold, strongest / 2))
+        row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))[strong]
+        column, value = matrix.indices[strong], matrix.data[strong]
+        for place in np.lexsort((column, row, -value)):
+            left, right = self.number[row[place]], self.number[column[place]]
+            self.strength[int(row[place])] = max(self.strength.get(int(row[place]), 0.0), float(value[place]))
+            if left >= right:
+                continue
+            one, two = self.members(left), self.members(right)
+            if any(not self.apart.get(int(each), set()).isdisjoint(two.tolist()) for each in one):
+                continue
+            if matrix[one][:, two].sum() > 0:
+                self.number[two] = left
+                changed = (changed - {int(right)}) | {int(left)}
+        return changed
+
+    def undo(self, group: int, before: Workers) -> None:
+        """Take a group apart into what it was, and never join these parts again."""
+        members = self.members(group)
+        self.number[members] = before[members]
+        for each in members.tolist():
+            others = members[before[members] != before[each]]
+            self.apart.setdefault(each, set()).update(others.tolist())
+
+
+def find_copies(run: Run, silent: npt.NDArray[np.bool_]) -> Groups:
+    """Find the groups of copies among those who are not silent, and those who are only alike.
+
+    >>> import allalike
+    >>> from allalike.blocks.ties import Ties
+    >>> rng = np.random.default_rng(1)
+    >>> truth = rng.integers(4, size=60)
+    >>> said = np.where(rng.random((8, 60)) < 0.6, truth, rng.integers(4, size=(8, 60)))
+    >>> said[7] = np.where(rng.random(60) < 0.95, said[6], said[7])
+    >>> rows = [(worker, task, int(label)) for (worker, task), label in np.ndenumerate(said)]
+    >>> run = allalike.Memory().load(allalike.read(rows, domain="categorical"), Ties())
+    >>> [group.members for group in find_copies(run, np.zeros(8, bool)).found if group.copies]
+    [(6, 7)]
+    """
+    n = run.problems.n_workers
+    alone = Groups(np.arange(n), silent)
+    if len(run.problems.sizes) > 1 or n < 3 or run.encoding.n_labels < 2 or not _fits(run):
+        return alone
+    n_answers = int(run.answer_counts.sum())
+    near: Run = sample_tasks(run, n_answers if n_answers <= 1.5 * _FIT_ANSWERS else _FIT_ANSWERS, with_gold=False)
+    frequency = label_frequencies(run)
+    near = near.map(partial(keep_slots, frequency=frequency))
+    far = near if near.n_tasks == run.n_tasks else run.map(partial(keep_slots, frequency=frequency))
+    search, follow = Search(np.arange(n)), None
+    for fidelity in _FIDELITIES:
+        for _ in range(_ROUNDS):
+            voice = partial(with_voices, number=search.number.copy(), silent=silent)
+            follow = find_follow(near.map(voice), follow)
+            evidence = _weigh_pairs(far.map(voice), follow, fidelity)
+            before = search.number.copy()
+            changed = search.join(evidence)
+            if not changed:
+                break
+            for group, verdict in _judge(far, search.number, silent, changed).items():
+                if not verdict.copies:
+                    search.undo(group, before)
+    return Groups(search.number, silent, _describe(far, search, silent, evidence))
+
+
+def _fits(run: Run) -> bool:
+    met = run.sum(_count_partners)["partners"]
+    pairs = np.minimum(met, run.problems.size - 1).sum()
+    return bool(_BYTES_PER_PAIR * pairs <= free_memory())
+
+
+def _count_partners(block: Block) -> dict[str, Floats]:
+    return {"partners": block.per_worker(block.to_answers(block.sizes - 1.0))}
+
+
+def _judge(run: Run, number: Workers, silent: npt.NDArray[np.bool_], groups: Any) -> dict[int, Verdict]:
+    return judge(run.map(partial(with_voices, number=number.copy(), silent=silent)), number, np.array(sorted(groups)))
+
+
+def _weigh_pairs(run: Run, follow: Follow, fidelity: float) -> Evidence:
+    from scipy import sparse
+
+    kernel = partial(pair_evidence, slope=follow.slope, prior_voices=follow.prior_voices, fidelity=fidelity)
+    sums = run.pairs(kernel)
+    matrix, common = (sparse.csr_array(sums[name]) for name in ("agreed", "common"))
+    n_pairs = int((common.data >= _MIN_COMMON).sum()) // 2
+    return Evidence(sparse.csr_array(matrix + np.log(1 - fidelity) * common), n_pairs)
+
+
+def pair_evidence(block: Block, rows: slice, *, slope: Floats, prior_voices: float, fidelity: float) -> dict[str, Any]:
+    """Add up, per pair of workers, what their equal answers say, and count their common tasks."""
+    from scipy import sparse
+
+    own = slope[block.workers]
+    own = own if block.live is None else np.append(own, own[-1:])
+    probability = surprise(block, own, prior_voices=prior_voices)
+    says = (np.log(1 - fidelity + fidelity / probability) - np.log(1 - fidelity)) / 2
+    heard = find_voices(block).voice > 0
+    task = block.to_answers(np.arange(block.n_tasks))
+    width = block[Slots].frequency.shape[1]
+
+    def matrix(values: Floats, column: Any, n_columns: int) -> Any:
+        entries = (values[heard], (block.worker[heard], column[heard]))
+        return sparse.csr_array(entries, shape=(block.n_workers, n_columns))
+
+    cell, one = task * width + block[Slots].slot, np.ones(len(task))
+    said, weighed = (matrix(values, cell, block.n_tasks * width) for values in (one, says))
+    asked = matrix(one, task, block.n_tasks)
+    agreed = said[rows] @ weighed.T + weighed[rows] @ said.T
+    return {name: _without_own(part, rows) for name, part in (("agreed", agreed), ("common", asked[rows] @ asked.T))}
+
+
+def _without_own(matrix: Any, rows: slice) -> Any:
+    entries = matrix.tocoo()
+    other = entries.row + rows.start != entries.col
+    from scipy import sparse
+
+    return sparse.coo_array((entries.data[other], (entries.row[other], entries.col[other])), shape=matrix.shape)
+
+
+def _describe(run: Run, search: Search, silent: npt.NDArray[np.bool_], evidence: Evidence) -> tuple[Group, ...]:
+    """Say what is known of each group, and of those who are only alike."""
+    n = len(search.number)
+    alike = np.arange(n)
+    for each, others in search.apart.items():
+        for other in others:
+            alike[alike == alike[other]] = alike[each]
+    found = []
+    for number, copies in ((search.number, True), (alike, False)):
+        groups = [group for group in np.unique(number) if (number == group).sum() > 1]
+        verdicts = _judge(run, number, silent, groups) if groups else {}
+        for group, verdict in verdicts.items():
+            members = tuple(np.flatnonzero(number == group).tolist())
+            strength = max(search.strength.get(each, 0.0) for each in members)
+            chance = min(1.0, float(np.exp(np.log(max(evidence.n_pairs, 1)) - strength)))
+            found.append(Group(members, copies, verdict.common, verdict.rare, verdict.fidelity, chance))
+    return tuple(found)

@@ -1,0 +1,169 @@
+"""Signal: whether a worker's answers depend on the tasks at all.
+
+Who always says the same, says anything, or says what is most frequent, agrees with others as often as chance and the
+frequent class have it, and may look better than a careful worker. But what she says does not go with what others say of
+the same task. Let q_tl be the share of label l in the votes of the others on task t, s_it her label, n_il how often she
+gave l, and Q_il the sum of q_tl over her n tasks. Her signal is the covariance of what she and the others say,
+
+    signal_i = S/n - (X - S)/(n (n-1)),    S = sum_t q_t(s_it),    X = sum_l n_il Q_il,
+
+over her own tasks: how much more others agree with her on the same task than on another of hers. With
+
+    u_it = q_t(s_it) - Q_i(s_it)/n - sum_l n_il q_tl / n + X/n^2,    se_i^2 = sum_t (u_it - mean)^2 / (n (n-1))
+
+it has a standard error. A constant has 0 in both, exactly.
+
+A worker is **empty** if she gave ten answers or more that others gave, too, and signal + 2 se is below 0.15 of what the
+better workers have (the upper quartile over answers). The empty are found in up to three rounds, in which those found
+before do not count as others. They lose their voice only where they gave a fifth of all answers; few of them do no harm
+that their weights do not see to.
+
+It is no measure of skill: where the frequent class is usually right, who says it is right, and weights by signal lose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike.blocks.block import sum_by
+
+if TYPE_CHECKING:
+    from allalike.blocks.block import Block, Floats
+    from allalike.blocks.problems import Problems
+    from allalike.engines import Run
+
+__all__ = ["Signal", "find_class_signal", "judge_signal", "silence"]
+
+_MIN_ANSWERS = 10
+_FRACTION = 0.15  # of what the better workers have
+_QUANTILE = 0.75  # of all answers are of workers with no more signal than the better ones have
+_STANDARD_ERRORS = 2.0
+_ROUNDS = 3
+_HARMFUL_SHARE = 0.2  # of all answers
+_MAX_CELLS = 1 << 27  # numbers, of workers and labels
+
+
+@dataclass(frozen=True)
+class Signal:
+    """How much the answers of each worker say about the tasks.
+
+    Parameters
+    ----------
+    value, error
+        The signal and its standard error; NaN where too few others answered the same tasks.
+    empty
+        Whether she confidently carries none.
+    """
+
+    value: Floats
+    error: Floats
+    empty: npt.NDArray[np.bool_]
+
+
+def find_class_signal(run: Run) -> Signal:
+    """Find the signal of workers whose labels are classes.
+
+    >>> import allalike
+    >>> from allalike.blocks.ties import Ties
+    >>> said = {"ada": "xyxyxyxyxyxy", "bob": "xyxyxyxyxyxy", "eve": "xyxyxyxxyxyx", "lea": "xxxxxxxxxxxx"}
+    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> find_class_signal(allalike.Memory().load(allalike.read(rows), Ties())).empty
+    array([False, False, False,  True])
+    """
+    n, k = run.problems.n_workers, run.encoding.n_labels
+    nothing = np.full(n, np.nan)
+    signal = Signal(nothing, nothing, np.zeros(n, bool))
+    if n * k > _MAX_CELLS:
+        return signal
+    for _ in range(_ROUNDS):
+        before = signal.empty
+        voice = np.where(before, 0.0, 1.0)
+        first = run.sum(partial(agreement_sums, k=k), voice)
+        answers = first["given"].sum(axis=1)
+        cross = (first["given"] * first["heard"]).sum(axis=1)
+        divisor = np.maximum(answers, 1.0)
+        expected = {"heard": first["heard"] / divisor[:, None], "given": first["given"] / divisor[:, None]}
+        second = run.sum(partial(deviation_sums, k=k), voice, expected["heard"], expected["given"], cross / divisor**2)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            value = first["own"] / answers - (cross - first["own"]) / (answers * (answers - 1))
+            spread = np.maximum(second["squares"] - second["sum"] ** 2 / answers, 0.0)
+            error = np.sqrt(spread / (answers * (answers - 1)))
+        signal = judge_signal(value, error, answers, run.problems)
+        if np.array_equal(signal.empty, before):
+            break
+    return signal
+
+
+def judge_signal(value: Floats, error: Floats, answers: Floats, problems: Problems) -> Signal:
+    """Tell who is empty, beside what the better workers of her problem have."""
+    known = np.isfinite(value) & np.isfinite(error)
+    better = _quantiles(np.where(known, value, -np.inf), np.where(known, answers, 0.0), problems)
+    with np.errstate(invalid="ignore"):
+        small = value + _STANDARD_ERRORS * error < _FRACTION * better
+    empty = known & (answers >= _MIN_ANSWERS) & (better > 0) & small
+    return Signal(np.where(known, value, np.nan), np.where(known, error, np.nan), empty)
+
+
+def silence(signal: Signal, answers: npt.NDArray[np.int64], problems: Problems) -> npt.NDArray[np.bool_]:
+    """Tell who loses her voice: the empty, where they gave a good part of the answers; never everybody.
+
+    >>> from allalike.blocks.problems import Problems
+    >>> signal = Signal(np.zeros(3), np.zeros(3), np.array([True, False, False]))
+    >>> silence(signal, np.array([10, 90, 90]), Problems.single(3)), silence(signal, np.full(3, 9), Problems.single(3))
+    (array([False, False, False]), array([ True, False, False]))
+    """
+    given = problems.total(np.where(signal.empty, answers, 0)) / problems.total(answers)
+    mute: npt.NDArray[np.bool_] = signal.empty & (given >= _HARMFUL_SHARE) & (given < 1.0)
+    return mute
+
+
+def agreement_sums(block: Block, voice: Floats, *, k: int) -> dict[str, Floats]:
+    """Add up, per worker, the share of the others who agree, how often she gave each label, and how often they did."""
+    shares, heard = _shares_of_others(block, voice, k)
+    mine = np.arange(len(block.label))
+    cell = block.worker * k + block.label
+    given = sum_by(cell, heard, block.n_workers * k).reshape(-1, k)
+    by_label = [block.per_worker(column) for column in shares.T]
+    return {"own": block.per_worker(shares[mine, block.label]), "given": given, "heard": np.column_stack(by_label)}
+
+
+def deviation_sums(
+    block: Block, voice: Floats, heard: Floats, given: Floats, cross: Floats, *, k: int
+) -> dict[str, Floats]:
+    """Add up, per worker, what each answer adds to her signal, and its square."""
+    shares, known = _shares_of_others(block, voice, k)
+    mine, worker = np.arange(len(block.label)), block.worker
+    usual = np.einsum("al,al->a", given.take(worker, axis=0), shares)
+    own = shares[mine, block.label] - heard[worker, block.label]
+    deviation = known * (own - usual + cross.take(worker))
+    return {"sum": block.per_worker(deviation), "squares": block.per_worker(deviation**2)}
+
+
+def _shares_of_others(block: Block, voice: Floats, k: int) -> tuple[Floats, Floats]:
+    """Return, per answer, each label's share of the others' votes on its task, and whether there are others."""
+    own = voice.take(block.worker)
+    task, mine = block.to_answers(np.arange(block.n_tasks)), np.arange(len(block.label))
+    votes = sum_by(task * k + block.label, own, block.n_tasks * k).reshape(-1, k)
+    others = votes.take(task, axis=0)
+    others[mine, block.label] -= own
+    total = others @ np.ones(k)
+    known = total > 0.5
+    shares: Floats = np.where(known[:, None], others / np.where(known, total, 1.0)[:, None], 0.0)
+    return shares, known.astype(np.float64)
+
+
+def _quantiles(values: Floats, weights: Floats, problems: Problems) -> Floats:
+    """Return, per worker, the weighted quantile of her problem."""
+    number = np.repeat(np.arange(len(problems.sizes)), problems.sizes)
+    order = np.lexsort((values, number))
+    given = np.cumsum(weights[order])
+    before = np.concatenate([[0.0], given])[problems.starts]
+    total = problems.total(weights)
+    below = problems.add(given - problems.spread(before) < _QUANTILE * total - 1e-9).astype(np.int64)
+    last = problems.starts + np.minimum(below, problems.sizes - 1)
+    return problems.spread(values[order][last])
