@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.answers import Answers
+from allalike.api.groups import describe_trust
 from allalike.api.result import Result
 from allalike.api.targets import inputs_of
 from allalike.api.update import Origin
@@ -54,6 +55,7 @@ def discover(
     method: str | Method = "auto",
     engine: str | Engine | None = None,
     gold: Any = None,
+    plain: bool = False,
     seed: int = 0,
     ties: str = "random",
 ) -> Result:
@@ -75,6 +77,9 @@ def discover(
     gold
         Truths that are known: a path or a table with task and label, a mapping, or rows of (task, label). The
         summary reports the error against them. OA uses them, and auto where the answers can be read in several ways.
+    plain
+        Whether to leave out what auto does about copies and about workers whose answers say nothing; the other methods
+        are always as their papers have them.
     seed
         Which of the possible draws to take where labels are tied.
     ties
@@ -89,6 +94,7 @@ def discover(
     """
     draws = find_ties(seed, ties)
     chosen = choose(method, METHODS, "method", Method)  # type: ignore[type-abstract]
+    chosen = chosen.plainly() if plain else chosen
     source, known = open_source(answers, domain, gold)
     where, run = open_run(source, known, engine=engine, ties=draws)
     origin = replace(Origin.of(source, known), inputs=inputs_of(source, gold))
@@ -258,6 +264,7 @@ def _summary(run: Run, weighing: Weighing, found: TaskTable, settings: dict[str,
         "changed": int(found.total("changed")),
         "tied": int(found.total("tied")),
         **({"reading": _rounded(weighing.notes)} if weighing.notes else {}),
+        **({"trust": _rounded(trust)} if (trust := describe_trust(run, weighing)) else {}),
         "effective_workers": float(len(run.problems.sizes) / np.square(weighing.weight).sum()),
         **run.notes,
     }

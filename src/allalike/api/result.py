@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike.api.groups import group_columns, trust_columns
 from allalike.api.targets import result_names, result_output
 from allalike.columns.values import Values, arrow_of
 from allalike.errors import UnknownNameError, UnsupportedError
@@ -81,6 +82,16 @@ class Result:
         Where every task is a problem of its own, there is one row per task and worker.
         """
         return frame_of(worker_columns(self.run, self.weighing))
+
+    @cached_property
+    def groups(self) -> pd.DataFrame:
+        """One row per group of workers who answer alike: copies, who have one voice, and those who are only alike.
+
+        >>> import allalike
+        >>> allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]).groups.columns.tolist()
+        ['group', 'kind', 'size', 'members', 'common', 'shared_rare', 'fidelity', 'probability']
+        """
+        return frame_of(group_columns(self.run, self.weighing))
 
     @cached_property
     def probabilities(self) -> pd.DataFrame:
@@ -171,7 +182,7 @@ class Result:
         format: str = "csv",  # noqa: A002
         overwrite: bool = False,
     ) -> list[Path]:
-        """Write truth, workers and summary into a folder, whole or not at all, and return their paths.
+        """Write truth, workers, groups and summary into a folder, whole or not at all, and return their paths.
 
         The files of an earlier result, which its summary lists, make way; all else in the folder stays.
 
@@ -189,12 +200,16 @@ class Result:
         >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     [path.name for path in result.save(folder + "/out")]
-        ['truth.csv', 'workers.csv', 'summary.json']
+        ['truth.csv', 'workers.csv', 'groups.csv', 'summary.json']
         """
-        truth, workers, summary = names = result_names(check_choice(format, FORMATS, "format"))
+        truth, workers, groups, summary = result_names(check_choice(format, FORMATS, "format"))
+        looked = self.weighing.groups is not None
+        names = [truth, workers, *([groups] if looked else []), summary]
         with result_output(folder, inputs=self.inputs, overwrite=overwrite).staged(names) as stage:
             self.found.write(stage / truth, partial(truth_table, encoding=self.run.encoding, folder=stage))
             write_tables(stage / workers, [_table(worker_columns(self.run, self.weighing))])
+            if looked:
+                write_tables(stage / groups, [_table(group_columns(self.run, self.weighing))])
             described = {**self.summary, "files": [*list_files(stage), summary]}
             text = json.dumps(described, indent=2, ensure_ascii=False)
             (stage / summary).write_text(f"{text}\n", encoding="utf-8")
@@ -211,6 +226,7 @@ def worker_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
         "fault": weighing.fault,
         "weight": weighing.weight,
         **({"error_rate": weighing.error_rate} if weighing.error_rate is not None else {}),
+        **trust_columns(run, weighing),
     }
 
 

@@ -17,17 +17,18 @@ from allalike.system.tables import FORMATS
 __all__ = ["inputs_of", "result_names", "result_output", "table_output"]
 
 _SUMMARY = "summary.json"
+_TABLES = ("truth", "workers", "groups")
 _MASK_FOLDERS = ("labels", "unweighted")
 _TABLE_COLUMNS = {"method", "seconds", "iterations", "converged", "note"}
 
 
 def result_names(file_format: str) -> list[str]:
-    """Name the files of every result; those of masks are further ones.
+    """Name the files of a result; those of masks are further ones.
 
     >>> result_names("csv")
-    ['truth.csv', 'workers.csv', 'summary.json']
+    ['truth.csv', 'workers.csv', 'groups.csv', 'summary.json']
     """
-    return [f"truth.{file_format}", f"workers.{file_format}", _SUMMARY]
+    return [*(f"{name}.{file_format}" for name in _TABLES), _SUMMARY]
 
 
 def result_output(folder: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), overwrite: bool = False) -> Output:

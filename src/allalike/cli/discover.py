@@ -35,6 +35,7 @@ __all__ = ["discover"]
     help="How truths are found, such as 'P-TD-AK(ridge=4)'.",
     show_default=True,
 )
+@click.option("--plain", is_flag=True, help="Let copies and workers without signal speak like everybody.")
 @take_read_options
 @take_solve_options
 @click.option("--format", "file_format", default="csv", help="The tables: csv or parquet.", show_default=True)
@@ -65,7 +66,7 @@ def discover(
     file_format = check_choice(options["file_format"], FORMATS, "--format")
     method, engine = make(options["method"], METHODS, "method"), name_engine(options)
     with notes_for_warnings(quiet=quiet), bar_after_a_second(quiet=quiet):
-        known = {name: options[name] for name in ("gold", "seed", "ties")}
+        known = {name: options[name] for name in ("gold", "plain", "seed", "ties")}
         answers = name_answers(files, options)
         output = result_output(
             options["output"], inputs=inputs_of(answers, options["gold"]), overwrite=options["overwrite"]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["gold_text", "guesses", "report_text", "share", "worker_rows"]
 
 _N_SHOWN_WORKERS = 5
+_N_SHOWN_GROUPS = 3
 
 
 def guesses(summary: Mapping[str, Any]) -> list[str]:
@@ -68,6 +69,7 @@ def report_text(result: Result, paths: Sequence[Path]) -> str:
         ),
         f"{summary['changed']:,} of {summary['tasks']:,} truths ({share(summary['changed'], summary['tasks'])}) differ"
         " from the unweighted answer" + (f"; {summary['tied']:,} were drawn among equals." if summary["tied"] else "."),
+        *trust_text(summary),
         *gold_text(result),
         "",
         rows(worker_rows(result)),
@@ -81,6 +83,8 @@ _STARTS = {
     "consensus": "the consensus of the workers",
     "majority": "the plain votes",
     "confusion": "who confuses which classes",
+    "ungrouped": "what each worker says for herself",
+    "one": "one number a worker, because the memory that is free cannot hold more",
 }
 
 
@@ -110,6 +114,41 @@ def reading_text(summary: Mapping[str, Any]) -> list[str]:
     if reading.get("gold_decided"):
         lines.append("The gold decided between readings, so the error against it is too good.")
     return lines
+
+
+def trust_text(summary: Mapping[str, Any]) -> list[str]:
+    """Say whose answers carry no signal, and who copies, with the evidence."""
+    trust = summary.get("trust")
+    if not trust:
+        return []
+    lines, empty = [], trust["no_signal"]
+    if empty["workers"]:
+        first = empty["named"][0]
+        done = "have no voice (--plain gives it back)" if empty["silenced"] else "keep their voice, being few"
+        lines.append(
+            f"No signal: what {_some_names([each['worker'] for each in empty['named']], empty['workers'])} answer"
+            f" does not depend on the tasks (signal {first['signal']:.3f} with error {first['error']:.3f});"
+            f" they gave {100 * empty['share_of_answers']:.0f} % of the answers and {done}."
+        )
+    for group in trust["groups"][:_N_SHOWN_GROUPS]:
+        who = _some_names(group["members"], group["size"])
+        seen = f"{group['common']:,} common tasks, {group['shared_rare']:,} with a rare answer in common"
+        chance = f"by chance with probability {group['probability']:.1g}"
+        if group["kind"] == "copies":
+            lines.append(f"Copies: {who} count as one voice ({seen}; {chance}; --plain counts each).")
+        else:
+            lines.append(f"Alike: {who} answer alike ({seen}), but as good workers do: each counts.")
+    if len(trust["groups"]) > _N_SHOWN_GROUPS:
+        lines.append(
+            f"  and {sum(trust['n_groups'].values()) - _N_SHOWN_GROUPS:,} more groups (see the table of groups)."
+        )
+    return lines
+
+
+def _some_names(ids: Sequence[Any], number: int) -> str:
+    return _names(ids[:_N_SHOWN_WORKERS]) + (
+        f" and {number - _N_SHOWN_WORKERS:,} more" if number > _N_SHOWN_WORKERS else ""
+    )
 
 
 def _names(ids: Sequence[Any]) -> str:

@@ -37,6 +37,8 @@ class Auto(Method):
         On how many answers to choose between readings, where there are more; the choice runs on all.
     use_gold
         Whether truths that are known choose between readings, too.
+    plain
+        Whether everyone speaks for herself, also copies and who says nothing about the tasks.
 
     >>> import allalike
     >>> said = {"ada": "xxyyzxyz", "bob": "xxyyzxyy", "eve": "xyyyzxxz", "kim": "yzxxzyyx", "lea": "zxzxxyzy"}
@@ -50,13 +52,18 @@ class Auto(Method):
     summary: ClassVar[str] = "the default: the most accurate truths, and a vote's where workers are alike"
     sample_answers: int = whole(200_000, least=1)
     use_gold: bool = flag(True)
+    plain: bool = flag(False)
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh as these labels allow it."""
         if run.encoding.n_classes is not None and 2 <= run.encoding.n_labels <= MAX_CLASSES:
-            return weigh_classes(run, sample_answers=self.sample_answers, use_gold=self.use_gold)
+            return weigh_classes(run, sample_answers=self.sample_answers, use_gold=self.use_gold, plain=self.plain)
         return weigh_distances(run)
 
     def without_gold(self) -> Auto:
         """Return the method that chooses between readings by agreement alone."""
         return replace(self, use_gold=False)
+
+    def plainly(self) -> Auto:
+        """Return the method in which everyone speaks for herself."""
+        return replace(self, plain=True)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from allalike.blocks.block import Array, Floats
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
+    from allalike.trust.groups import Groups
+    from allalike.trust.signal import Signal
 
 __all__ = ["Decide", "Method", "Weighing"]
 
@@ -46,6 +48,10 @@ class Weighing:
         How often each worker errs, where the method knows.
     confusion
         Of each worker, how probably she gives each label (a row) to a task of each class (a column), where it knows.
+    signal
+        How much each worker's answers say about the tasks, where that was looked at.
+    groups
+        Who speaks with one voice, and who has none, where that was looked at.
     notes
         What was done and why, for the summary.
     """
@@ -60,6 +66,8 @@ class Weighing:
     probabilities: Decide | None = None
     error_rate: Floats | None = None
     confusion: Floats | None = None
+    signal: Signal | None = None
+    groups: Groups | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -84,6 +92,10 @@ class Method(Options, ABC):
 
     def without_gold(self) -> Method:
         """Return the method as it is where nobody knows a truth, so that gold can tell how good it is."""
+        return self
+
+    def plainly(self) -> Method:
+        """Return the method as published, in which everyone speaks for herself; only auto knows more."""
         return self
 
     def limit_reached(self, weighing: Weighing) -> ConvergenceWarning | None:

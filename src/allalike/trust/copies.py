@@ -127,7 +127,7 @@ def find_copies(run: Run, silent: npt.NDArray[np.bool_]) -> Groups:
     search, follow = Search(np.arange(n)), None
     for fidelity in _FIDELITIES:
         for _ in range(_ROUNDS):
-            voice = partial(with_voices, number=search.number.copy(), silent=silent)
+            voice = partial(with_voices, groups=Groups(search.number.copy(), silent))
             follow = find_follow(near.map(voice), follow)
             evidence = _weigh_pairs(far.map(voice), follow, fidelity)
             before = search.number.copy()
@@ -151,7 +151,8 @@ def _count_partners(block: Block) -> dict[str, Floats]:
 
 
 def _judge(run: Run, number: Workers, silent: npt.NDArray[np.bool_], groups: Any) -> dict[int, Verdict]:
-    return judge(run.map(partial(with_voices, number=number.copy(), silent=silent)), number, np.array(sorted(groups)))
+    heard = run.map(partial(with_voices, groups=Groups(number.copy(), silent)))
+    return judge(heard, number, np.array(sorted(groups)))
 
 
 def _weigh_pairs(run: Run, follow: Follow, fidelity: float) -> Evidence:

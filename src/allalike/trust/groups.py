@@ -72,14 +72,30 @@ class Groups:
     found: tuple[Group, ...] = ()
 
     @classmethod
-    def apart(cls, n_workers: int) -> Groups:
+    def everyone(cls, n_workers: int) -> Groups:
         """Let everybody speak for herself."""
         return cls(np.arange(n_workers), np.zeros(n_workers, bool))
 
     @property
+    def apart(self) -> Groups:
+        """Nobody in a group; who is silent stays so."""
+        return Groups(np.arange(len(self.number)), self.silent)
+
+    @property
+    def has_copies(self) -> bool:
+        """Whether some speak with one voice."""
+        return bool((self.number != np.arange(len(self.number))).any())
+
+    @property
     def everyone_counts(self) -> bool:
         """Whether nobody copies and nobody is silent."""
-        return not self.silent.any() and len(np.unique(self.number)) == len(self.number)
+        return not self.silent.any() and not self.has_copies
+
+    @property
+    def speaks(self) -> npt.NDArray[np.bool_]:
+        """Of each worker: whether she speaks, for herself or first of her group."""
+        speaks: npt.NDArray[np.bool_] = (self.number == np.arange(len(self.number))) & ~self.silent
+        return speaks
 
 
 def give_voices(run: Run, groups: Groups) -> Any:
@@ -98,19 +114,27 @@ def give_voices(run: Run, groups: Groups) -> Any:
 
 
 def _hear(block: Block, *, groups: Groups, encoding: Encoding) -> Block:
-    heard = with_voices(block, number=groups.number, silent=groups.silent)
+    heard = with_voices(block, groups=groups)
     return heard.keeping(find_within(block, heard[Voices], encoding))
 
 
-def with_voices(block: Block, *, number: npt.NDArray[np.intp], silent: npt.NDArray[np.bool_]) -> Block:
-    """Return the block with the voices of its answers, from the group of each worker and whether she is silent."""
-    own, mute = (np.append(column[block.workers], column[:1]).take(block.worker) for column in (number, silent))
-    return block.keeping(voices_of(block, own, mute))
+def with_voices(block: Block, *, groups: Groups) -> Block:
+    """Return the block with the voices of its answers, if these are not all the same."""
+    if groups.everyone_counts:
+        return block
+    columns = (groups.number, groups.silent)
+    number, silent = (np.append(column[block.workers], column[:1]).take(block.worker) for column in columns)
+    return block.keeping(voices_of(block, number, silent))
 
 
 def voices_of(block: Block, number: npt.NDArray[np.intp], silent: npt.NDArray[np.bool_]) -> Voices:
-    """Return the voices of a block's answers, from the group of each and whether it is silent."""
+    """Return the voices of a block's answers, from the group of each and whether it is silent.
+
+    Where nobody else answered a task, those who are silent have their voices.
+    """
     task = block.to_answers(np.arange(block.n_tasks))
+    nobody = block.per_task(np.where(silent, 0.0, 1.0)) == 0
+    silent = silent & ~block.to_answers(nobody)
     order = np.lexsort((number, task))
     new = np.concatenate([[True], (np.diff(task[order]) != 0) | (np.diff(number[order]) != 0)])
     group = np.empty(len(order), np.intp)

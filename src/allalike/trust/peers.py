@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from allalike.blocks.block import Block, Floats
     from allalike.domains import Encoding, Kernels
 
-__all__ = ["Within", "by_answer", "find_within", "peer_distances"]
+__all__ = ["Within", "by_answer", "find_within", "peer_distances", "peer_sums"]
 
 
 @dataclass(frozen=True)
@@ -84,3 +84,9 @@ def peer_distances(block: Block, weights: Floats, *, kernels: Kernels) -> tuple[
         distance[within.rows] -= inside
         others[within.rows] -= weight
     return np.maximum(distance, 0.0), np.maximum(others, 0.0)
+
+
+def peer_sums(block: Block, weights: Floats, *, kernels: Kernels) -> dict[str, Floats]:
+    """Add up, per worker, the weighted distance to the answers of other groups, and their weight."""
+    distance, weight = peer_distances(block, weights, kernels=kernels)
+    return {"distance": block.per_worker(distance), "weight": block.per_worker(weight)}

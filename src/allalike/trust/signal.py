@@ -44,6 +44,7 @@ _FRACTION = 0.15  # of what the better workers have
 _QUANTILE = 0.75  # of all answers are of workers with no more signal than the better ones have
 _STANDARD_ERRORS = 2.0
 _ROUNDS = 3
+_ROUNDING = 1e-12
 _HARMFUL_SHARE = 0.2  # of all answers
 _MAX_CELLS = 1 << 27  # numbers, of workers and labels
 
@@ -93,6 +94,7 @@ def find_class_signal(run: Run) -> Signal:
             value = first["own"] / answers - (cross - first["own"]) / (answers * (answers - 1))
             spread = np.maximum(second["squares"] - second["sum"] ** 2 / answers, 0.0)
             error = np.sqrt(spread / (answers * (answers - 1)))
+        value, error = (np.where(np.abs(part) < _ROUNDING, 0.0, part) for part in (value, error))
         signal = judge_signal(value, error, answers, run.problems)
         if np.array_equal(signal.empty, before):
             break

@@ -32,10 +32,15 @@ from allalike.methods.levels.outlines import clearly_better, expected_hits, outl
 from allalike.methods.levels.readings import STARTS, Crowd, Reading, choose, find_confusions, mirror, read_from
 from allalike.methods.levels.rows import LEVELS
 from allalike.methods.levels.states import Levels, class_posterior, disagreement, find_levels, find_ranks
+from allalike.methods.one_coin import DS1
 from allalike.methods.steps.most_probable import take_most_probable
-from allalike.methods.steps.peers import Peers
+from allalike.methods.steps.peers import Disparity, Peers
 from allalike.methods.steps.weights import normalise
 from allalike.system.memory import free_memory
+from allalike.trust.copies import find_copies
+from allalike.trust.groups import Groups, give_voices, with_voices
+from allalike.trust.peers import peer_sums
+from allalike.trust.signal import find_class_signal, silence
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block, Floats
@@ -54,42 +59,76 @@ _SIZE = 300.0  # answers with which the consensus counts twice
 _TABLES = 45  # of the probabilities of answers, in memory at a time: three of each reading, and those at work
 
 
-def weigh_classes(run: Run, *, sample_answers: int, use_gold: bool) -> Weighing:
-    """Weigh the workers of a run whose labels are a few classes."""
-    crowd = _as_crowd(run)
-    problems, consensus = run.problems, crowd.consensus
-    alike = (consensus.strength >= ALIKE) | (problems.sizes < 3)
+def weigh_classes(run: Run, *, sample_answers: int, use_gold: bool, plain: bool = False) -> Weighing:
+    """Weigh the workers of a run whose labels are a few classes; unless ``plain``, copies are one voice."""
+    signal, groups = None, Groups.everyone(run.problems.n_workers)
+    if not plain:
+        signal = find_class_signal(run)
+        groups = find_copies(run, silence(signal, run.answer_counts, run.problems))
+    heard = give_voices(run, groups)
+    crowd = _as_crowd(heard, groups)
+    problems, consensus, k = run.problems, crowd.consensus, crowd.k
+    alike = (consensus.strength >= ALIKE) | (problems.add(groups.speaks) < 3)
     weight = np.where(problems.spread(alike), 1.0, consensus.weight)
     peers = Peers(run)
+    unweighted = peers.unweighted if groups.everyone_counts else Disparity(**_between_groups(heard), problems=problems)
+    speaking = crowd.answers / np.maximum(run.answer_counts, 1)
 
     def weighing(error_rate: Floats, weight: Floats, **more: Any) -> Weighing:
         known = np.maximum(peers.comparable(error_rate), 0.0)
-        shares = normalise(np.where(problems.spread(alike), 1.0, weight), problems)
-        return Weighing(disparity=peers.unweighted.mean, fault=known, weight=shares, error_rate=known, **more)
+        shares = normalise(speaking * np.where(problems.spread(alike), 1.0, weight), problems)
+        told: dict[str, Any] = {
+            "disparity": unweighted.mean,
+            "fault": known,
+            "weight": shares,
+            "error_rate": known,
+            **more,
+        }
+        return Weighing(**told, signal=signal, groups=None if plain else groups)
 
     notes = (
         {"f_ratio": float(consensus.ratio[0]), "prior_answers": float(consensus.strength[0])} if len(alike) == 1 else {}
     )
     if alike.all():
-        return weighing(_common_error(2 * peers.unweighted.mubar, crowd.k), weight, notes={"workers": "alike", **notes})
-    if not _fits(problems.n_workers, crowd.k):
-        return weighing(1.0 - consensus.accuracy, weight, notes={"start": "consensus", "lack": "memory", **notes})
-    found = _find_reading(crowd, sample_answers, use_gold=use_gold)
+        votes = None if groups.everyone_counts else partial(decide_by_votes, k=k, ties=run.ties, groups=groups)
+        return weighing(
+            _common_errors(unweighted, groups, k), weight, decide=votes, notes={"workers": "alike", **notes}
+        )
+    if not _fits(problems.n_workers, k):
+        return replace(DS1().weigh(run), notes={"start": "one coin", "lack": "memory", **notes})
+    find = partial(_find_reading, sample_answers=sample_answers, use_gold=use_gold)
+    ungrouped = find(_as_crowd(give_voices(run, groups.apart), groups.apart)).reading if groups.has_copies else None
+    found = find(crowd, ungrouped=ungrouped)
     reading = found.reading
     trusted = np.where(alike, 0.0, 1 + found.gain / _GAIN)
     agreed = np.where(alike, 1.0, 1 + _SIZE / problems.add(crowd.answers))
     blend = np.column_stack([problems.spread(trusted), problems.spread(agreed), weight])
     hits = expected_hits(reading.counts) / np.maximum(crowd.answers, 1e-12)
-    error_rate = np.where(problems.spread(alike), _common_error(2 * peers.unweighted.mubar, crowd.k), 1.0 - hits)
+    if not groups.everyone_counts:
+        hits = heard.sum(partial(hit_sums, k=k), reading.rows, reading.shares)["hits"] / run.answer_counts
+    error_rate = np.where(problems.spread(alike), _common_errors(unweighted, groups, k), 1.0 - hits)
     return weighing(
         error_rate,
         run.encoding.noise.weight(np.maximum(peers.comparable(error_rate), 0.0), problems),
-        decide=partial(decide, k=crowd.k, ties=run.ties),
+        decide=partial(decide, k=k, ties=run.ties, groups=groups),
         parameters=(reading.rows, reading.shares, blend),
-        probabilities=partial(probabilities, k=crowd.k),
+        probabilities=partial(probabilities, k=k, groups=groups),
         confusion=reading.found.confusion,
         notes={**found.notes, **notes},
     )
+
+
+def _between_groups(run: Run) -> dict[str, Floats]:
+    return run.sum(partial(peer_sums, kernels=run.kernels), np.ones(run.problems.n_workers))
+
+
+def _common_errors(unweighted: Disparity, groups: Groups, k: int) -> Floats:
+    """Return how often workers err who are alike; who is silent is not like them, and errs as she differs from them."""
+    loud = np.where(groups.silent, 0.0, 1.0)
+    heard = replace(unweighted, distance=loud * unweighted.distance, weight=loud * unweighted.weight)
+    common = _common_error(2 * heard.mubar, k)
+    apart = (unweighted.mean - common) / np.maximum(1 - common * k / (k - 1), 1e-12)
+    return np.where(groups.silent, np.clip(apart, 0.0, 1.0), common)
 
 
 def _common_error(disagreement: Floats, k: int) -> Floats:
@@ -112,10 +151,11 @@ class Found:
     notes: dict[str, Any]
 
 
-def _find_reading(crowd: Crowd, sample_answers: int, *, use_gold: bool) -> Found:
+def _find_reading(crowd: Crowd, sample_answers: int, *, use_gold: bool, ungrouped: Reading | None = None) -> Found:
     """Find the most likely reading: from all starts on a sample if there are more answers, then from the best on all.
 
-    On all run the plain start, the core and the confusions that the sample cannot tell from the best.
+    On all run the plain start, the core and the confusions that the sample cannot tell from the best; and where there
+    are groups of copies, the reading in which everyone speaks for herself, which stays unless their voices refute it.
     """
     run, k = crowd.run, crowd.k
     single = len(run.problems.sizes) == 1
@@ -123,26 +163,28 @@ def _find_reading(crowd: Crowd, sample_answers: int, *, use_gold: bool) -> Found
     some_only = single and n_answers > _WORTH_SAMPLING * sample_answers
     sample = sample_tasks(run, sample_answers if some_only else n_answers)
     whole = sample.n_tasks == run.n_tasks
-    prepared, ranks = _prepare(sample, k)
-    some = replace(crowd, run=prepared) if whole else _as_crowd(prepared)
-    confusions = find_confusions(prepared, k)
-    readings = [read_from(some, start, confusions) for start in STARTS]
+    prepared, ranks = _prepare(sample, crowd.groups, k)
+    some = replace(crowd, run=prepared) if whole else _as_crowd(prepared, crowd.groups)
+    known = {} if ungrouped is None else {"ungrouped": (ungrouped.rows, ungrouped.shares)}
+    known["confusion"] = find_confusions(prepared, k)
+    alone = [read_from(some, start, known) for start in known if start == "ungrouped"]
+    readings = [read_from(some, start, known) for start in STARTS]
     select = partial(_best_of, run=run, use_gold=use_gold)
-    first = select(readings)
+    first = select([*alone, *readings])
     mirrors = [mirror(some, first, hardest) for hardest in (1, 2)]
     best = select([first, *mirrors])
-    notes = _describe(some, best, [*readings, *mirrors], use_gold=use_gold) if single else {}
+    notes = _describe(some, best, [*alone, *readings, *mirrors], use_gold=use_gold) if single else {}
     if use_gold and run.n_gold:
-        blind = _best_of([_best_of(readings, run, use_gold=False), *mirrors], run, use_gold=False)
+        blind = _best_of([_best_of([*alone, *readings], run, use_gold=False), *mirrors], run, use_gold=False)
         notes["gold_decided"] = bool((blind.start != best.start).any())
     plain = select(readings[:2])
     if not whole:
         everything = replace(crowd, ranks=ranks)
-        likely = _likely(some, [plain, select(readings[2:-1]), readings[-1]])
+        likely = _likely(some, [plain, *alone, select(readings[2:-1]), readings[-1]])
         if "confusion" in likely:
-            confusions = find_confusions(run, k)
-        readings = [read_from(everything, start, confusions) for start in likely]
-        plain, first = readings[0], select(readings)
+            known["confusion"] = find_confusions(run, k)
+        readings = [read_from(everything, start, known) for start in likely]
+        plain, first = readings[0], select(sorted(readings, key=lambda each: each.start[0] != "ungrouped"))
         mirrors = [mirror(everything, first, hardest) for hardest in (1, 2) if best.start[0] == f"mirror {hardest}"]
         best = select([first, *mirrors])
         notes["start"] = best.start[0]
@@ -164,9 +206,9 @@ def _best_of(readings: list[Reading], run: Run, *, use_gold: bool) -> Reading:
     return best
 
 
-def _as_crowd(run: Run) -> Crowd:
+def _as_crowd(run: Run, groups: Groups) -> Crowd:
     answers, k = run.sum(count_voices)["voices"], run.encoding.n_labels
-    return Crowd(run, answers, find_consensus(run, answers, k), k)
+    return Crowd(run, answers, find_consensus(run, answers, k, groups.number), k, groups)
 
 
 def _describe(crowd: Crowd, best: Reading, readings: list[Reading], *, use_gold: bool) -> dict[str, Any]:
@@ -192,6 +234,12 @@ def count_voices(block: Block) -> dict[str, Floats]:
     return {"voices": block.per_worker(find_voices(block).voice)}
 
 
+def hit_sums(block: Block, rows: Floats, shares: Floats, *, k: int) -> dict[str, Floats]:
+    """Add up, per worker, how probably her answers are right, whatever her voice."""
+    classes = class_posterior(block, rows, shares, k=k)
+    return {"hits": block.per_worker(classes[block.to_answers(np.arange(block.n_tasks)), block.label])}
+
+
 def beliefs(block: Block, rows: Floats, shares: Floats, blend: Floats, *, k: int) -> Floats:
     """Return how much each class of each task is believed in: its posterior, and its share of the consensus.
 
@@ -203,18 +251,32 @@ def beliefs(block: Block, rows: Floats, shares: Floats, blend: Floats, *, k: int
     return belief
 
 
-def decide(block: Block, weights: Floats, faults: Floats, *params: Floats, k: int, ties: Ties) -> dict[str, Array]:
+def decide(
+    block: Block, weights: Floats, faults: Floats, *params: Floats, k: int, ties: Ties, groups: Groups
+) -> dict[str, Array]:
     """Take the class that is believed in most."""
-    return take_most_probable(block, beliefs(block, *params, k=k), ties)
+    return take_most_probable(block, beliefs(with_voices(block, groups=groups), *params, k=k), ties)
 
 
-def probabilities(block: Block, weights: Floats, faults: Floats, *params: Floats, k: int) -> dict[str, Array]:
+def decide_by_votes(
+    block: Block, weights: Floats, faults: Floats, *, k: int, ties: Ties, groups: Groups
+) -> dict[str, Array]:
+    """Take the class that has most voices."""
+    return take_most_probable(
+        block, vote_shares(with_voices(block, groups=groups), np.ones(block.n_workers), k=k), ties
+    )
+
+
+def probabilities(
+    block: Block, weights: Floats, faults: Floats, *params: Floats, k: int, groups: Groups
+) -> dict[str, Array]:
     """Return how much each class is believed in."""
-    return {"probability": beliefs(block, *params, k=k)}
+    return {"probability": beliefs(with_voices(block, groups=groups), *params, k=k)}
 
 
-def _prepare(sample: MemoryRun, k: int) -> tuple[MemoryRun, tuple[Floats, Floats]]:
+def _prepare(sample: MemoryRun, groups: Groups, k: int) -> tuple[MemoryRun, tuple[Floats, Floats]]:
     """Have the blocks keep their ballots and the levels of their tasks; return also what rank a disagreement has."""
+    sample = sample.map(partial(with_voices, groups=groups))
     found = sample.collect(partial(disagreement, k=k))
     problem = np.repeat(np.arange(len(sample.problems.sizes)), sample.problems.sizes)[found["worker"]]
     rank = find_ranks(found["disagreement"], problem)

@@ -68,13 +68,16 @@ class Consensus:
     ratio: Floats
 
 
-def find_consensus(run: Run, answers: Floats, k: int) -> Consensus:
-    """Weigh workers by how they agree with the consensus of the others, in three rounds."""
+def find_consensus(run: Run, answers: Floats, k: int, group: Array) -> Consensus:
+    """Weigh workers by how they agree with the consensus of the others, in three rounds.
+
+    Whether workers differ is asked of groups, of which each has the number of one of its members.
+    """
     problems = run.problems
     weight = np.ones(problems.n_workers)
     for _ in range(_ROUNDS):
         sums = run.sum(partial(agreement_sums, k=k), weight)
-        ratio, usual = _compare_variances(sums, problems)
+        ratio, usual = _compare_variances(_by_group(sums, group), problems)
         strength = np.full(len(ratio), ALIKE)
         differ = ratio > 1
         strength[differ] = np.clip(usual[differ] / (ratio[differ] - 1), _MIN_STRENGTH, ALIKE)
@@ -152,6 +155,10 @@ def _accuracy(sums: dict[str, Floats], strength: Floats, answers: Floats, proble
     prior, mean = problems.spread(prior), problems.spread(mean)
     told = heard + prior
     return np.where(told > 0, (hits + prior * mean) / np.where(told > 0, told, 1.0), mean)
+
+
+def _by_group(sums: dict[str, Floats], group: Array) -> dict[str, Floats]:
+    return {name: sum_by(group, values, len(group)) for name, values in sums.items()}
 
 
 def _compare_variances(sums: dict[str, Floats], problems: Problems) -> tuple[Floats, Floats]:

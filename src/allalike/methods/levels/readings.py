@@ -16,17 +16,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike.blocks.voices import Voices, find_voices
 from allalike.methods.levels.ballots import count_ballots, vote_shares
 from allalike.methods.levels.consensus import core_weights
 from allalike.methods.levels.rows import LEVELS, Rows, estimate_rows, estimate_shares
 from allalike.methods.levels.states import begin, class_posterior, count_states, mirrored_classes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from allalike.blocks.block import Array, Block, Floats
     from allalike.engines import Run
     from allalike.methods.levels.consensus import Consensus
+    from allalike.trust.groups import Groups
 
 __all__ = ["STARTS", "Crowd", "Reading", "choose", "find_confusions", "mirror", "read_from"]
 
@@ -84,6 +86,8 @@ class Crowd:
         What agreement says of the workers.
     k
         How many labels there are.
+    groups
+        Who speaks with one voice.
     ranks
         Disagreements, in order, and the rank of each among those of all tasks; blocks that know the levels of their
         tasks need none.
@@ -93,6 +97,7 @@ class Crowd:
     answers: Floats
     consensus: Consensus
     k: int
+    groups: Groups
     ranks: tuple[Floats, Floats] | None = None
 
     def climb(self, start: str, classes: Callable[..., Floats], *params: Floats, margin: float = 0.0) -> Reading:
@@ -113,16 +118,30 @@ class Crowd:
         return Reading(start, rows, shares, found, sums["counts"], likelihood, gold, margin)
 
 
-def read_from(crowd: Crowd, start: str, confusions: tuple[Floats, Floats]) -> Reading:
-    """Find the reading from a start that is no mirror; the confusions are those of plain Dawid-Skene."""
-    if start == "consensus":
-        return crowd.climb(start, vote_shares, crowd.consensus.weight)
-    if start == "majority":
-        return crowd.climb(start, vote_shares, np.ones(crowd.run.problems.n_workers))
+def read_from(crowd: Crowd, start: str, known: Mapping[str, tuple[Floats, Floats]]) -> Reading:
+    """Find the reading from a start that is no mirror.
+
+    Known are the rows and shares of plain Dawid-Skene, and where there are copies those of the reading in which all
+    speak for themselves; that one stands unless another is more likely by 3 nats beyond its own margin.
+    """
+    if start == "ungrouped":
+        return crowd.climb(start, ungrouped_classes, *known[start])
+    beside = _MARGIN if "ungrouped" in known else 0.0
     if start == "confusion":
-        return crowd.climb(start, class_posterior, *confusions, margin=_MARGIN)
-    weights = core_weights(crowd.run, crowd.consensus, crowd.answers, float(start.removeprefix("core ")), crowd.k)
-    return crowd.climb(start, vote_shares, weights, margin=_MARGIN)
+        return crowd.climb(start, class_posterior, *known[start], margin=beside + _MARGIN)
+    if start.startswith("core "):
+        fraction = float(start.removeprefix("core "))
+        weights = core_weights(crowd.run, crowd.consensus, crowd.answers, fraction, crowd.k)
+        return crowd.climb(start, vote_shares, weights, margin=beside + _MARGIN)
+    weights = crowd.consensus.weight if start == "consensus" else np.ones(crowd.run.problems.n_workers)
+    return crowd.climb(start, vote_shares, weights, margin=beside)
+
+
+def ungrouped_classes(block: Block, rows: Floats, shares: Floats, *, k: int) -> Floats:
+    """Return how probable each class is if everyone who has a voice speaks for herself."""
+    voice = np.where(find_voices(block).voice > 0, 1.0, 0.0)
+    alone = replace(block, prepared={}).keeping(Voices(voice, np.arange(len(voice))))
+    return class_posterior(alone, rows, shares, k=k)
 
 
 def mirror(crowd: Crowd, reading: Reading, hardest: int) -> Reading:

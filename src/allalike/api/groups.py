@@ -1,0 +1,96 @@
+"""What a result says of workers who copy, and of those whose answers say nothing about the tasks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.columns.values import Values
+
+if TYPE_CHECKING:
+    from allalike.blocks.block import Array
+    from allalike.engines import Run
+    from allalike.methods import Weighing
+
+__all__ = ["describe_trust", "group_columns", "trust_columns"]
+
+_MAX_NAMED = 20  # workers and groups that a summary names
+
+
+def trust_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
+    """Return the columns of the table of workers that say whose answers can be trusted."""
+    if weighing.signal is None or weighing.groups is None:
+        return {}
+    group = np.full(len(weighing.signal.value), "", dtype=object)
+    for number, found in enumerate(weighing.groups.found, 1):
+        if found.copies:
+            group[list(found.members)] = str(number)
+    return {
+        "signal": weighing.signal.value,
+        "signal_error": weighing.signal.error,
+        "no_signal": weighing.signal.empty,
+        "group": _texts(group.tolist()),
+    }
+
+
+def group_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
+    """Return the columns of the table of groups: who is in them, whether they copy, and what says so."""
+    found = weighing.groups.found if weighing.groups is not None else ()
+    return {
+        "group": np.arange(1, len(found) + 1),
+        "kind": _texts(["copies" if group.copies else "alike" for group in found]),
+        "size": np.array([len(group.members) for group in found], np.int64),
+        "members": _texts(["; ".join(map(str, _names(run, group.members))) for group in found]),
+        "common": np.array([group.common for group in found], np.int64),
+        "shared_rare": np.array([group.rare for group in found], np.int64),
+        "fidelity": np.array([group.fidelity for group in found], np.float64),
+        "probability": np.array([group.chance for group in found], np.float64),
+    }
+
+
+def describe_trust(run: Run, weighing: Weighing) -> dict[str, Any]:
+    """Say for a summary who copies, who is only alike, and whose answers carry no signal, with the evidence."""
+    signal, groups = weighing.signal, weighing.groups
+    if signal is None or groups is None:
+        return {}
+    empty = np.flatnonzero(signal.empty)
+    given = run.answer_counts
+    without = [
+        {"worker": run.workers[int(i)], "signal": float(signal.value[i]), "error": float(signal.error[i])}
+        for i in empty[np.argsort(-given[empty], kind="stable")][:_MAX_NAMED]
+    ]
+    return {
+        "no_signal": {
+            "workers": len(empty),
+            "share_of_answers": float(given[empty].sum() / given.sum()),
+            "silenced": bool(groups.silent.any()),
+            "named": without,
+        },
+        "groups": [
+            {
+                "kind": "copies" if group.copies else "alike",
+                "members": _names(run, group.members[:_MAX_NAMED]),
+                "size": len(group.members),
+                "common": group.common,
+                "shared_rare": group.rare,
+                "fidelity": None if np.isnan(group.fidelity) else group.fidelity,
+                "probability": group.chance,
+            }
+            for group in groups.found[:_MAX_NAMED]
+        ],
+        "n_groups": {
+            kind: sum(group.copies == copies for group in groups.found)
+            for kind, copies in (("copies", True), ("alike", False))
+        },
+    }
+
+
+def _names(run: Run, members: tuple[int, ...]) -> list[Any]:
+    return [run.workers[number] for number in members]
+
+
+def _texts(texts: list[str]) -> Values:
+    import pyarrow as pa
+
+    return Values(pa.array(texts, pa.large_string()))
