@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks.voices import find_voices
 from allalike.engines.sample import sample_tasks
 from allalike.system.memory import free_memory
+from allalike.trust.evidence import SURPLUS, Evidence, weigh_pairs
 from allalike.trust.groups import Group, Groups, with_voices
-from allalike.trust.surprise import Follow, Slots, find_follow, keep_slots, label_frequencies, surprise
+from allalike.trust.surprise import find_follow, keep_slots, label_frequencies
 from allalike.trust.verdict import Verdict, judge
 
 if TYPE_CHECKING:
@@ -38,30 +38,25 @@ __all__ = ["find_copies"]
 
 _FIDELITIES = (0.9, 0.7, 0.5)
 _ROUNDS = 12
-_MIN_COMMON = 5  # tasks of a pair that counts as one
-_SURPLUS = 2.0  # nats beyond the logarithm of the number of pairs
 _FIT_ANSWERS = 200_000
 _BYTES_PER_PAIR = 100
 
 Workers = npt.NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """How strongly pairs of workers seem to copy: s, as a symmetric sparse matrix, and how many pairs there are."""
-
-    matrix: Any
-    n_pairs: int
-
-    @property
-    def threshold(self) -> float:
-        """What no pair of honest workers should reach."""
-        return float(np.log(max(self.n_pairs, 1)) + _SURPLUS)
-
-
 @dataclass
 class Search:
-    """The groups as far as they are found, and who is never to be joined."""
+    """The groups as far as they are found.
+
+    Parameters
+    ----------
+    number
+        Of each worker: the number of her group.
+    apart
+        With whom a worker is never to be joined.
+    strength
+        Of workers who were in a strong pair: by how much it was stronger than the logarithm of the number of pairs.
+    """
 
     number: Workers
     apart: dict[int, set[int]] = field(default_factory=dict)
@@ -75,13 +70,14 @@ class Search:
         """Join the strongest pairs into groups, and return those that changed."""
         matrix = evidence.matrix
         changed: set[int] = set()
-        strongest = matrix.data.max(initial=0.0)
-        strong = np.flatnonzero(matrix.data >= max(evidence.threshold, strongest / 2))
+        seen = np.where(evidence.tells, matrix.data, 0.0)
+        strong = np.flatnonzero(seen >= max(evidence.threshold, seen.max(initial=0.0) / 2))
         row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))[strong]
         column, value = matrix.indices[strong], matrix.data[strong]
         for place in np.lexsort((column, row, -value)):
             left, right = self.number[row[place]], self.number[column[place]]
-            self.strength[int(row[place])] = max(self.strength.get(int(row[place]), 0.0), float(value[place]))
+            beyond = float(value[place] - evidence.threshold + SURPLUS)
+            self.strength[int(row[place])] = max(self.strength.get(int(row[place]), 0.0), beyond)
             if left >= right:
                 continue
             one, two = self.members(left), self.members(right)
@@ -125,19 +121,23 @@ def find_copies(run: Run, silent: npt.NDArray[np.bool_]) -> Groups:
     near = near.map(partial(keep_slots, frequency=frequency))
     far = near if near.n_tasks == run.n_tasks else run.map(partial(keep_slots, frequency=frequency))
     search, follow = Search(np.arange(n)), None
+    evidence: dict[float, Evidence] = {}
     for fidelity in _FIDELITIES:
         for _ in range(_ROUNDS):
-            voice = partial(with_voices, groups=Groups(search.number.copy(), silent))
-            follow = find_follow(near.map(voice), follow)
-            evidence = _weigh_pairs(far.map(voice), follow, fidelity)
+            if not evidence:
+                voice = partial(with_voices, groups=Groups(search.number.copy(), silent))
+                follow = find_follow(near.map(voice), follow)
+                evidence = weigh_pairs(far.map(voice), follow, _FIDELITIES)
             before = search.number.copy()
-            changed = search.join(evidence)
+            changed = search.join(evidence[fidelity])
             if not changed:
                 break
             for group, verdict in _judge(far, search.number, silent, changed).items():
                 if not verdict.copies:
                     search.undo(group, before)
-    return Groups(search.number, silent, _describe(far, search, silent, evidence))
+            if (search.number != before).any():
+                evidence = {}
+    return Groups(search.number, silent, _describe(far, search, silent))
 
 
 def _fits(run: Run) -> bool:
@@ -155,48 +155,7 @@ def _judge(run: Run, number: Workers, silent: npt.NDArray[np.bool_], groups: Any
     return judge(heard, number, np.array(sorted(groups)))
 
 
-def _weigh_pairs(run: Run, follow: Follow, fidelity: float) -> Evidence:
-    from scipy import sparse
-
-    kernel = partial(pair_evidence, slope=follow.slope, prior_voices=follow.prior_voices, fidelity=fidelity)
-    sums = run.pairs(kernel)
-    matrix, common = (sparse.csr_array(sums[name]) for name in ("agreed", "common"))
-    n_pairs = int((common.data >= _MIN_COMMON).sum()) // 2
-    return Evidence(sparse.csr_array(matrix + np.log(1 - fidelity) * common), n_pairs)
-
-
-def pair_evidence(block: Block, rows: slice, *, slope: Floats, prior_voices: float, fidelity: float) -> dict[str, Any]:
-    """Add up, per pair of workers, what their equal answers say, and count their common tasks."""
-    from scipy import sparse
-
-    own = slope[block.workers]
-    own = own if block.live is None else np.append(own, own[-1:])
-    probability = surprise(block, own, prior_voices=prior_voices)
-    says = (np.log(1 - fidelity + fidelity / probability) - np.log(1 - fidelity)) / 2
-    heard = find_voices(block).voice > 0
-    task = block.to_answers(np.arange(block.n_tasks))
-    width = block[Slots].frequency.shape[1]
-
-    def matrix(values: Floats, column: Any, n_columns: int) -> Any:
-        entries = (values[heard], (block.worker[heard], column[heard]))
-        return sparse.csr_array(entries, shape=(block.n_workers, n_columns))
-
-    cell, one = task * width + block[Slots].slot, np.ones(len(task))
-    said, weighed = (matrix(values, cell, block.n_tasks * width) for values in (one, says))
-    asked = matrix(one, task, block.n_tasks)
-    agreed = said[rows] @ weighed.T + weighed[rows] @ said.T
-    return {name: _without_own(part, rows) for name, part in (("agreed", agreed), ("common", asked[rows] @ asked.T))}
-
-
-def _without_own(matrix: Any, rows: slice) -> Any:
-    entries = matrix.tocoo()
-    other = entries.row + rows.start != entries.col
-    from scipy import sparse
-
-    return sparse.coo_array((entries.data[other], (entries.row[other], entries.col[other])), shape=matrix.shape)
-
-
-def _describe(run: Run, search: Search, silent: npt.NDArray[np.bool_], evidence: Evidence) -> tuple[Group, ...]:
+def _describe(run: Run, search: Search, silent: npt.NDArray[np.bool_]) -> tuple[Group, ...]:
     """Say what is known of each group, and of those who are only alike."""
     n = len(search.number)
     alike = np.arange(n)
@@ -210,6 +169,6 @@ def _describe(run: Run, search: Search, silent: npt.NDArray[np.bool_], evidence:
         for group, verdict in verdicts.items():
             members = tuple(np.flatnonzero(number == group).tolist())
             strength = max(search.strength.get(each, 0.0) for each in members)
-            chance = min(1.0, float(np.exp(np.log(max(evidence.n_pairs, 1)) - strength)))
+            chance = min(1.0, float(np.exp(-strength)))
             found.append(Group(members, copies, verdict.common, verdict.rare, verdict.fidelity, chance))
     return tuple(found)
