@@ -224,7 +224,7 @@ def test_a_sampled_run_is_the_same_on_every_engine() -> None:
 @pytest.mark.usefixtures("public_data")
 def test_two_readings_of_judges_that_are_language_models_are_told_and_gold_chooses() -> None:
     answers = load("llmbar_llm_judges").answers
-    second = allalike.discover(blind(answers)).summary["reading"]["second_reading"]
+    second = allalike.discover(blind(answers), plain=True).summary["reading"]["second_reading"]
     assert all("GPT-4" in leader for leader in second["leaders"])
     assert not any("GPT-4" in leader for leader in second["its_leaders"])
     assert 0.5 < second["share"] < 0.7
@@ -233,18 +233,18 @@ def test_two_readings_of_judges_that_are_language_models_are_told_and_gold_choos
     labels = sorted(set(truths), key=str)
     flipped = {task: labels[1 - labels.index(truth)] for task, truth in gold[:60]}
     assert len(labels) == 2
-    turned = allalike.discover(blind(answers), gold=flipped)
+    turned = allalike.discover(blind(answers), gold=flipped, plain=True)
     assert turned.summary["reading"]["gold_decided"]
-    right = allalike.discover(blind(answers), gold=dict(gold[:60])).summary["reading"]
+    right = allalike.discover(blind(answers), gold=dict(gold[:60]), plain=True).summary["reading"]
     assert not right["gold_decided"]
     assert "second_reading" not in right  # which the known truths have ruled out
     assert turned.summary["gold"]["error"] < 0.45
-    ignored = allalike.discover(blind(answers), gold=flipped, method=Auto(use_gold=False))
+    ignored = allalike.discover(blind(answers), gold=flipped, method=Auto(use_gold=False, plain=True))
     assert "gold_decided" not in ignored.summary["reading"]
     assert ignored.summary["gold"]["error"] > 0.6
 
 
-def test_where_confusions_do_not_fit_in_memory_the_consensus_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_confusions_do_not_fit_in_memory_one_coin_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     rows, truth = drawn(7, 300, 3, [0.95, 0.9, 0.85, 0.5, 0.4, 0.3, 0.35], 2)
     monkeypatch.setattr(classes, "free_memory", lambda: 1000)
     result = allalike.discover(rows, domain="categorical")

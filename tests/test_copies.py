@@ -209,3 +209,13 @@ def test_copied_sources_of_a_real_crowd_cost_no_truth(data: Path, monkeypatch: p
     found = allalike.discover(load("bench_zencrowd_all").answers, method=Auto(use_gold=False))
     assert found.summary["gold"]["error"] <= 0.12
     assert found.summary["trust"]["n_groups"]["copies"] == 1
+
+
+def test_parts_without_a_common_task_are_reported() -> None:
+    rng = np.random.default_rng(9)
+    said = answer(rng, rng.integers(0, 4, 40), 0.8, 4)
+    rows = rows_of(said) + [(f"other {worker}", f"other {task}", label) for worker, task, label in rows_of(said)[:120]]
+    result = allalike.discover(rows)
+    assert result.summary["trust"]["parts"] == {"number": 2, "largest": 4}
+    assert result.workers.groupby("part")["worker"].count().tolist() == [3, 4]
+    assert "parts" not in allalike.discover(rows_of(said)).summary["trust"]

@@ -22,8 +22,9 @@ def trust_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
     """Return the columns of the table of workers that say whose answers can be trusted."""
     if weighing.signal is None or weighing.groups is None:
         return {}
+    groups = weighing.groups
     group = np.full(len(weighing.signal.value), "", dtype=object)
-    for number, found in enumerate(weighing.groups.found, 1):
+    for number, found in enumerate(groups.found, 1):
         if found.copies:
             group[list(found.members)] = str(number)
     return {
@@ -31,6 +32,7 @@ def trust_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
         "signal_error": weighing.signal.error,
         "no_signal": weighing.signal.empty,
         "group": _texts(group.tolist()),
+        **({"part": groups.part + 1} if groups.part is not None and groups.n_parts > 1 else {}),
     }
 
 
@@ -60,7 +62,9 @@ def describe_trust(run: Run, weighing: Weighing) -> dict[str, Any]:
         {"worker": run.workers[int(i)], "signal": float(signal.value[i]), "error": float(signal.error[i])}
         for i in empty[np.argsort(-given[empty], kind="stable")][:_MAX_NAMED]
     ]
+    sizes = np.unique(groups.part[~groups.silent], return_counts=True)[1] if groups.part is not None else np.zeros(0)
     return {
+        **({"parts": {"number": len(sizes), "largest": int(sizes.max())}} if groups.n_parts > 1 else {}),
         "no_signal": {
             "workers": len(empty),
             "share_of_answers": float(given[empty].sum() / given.sum()),

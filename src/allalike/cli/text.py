@@ -122,6 +122,11 @@ def trust_text(summary: Mapping[str, Any]) -> list[str]:
     if not trust:
         return []
     lines, empty = [], trust["no_signal"]
+    if parts := trust.get("parts"):
+        lines.append(
+            f"Parts: the answers fall into {parts['number']:,} parts without a common task, the largest with"
+            f" {parts['largest']:,} workers. Workers of different parts cannot be compared."
+        )
     if empty["workers"]:
         first = empty["named"][0]
         done = "have no voice (--plain gives it back)" if empty["silenced"] else "keep their voice, being few"

@@ -122,12 +122,14 @@ def find_copies(run: Run, silent: npt.NDArray[np.bool_]) -> Groups:
     far = near if near.n_tasks == run.n_tasks else run.map(partial(keep_slots, frequency=frequency))
     search, follow = Search(np.arange(n)), None
     evidence: dict[float, Evidence] = {}
+    part: Workers | None = None
     for fidelity in _FIDELITIES:
         for _ in range(_ROUNDS):
             if not evidence:
                 voice = partial(with_voices, groups=Groups(search.number.copy(), silent))
                 follow = find_follow(near.map(voice), follow)
                 evidence = weigh_pairs(far.map(voice), follow, _FIDELITIES)
+                part = evidence[fidelity].find_parts() if part is None else part
             before = search.number.copy()
             changed = search.join(evidence[fidelity])
             if not changed:
@@ -137,7 +139,7 @@ def find_copies(run: Run, silent: npt.NDArray[np.bool_]) -> Groups:
                     search.undo(group, before)
             if (search.number != before).any():
                 evidence = {}
-    return Groups(search.number, silent, _describe(far, search, silent))
+    return Groups(search.number, silent, _describe(far, search, silent), part)
 
 
 def _fits(run: Run) -> bool:

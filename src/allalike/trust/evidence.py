@@ -52,6 +52,14 @@ class Evidence:
         """How many pairs have tasks enough in common."""
         return int(self.tells.sum()) // 2
 
+    def find_parts(self) -> npt.NDArray[np.intp]:
+        """Number the parts of the workers that no chain of common tasks connects."""
+        from scipy.sparse.csgraph import connected_components
+
+        met = self.matrix.copy()
+        met.data = np.ones(len(met.data))  # evidence of 0 is no lack of common tasks
+        return np.asarray(connected_components(met, directed=False)[1], np.intp)
+
     @property
     def threshold(self) -> float:
         """What no pair of honest workers should reach."""

@@ -65,11 +65,15 @@ class Groups:
         Of each worker: whether her answers carry no signal, so that she has no voice.
     found
         The groups of two workers and more, also of those who are only alike.
+    part
+        Of each worker: the number of the part of the answers she is in, where it is known; parts have no task in
+        common, so that their workers cannot be compared.
     """
 
     number: npt.NDArray[np.intp]
     silent: npt.NDArray[np.bool_]
     found: tuple[Group, ...] = ()
+    part: npt.NDArray[np.intp] | None = None
 
     @classmethod
     def everyone(cls, n_workers: int) -> Groups:
@@ -90,6 +94,11 @@ class Groups:
     def everyone_counts(self) -> bool:
         """Whether nobody copies and nobody is silent."""
         return not self.silent.any() and not self.has_copies
+
+    @property
+    def n_parts(self) -> int:
+        """How many parts without common tasks the answers have; who is silent is in none, and 1 where nobody knows."""
+        return 1 if self.part is None else max(len(np.unique(self.part[~self.silent])), 1)
 
     @property
     def speaks(self) -> npt.NDArray[np.bool_]:

@@ -1,0 +1,129 @@
+"""Measure how copies and workers without signal among classes are found, and what they cost.
+
+Crowds of seven honest workers, right in 70 %, four classes. The program ends with an error if a bar is missed.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+import allalike
+from allalike.trust.copies import find_copies
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from rings import answer, attack, loaded, rows_of
+
+Table = npt.NDArray[np.int64]
+CROWDS, CLEAN_CROWDS = 200, 800
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What is measured on a crowd of this seed, over how many, and between which limits the mean must be."""
+
+    name: str
+    measure: Callable[[int], float]
+    crowds: int = CROWDS
+    least: float = 0.0
+    most: float = 1.0
+
+
+def found(said: Table) -> list[tuple[int, ...]]:
+    groups = find_copies(loaded(said), np.zeros(len(said), bool))
+    return [group.members for group in groups.found if group.copies]
+
+
+def error(truth: Table, said: Table) -> float:
+    labels = allalike.discover(rows_of(said)).truth["label"].to_numpy()
+    return float(np.mean(labels != np.array(list("abcd"))[truth]))
+
+
+def honest(seed: int, n: int, tasks: int, *, decoys: float = 0.0, difficulty: float = 0.0) -> Table:
+    """Draw honest workers; some of their errors are on one decoy, or tasks are of different difficulty."""
+    rng = np.random.default_rng([seed, n, tasks])
+    truth = rng.integers(0, 4, tasks)
+    odds = np.log(0.7 / 0.3) + difficulty * rng.standard_normal(tasks)
+    wrong = (truth + rng.integers(1, 4, (n, tasks))) % 4
+    wrong = np.where(rng.random((n, tasks)) < decoys, (truth + rng.integers(1, 4, tasks)) % 4, wrong)
+    return np.where(rng.random((n, tasks)) < 1 / (1 + np.exp(-odds)), truth, wrong)
+
+
+def good_pair(seed: int, tasks: int) -> Table:
+    """Draw honest workers, one of whom another one copies in 80 %."""
+    rng = np.random.default_rng([seed, tasks, 70])
+    said = answer(rng, rng.integers(0, 4, tasks), 0.7, 9)
+    said[8] = np.where(rng.random(tasks) < 0.8, said[7], said[8])
+    return said
+
+
+def rare_recall(seed: int) -> float:
+    """Find a class of 10 % among six workers who are right in 85 % and four who never name it."""
+    rng = np.random.default_rng([seed, 90])
+    truth = (rng.random(1000) < 0.1).astype(np.int64)
+    said = np.concatenate([answer(rng, truth, 0.85, 6, k=2), np.zeros((4, 1000), np.int64)])
+    labels = allalike.discover(rows_of(said)).truth["label"].to_numpy()
+    return float(np.mean(labels[truth == 1] == "b"))
+
+
+BARS = (
+    Bar("error with a ring of 1 + 3", lambda seed: error(*attack(seed)), most=0.06),
+    Bar("error with a ring of 1 + 6", lambda seed: error(*attack(seed, rings=(6,))), most=0.08),
+    Bar(
+        "two rings of three found",
+        lambda seed: found(attack(seed, rings=(2, 2))[1]) == [(7, 8, 9), (10, 11, 12)],
+        least=0.99,
+    ),
+    Bar(
+        "pair of fidelity 0.8, 100 tasks",
+        lambda seed: (7, 8) in found(attack(seed, rings=(1,), fidelity=0.8)[1]),
+        least=0.8,
+    ),
+    Bar(
+        "the same, 30 tasks",
+        lambda seed: (7, 8) in found(attack(seed, rings=(1,), fidelity=0.8, tasks=30)[1]),
+        least=0.5,
+    ),
+    Bar("pair of good ones, 100 tasks", lambda seed: (7, 8) in found(good_pair(seed, 100)), least=0.8),
+    Bar("the same, 30 tasks", lambda seed: (7, 8) in found(good_pair(seed, 30)), least=0.5),
+    *(
+        Bar(f"false alarms, {n} workers, {tasks} tasks, {name}", partial_alarm, CLEAN_CROWDS, most=most)
+        for name, options, most in (
+            ("clean", {}, 0.01),
+            ("decoys", {"decoys": 0.6}, 0.02),
+            ("difficulty", {"difficulty": 1.0}, 0.02),
+        )
+        for n in (7, 11)
+        for tasks in (100, 30)
+        for partial_alarm in [
+            lambda seed, n=n, tasks=tasks, options=options: bool(found(honest(seed, n, tasks, **options)))
+        ]
+    ),
+    Bar("recall of a rare class among constants", rare_recall, 50, least=0.95),
+)
+
+
+def main() -> None:
+    """Measure, print and judge."""
+    missed = False
+    for bar in BARS:
+        start = time.process_time()
+        mean = float(np.mean([bar.measure(seed) for seed in range(bar.crowds)]))
+        kept = bar.least <= mean <= bar.most
+        missed |= not kept
+        each = (time.process_time() - start) / bar.crowds
+        print(
+            f"{bar.name:50} {mean:.4f}  ({bar.least:g} to {bar.most:g}; {1000 * each:.0f} ms){'' if kept else '  MISSED'}",
+            flush=True,
+        )
+    sys.exit(missed)
+
+
+if __name__ == "__main__":
+    main()
