@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,9 @@ from allalike.trust.copies import find_copies
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from rings import answer, attack, loaded, rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Table = npt.NDArray[np.int64]
 CROWDS, CLEAN_CROWDS = 200, 800
@@ -36,11 +39,13 @@ class Bar:
 
 
 def found(said: Table) -> list[tuple[int, ...]]:
+    """Return the groups of copies."""
     groups = find_copies(loaded(said), np.zeros(len(said), bool))
     return [group.members for group in groups.found if group.copies]
 
 
 def error(truth: Table, said: Table) -> float:
+    """Return the share of wrong truths."""
     labels = allalike.discover(rows_of(said)).truth["label"].to_numpy()
     return float(np.mean(labels != np.array(list("abcd"))[truth]))
 
@@ -119,7 +124,8 @@ def main() -> None:
         missed |= not kept
         each = (time.process_time() - start) / bar.crowds
         print(
-            f"{bar.name:50} {mean:.4f}  ({bar.least:g} to {bar.most:g}; {1000 * each:.0f} ms){'' if kept else '  MISSED'}",
+            f"{bar.name:50} {mean:.4f}  ({bar.least:g} to {bar.most:g}; {1000 * each:.0f} ms)"
+            f"{'' if kept else '  MISSED'}",
             flush=True,
         )
     sys.exit(missed)
