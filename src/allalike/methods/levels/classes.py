@@ -66,7 +66,7 @@ def weigh_classes(run: Run, *, sample_answers: int, use_gold: bool, plain: bool 
         signal = find_class_signal(run)
         groups = find_copies(run, silence(signal, run.answer_counts, run.problems))
     heard = give_voices(run, groups)
-    crowd = _as_crowd(heard, groups)
+    crowd = _as_crowd(heard, groups, use_gold=use_gold)
     problems, consensus, k = run.problems, crowd.consensus, crowd.k
     alike = (consensus.strength >= ALIKE) | (problems.add(groups.speaks) < 3)
     weight = np.where(problems.spread(alike), 1.0, consensus.weight)
@@ -96,8 +96,9 @@ def weigh_classes(run: Run, *, sample_answers: int, use_gold: bool, plain: bool 
         )
     if not _fits(problems.n_workers, k):
         return replace(DS1().weigh(run), notes={"start": "one coin", "lack": "memory", **notes})
-    find = partial(_find_reading, sample_answers=sample_answers, use_gold=use_gold)
-    ungrouped = find(_as_crowd(give_voices(run, groups.apart), groups.apart)).reading if groups.has_copies else None
+    find, ungrouped = partial(_find_reading, sample_answers=sample_answers), None
+    if groups.has_copies:
+        ungrouped = find(_as_crowd(give_voices(run, groups.apart), groups.apart, use_gold=use_gold)).reading
     found = find(crowd, ungrouped=ungrouped)
     reading = found.reading
     trusted = np.where(alike, 0.0, 1 + found.gain / _GAIN)
@@ -151,20 +152,20 @@ class Found:
     notes: dict[str, Any]
 
 
-def _find_reading(crowd: Crowd, sample_answers: int, *, use_gold: bool, ungrouped: Reading | None = None) -> Found:
+def _find_reading(crowd: Crowd, sample_answers: int, *, ungrouped: Reading | None = None) -> Found:
     """Find the most likely reading: from all starts on a sample if there are more answers, then from the best on all.
 
     On all run the plain start, the core and the confusions that the sample cannot tell from the best; and where there
     are groups of copies, the reading in which everyone speaks for herself, which stays unless their voices refute it.
     """
-    run, k = crowd.run, crowd.k
+    run, k, use_gold = crowd.run, crowd.k, crowd.use_gold
     single = len(run.problems.sizes) == 1
     n_answers = int(run.answer_counts.sum())
     some_only = single and n_answers > _WORTH_SAMPLING * sample_answers
     sample = sample_tasks(run, sample_answers if some_only else n_answers)
     whole = sample.n_tasks == run.n_tasks
     prepared, ranks = _prepare(sample, crowd.groups, k)
-    some = replace(crowd, run=prepared) if whole else _as_crowd(prepared, crowd.groups)
+    some = replace(crowd, run=prepared) if whole else _as_crowd(prepared, crowd.groups, use_gold=use_gold)
     known = {} if ungrouped is None else {"ungrouped": (ungrouped.rows, ungrouped.shares)}
     known["confusion"] = find_confusions(prepared, k)
     alone = [read_from(some, start, known) for start in known if start == "ungrouped"]
@@ -173,7 +174,7 @@ def _find_reading(crowd: Crowd, sample_answers: int, *, use_gold: bool, ungroupe
     first = select([*alone, *readings])
     mirrors = [mirror(some, first, hardest) for hardest in (1, 2)]
     best = select([first, *mirrors])
-    notes = _describe(some, best, [*alone, *readings, *mirrors], use_gold=use_gold) if single else {}
+    notes = _describe(some, best, [*alone, *readings, *mirrors]) if single else {}
     if use_gold and run.n_gold:
         blind = _best_of([_best_of([*alone, *readings], run, use_gold=False), *mirrors], run, use_gold=False)
         notes["gold_decided"] = bool((blind.start != best.start).any())
@@ -206,14 +207,15 @@ def _best_of(readings: list[Reading], run: Run, *, use_gold: bool) -> Reading:
     return best
 
 
-def _as_crowd(run: Run, groups: Groups) -> Crowd:
+def _as_crowd(run: Run, groups: Groups, *, use_gold: bool) -> Crowd:
     answers, k = run.sum(count_voices)["voices"], run.encoding.n_labels
-    return Crowd(run, answers, find_consensus(run, answers, k, groups.number), k, groups)
+    consensus = find_consensus(run, answers, k, groups.number, use_gold=use_gold)
+    return Crowd(run, answers, consensus, k, groups, use_gold=use_gold)
 
 
-def _describe(crowd: Crowd, best: Reading, readings: list[Reading], *, use_gold: bool) -> dict[str, Any]:
+def _describe(crowd: Crowd, best: Reading, readings: list[Reading]) -> dict[str, Any]:
     """Say which start won, and whether another reading fits as well, also with what is known."""
-    fit = [each for each in readings if not use_gold or each.gold[0] >= best.gold[0] - _GOLD_MARGIN]
+    fit = [each for each in readings if not crowd.use_gold or each.gold[0] >= best.gold[0] - _GOLD_MARGIN]
     outlines = [outline(crowd.run, reading, crowd.k) for reading in fit]
     chosen = next(each for each in outlines if each.start == best.start[0])
     plain = crowd.run.collect(partial(_vote, k=crowd.k))["label"]

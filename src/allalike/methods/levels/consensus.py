@@ -68,7 +68,7 @@ class Consensus:
     ratio: Floats
 
 
-def find_consensus(run: Run, answers: Floats, k: int, group: Array) -> Consensus:
+def find_consensus(run: Run, answers: Floats, k: int, group: Array, *, use_gold: bool = False) -> Consensus:
     """Weigh workers by how they agree with the consensus of the others, in three rounds.
 
     Whether workers differ is asked of groups, of which each has the number of one of its members.
@@ -76,7 +76,7 @@ def find_consensus(run: Run, answers: Floats, k: int, group: Array) -> Consensus
     problems = run.problems
     weight = np.ones(problems.n_workers)
     for _ in range(_ROUNDS):
-        sums = run.sum(partial(agreement_sums, k=k), weight)
+        sums = run.sum(partial(agreement_sums, k=k, use_gold=use_gold), weight)
         ratio, usual = _compare_variances(_by_group(sums, group), problems)
         strength = np.full(len(ratio), ALIKE)
         differ = ratio > 1
@@ -90,19 +90,23 @@ def find_consensus(run: Run, answers: Floats, k: int, group: Array) -> Consensus
     return Consensus(np.where(problems.spread(heard), weight, 1.0), accuracy, strength, ratio)
 
 
-def core_weights(run: Run, consensus: Consensus, answers: Floats, fraction: float, k: int) -> Floats:
+def core_weights(
+    run: Run, consensus: Consensus, answers: Floats, fraction: float, k: int, *, use_gold: bool = False
+) -> Floats:
     """Give weight to the best workers who together gave this share of the answers, found in three rounds."""
     problems = run.problems
     weight = consensus.weight
     for _ in range(_ROUNDS):
-        sums = run.sum(partial(agreement_sums, k=k), weight)
+        sums = run.sum(partial(agreement_sums, k=k, use_gold=use_gold), weight)
         accuracy = _accuracy(sums, consensus.strength, answers, problems)
         weight = np.where(accuracy >= _least_of_core(accuracy, answers, fraction, problems) - _EPS, 1.0, _CORE_REST)
     return weight
 
 
-def agreement_sums(block: Block, weights: Floats, *, k: int) -> dict[str, Floats]:
+def agreement_sums(block: Block, weights: Floats, *, k: int, use_gold: bool = False) -> dict[str, Floats]:
     """Add up, per worker, how she agrees with the others: weighted hits, and the moments of hits and of shares.
+
+    If gold is used, a known truth takes the place of the others, and is as strong as can be.
 
     >>> from allalike.blocks.block import Block
     >>> agreement_sums(Block.of([[0, 1], [0, 1], [1, 1]]), np.ones(3), k=2)["hits"]
@@ -119,6 +123,12 @@ def agreement_sums(block: Block, weights: Floats, *, k: int) -> dict[str, Floats
     hit = np.where(own >= top - _EPS, 1.0 / winners, 0.0)
     share = np.where(counted, own / safe, 0.0)
     strength = np.where(counted, np.maximum(0.0, (top / safe - 1 / k) / (1 - 1 / k)) ** 2, 0.0)
+    if use_gold and len(block.gold_task):
+        truth = np.full(block.n_tasks, -1)
+        truth[block.gold_task] = block.gold_label
+        known = truth[task] >= 0
+        hit = np.where(known, block.label == truth[task], hit)
+        strength = np.where(known, 1.0, strength)
     size = block.per_task(said.voice)
     voice = np.where(block.to_answers(size >= 2 - _EPS), said.voice, 0.0)
     sums = {

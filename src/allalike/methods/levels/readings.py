@@ -91,6 +91,8 @@ class Crowd:
     ranks
         Disagreements, in order, and the rank of each among those of all tasks; blocks that know the levels of their
         tasks need none.
+    use_gold
+        Whether the truths that are known count.
     """
 
     run: Run
@@ -99,12 +101,17 @@ class Crowd:
     k: int
     groups: Groups
     ranks: tuple[Floats, Floats] | None = None
+    use_gold: bool = False
 
     def climb(self, start: str, classes: Callable[..., Floats], *params: Floats, margin: float = 0.0) -> Reading:
         """Find a reading by a few rounds of EM from probabilities of the classes."""
-        sums = self.run.sum(partial(begin, classes=classes, k=self.k, ranks=self.ranks), *params)
+        sums = self.run.sum(partial(begin, classes=classes, ranks=self.ranks, **self._how), *params)
         n = len(self.run.problems.sizes)
         return self.improve(sums, np.full(n, start, dtype=object), np.full(n, margin), rounds=_ROUNDS)
+
+    @property
+    def _how(self) -> dict[str, Any]:
+        return {"k": self.k, "use_gold": self.use_gold}
 
     def improve(self, sums: dict[str, Floats], start: Array, margin: Floats, *, rounds: int) -> Reading:
         """Go on with rounds of EM from expected answers."""
@@ -113,7 +120,7 @@ class Crowd:
             found = estimate_rows(sums["counts"], self.answers, self.consensus.strength, problems)
             rows = np.log(found.probability)
             shares = problems.spread(np.log(estimate_shares(problems.add(sums["shares"]), self.k)))
-            sums = self.run.sum(partial(count_states, k=self.k), rows, shares)
+            sums = self.run.sum(partial(count_states, **self._how), rows, shares)
         likelihood, gold = problems.add(sums["likelihood"]), problems.add(sums["gold"])
         return Reading(start, rows, shares, found, sums["counts"], likelihood, gold, margin)
 
@@ -131,7 +138,7 @@ def read_from(crowd: Crowd, start: str, known: Mapping[str, tuple[Floats, Floats
         return crowd.climb(start, class_posterior, *known[start], margin=beside + _MARGIN)
     if start.startswith("core "):
         fraction = float(start.removeprefix("core "))
-        weights = core_weights(crowd.run, crowd.consensus, crowd.answers, fraction, crowd.k)
+        weights = core_weights(crowd.run, crowd.consensus, crowd.answers, fraction, crowd.k, use_gold=crowd.use_gold)
         return crowd.climb(start, vote_shares, weights, margin=beside + _MARGIN)
     weights = crowd.consensus.weight if start == "consensus" else np.ones(crowd.run.problems.n_workers)
     return crowd.climb(start, vote_shares, weights, margin=beside)

@@ -33,6 +33,7 @@ __all__ = [
     "find_ranks",
     "mirrored_classes",
     "posterior",
+    "settle",
 ]
 
 _LEAST = 1e-12
@@ -86,15 +87,41 @@ def find_levels(rank: Floats) -> Floats:
 
 
 def begin(
-    block: Block, *params: Floats, classes: Callable[..., Floats], k: int, ranks: tuple[Floats, Floats] | None = None
+    block: Block,
+    *params: Floats,
+    classes: Callable[..., Floats],
+    k: int,
+    ranks: tuple[Floats, Floats] | None = None,
+    use_gold: bool = False,
 ) -> dict[str, Floats]:
     """Count with probabilities of the classes, split into levels: those that the block keeps, or by their ranks."""
     if ranks is None:
         levels = block[Levels].share
     else:
         levels = find_levels(np.interp(disagreement(block, k=k)["disagreement"], *ranks))
-    states = classes(block, *params, k=k)[:, :, None] * levels[:, None]
-    return count_ballots(block, states.reshape(block.n_tasks, -1), k=k)
+    states = (classes(block, *params, k=k)[:, :, None] * levels[:, None]).reshape(block.n_tasks, -1)
+    return count_ballots(block, settle(states, block, k) if use_gold else states, k=k)
+
+
+def settle(states: Floats, block: Block, k: int) -> Floats:
+    """Leave a task whose truth is known no other class.
+
+    >>> from dataclasses import replace
+    >>> from allalike.blocks.block import Block
+    >>> block = replace(Block.of([[0, 1]]), gold_task=np.array([1]), gold_label=np.array([0]))
+    >>> settle(np.array([[0.5, 0.1, 0.3, 0.1], [0.1, 0.3, 0.4, 0.2]]), block, 2)
+    array([[0.5 , 0.1 , 0.3 , 0.1 ],
+           [0.25, 0.75, 0.  , 0.  ]])
+    """
+    known = block.gold_label < k
+    task, truth = block.gold_task[known], block.gold_label[known]
+    if not len(task):
+        return states
+    table = states.reshape(block.n_tasks, k, -1).copy()
+    levels = np.maximum(table[task, truth], _LEAST)
+    table[task] = 0.0
+    table[task, truth] = levels / levels.sum(axis=1, keepdims=True)
+    return table.reshape(states.shape)
 
 
 def posterior(block: Block, rows: Floats, shares: Floats, *, k: int) -> tuple[Floats, Floats]:
@@ -102,8 +129,11 @@ def posterior(block: Block, rows: Floats, shares: Floats, *, k: int) -> tuple[Fl
     return softmax(ballots_of(block, k).add_up(rows) + shares.take(block.worker[block.starts], axis=0))
 
 
-def count_states(block: Block, rows: Floats, shares: Floats, *, k: int) -> dict[str, Floats]:
-    """Count with the posterior, and add up the log likelihoods of answers and of the truths that are known."""
+def count_states(block: Block, rows: Floats, shares: Floats, *, k: int, use_gold: bool = False) -> dict[str, Floats]:
+    """Count with the posterior, and add up the log likelihoods of answers and of the truths that are known.
+
+    If gold is used, what a worker said of a task whose truth is known counts for that truth alone.
+    """
     states, likelihood = posterior(block, rows, shares, k=k)
     known = np.zeros(block.n_tasks)
     if len(block.gold_task):
@@ -113,7 +143,7 @@ def count_states(block: Block, rows: Floats, shares: Floats, *, k: int) -> dict[
         chance = np.where(answered, classes[np.arange(len(classes)), truth], 1.0)
         known[block.gold_task] = np.log(np.maximum(chance, _LEAST))
     return {
-        **count_ballots(block, states, k=k),
+        **count_ballots(block, settle(states, block, k) if use_gold else states, k=k),
         "likelihood": by_problem(block, likelihood),
         "gold": by_problem(block, known),
     }
