@@ -111,8 +111,6 @@ def reading_text(summary: Mapping[str, Any]) -> list[str]:
             " true; the truths of a few tasks can (--gold).",
             f"  This one is led by {_names(second['leaders'])}; the other by {_names(second['its_leaders'])}.",
         ]
-    if reading.get("gold_decided"):
-        lines.append("The gold decided between readings, so the error against it is too good.")
     return lines
 
 

@@ -175,9 +175,6 @@ def _find_reading(crowd: Crowd, sample_answers: int, *, ungrouped: Reading | Non
     mirrors = [mirror(some, first, hardest) for hardest in (1, 2)]
     best = select([first, *mirrors])
     notes = _describe(some, best, [*alone, *readings, *mirrors]) if single else {}
-    if use_gold and run.n_gold:
-        blind = _best_of([_best_of([*alone, *readings], run, use_gold=False), *mirrors], run, use_gold=False)
-        notes["gold_decided"] = bool((blind.start != best.start).any())
     plain = select(readings[:2])
     if not whole:
         everything = replace(crowd, ranks=ranks)
