@@ -15,6 +15,13 @@ nor engines matter, but names do. A strict pass is no sum over tasks: each decis
 first 200,000 answers of a problem are brought into memory and walked through task by task, exactly as in the paper.
 What is left **is not the paper's**: it follows in stretches, each as long as all before it, and each is one sum, for
 its tasks are decided with the accuracies at its beginning. What LA-1 decided on its walk is remembered.
+
+Answers that are added later go on where the stream was: the tasks that they name are walked through, one by one in the
+order of their hashes, with the accuracies so far, and no others. A task that was decided before leaves its place and
+comes again at the end: what was counted for its old answers is taken back, by the decision that was made then, and all
+its answers are counted by the new one. So each answer is judged once, by the last decision on its task, but the result
+depends on the order in which answers came. Up to 200,000 answers, it is that of a fresh run on all of them if tasks
+came whole and in the order of their hashes.
 """
 
 from __future__ import annotations
@@ -55,7 +62,8 @@ _HASHES = 2.0**64
 class LA(Method):
     """Label aggregation in one pass or two: accuracies that every task moves.
 
-    The fault is 1 - a_i, and the weight goes with k a_i - 1.
+    The fault is 1 - a_i, and the weight goes with k a_i - 1. `Result.update` learns only from the tasks that new answers
+    name, so its result depends on the order in which answers came, as in any stream; that of `discover` does not.
 
     Parameters
     ----------
