@@ -153,8 +153,8 @@ class Answers:
 
         >>> import allalike
         >>> answers = allalike.read([("ada", 7, "x"), ("ada", 8, "y"), ("bob", 8, "x"), ("bob", 9, "x")])
-        >>> answers.pick(np.array([1, 0])).tasks.tolist(), answers.pick(np.array([1, 0])).label
-        ([8, 7], array([1, 0, 0], dtype=uint8))
+        >>> answers.pick(np.array([1, 0])).tasks.tolist(), answers.pick(np.array([1, 0])).label.tolist()
+        ([8, 7], [1, 0, 0])
         """
         sizes = np.diff(self.starts)[tasks]
         starts = np.concatenate([[0], np.cumsum(sizes)])

@@ -41,7 +41,7 @@ class News:
         The new number of each worker who was known, unless all kept theirs.
 
     >>> import allalike
-    >>> known, more = (allalike.read([("ada", task, "x"), ("bob", task, "y")]) for task in (1, 2))
+    >>> known, more = (allalike.read([("ada", task, 3), ("bob", task, 4)]) for task in (1, 2))
     >>> news = News.of([known], more, more.tasks.hashes(), known.encoding, None)
     >>> [part.n_answers for part in news.before], news.after.n_answers, news.place(np.ones(2), fill=0.0)
     ([0], 2, array([1., 1.]))

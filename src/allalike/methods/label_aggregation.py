@@ -62,8 +62,8 @@ _HASHES = 2.0**64
 class LA(Method):
     """Label aggregation in one pass or two: accuracies that every task moves.
 
-    The fault is 1 - a_i, and the weight goes with k a_i - 1. `Result.update` learns only from the tasks that new answers
-    name, so its result depends on the order in which answers came, as in any stream; that of `discover` does not.
+    The fault is 1 - a_i, and the weight goes with k a_i - 1. `Result.update` learns only from the tasks that new
+    answers name, so its result depends on the order in which answers came, as in any stream; that of `discover` not.
 
     Parameters
     ----------
