@@ -148,27 +148,6 @@ class Answers:
         """Return the answers with the codes of an encoding that knows more labels."""
         return replace(self, encoding=encoding, label=encoding.remap(self.label, self.encoding))
 
-    def pick(self, tasks: npt.NDArray[np.intp]) -> Answers:
-        """Return the answers to some tasks, in this order, without what is known of them.
-
-        >>> import allalike
-        >>> answers = allalike.read([("ada", 7, "x"), ("ada", 8, "y"), ("bob", 8, "x"), ("bob", 9, "x")])
-        >>> answers.pick(np.array([1, 0])).tasks.tolist(), answers.pick(np.array([1, 0])).label.tolist()
-        ([8, 7], [1, 0, 0])
-        """
-        sizes = np.diff(self.starts)[tasks]
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        rows = np.repeat(self.starts[tasks] - starts[:-1], sizes) + np.arange(starts[-1])
-        return replace(
-            self,
-            tasks=self.tasks.take(tasks),
-            starts=starts,
-            worker=self.worker[rows],
-            label=self.label[rows],
-            gold_task=self.gold_task[:0],
-            gold_label=self.gold_label[:0],
-        )
-
     def with_truths(self, truths: Truths) -> Answers:
         """Return the answers with the truths of those tasks that they have."""
         place = find_places(truths.tasks, self.tasks)

@@ -7,7 +7,7 @@ again only because small shards are joined are no news, nor are truths that beco
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -80,9 +80,22 @@ class News:
 
 
 def _choose(answers: Answers, named: Hashes) -> Answers:
+    """Return the answers to the tasks with these hashes, in the order of these, without what is known of them."""
     hashes = answers.tasks.hashes()
     order = np.argsort(hashes)
-    return answers.pick(order[np.isin(hashes[order], named)])
+    tasks = order[np.isin(hashes[order], named)]
+    sizes = np.diff(answers.starts)[tasks]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    rows = np.repeat(answers.starts[tasks] - starts[:-1], sizes) + np.arange(starts[-1])
+    return replace(
+        answers,
+        tasks=answers.tasks.take(tasks),
+        starts=starts,
+        worker=answers.worker[rows],
+        label=answers.label[rows],
+        gold_task=answers.gold_task[:0],
+        gold_label=answers.gold_label[:0],
+    )
 
 
 def _prepare(answers: Answers) -> list[Block]:
