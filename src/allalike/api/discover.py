@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from allalike.answers.gold import Gold
     from allalike.blocks.block import Array, Block, Floats
     from allalike.domains import Domain, Encoding, Kernels
-    from allalike.engines import Run, TaskTable
+    from allalike.engines import News, Run, TaskTable
     from allalike.methods import Weighing
     from allalike.methods.base import Decide
 
@@ -104,22 +104,26 @@ def discover(
     return result
 
 
-def _solve(run: Run, method: Method, origin: Origin, **settings: Any) -> Result:
+def _solve(
+    run: Run, method: Method, origin: Origin, earlier: tuple[Weighing, News] | None = None, **settings: Any
+) -> Result:
     check_served(method, run.encoding)
-    weighing = method.weigh(run)
+    weighing = method.go_on(run, *earlier) if earlier else method.weigh(run)
     report("deciding")
     found = find_truths(run, weighing, unweighted=True)
     described = {"domain": run.encoding.describe(), "method": method.describe(), **settings}
     posteriors = partial(find_posteriors, run, weighing) if weighing.probabilities else None
 
-    renew = partial(_renew, run, method, origin, settings)
+    renew = partial(_renew, run, method, origin, weighing, settings)
     summary = _summary(run, weighing, found, described)
     return Result(run, weighing, found, summary, posteriors, renew, origin.inputs)
 
 
-def _renew(run: Run, method: Method, origin: Origin, settings: dict[str, Any], more: Any, gold: Any) -> Result:
-    grown, remembered = origin.grow(run, more, gold)
-    result = _solve(grown, method, remembered, **settings)
+def _renew(
+    run: Run, method: Method, origin: Origin, weighing: Weighing, settings: dict[str, Any], more: Any, gold: Any
+) -> Result:
+    grown, remembered, news = origin.grow(run, more, gold)
+    result = _solve(grown, method, remembered, (weighing, news), **settings)
     if warning := method.limit_reached(result.weighing):
         warnings.warn(warning, stacklevel=3)  # whoever called `Result.update`
     return result

@@ -152,7 +152,8 @@ class Result:
         Works on the engines memory and disk, and leaves this result as it is. What is read, sorted and prepared is in
         proportion to the new answers and to the old ones of the same tasks. The sums of the first round are reused: UA,
         P-TD and P-TD-AK weigh the workers without another look at the old answers, and the other methods go over all
-        blocks in later rounds. Because all weights change, all tasks are decided again.
+        blocks in later rounds. Because all weights change, all tasks are decided again. Only LA is a stream: it learns
+        from the tasks that new answers name, so its result depends on the order in which answers came.
 
         Parameters
         ----------

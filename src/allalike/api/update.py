@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from allalike.answers.gold import Gold
-    from allalike.engines import Run
+    from allalike.engines import News, Run
 
 __all__ = ["Origin"]
 
@@ -29,9 +29,9 @@ class Origin:
     >>> from allalike import Memory, read
     >>> from allalike.blocks.ties import Ties
     >>> first = read([("ada", 1, "yes"), ("bob", 1, "yes")])
-    >>> run, origin = Origin.of(first, None).grow(Memory().load(first, Ties()), [("eve", 1, "no")], {1: "yes"})
-    >>> run.answer_counts, run.n_gold, origin.gold is not None
-    (array([1, 1, 1]), 1, True)
+    >>> run, origin, news = Origin.of(first, None).grow(Memory().load(first, Ties()), [("eve", 1, "no")], {1: "yes"})
+    >>> run.answer_counts, run.n_gold, origin.gold is not None, news.after.n_answers
+    (array([1, 1, 1]), 1, True, 3)
     """
 
     scan: Scan
@@ -45,8 +45,8 @@ class Origin:
             return cls(replace(source, source=None), gold)
         return cls(Scan(source=None, **source.read_options), gold or source.gold)
 
-    def grow(self, run: Run, more: Any, gold: Any) -> tuple[Run, Origin]:
-        """Return a run over more answers, and what is to be remembered of it."""
+    def grow(self, run: Run, more: Any, gold: Any) -> tuple[Run, Origin, News]:
+        """Return a run over more answers, what is to be remembered of it, and what is new in it."""
         if not isinstance(run, Growing):
             raise unsupported("result.update")
         if run.n_gold and self.gold is None:
@@ -59,8 +59,8 @@ class Origin:
             known = fresh if known is None else known.joined(fresh)
         answers = self._read(run, more)
         report("adding answers")
-        grown = grow(run, answers, repeats=self.scan.repeats, gold=known, fresh=fresh)
-        return grown, replace(self, gold=known, inputs=(*self.inputs, *inputs_of(more, gold)))
+        grown, news = grow(run, answers, repeats=self.scan.repeats, gold=known, fresh=fresh)
+        return grown, replace(self, gold=known, inputs=(*self.inputs, *inputs_of(more, gold))), news
 
     def _read(self, run: Run, more: Any) -> Answers:
         if isinstance(more, Answers):

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from allalike.engines.base import Engine, Run
 from allalike.engines.growing import Growing
 from allalike.engines.memory import Memory
+from allalike.engines.news import News
 from allalike.engines.task_table import Piece, TaskTable
 
 if TYPE_CHECKING:
     from allalike.engines.disk import Disk
     from allalike.engines.spark import Spark
 
-__all__ = ["ENGINES", "Disk", "Engine", "Growing", "Memory", "Piece", "Run", "Spark", "TaskTable"]
+__all__ = ["ENGINES", "Disk", "Engine", "Growing", "Memory", "News", "Piece", "Run", "Spark", "TaskTable"]
 
 _CLASSES = {"memory": "Memory", "disk": "Disk", "spark": "Spark"}
 

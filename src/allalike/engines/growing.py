@@ -28,6 +28,7 @@ from allalike.blocks.problems import Problems
 from allalike.columns.factors import Codes, unite
 from allalike.columns.values import Values, is_string
 from allalike.engines.base import Run
+from allalike.engines.news import News
 from allalike.engines.shards import Shard, of_answers
 from allalike.engines.sums import Sums
 from allalike.errors import InputError, UnsupportedError
@@ -170,8 +171,10 @@ def count_small(sizes: list[int], n_tasks: int) -> int:
     return number
 
 
-def grow(run: Growing, more: Answers, *, repeats: str, gold: Gold | None = None, fresh: Gold | None = None) -> Growing:
-    """Return a run over the answers of another and more, which equals one over all of them.
+def grow(
+    run: Growing, more: Answers, *, repeats: str, gold: Gold | None = None, fresh: Gold | None = None
+) -> tuple[Growing, News]:
+    """Return a run over the answers of another and more, which equals one over all of them, and what is new in it.
 
     Parameters
     ----------
@@ -187,9 +190,11 @@ def grow(run: Growing, more: Answers, *, repeats: str, gold: Gold | None = None,
     >>> import allalike
     >>> from allalike.blocks.ties import Ties
     >>> run = allalike.Memory().load(allalike.read([("ada", 1, 3), ("bob", 1, 3), ("bob", 2, 4)]), Ties())
-    >>> grown = grow(run, allalike.read([("eve", 2, 4), ("bob", 3, 3)]), repeats="first")
+    >>> grown, news = grow(run, allalike.read([("eve", 2, 4), ("bob", 3, 3)]), repeats="first")
     >>> grown.workers.tolist(), grown.answer_counts, grown.n_tasks
     (['ada', 'bob', 'eve'], array([1, 3, 1]), 3)
+    >>> sorted(news.after.tasks.tolist()), [part.tasks.tolist() for part in news.before]
+    ([2, 3], [[2]])
     """
     more, known = _fitting(run, more), run.encoding
     workers, place, other = _place(run.workers, more.workers)
@@ -215,7 +220,7 @@ def grow(run: Growing, more: Answers, *, repeats: str, gold: Gold | None = None,
     if gold is not None:
         grown.notes["gold"] = gold.count(grown.n_gold, answers.tasks[0])
     _reuse_sums(run, grown, place, old, shard)
-    return grown
+    return grown, News.of(old, answers, more.tasks.hashes(), known, place)
 
 
 def _fitting(run: Growing, more: Answers) -> Answers:

@@ -14,7 +14,7 @@ from allalike.options import Options
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Floats
     from allalike.domains import Domain, Encoding
-    from allalike.engines import Run
+    from allalike.engines import News, Run
     from allalike.trust.groups import Groups
     from allalike.trust.signal import Signal
 
@@ -54,6 +54,8 @@ class Weighing:
         Who speaks with one voice, and who has none, where that was looked at.
     notes
         What was done and why, for the summary.
+    state
+        What the method itself needs in order to `Method.go_on` from here.
     """
 
     disparity: Floats
@@ -69,6 +71,7 @@ class Weighing:
     signal: Signal | None = None
     groups: Groups | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
+    state: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +92,13 @@ class Method(Options, ABC):
     @abstractmethod
     def weigh(self, run: Run) -> Weighing:
         """Weigh the workers of a run."""
+
+    def go_on(self, run: Run, earlier: Weighing, news: News) -> Weighing:
+        """Weigh the workers of a run to which answers were added, given what was found before and what is new.
+
+        A method that learns from each task once looks at the new ones only; all others start over.
+        """
+        return self.weigh(run)
 
     def without_gold(self) -> Method:
         """Return the method as it is where nobody knows a truth, so that gold can tell how good it is."""

@@ -15,13 +15,20 @@ nor engines matter, but names do. A strict pass is no sum over tasks: each decis
 first 200,000 answers of a problem are brought into memory and walked through task by task, exactly as in the paper.
 What is left **is not the paper's**: it follows in stretches, each as long as all before it, and each is one sum, for
 its tasks are decided with the accuracies at its beginning. What LA-1 decided on its walk is remembered.
+
+Answers that are added later go on where the stream was: the tasks that they name are walked through, one by one in the
+order of their hashes, with the accuracies so far, and no others. A task that was decided before leaves its place and
+comes again at the end: what was counted for its old answers is taken back, by the decision that was made then, and all
+its answers are counted by the new one. So each answer is judged once, by the last decision on its task, but the result
+depends on the order in which answers came. Up to 200,000 answers, it is that of a fresh run on all of them if tasks
+came whole and in the order of their hashes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -43,7 +50,7 @@ if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block, Floats
     from allalike.blocks.ties import Ties
     from allalike.domains import Domain, Encoding
-    from allalike.engines import Run
+    from allalike.engines import News, Run
 
 __all__ = ["LA"]
 
@@ -55,7 +62,8 @@ _HASHES = 2.0**64
 class LA(Method):
     """Label aggregation in one pass or two: accuracies that every task moves.
 
-    The fault is 1 - a_i, and the weight goes with k a_i - 1.
+    The fault is 1 - a_i, and the weight goes with k a_i - 1. `Result.update` learns only from the tasks that new
+    answers name, so its result depends on the order in which answers came, as in any stream; that of `discover` not.
 
     Parameters
     ----------
@@ -85,11 +93,12 @@ class LA(Method):
 
     def weigh(self, run: Run) -> Weighing:
         """Walk through the first tasks, and go on in stretches."""
-        problems, peers, k = run.problems, Peers(run), max(run.encoding.n_classes or 0, 2)
+        problems = run.problems
         number = np.repeat(np.arange(len(problems.sizes)), problems.sizes)
         ends = [np.minimum(_WALKED_ANSWERS / problems.total(run.answer_counts), 1.0)]
         right, given = (np.full(problems.n_workers, of) for of in (self.alpha - 1, self.alpha + self.beta - 2))
-        walk = _walk(run, ends[0], number, right, given)
+        first = sample_tasks(run, _WALKED_ANSWERS).map(run.encoding.prepare)
+        walk = _walk(first.blocks, right, given, number, ends[0], run.ties)
         right, given = walk.right, walk.given
         accuracies = [right / given]
         while (ends[-1] < 1).any():
@@ -97,47 +106,104 @@ class LA(Method):
             sums = run.sum(partial(_judge, ties=run.ties), accuracies[-1], *ends[-2:])
             right, given = right + sums["right"], given + sums["given"]
             accuracies.append(right / given)
-        on_the_way = np.stack(ends, axis=1), np.stack(accuracies, axis=1), number.astype(np.float64)
-        fault = np.maximum(peers.comparable(1.0 - accuracies[-1]), 0.0)
+        stretches = _Stretches(np.stack(ends, axis=1), np.stack(accuracies, axis=1), number.astype(np.float64))
+        return self._conclude(run, replace(walk, right=right, given=given), stretches)
+
+    def go_on(self, run: Run, earlier: Weighing, news: News) -> Weighing:
+        """Walk through the tasks that new answers name; what was counted for their old ones is taken back before."""
+        walk, stretches = earlier.state
+        walk = replace(
+            walk,
+            right=news.place(walk.right, fill=self.alpha - 1),
+            given=news.place(walk.given, fill=self.alpha + self.beta - 2),
+            label=run.encoding.remap(walk.label, news.known),
+        )
+        stretches = _Stretches(
+            news.place(stretches.ends, fill=1.0),
+            news.place(stretches.accuracies, fill=(self.alpha - 1) / (self.alpha + self.beta - 2)),
+            np.zeros(len(run.workers)),
+        )
+        gone = news.sum_before(partial(_count_once, walk=walk, ties=run.ties), *stretches)
+        right, given = walk.right - gone.get("right", 0.0), walk.given - gone.get("given", 0.0)
+        later = _walk(news.blocks_after(), right, given, stretches.number, np.ones(len(right)), run.ties)
+        return self._conclude(run, walk.followed_by(later), stretches)
+
+    def _conclude(self, run: Run, walk: _Walk, stretches: _Stretches) -> Weighing:
+        peers, k, accuracy = Peers(run), max(run.encoding.n_classes or 0, 2), walk.right / walk.given
+        fault = np.maximum(peers.comparable(1.0 - accuracy), 0.0)
         once = self.passes == 1
         return Weighing(
             disparity=peers.unweighted.mean,
             fault=fault,
-            weight=normalise(k * (1.0 - fault) - 1, problems),
+            weight=normalise(k * (1.0 - fault) - 1, run.problems),
             decide=partial(_decide_once, walk=walk, ties=run.ties) if once else partial(_decide_again, ties=run.ties),
-            parameters=on_the_way if once else (k * accuracies[-1] - 1,),
+            parameters=stretches if once else (k * accuracy - 1,),
+            state=(walk, stretches),
         )
 
 
 @dataclass(frozen=True)
 class _Walk:
-    """What the walk through the first tasks told.
+    """What was found out so far, and what was decided on the way where tasks were taken one by one.
 
     Parameters
     ----------
     right, given
         Of each worker: her answers that were right, and all of them, with those of the prior.
     key, label, confidence, tied
-        Of each task, in the order of its key: what was decided.
+        Of each task that was walked through, in the order of its key: what was decided.
     """
 
     right: Floats
     given: Floats
     key: npt.NDArray[np.uint64]
-    label: npt.NDArray[np.int32]
+    label: Array
     confidence: Floats
     tied: npt.NDArray[np.bool_]
 
+    @property
+    def told(self) -> dict[str, Array]:
+        """What was decided, by the names of a task table."""
+        return {"label": self.label, "confidence": self.confidence, "tied": self.tied}
 
-def _walk(run: Run, end: Floats, number: Array, right: Floats, given: Floats) -> _Walk:
-    """Decide the first tasks of each problem one after the other, in the order of their hashes."""
+    def followed_by(self, later: _Walk) -> _Walk:
+        """Remember the decisions of both, and the later one of a task that was decided twice."""
+        stays = ~np.isin(self.key, later.key)
+        key = np.concatenate([self.key[stays], later.key])
+        order = np.argsort(key)
+        told = {name: np.concatenate([of[stays], later.told[name]])[order] for name, of in self.told.items()}
+        return replace(later, key=key[order], **told)
+
+
+class _Stretches(NamedTuple):
+    """With which accuracies the tasks were decided that came after those of the first walk, a row per worker.
+
+    Parameters
+    ----------
+    ends
+        The hash, as a share of all, at which each stretch ends; the walk is the first.
+    accuracies
+        The accuracy at the end of each stretch.
+    number
+        The number of the worker's problem.
+    """
+
+    ends: Floats
+    accuracies: Floats
+    number: Floats
+
+
+def _walk(blocks: list[Block], right: Floats, given: Floats, number: Array, end: Floats, ties: Ties) -> _Walk:
+    """Decide the tasks whose hashes are before the end, as a share of all, one after the other."""
+    everyone = np.arange(len(right))
     hits, total = right.tolist(), given.tolist()
     keys, found = [np.empty(0, np.uint64)], []
-    for block in sample_tasks(run, _WALKED_ANSWERS).map(run.encoding.prepare).blocks:
-        first = block.worker[block.starts]
-        inside = block.task_hash / _HASHES < end.take(first)  # a sample also has all tasks whose truth is known
+    for block in blocks:
+        worker = everyone[block.workers][block.worker]
+        first = worker[block.starts]
+        inside = block.task_hash / _HASHES < end[first]  # a sample also has all tasks whose truth is known
         keys.append(_key(block.task_hash, number[first])[inside])
-        workers, labels, starts = block.worker.tolist(), block.label.tolist(), block.starts.tolist()
+        workers, labels, starts = worker.tolist(), block.label.tolist(), block.starts.tolist()
         for task in np.flatnonzero(inside).tolist():
             answers = range(starts[task], starts[task] + int(block.sizes[task]))
             votes: dict[int, float] = {}
@@ -145,7 +211,7 @@ def _walk(run: Run, end: Floats, number: Array, right: Floats, given: Floats) ->
                 votes[labels[i]] = votes.get(labels[i], 0.0) + hits[workers[i]] / total[workers[i]]
             best = max(votes.values())
             among = [label for label, vote in votes.items() if vote >= best * (1 - TOLERANCE)]
-            truth = among[0] if len(among) == 1 else _draw(block, task, np.array(among), run.ties)
+            truth = among[0] if len(among) == 1 else _draw(block, task, np.array(among), ties)
             found.append((truth, votes[truth] / sum(votes.values()), len(among) > 1))
             for i in answers:
                 total[workers[i]] += 1
@@ -202,10 +268,18 @@ def _decide_once(
     before = block.to_answers(np.maximum(stretch - 1, 0))
     found = _vote(block, accuracies[block.worker, before], ties)
     key = _key(block.task_hash, number[first])
-    place = np.minimum(np.searchsorted(walk.key, key), len(walk.key) - 1)
-    known = (stretch == 0) & (walk.key[place] == key)
-    told: dict[str, Array] = {"label": walk.label, "confidence": walk.confidence, "tied": walk.tied}
-    return found | {name: np.where(known, of_walk[place], found[name]) for name, of_walk in told.items()}
+    place = np.searchsorted(walk.key, key)
+    known = np.searchsorted(walk.key, key, "right") > place
+    for name, told in walk.told.items():
+        found[name][known] = told[place[known]]
+    return found
+
+
+def _count_once(block: Block, *stretches: Floats, walk: _Walk, ties: Ties) -> dict[str, Floats]:
+    """Count the answers that were right as tasks were decided on the way, and all of them."""
+    nobody = np.empty(0)
+    truth = block.to_answers(_decide_once(block, nobody, nobody, *stretches, walk=walk, ties=ties)["label"])
+    return {"right": block.per_worker((block.label == truth) * 1.0), "given": block.per_worker(np.ones(len(truth)))}
 
 
 def _decide_again(block: Block, weights: Floats, faults: Floats, votes: Floats, *, ties: Ties) -> dict[str, Array]:
