@@ -13,6 +13,7 @@ import numpy as np
 
 from allalike.answers import Answers
 from allalike.api.groups import describe_trust
+from allalike.api.known import keep_known, rank_correlation
 from allalike.api.result import Result
 from allalike.api.targets import inputs_of
 from allalike.api.update import Origin
@@ -110,12 +111,17 @@ def _solve(
     check_served(method, run.encoding)
     weighing = method.go_on(run, *earlier) if earlier else method.weigh(run)
     report("deciding")
-    found = find_truths(run, weighing, unweighted=True)
+    blind = method.without_gold()
+    learns = run.n_gold > 0 and blind != method
+    found = find_truths(run, weighing, unweighted=True, keep_gold=learns)
+    honest = find_truths(run, blind.weigh(run), unweighted=True) if learns else found
     described = {"domain": run.encoding.describe(), "method": method.describe(), **settings}
     posteriors = partial(find_posteriors, run, weighing) if weighing.probabilities else None
 
     renew = partial(_renew, run, method, origin, weighing, settings)
     summary = _summary(run, weighing, found, described)
+    if run.n_gold:
+        summary["gold"] = {**summary.get("gold", {}), **_compare_with_gold(run, weighing, honest)}
     return Result(run, weighing, found, summary, posteriors, renew, origin.inputs)
 
 
@@ -181,9 +187,10 @@ def check_served(method: Method, labels: Encoding) -> None:
         )
 
 
-def find_truths(run: Run, weighing: Weighing, *, unweighted: bool = False) -> TaskTable:
+def find_truths(run: Run, weighing: Weighing, *, unweighted: bool = False, keep_gold: bool = False) -> TaskTable:
     """Find the truths of all tasks as the method decides them, and beside them those without weights if asked for.
 
+    If gold is kept, the truths that are known stand in the place of those found.
     Where truths are known, ``gold`` is how far the one found is from it, and NaN for all other tasks.
     """
     by_rule = partial(run.kernels.aggregate, ties=run.ties)
@@ -193,6 +200,7 @@ def find_truths(run: Run, weighing: Weighing, *, unweighted: bool = False) -> Ta
         by_rule=by_rule if unweighted else None,
         kernels=run.kernels,
         gold=run.n_gold > 0,
+        keep=run.encoding if keep_gold else None,
     )
     return run.find(kernel, weighing.weight, weighing.fault, *weighing.parameters)
 
@@ -212,8 +220,10 @@ def _decide(
     by_rule: Decide | None,
     kernels: Kernels,
     gold: bool,
+    keep: Encoding | None,
 ) -> dict[str, Array]:
     found = own(block, weights, faults, *more)
+    found = found if keep is None else keep_known(block, found, keep)
     labels = {"gold": found["label"]}
     if by_rule is not None:
         plain = by_rule(block, np.ones(block.n_workers), faults)["label"]
@@ -272,10 +282,10 @@ def _summary(run: Run, weighing: Weighing, found: TaskTable, settings: dict[str,
         "effective_workers": float(len(run.problems.sizes) / np.square(weighing.weight).sum()),
         **run.notes,
     }
-    if run.n_gold:
-        summary["gold"] = {
-            **run.notes.get("gold", {}),
-            "error": found.mean("gold"),
-            "unweighted_error": found.mean("unweighted_gold"),
-        }
     return {**summary, "versions": find_versions()}
+
+
+def _compare_with_gold(run: Run, weighing: Weighing, found: TaskTable) -> dict[str, Any]:
+    """Say how far the truths are from those that are known, where these were not looked at, and who predicted it."""
+    errors = {"error": found.mean("gold"), "unweighted_error": found.mean("unweighted_gold")}
+    return {**errors, **rank_correlation(run, weighing.disparity)}

@@ -24,11 +24,11 @@ def rank_correlation(run: Run, disparity: Floats) -> dict[str, Any]:
     Its 95 % interval is Fisher's, with the variance of Bonett and Wright for ranks, (1 + r^2/2)/(n - 3).
 
     >>> import allalike
-    >>> said = {"ada": "xyxyxy", "bob": "xyxyxx", "eve": "xyxyyx", "kim": "xyxxyx", "lea": "yxyxyx"}
+    >>> said = {"ada": "xyxyxy", "bob": "xyxyxx", "eve": "xyxyyy", "kim": "xxxyyy", "lea": "yyxxyx"}
     >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
     >>> found = allalike.discover(rows, gold=dict(enumerate("xyxyxy"))).summary["gold"]["disparity_predicts"]
     >>> found["rank_correlation"], found["workers"]
-    (0.6, 5)
+    (0.820783, 5)
     """
     sums = run.sum(run.kernels.gold_sums)
     asked = sums["answers"] >= _MIN_ANSWERS

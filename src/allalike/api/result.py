@@ -242,6 +242,7 @@ def truth_columns(piece: Piece, encoding: Encoding) -> dict[str, Values | Array]
         "tied": piece.found["tied"],
         "unweighted": encoding.decode(piece.found["unweighted"]),
         "changed": piece.found["changed"],
+        **({"known": piece.found["known"]} if "known" in piece.found else {}),
     }
 
 

@@ -159,14 +159,20 @@ def _names(ids: Sequence[Any]) -> str:
 
 
 def gold_text(result: Result) -> list[str]:
-    """Say how large the error against known truths is."""
+    """Say how large the error against known truths is, and how well disparity told it."""
     if "error" not in result.summary.get("gold", {}):
         return []
     gold = result.summary["gold"]
-    return [
+    lines = [
         f"Error against the gold of {gold['tasks']:,} tasks: {gold['error']:.4g}; unweighted"
         f" {gold['unweighted_error']:.4g}."
     ]
+    if told := gold.get("disparity_predicts"):
+        lines.append(
+            f"On the gold, disparity tells who errs with a rank correlation of {told['rank_correlation']:.2f}"
+            f" ({told['low']:.2f} to {told['high']:.2f}; {told['workers']:,} workers)."
+        )
+    return lines
 
 
 def worker_rows(result: Result, shown: int = _N_SHOWN_WORKERS) -> list[tuple[object, ...]]:
