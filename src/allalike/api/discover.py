@@ -13,6 +13,7 @@ import numpy as np
 
 from allalike.answers import Answers
 from allalike.api.groups import describe_trust
+from allalike.api.history import read_history
 from allalike.api.known import keep_known, rank_correlation
 from allalike.api.result import Result
 from allalike.api.targets import inputs_of
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from allalike.answers.gold import Gold
+    from allalike.answers.history import History
     from allalike.blocks.block import Array, Block, Floats
     from allalike.domains import Domain, Encoding, Kernels
     from allalike.engines import News, Run, TaskTable
@@ -56,6 +58,7 @@ def discover(
     method: str | Method = "auto",
     engine: str | Engine | None = None,
     gold: Any = None,
+    history: Any = None,
     plain: bool = False,
     seed: int = 0,
     ties: str = "random",
@@ -78,6 +81,9 @@ def discover(
     gold
         Truths that are known: a path or a table with task and label, a mapping, or rows of (task, label). The
         summary reports the error against them. OA uses them, and auto where the answers can be read in several ways.
+    history
+        What is known of workers from earlier answers, for auto: a result, the path of its table of workers, or a table
+        with worker, answers and error_rate (or rmse).
     plain
         Whether to leave out what auto does about copies and about workers whose answers say nothing; the other methods
         are always as their papers have them.
@@ -96,9 +102,10 @@ def discover(
     draws = find_ties(seed, ties)
     chosen = choose(method, METHODS, "method", Method)  # type: ignore[type-abstract]
     chosen = chosen.plainly() if plain else chosen
+    past = None if history is None else open_history(history, chosen)
     source, known = open_source(answers, domain, gold)
     where, run = open_run(source, known, engine=engine, ties=draws)
-    origin = replace(Origin.of(source, known), inputs=inputs_of(source, gold))
+    origin = replace(Origin.of(source, known), inputs=inputs_of(source, gold, history), history=past)
     result = _solve(run, chosen, origin, engine=where.name, seed=seed, ties=ties)
     if warning := chosen.limit_reached(result.weighing):
         warnings.warn(warning, stacklevel=2)
@@ -109,6 +116,7 @@ def _solve(
     run: Run, method: Method, origin: Origin, earlier: tuple[Weighing, News] | None = None, **settings: Any
 ) -> Result:
     check_served(method, run.encoding)
+    run.history = None if origin.history is None else origin.history.of_workers(run.workers.tolist())
     weighing = method.go_on(run, *earlier) if earlier else method.weigh(run)
     report("deciding")
     blind = method.without_gold()
@@ -133,6 +141,13 @@ def _renew(
     if warning := method.limit_reached(result.weighing):
         warnings.warn(warning, stacklevel=3)  # whoever called `Result.update`
     return result
+
+
+def open_history(history: Any, method: Method) -> History:
+    """Read what is known of workers, for a method that uses it."""
+    if not method.uses_history:
+        raise UnsupportedError(f"{method.name} does not use a history of workers. auto does.")
+    return read_history(history)
 
 
 def find_ties(seed: int, ties: str) -> Ties:

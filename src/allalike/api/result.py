@@ -223,6 +223,7 @@ def worker_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
         **({"task": run.worker_task} if run.worker_task is not None else {}),
         "worker": run.workers,
         "answers": run.answer_counts,
+        **({"earlier": run.history.answers.astype(np.int64)} if run.history is not None else {}),
         "disparity": weighing.disparity,
         "fault": weighing.fault,
         "weight": weighing.weight,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from allalike.answers.gold import Gold
+    from allalike.answers.history import History
     from allalike.engines import News, Run
 
 __all__ = ["Origin"]
@@ -24,7 +25,7 @@ __all__ = ["Origin"]
 
 @dataclass(frozen=True)
 class Origin:
-    """How the answers of a run were read, from which files, and the known truths, be their tasks answered or not.
+    """How the answers of a run were read, from which files, the known truths, and what is known of workers.
 
     >>> from allalike import Memory, read
     >>> from allalike.blocks.ties import Ties
@@ -37,6 +38,7 @@ class Origin:
     scan: Scan
     gold: Gold | None
     inputs: tuple[Path, ...] = ()
+    history: History | None = None
 
     @classmethod
     def of(cls, source: Answers | Scan, gold: Gold | None) -> Origin:

@@ -35,6 +35,7 @@ __all__ = ["discover"]
     help="How truths are found, such as 'P-TD-AK(ridge=4)'.",
     show_default=True,
 )
+@click.option("--history", help="What is known of workers: the workers.csv of an earlier result.")
 @click.option("--plain", is_flag=True, help="Let copies and workers without signal speak like everybody.")
 @take_read_options
 @take_solve_options
@@ -66,10 +67,12 @@ def discover(
     file_format = check_choice(options["file_format"], FORMATS, "--format")
     method, engine = make(options["method"], METHODS, "method"), name_engine(options)
     with notes_for_warnings(quiet=quiet), bar_after_a_second(quiet=quiet):
-        known = {name: options[name] for name in ("gold", "plain", "seed", "ties")}
+        known = {name: options[name] for name in ("gold", "history", "plain", "seed", "ties")}
         answers = name_answers(files, options)
         output = result_output(
-            options["output"], inputs=inputs_of(answers, options["gold"]), overwrite=options["overwrite"]
+            options["output"],
+            inputs=inputs_of(answers, options["gold"], options["history"]),
+            overwrite=options["overwrite"],
         )
         output.check(result_names(file_format))  # before hours of work
         result = run(answers, method=method, engine=engine, **known)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from allalike.answers import Answers
     from allalike.answers.gold import Gold
+    from allalike.answers.history import History
     from allalike.blocks.block import Array, Block, Floats, Kernel
     from allalike.blocks.problems import Problems
     from allalike.blocks.ties import Ties
@@ -53,7 +54,8 @@ class Run(ABC):
 
     ``given`` says how many answers each worker gave, ``n_gold`` for how many tasks the truth is known, ``notes`` what
     was guessed or set aside on the way; ``worker_task`` names the task of each worker where every task is a problem of
-    its own, and ``block_answers`` says how many answers a block holds, about, if that was asked for.
+    its own, ``block_answers`` says how many answers a block holds, about, if that was asked for, and ``history`` what
+    is known of the workers from earlier answers.
 
     An engine adds the shards, as it keeps them. A run that ``grows`` is one to which answers can be added later
     (`allalike.engines.growing`): it can `pick` some of its answers, and `extend` itself by a shard.
@@ -71,6 +73,7 @@ class Run(ABC):
     notes: dict[str, Any]
     worker_task: Values | None = None
     block_answers: int | None = None
+    history: History | None = None
 
     @property
     def domain(self) -> Domain:

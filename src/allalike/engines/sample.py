@@ -58,6 +58,7 @@ def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True) -> MemoryR
         ties=run.ties,
         notes={},
         worker_task=run.worker_task,
+        history=run.history,
     )
 
 

@@ -50,6 +50,7 @@ class Auto(Method):
 
     name: ClassVar[str] = "auto"
     summary: ClassVar[str] = "the default: the most accurate truths, and a vote's where workers are alike"
+    uses_history: ClassVar[bool] = True
     sample_answers: int = whole(200_000, least=1)
     use_gold: bool = flag(True)
     plain: bool = flag(False)

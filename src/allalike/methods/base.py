@@ -78,12 +78,14 @@ class Weighing:
 class Method(Options, ABC):
     """A method: a way to turn answers into weights, with its options as fields.
 
-    `summary` is one line for lists, and `needs` says in words which labels it serves.
+    `summary` is one line for lists, `needs` says in words which labels it serves, and `uses_history`
+    whether it uses what is known of workers from earlier answers.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     needs: ClassVar[str] = "labels that have a distance"
+    uses_history: ClassVar[bool] = False
 
     def serves(self, labels: Domain | Encoding) -> bool:
         """Tell whether the method can deal with such labels."""

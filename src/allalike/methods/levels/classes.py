@@ -75,7 +75,7 @@ def weigh_classes(run: Run, *, sample_answers: int, use_gold: bool, plain: bool 
     speaking = crowd.answers / np.maximum(run.answer_counts, 1)
 
     def weighing(error_rate: Floats, weight: Floats, **more: Any) -> Weighing:
-        known = np.maximum(peers.comparable(error_rate), 0.0)
+        known = with_past(np.maximum(peers.comparable(error_rate), 0.0), run)
         shares = normalise(speaking * np.where(problems.spread(alike), 1.0, weight), problems)
         told: dict[str, Any] = {
             "disparity": unweighted.mean,
@@ -117,6 +117,14 @@ def weigh_classes(run: Run, *, sample_answers: int, use_gold: bool, plain: bool 
         confusion=reading.found.confusion,
         notes={**found.notes, **notes},
     )
+
+
+def with_past(fault: Floats, run: Run) -> Floats:
+    """Return faults over these answers and earlier ones."""
+    if run.history is None:
+        return fault
+    answers, earlier = run.answer_counts, run.history.answers
+    return np.asarray((answers * fault + earlier * run.history.fault) / np.maximum(answers + earlier, 1))
 
 
 def _between_groups(run: Run) -> dict[str, Floats]:

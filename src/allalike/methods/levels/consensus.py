@@ -33,6 +33,7 @@ from allalike.blocks.voices import find_voices
 from allalike.methods.levels.ballots import row_peaks, row_sums
 
 if TYPE_CHECKING:
+    from allalike.answers.history import History
     from allalike.blocks.block import Array, Block, Floats
     from allalike.blocks.problems import Problems
     from allalike.engines import Run
@@ -83,7 +84,8 @@ def find_consensus(run: Run, answers: Floats, k: int, group: Array, *, use_gold:
         strength[differ] = np.clip(usual[differ] / (ratio[differ] - 1), _MIN_STRENGTH, ALIKE)
         heard = problems.add(sums["strength"]) > 0
         strength[~heard] = ALIKE
-        accuracy = _accuracy(sums, strength, answers, problems)
+        strength = np.minimum(strength, _strength_of(run.history))
+        accuracy = _accuracy(sums, strength, answers, problems, run.history)
         odds = np.maximum((k * accuracy - 1) / (k - 1), 0.0)
         total = problems.total(odds)
         weight = np.where(total > 0, odds * problems.size / np.where(total > 0, total, 1.0), 1.0)
@@ -98,7 +100,7 @@ def core_weights(
     weight = consensus.weight
     for _ in range(_ROUNDS):
         sums = run.sum(partial(agreement_sums, k=k, use_gold=use_gold), weight)
-        accuracy = _accuracy(sums, consensus.strength, answers, problems)
+        accuracy = _accuracy(sums, consensus.strength, answers, problems, run.history)
         weight = np.where(accuracy >= _least_of_core(accuracy, answers, fraction, problems) - _EPS, 1.0, _CORE_REST)
     return weight
 
@@ -157,14 +159,24 @@ def _votes_of_others(block: Block, vote: Floats, task: Array, group: Array, k: i
     return others
 
 
-def _accuracy(sums: dict[str, Floats], strength: Floats, answers: Floats, problems: Problems) -> Floats:
+def _accuracy(
+    sums: dict[str, Floats], strength: Floats, answers: Floats, problems: Problems, past: History | None
+) -> Floats:
     hits, heard = sums["hits"], sums["strength"]
     all_hits, all_heard = problems.add(hits), problems.add(heard)
-    prior = strength * all_heard / problems.add(answers)
-    mean = all_hits / np.maximum(all_heard, 1e-9)
-    prior, mean = problems.spread(prior), problems.spread(mean)
+    each = all_heard / problems.add(answers)
+    prior, mean = problems.spread(strength * each), problems.spread(all_hits / np.maximum(all_heard, 1e-9))
+    if past is not None:
+        earlier = problems.spread(each) * past.answers
+        hits, heard = hits + earlier * (1 - past.fault), heard + earlier
     told = heard + prior
     return np.where(told > 0, (hits + prior * mean) / np.where(told > 0, told, 1.0), mean)
+
+
+def _strength_of(past: History | None) -> float:
+    """Return how many answers the crowd's accuracy counts beside a worker's own, by how workers differed before."""
+    mean, variance = (0.0, 0.0) if past is None else past.spread
+    return max(mean * (1 - mean) / variance - 1, _MIN_STRENGTH) if variance > 0 else ALIKE
 
 
 def _by_group(sums: dict[str, Floats], group: Array) -> dict[str, Floats]:

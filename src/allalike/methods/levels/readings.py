@@ -117,7 +117,7 @@ class Crowd:
         """Go on with rounds of EM from expected answers."""
         problems = self.run.problems
         for _ in range(rounds):
-            found = estimate_rows(sums["counts"], self.answers, self.consensus.strength, problems)
+            found = estimate_rows(sums["counts"], self.answers, self.consensus.strength, problems, self.run.history)
             rows = np.log(found.probability)
             shares = problems.spread(np.log(estimate_shares(problems.add(sums["shares"]), self.k)))
             sums = self.run.sum(partial(count_states, **self._how), rows, shares)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from allalike.answers.history import History
     from allalike.blocks.block import Floats
     from allalike.blocks.problems import Problems
 
@@ -56,14 +57,18 @@ class Rows:
     strength: Floats
 
 
-def estimate_rows(counts: Floats, answers: Floats, strength: Floats, problems: Problems) -> Rows:
-    """Return the most probable rows, from expected answers and the strength of the prior of accuracies."""
+def estimate_rows(
+    counts: Floats, answers: Floats, strength: Floats, problems: Problems, past: History | None = None
+) -> Rows:
+    """Return the most probable rows, from expected answers, the strength of the prior of accuracies, and the past."""
     n, k, _ = counts.shape
     each = np.arange(k)
     by_level = counts.reshape(n, k, k, LEVELS)
     said = by_level.sum(axis=3)
     right = np.einsum("wcc->w", said)
     mean = np.clip((problems.add(right) + 1) / (problems.add(answers) + k), _LOW, 1 - _LOW)
+    if past is not None:
+        right, answers = right + past.answers * (1 - past.fault), answers + past.answers
     expected = _expected_rows(said, right, answers, strength, mean, problems)
     # her own answers beside st of those expected of her
     beside = _likeliest_strength(said, expected, problems)

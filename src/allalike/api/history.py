@@ -1,0 +1,60 @@
+"""Read what is known of workers from earlier answers: a result, or its table of workers."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from allalike.answers.history import History
+from allalike.api.result import Result
+from allalike.errors import InputError
+
+__all__ = ["read_history"]
+
+
+def read_history(source: Any) -> History:
+    """Return what a result, its saved table of workers, or any table like it says of workers.
+
+    A table has the columns worker, answers (or shared, those that others answered too), and error_rate, rmse or fault.
+
+    >>> import allalike
+    >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y")])
+    >>> read_history(result).answers
+    array([1., 1., 1.])
+    """
+    if isinstance(source, Result):
+        return _of_table(source.workers)
+    if isinstance(source, str | os.PathLike):
+        return _of_table(_read(os.fspath(source)))
+    if hasattr(source, "columns") and hasattr(source, "__getitem__"):
+        return _of_table(source)
+    raise InputError(
+        f"The history is a {type(source).__name__}. Give a result, the path of its workers.csv, or a table like that."
+    )
+
+
+def _read(path: str) -> Any:
+    import pandas as pd
+
+    try:
+        return pd.read_parquet(path) if path.endswith(".parquet") else pd.read_csv(path, dtype={"worker": str})
+    except (OSError, ValueError) as error:
+        raise InputError(f"The history {path} cannot be read: {error}") from None
+
+
+def _of_table(table: Any) -> History:
+    columns = set(table.columns)
+    fault = next((name for name in ("error_rate", "rmse", "fault") if name in columns), None)
+    number = next((name for name in ("shared", "answers") if name in columns), None)
+    if "worker" not in columns or fault is None or number is None:
+        raise InputError(
+            "A history needs the columns worker, answers and error_rate (or rmse, or fault); these are there:"
+            f" {', '.join(map(str, table.columns))}."
+        )
+    answers = np.asarray(table[number], np.float64)
+    if "earlier" in columns:
+        answers = answers + np.nan_to_num(np.asarray(table["earlier"], np.float64))
+    mean = np.asarray(table[fault], np.float64)
+    return History.of(list(table["worker"]), answers, mean**2 if fault == "rmse" else mean)
