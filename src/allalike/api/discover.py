@@ -27,6 +27,7 @@ from allalike.readers import Scan, open_gold, scan
 from allalike.registry import choose
 from allalike.system.memory import free_memory
 from allalike.system.progress import report
+from allalike.trust.numbers import find_truth_limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -206,8 +207,10 @@ def find_truths(run: Run, weighing: Weighing, *, unweighted: bool = False, keep_
     """Find the truths of all tasks as the method decides them, and beside them those without weights if asked for.
 
     If gold is kept, the truths that are known stand in the place of those found.
-    Where truths are known, ``gold`` is how far the one found is from it, and NaN for all other tasks.
+    Where truths are known, ``gold`` is how far the one found is from it, and NaN for all other tasks. Numbers have
+    limits, ``low`` and ``high``, if the variances of workers are known.
     """
+    variance = None if weighing.trust is None else weighing.trust.variance
     by_rule = partial(run.kernels.aggregate, ties=run.ties)
     kernel = partial(
         _decide,
@@ -216,8 +219,10 @@ def find_truths(run: Run, weighing: Weighing, *, unweighted: bool = False, keep_
         kernels=run.kernels,
         gold=run.n_gold > 0,
         keep=run.encoding if keep_gold else None,
+        limits=variance is not None,
     )
-    return run.find(kernel, weighing.weight, weighing.fault, *weighing.parameters)
+    more = weighing.parameters if variance is None else (*weighing.parameters, variance)
+    return run.find(kernel, weighing.weight, weighing.fault, *more)
 
 
 def find_posteriors(run: Run, weighing: Weighing) -> TaskTable:
@@ -236,8 +241,11 @@ def _decide(
     kernels: Kernels,
     gold: bool,
     keep: Encoding | None,
+    limits: bool,
 ) -> dict[str, Array]:
-    found = own(block, weights, faults, *more)
+    found = own(block, weights, faults, *(more[:-1] if limits else more))
+    if limits:
+        found = {**found, **find_truth_limits(block, weights, more[-1], found["label"], found["error"])}
     found = found if keep is None else keep_known(block, found, keep)
     labels = {"gold": found["label"]}
     if by_rule is not None:

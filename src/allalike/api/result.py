@@ -17,6 +17,7 @@ from allalike.errors import UnknownNameError, UnsupportedError
 from allalike.options import check_choice
 from allalike.system.files import list_files
 from allalike.system.tables import FORMATS, write_tables
+from allalike.trust.numbers import find_biases
 
 if TYPE_CHECKING:
     import os
@@ -25,12 +26,13 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from allalike.blocks.block import Array
+    from allalike.blocks.block import Array, Floats
     from allalike.domains import Encoding
     from allalike.engines import Piece, Run, TaskTable
     from allalike.methods import Weighing
+    from allalike.trust.faults import Faults
 
-__all__ = ["Result", "frame_of", "worker_columns"]
+__all__ = ["Result", "fault_columns", "frame_of", "worker_columns"]
 
 
 @dataclass(frozen=True)
@@ -72,13 +74,18 @@ class Result:
 
     @cached_property
     def truth(self) -> pd.DataFrame:
-        """One row per task: task, label, confidence, error, answers, tied, unweighted, changed."""
+        """One row per task: task, label, confidence, error, answers, tied, unweighted, changed.
+
+        Of numbers, auto knows low and high in place of the confidence: the limits of the truth, of 95 %.
+        """
         return frame_of(truth_columns(self.found.joined(), self.run.encoding))
 
     @cached_property
     def workers(self) -> pd.DataFrame:
         """One row per worker: worker, answers, disparity, fault, weight, and error_rate where the method knows it.
 
+        With auto also shared, error_rate for classes or rmse for numbers, low, high and few: how many of her answers
+        others answered too, how good she probably is, in which limits of 95 %, and whether less than 5 are shared.
         Where every task is a problem of its own, there is one row per task and worker.
         """
         return frame_of(worker_columns(self.run, self.weighing))
@@ -145,6 +152,27 @@ class Result:
         names = self.run.encoding.decode(np.arange(confusion.shape[1])).tolist()
         rows, columns = pd.Index(names, name="class"), pd.Index(names, name="label")
         return pd.DataFrame(confusion[ids.index(worker)].T, index=rows, columns=columns)
+
+    def bias(self) -> pd.DataFrame:
+        """Return by how much each worker's numbers are too high, on average, with the limits of 95 %.
+
+        They are compared with the weighted mean of the others; a bias that all have in common is not seen.
+
+        >>> import allalike
+        >>> said = {"ada": [1, 5, 7, 2], "bob": [1, 5, 8, 1], "eve": [3, 7, 9, 4]}
+        >>> rows = [(worker, task, float(x)) for worker, numbers in said.items() for task, x in enumerate(numbers)]
+        >>> allalike.discover(rows, method="UA").bias().round(2)
+          worker  bias   low  high
+        0    ada  -1.0 -1.65 -0.35
+        1    bob  -1.0 -2.30  0.30
+        2    eve   2.0  1.35  2.65
+        """
+        if not self.run.encoding.numeric:
+            name = self.run.domain.name
+            raise UnsupportedError(f"A bias is known of numbers only, and these labels are {name}.")
+        found = find_biases(self.run, self.weighing.weight)
+        tasks = {"task": self.run.worker_task} if self.run.worker_task is not None else {}
+        return frame_of({**tasks, "worker": self.run.workers, **found._asdict()})
 
     def update(self, more: Any, *, gold: Any = None) -> Result:
         """Return the result for these answers and more, as if it had been found from all of them.
@@ -219,17 +247,27 @@ class Result:
 
 def worker_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
     """Return the columns of the table of workers."""
-    return {
+    columns: dict[str, Values | Array] = {
         **({"task": run.worker_task} if run.worker_task is not None else {}),
         "worker": run.workers,
         "answers": run.answer_counts,
         **({"earlier": run.history.answers.astype(np.int64)} if run.history is not None else {}),
-        "disparity": weighing.disparity,
-        "fault": weighing.fault,
-        "weight": weighing.weight,
-        **({"error_rate": weighing.error_rate} if weighing.error_rate is not None else {}),
-        **trust_columns(run, weighing),
     }
+    trust, more = weighing.trust, trust_columns(run, weighing)
+    if trust is not None:
+        known = {"shared": trust.shared, "disparity": weighing.disparity, **fault_columns(weighing, trust)}
+        return {**columns, **known, "few": trust.few, "weight": weighing.weight, **more}
+    rates = {} if weighing.error_rate is None else {"error_rate": weighing.error_rate}
+    numbers = {"disparity": weighing.disparity, "fault": weighing.fault, "weight": weighing.weight}
+    return {**columns, **numbers, **rates, **more}
+
+
+def fault_columns(weighing: Weighing, trust: Faults) -> dict[str, Floats]:
+    """Return each worker's fault, what it is read as where that has another name, and the limits of the latter."""
+    fault = trust.best(weighing.fault) if weighing.error_rate is None else weighing.error_rate
+    read = np.sqrt if trust.unit == "rmse" else np.asarray
+    low, high = trust.limits_around(fault)
+    return {"fault": fault, trust.unit: read(fault), "low": read(low), "high": read(high)}
 
 
 def truth_columns(piece: Piece, encoding: Encoding) -> dict[str, Values | Array]:
@@ -237,7 +275,7 @@ def truth_columns(piece: Piece, encoding: Encoding) -> dict[str, Values | Array]
     return {
         "task": piece.tasks,
         "label": encoding.decode(piece.found["label"]),
-        "confidence": piece.found["confidence"],
+        **{name: piece.found[name] for name in (("low", "high") if "low" in piece.found else ("confidence",))},
         "error": piece.found["error"],
         "answers": piece.answers,
         "tied": piece.found["tied"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from allalike.cli.console import rows, visible
@@ -11,8 +12,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from allalike.api.result import Result
+    from allalike.methods import Weighing
 
-__all__ = ["gold_text", "guesses", "report_text", "share", "worker_rows"]
+__all__ = ["few_text", "gold_text", "guesses", "report_text", "share", "worker_rows"]
 
 _N_SHOWN_WORKERS = 5
 _N_SHOWN_GROUPS = 3
@@ -71,6 +73,7 @@ def report_text(result: Result, paths: Sequence[Path]) -> str:
         " from the unweighted answer" + (f"; {summary['tied']:,} were drawn among equals." if summary["tied"] else "."),
         *trust_text(summary),
         *gold_text(result),
+        *few_text(result),
         "",
         rows(worker_rows(result)),
         "",
@@ -175,26 +178,49 @@ def gold_text(result: Result) -> list[str]:
     return lines
 
 
+def few_text(result: Result) -> list[str]:
+    """Say how many workers share so few answers with others that little is known about them."""
+    from allalike.trust.faults import FEW
+
+    trust = result.weighing.trust
+    if trust is None or not trust.few.any():
+        return []
+    n_few, n_workers = int(trust.few.sum()), len(trust.few)
+    return [
+        f"{n_few:,} of {n_workers:,} workers ({share(n_few, n_workers)}) have fewer than {FEW} answers that somebody"
+        " else answered too: little is known about them (few in the table of workers)."
+    ]
+
+
 def worker_rows(result: Result, shown: int = _N_SHOWN_WORKERS) -> list[tuple[object, ...]]:
     """List the best and the worst workers, by weight and then by fault."""
     import numpy as np
 
     weighing, ids = result.weighing, result.run.workers
     order = np.lexsort((np.nan_to_num(weighing.fault, nan=np.inf), -weighing.weight))
-    counts = result.run.answer_counts
     picked = [*order[:shown], *order[max(shown, len(order) - shown) :]]
-    lines: list[tuple[object, ...]] = [("worker", "answers", "fault", "weight")]
-    for place, number in enumerate(picked):
-        if place == shown and len(order) > 2 * shown:
-            lines.append(("...", "", "", ""))
-        row = (
-            str(ids[number]),
-            int(counts[number]),
-            float(weighing.fault[number]),
-            float(weighing.weight[number]),
-        )
-        lines.append(row)
-    return lines
+    columns: dict[str, Sequence[object]] = {
+        "worker": [str(ids[number]) for number in picked],
+        "answers": result.run.answer_counts[picked].tolist(),
+        **_fault_cells(weighing, picked),
+        "weight": weighing.weight[picked].tolist(),
+    }
+    lines: list[tuple[object, ...]] = list(zip(*columns.values(), strict=True))
+    if len(order) > 2 * shown:
+        lines.insert(shown, ("...", *("" for _ in range(len(columns) - 1))))
+    return [tuple(columns), *lines]
+
+
+def _fault_cells(weighing: Weighing, picked: list[Any]) -> dict[str, Sequence[object]]:
+    """Return the faults of some workers, or what they are read as with its limits."""
+    from allalike.api.result import fault_columns
+
+    if weighing.trust is None:
+        return {"fault": weighing.fault[picked].tolist()}
+    known = fault_columns(weighing, weighing.trust)
+    low, high, fault = (known[name][picked].tolist() for name in ("low", "high", weighing.trust.unit))
+    limits = ["" if math.isnan(left) else f"{left:.3g}..{right:.3g}" for left, right in zip(low, high, strict=True)]
+    return {weighing.trust.unit: fault, **({"low..high": limits} if any(limits) else {})}
 
 
 def share(part: int, whole: int) -> str:

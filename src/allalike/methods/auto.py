@@ -16,6 +16,9 @@ from allalike.methods.base import Method, Weighing
 from allalike.methods.levels.classes import MAX_CLASSES, weigh_classes
 from allalike.methods.shrunken import weigh_distances
 from allalike.options import flag, whole
+from allalike.trust.faults import find_faults
+from allalike.trust.groups import give_voices
+from allalike.trust.numbers import find_variances
 
 if TYPE_CHECKING:
     from allalike.engines import Run
@@ -38,7 +41,8 @@ class Auto(Method):
     use_gold
         Whether truths that are known choose between readings, too.
     plain
-        Whether everyone speaks for herself, also copies and who says nothing about the tasks.
+        Whether everyone speaks for herself, also copies and who says nothing about the tasks; and nothing is said about
+        how sure the numbers are.
 
     >>> import allalike
     >>> said = {"ada": "xxyyzxyz", "bob": "xxyyzxyy", "eve": "xyyyzxxz", "kim": "yzxxzyyx", "lea": "zxzxxyzy"}
@@ -56,7 +60,17 @@ class Auto(Method):
     plain: bool = flag(False)
 
     def weigh(self, run: Run) -> Weighing:
-        """Weigh as these labels allow it."""
+        """Weigh as these labels allow it, and find out how sure that is."""
+        weighing = self._weigh(run)
+        if self.plain:
+            return weighing
+        heard = run if weighing.groups is None else give_voices(run, weighing.groups)
+        faults = find_faults(heard)
+        if run.encoding.numeric:
+            faults = replace(faults, variance=find_variances(heard, weighing.weight, faults.shrunk))
+        return replace(weighing, trust=faults)
+
+    def _weigh(self, run: Run) -> Weighing:
         if run.encoding.n_classes is not None and 2 <= run.encoding.n_labels <= MAX_CLASSES:
             return weigh_classes(run, sample_answers=self.sample_answers, use_gold=self.use_gold, plain=self.plain)
         return weigh_distances(run)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from allalike.blocks.block import Array, Floats
     from allalike.domains import Domain, Encoding
     from allalike.engines import News, Run
+    from allalike.engines import Run
+    from allalike.trust.faults import Faults
     from allalike.trust.groups import Groups
     from allalike.trust.signal import Signal
 
@@ -52,6 +54,8 @@ class Weighing:
         How much each worker's answers say about the tasks, where that was looked at.
     groups
         Who speaks with one voice, and who has none, where that was looked at.
+    trust
+        How sure the faults are, where the method asks for it.
     notes
         What was done and why, for the summary.
     state
@@ -70,6 +74,7 @@ class Weighing:
     confusion: Floats | None = None
     signal: Signal | None = None
     groups: Groups | None = None
+    trust: Faults | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
     state: Any = None
 

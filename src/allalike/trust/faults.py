@@ -33,7 +33,7 @@ import numpy.typing as npt
 
 from allalike.blocks.block import sum_by
 from allalike.blocks.voices import Voices, find_voices
-from allalike.trust.intervals import find_share_limits, find_square_limits, relative_variance
+from allalike.trust.intervals import find_share_limits, find_square_limits
 from allalike.trust.peers import peer_distances
 
 if TYPE_CHECKING:
@@ -46,10 +46,11 @@ __all__ = ["FEW", "Faults", "find_faults"]
 
 FEW = 5  # shared answers below which limits were not tried, and say little
 _ROUNDS = 25
-_ENOUGH = 1e-5  # of the crowd's mean fault: if nobody moves more, it is done
+_ROUNDS_IF_MANY = 8  # each of which halves what is missing, about
+_MANY = 300_000  # answers
 _DAMPING = 0.5
 _PRIOR_ANSWERS = 2.0  # with which peers are pulled to the crowd's mean
-_LEAST_SLOPE = 0.05  # of 1 - c mu: where peers guess, nothing can be said
+_LEAST_SLOPE = 0.05  # of 1 - c mu: where peers guess, limits are as wide as can be
 _LEAST_SPREAD = 1e-4  # of the variance between workers
 _ROUNDING = 1e-9
 
@@ -85,6 +86,22 @@ class Faults:
     few: npt.NDArray[np.bool_]
     variance: Floats | None = None
 
+    def best(self, otherwise: Floats) -> Floats:
+        """Return the shrunken estimates, or others where labels have no model of faults."""
+        return np.where(np.isnan(self.shrunk), otherwise, self.shrunk)
+
+    def limits_around(self, estimate: Floats) -> tuple[Floats, Floats]:
+        """Return the limits, moved to an estimate that lies outside of them.
+
+        Another model may read the same answers otherwise. Then either may be right, and so wide is what is not known.
+
+        >>> few, four = np.zeros(1, bool), np.array([4.0])
+        >>> faults = Faults("fault", np.array([9]), four, np.array([3.0]), np.array([5.0]), four, few)
+        >>> faults.limits_around(np.array([2.0]))
+        (array([2.]), array([5.]))
+        """
+        return np.minimum(self.low, estimate), np.maximum(self.high, estimate)
+
 
 def find_faults(run: Run) -> Faults:
     """Estimate the faults of a run's workers, with limits.
@@ -93,11 +110,11 @@ def find_faults(run: Run) -> Faults:
 
     >>> import allalike
     >>> from allalike.blocks.ties import Ties
-    >>> crowd = allalike.simulate("one-coin(classes=4)", workers=9, tasks=60, seed=3)
-    >>> found = find_faults(allalike.Memory().load(crowd.answers, Ties()))
-    >>> truth = np.array(list(crowd.faults.values()))
-    >>> ((found.low <= truth) & (truth <= found.high)).all()
-    np.True_
+    >>> said = {"ada": "xxxxxxxx", "bob": "xxxxxxxx", "eve": "xxxxyyyy", "kim": "yyxxxxxx"}
+    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> found = find_faults(allalike.Memory().load(allalike.read(rows), Ties()))
+    >>> found.fault.round(2), found.low.round(2), found.high.round(2)
+    (array([-0.08, -0.08,  0.6 ,  0.38]), array([0.  , 0.  , 0.25, 0.09]), array([0.56, 0.56, 0.9 , 0.74]))
     """
     problems, noise = run.problems, run.encoding.noise
     squares = noise.weighting == "inverse"
@@ -175,8 +192,8 @@ class _Crowd:
     """What was found in a run, per worker, and what her crowd has in common, which she has a copy of.
 
     ``distance`` is p, ``answers`` neff, ``given`` how many answers are shared, ``counts`` how much she counts in means
-    of the crowd, ``met`` mu, ``slope`` 1 - c mu, ``spread`` the variance of an answer, ``peers`` how many an answer has,
-    and ``noise`` the variance of the crowd's mean distance. Whoever ``has_one_peer`` cannot be told from her.
+    of the crowd, ``peers`` how many an answer has, ``met`` mu, ``slope`` 1 - c mu, ``spread`` the variance of an
+    answer, and ``noise`` that of the crowd's mean distance.
     """
 
     problems: Problems
@@ -193,8 +210,8 @@ class _Crowd:
     noise: Floats
 
     def known(self, values: Floats) -> Floats:
-        """Return values, with NaN for workers without peers, and those whose peers guess."""
-        return np.where((self.given > 0) & (self.slope > _LEAST_SLOPE), values, np.nan)
+        """Return values, with NaN for workers without peers."""
+        return np.where(self.given > 0, values, np.nan)
 
     def pool(self, values: Floats, weights: Floats) -> Floats:
         """Return the crowd's weighted mean; NaN where nobody has weight."""
@@ -243,18 +260,17 @@ def _solve(
     """
     problems, given, voices = run.problems, sums["answers"], sums["voices"]
     mean = usual / 2 if c == 0 else (1 - np.sqrt(np.maximum(1 - c * usual, 0.0))) / c
-    fault = met = mean
+
+    def invert(met: Floats) -> Floats:
+        return np.where(given > 0, (distance - met) / np.maximum(1 - c * met, _LEAST_SLOPE), mean)
+
     pull = _PRIOR_ANSWERS / (given + _PRIOR_ANSWERS)
-    for number in range(_ROUNDS + 1):
-        found = (distance - met) / np.maximum(1 - c * met, _LEAST_SLOPE)
-        found = np.where(given > 0, found, mean)
-        new = found if number == 0 else fault + _DAMPING * (found - fault)
-        moved, fault = np.abs(new - fault), new
+    fault, met = invert(mean), mean
+    for _ in range(_ROUNDS if given.sum() <= _MANY else _ROUNDS_IF_MANY):
         centre = _pool(problems, fault, voices)
         centre = np.where(np.isnan(centre), mean, centre)
-        if number == _ROUNDS or (number and (moved <= _ENOUGH * np.maximum(usual, _ROUNDING)).all()):
-            break
         met = run.sum(add_met_faults, fault + pull * (centre - fault))["met"] / den
+        fault = fault + _DAMPING * (invert(met) - fault)
     return fault, met
 
 
@@ -289,9 +305,9 @@ def _regress(crowd: _Crowd, own: Floats, within: Floats) -> Floats:
 def _judge_squares(crowd: _Crowd, *, least_scale: float) -> tuple[Floats, Floats, Floats]:
     """Return limits and shrunken estimates of faults that are squares."""
     positive, met = np.maximum(crowd.fault, 0.0), np.maximum(crowd.met, 0.0)
-    expected = positive + met
-    model = relative_variance(np.where(expected > 0, positive / np.where(expected > 0, expected, 1.0), 0.0), crowd.peers)
-    gaussian = crowd.pool(model * expected**2, crowd.freedom)
+    # Chance makes the square of an estimate larger than that of the fault, by its variance.
+    square = crowd.fault**2 - crowd.spread / crowd.answers
+    gaussian = crowd.pool(2 * square + (4 * crowd.fault * met + 2 * met**2) / crowd.peers, crowd.freedom)
     scale = crowd.pool(crowd.spread, crowd.freedom) / np.where(gaussian > 0, gaussian, 1.0)
     scale = np.clip(scale, least_scale, 5.0)
     limits = partial(find_square_limits, crowd.distance, crowd.answers, peers=crowd.peers, scale=scale)

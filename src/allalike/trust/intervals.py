@@ -4,9 +4,9 @@ A worker's estimated fault f^ scatters around her fault f for three reasons: her
 err too, and so does what the crowd is compared with. None of it is pulled to the crowd: limits that are shrunk cover
 what they should only where all workers come from the population that was assumed.
 
-**Shares** (classes, rankings). With n effective answers, her own part has the variance k f (1 - f) / n, where k is 1 for
-classes, whose answers are right or wrong, and smaller for rankings, each of which has many pairs. With the variance B of
-an answer that comes from peers and V of the crowd, the limits are those f that f^ does not refute,
+**Shares** (classes, rankings). With n effective answers, her own part has the variance k f (1 - f) / n, where k is 1
+for classes, whose answers are right or wrong, and smaller for rankings, each of which has many pairs. With the variance
+B of an answer that comes from peers and V of the crowd, the limits are those f that f^ does not refute,
 
     (f - f^)^2 <= z^2 [ (k f (1 - f) + B) / n + V ],
 
@@ -18,8 +18,9 @@ and has about the distribution of (f + mu) chi^2(nu) / nu (Satterthwaite 1946), 
 
     2 / nu = k h(r) / n + V / (f + mu)^2,    h = 2 r^2 + (4 r (1 - r) + 2 (1 - r)^2) / J,    r = f / (f + mu),
 
-for J peers an answer; k is 1 for Gaussian errors and larger for heavy tails. A limit is the f at which p is a quantile,
-with the nu of this f: the fixed point of f = p nu / chi^2_q(nu) - mu.
+for J peers an answer; k is 1 for Gaussian errors and larger for heavy tails. Where p is below mu, it is taken for mu,
+because no fault would fit: a good worker who was lucky is not known to be without fault. A limit is the f at which p is
+a quantile, with the nu of this f: the fixed point of f = p nu / chi^2_q(nu) - mu.
 
 Both fail where errors are shared: copies, or an attractive wrong answer, are not seen in how far answers are apart.
 """
@@ -37,7 +38,7 @@ __all__ = ["NORMAL_QUANTILE", "TAIL", "find_share_limits", "find_square_limits",
 
 TAIL = 0.025  # how probably a limit is too high, and as probably the other too low
 NORMAL_QUANTILE = 1.959963984540054
-_ROUNDS = 30
+_ROUNDS = 12  # each of which halves what is missing
 _LEAST_FREEDOM = 0.5  # degrees below which quantiles say nothing
 
 
@@ -94,13 +95,14 @@ def find_square_limits(
     >>> low, high = find_square_limits(np.array([2.0]), np.array([10.0]), peer_fault=np.array([1.0]),
     ...                                peers=np.array([5.0]), scale=np.ones(1), common=np.zeros(1))
     >>> low.round(2), high.round(2)
-    (array([0.24]), array([3.04]))
+    (array([0.35]), array([3.95]))
     """
     from scipy.special import chdtri
 
     limits = []
+    distance = np.maximum(distance, peer_fault)  # below, no fault would fit
     for above in (TAIL, 1 - TAIL):
-        limit = np.maximum(distance - peer_fault, 0.0)
+        limit = distance - peer_fault
         for _ in range(_ROUNDS):
             expected = limit + peer_fault
             share = np.divide(limit, expected, out=np.zeros_like(limit), where=expected > 0)
