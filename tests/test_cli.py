@@ -48,7 +48,8 @@ def test_discover_writes_three_files_and_says_what_it_guessed(answers: Path) -> 
     assert list(truth) == ["task", "label", "confidence", "error", "answers", "tied", "unweighted", "changed"]
     assert truth["label"].tolist() == ["x", "y"]
     workers = pd.read_csv(answers / "allalike-out" / "workers.csv")
-    assert list(workers) == ["worker", "answers", "disparity", "fault", "weight", "error_rate"]
+    known = ["fault", "error_rate", "low", "high", "few", "weight"]
+    assert list(workers) == ["worker", "answers", "shared", "disparity", *known]
     summary = json.loads((answers / "allalike-out" / "summary.json").read_text())
     assert summary["guessed"] == {
         "columns": {"worker": "annotator", "task": "item", "label": "vote"},

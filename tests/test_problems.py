@@ -41,10 +41,10 @@ def test_each_problem_is_solved_as_if_it_were_alone(spec: str, classes: int | No
     together = weigh_problems(matrices, method, classes)
     domain = allalike.Categorical(classes=classes) if classes else "real"
     for number, matrix in enumerate(matrices):
-        alone = allalike.discover(rows(matrix), domain=domain, method=method).workers
+        alone = allalike.discover(rows(matrix), domain=domain, method=method).weighing
         mine = slice(5 * number, 5 * number + 5)
-        np.testing.assert_allclose(together.weight[mine], alone["weight"], rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(together.fault[mine], alone["fault"], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(together.weight[mine], alone.weight, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(together.fault[mine], alone.fault, rtol=1e-9, atol=1e-12)
 
 
 def test_blocks_know_only_their_own_workers_where_there_are_many() -> None:

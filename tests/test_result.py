@@ -24,7 +24,8 @@ def result() -> Result:
 
 def test_the_tables_have_the_columns_of_the_documentation(result: Result) -> None:
     assert list(result.truth) == ["task", "label", "confidence", "error", "answers", "tied", "unweighted", "changed"]
-    assert list(result.workers) == ["worker", "answers", "disparity", "fault", "weight", "error_rate"]
+    known = ["fault", "error_rate", "low", "high", "few", "weight"]
+    assert list(result.workers) == ["worker", "answers", "shared", "disparity", *known]
     assert result.truth["task"].is_monotonic_increasing
     assert result.workers["worker"].is_monotonic_increasing
     assert result.truth["answers"].sum() == result.workers["answers"].sum() == result.summary["answers"]
@@ -32,11 +33,14 @@ def test_the_tables_have_the_columns_of_the_documentation(result: Result) -> Non
     assert result.truth["confidence"].between(0, 1).all()
 
 
-def test_real_numbers_have_an_error_and_no_confidence() -> None:
+def test_real_numbers_have_an_error_and_limits_in_place_of_a_confidence() -> None:
     truth = allalike.discover(crowd("real", seed=0)).truth
-    assert truth["confidence"].isna().all()
+    assert "confidence" not in truth
     assert (truth["error"] > 0).all()
-    assert allalike.discover(crowd("real", seed=0), domain=allalike.Real(rule="median")).truth["error"].isna().all()
+    assert ((truth["low"] < truth["label"]) & (truth["label"] < truth["high"])).all()
+    median = allalike.discover(crowd("real", seed=0), domain=allalike.Real(rule="median")).truth
+    assert median[["low", "high", "error"]].isna().all(axis=None)
+    assert allalike.discover(crowd("real", seed=0), method="P-TD").truth["confidence"].isna().all()
 
 
 def test_numbers_that_differ_by_rounding_have_not_changed() -> None:

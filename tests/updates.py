@@ -13,7 +13,10 @@ from allalike import Disk, Memory, Real, Result
 from samples import Row
 
 ENGINES = {"memory": Memory(), "small blocks": Memory(block_answers=1), "disk": Disk(partitions=3)}
-NUMBERS = ("confidence", "error", "disparity", "fault", "weight", "error_rate", "signal", "signal_error")
+NUMBERS = (
+    *("confidence", "error", "disparity", "fault", "weight", "error_rate", "rmse", "low", "high"),
+    *("signal", "signal_error"),
+)
 both_engines = pytest.mark.parametrize("engine", [ENGINES["small blocks"], ENGINES["disk"]], ids=["memory", "disk"])
 
 

@@ -39,6 +39,7 @@ __all__ = ["NORMAL_QUANTILE", "TAIL", "find_share_limits", "find_square_limits",
 TAIL = 0.025  # how probably a limit is too high, and as probably the other too low
 NORMAL_QUANTILE = 1.959963984540054
 _ROUNDS = 12  # each of which halves what is missing
+_ROUNDING = 1e-9
 _LEAST_FREEDOM = 0.5  # degrees below which quantiles say nothing
 
 
@@ -111,7 +112,7 @@ def find_square_limits(
             freedom = np.maximum(2 / np.maximum(variance, 1e-12), _LEAST_FREEDOM)
             found = np.maximum(distance * freedom / chdtri(freedom, above) - peer_fault, 0.0)
             limit = (limit + found) / 2
-        limits.append(limit)
+        limits.append(np.where(found > _ROUNDING * distance, found, 0.0))
     return limits[0], limits[1]
 
 
