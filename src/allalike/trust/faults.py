@@ -217,6 +217,12 @@ class _Crowd:
         """Return the crowd's weighted mean; NaN where nobody has weight."""
         return _pool(self.problems, values, weights)
 
+    def vary_between(self, noise: Floats) -> Floats:
+        """Return the variance of faults between workers, given that of each estimate."""
+        mean = self.pool(self.fault, self.counts)
+        own = self.pool(self.counts, self.counts) / np.maximum(self.problems.total(self.counts), _ROUNDING)
+        return self.pool((self.fault - mean) ** 2 / np.maximum(1 - own, _ROUNDING) - noise, self.counts)
+
     @property
     def freedom(self) -> Floats:
         """How many answers tell about the variance within a worker."""
@@ -288,7 +294,7 @@ def _judge_shares(crowd: _Crowd, *, classes: bool) -> tuple[Floats, Floats, Floa
     low, high = np.where(crowd.paired, 0.0, low), np.where(crowd.paired, most, high)
     noise = crowd.pool(crowd.spread, freedom) / crowd.answers
     mean = crowd.pool(fault, crowd.counts)
-    between = np.maximum(crowd.pool((fault - mean) ** 2 - noise, crowd.counts), _LEAST_SPREAD)
+    between = np.maximum(crowd.vary_between(noise), _LEAST_SPREAD)
     kept = np.where(np.isnan(noise) | (crowd.given == 0), 0.0, between / (between + noise))
     return crowd.known(low), crowd.known(high), np.clip(mean + kept * (fault - mean), 0.0, 1.0)
 
@@ -325,8 +331,7 @@ def _shrink_squares(crowd: _Crowd, positive: Floats, met: Floats, scale: Floats)
     unknown = np.isnan(scale) | (crowd.given == 0)
     for _ in range(4):
         noise = scale * (2 * shrunk**2 + (4 * shrunk * met + 2 * met**2) / crowd.peers) / crowd.answers
-        between = crowd.pool((crowd.fault - mean) ** 2 - noise, crowd.counts)
-        between = np.maximum(between, 0.02 * mean**2)
+        between = np.maximum(crowd.vary_between(noise), 0.02 * mean**2)
         prior = 2 + 2 * mean**2 / np.where(between > 0, between, 1.0)
         own = 2 * shrunk**2 / np.where(noise > 0, noise, 1.0)
         shrunk = np.maximum((prior * mean + own * positive) / (prior + own), least)

@@ -112,7 +112,7 @@ def find_square_limits(
             freedom = np.maximum(2 / np.maximum(variance, 1e-12), _LEAST_FREEDOM)
             found = np.maximum(distance * freedom / chdtri(freedom, above) - peer_fault, 0.0)
             limit = (limit + found) / 2
-        limits.append(np.where(found > _ROUNDING * distance, found, 0.0))
+        limits.append(np.where(found <= _ROUNDING * distance, 0.0, found))
     return limits[0], limits[1]
 
 
