@@ -7,9 +7,8 @@ prints a table and ends with an error if a bar is missed.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +18,9 @@ import allalike
 from allalike.blocks.ties import Ties
 from allalike.trust.faults import find_faults
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 BAR = (93.0, 98.0)
 N_WORKERS = 2000
 
@@ -26,13 +28,13 @@ Floats = npt.NDArray[np.float64]
 SHARES = {
     "equal": "fixed(values=0.3)",
     "uniform": "uniform(low=0.05, high=0.6)",
-    "hammers and spammers": "hammer-spammer(hammer=0.1, spammer=0.5, p=0.6)",
+    "hammers and spammers": "hammer-spammer(good=0.1, bad=0.5, share=0.6)",
 }
 PHIS = {"equal": "fixed(values=0.5)", "uniform": "uniform(low=0.2, high=0.9)"}
 DEVIATIONS = {
     "equal": "fixed(values=1)",
     "uniform": "uniform(low=0.3, high=2)",
-    "hammers and spammers": "hammer-spammer(hammer=0.5, spammer=2, p=0.6)",
+    "hammers and spammers": "hammer-spammer(good=0.5, bad=2, share=0.6)",
 }
 
 
@@ -44,29 +46,29 @@ class Setting:
     population: str
     tasks: int
     each: int
-    workers: int = 40
+    workers: int
 
     def crowds(self) -> Iterator[allalike.simulation.Simulated]:
         """Draw as many crowds as have the workers that are wanted."""
-        for seed in range(N_WORKERS // self.workers):
+        for seed in range(1 + N_WORKERS // self.workers):
             yield allalike.simulate(
                 self.model, workers=self.workers, tasks=self.tasks, answers_per_task=self.each, seed=seed
             )
 
     def __str__(self) -> str:
-        answers = self.tasks * self.each // self.workers
-        return f"{self.model.partition(', pop')[0]:<22} {self.population:<21} {self.each:>3} {answers:>3}"
+        model, answers = self.model.partition(", pop")[0] + ")", self.tasks * self.each // self.workers
+        return f"{model:<20} {self.population:<21} {self.workers:>3} {self.each:>3} {answers:>3}"
 
 
 def settings() -> Iterator[Setting]:
-    """Return all settings of workers: 12 and 5 answers a task, and few and many of a worker."""
+    """Return all settings of workers: 12 and 5 answers a task, few and many of a worker, and a small crowd."""
     families = [(f"one-coin(classes={k}, population=%r)", SHARES) for k in (2, 4)]
-    families += [(f"mallows(items={items}, population=%r)", PHIS) for items in (4, 6)]
+    families += [(f"mallows(items={items}, population=%r)", PHIS) for items in (4, 6, 10)]
     families += [("gaussian(spread=2, population=%r)", DEVIATIONS)]
     for model, populations in families:
         for name, population in populations.items():
-            for tasks, each in ((40, 12), (200, 12), (80, 5), (320, 5)):
-                yield Setting(model % population, name, tasks, each)
+            for tasks, each, workers in ((40, 12, 40), (200, 12, 40), (80, 5, 40), (320, 5, 40), (60, 5, 15)):
+                yield Setting(model % population, name, tasks, each, workers)
 
 
 def cover_workers(setting: Setting) -> tuple[float, float]:
@@ -112,7 +114,9 @@ def draw_numbers(shape: str, population: str, each: int, rng: np.random.Generato
 def main() -> None:
     """Measure, print and judge."""
     missed = 0
-    print("Workers: crowd, population, answers a task and a worker; held in % of workers, of those with fewest answers")
+    print(
+        "Workers: crowd, population, workers, answers a task and a worker; held in %, and of those with fewest answers"
+    )
     for setting in settings():
         held, few = cover_workers(setting)
         missed += report(str(setting), held, f"{few:5.1f}")

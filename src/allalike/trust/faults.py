@@ -52,6 +52,7 @@ _DAMPING = 0.5
 _PRIOR_ANSWERS = 2.0  # with which peers are pulled to the crowd's mean
 _LEAST_SLOPE = 0.05  # of 1 - c mu: where peers guess, limits are as wide as can be
 _LEAST_SPREAD = 1e-4  # of the variance between workers
+_MODEL_ERROR = 0.0125  # of c = 2: of good rankings of many items, two err in the same pair less often
 _ROUNDING = 1e-9
 
 
@@ -288,7 +289,7 @@ def _judge_shares(crowd: _Crowd, *, classes: bool) -> tuple[Floats, Floats, Floa
     within = crowd.spread * (1 - 1 / np.maximum(crowd.given, 1.0))
     scale = np.ones(len(fault)) if classes else _regress(crowd, own, within)
     extra = np.maximum(crowd.pool(within - scale * own, freedom), 0.0)
-    common = crowd.noise * (1 - crowd.c * inside) ** 2 / (4 * crowd.slope**4)
+    common = crowd.noise * (1 - crowd.c * inside) ** 2 / (4 * crowd.slope**4) + (0.0 if classes else _MODEL_ERROR**2)
     low, high = find_share_limits(fault, crowd.answers, scale=scale, extra=extra, common=common)
     most = find_share_limits(crowd.distance, crowd.answers, scale=scale, extra=extra, common=crowd.noise)[1]
     low, high = np.where(crowd.paired, 0.0, low), np.where(crowd.paired, most, high)
@@ -305,7 +306,7 @@ def _regress(crowd: _Crowd, own: Floats, within: Floats) -> Floats:
     own = own - crowd.pool(own, weights)
     square = crowd.pool(own**2, weights)
     slope = crowd.pool(own * within, weights) / np.where(square > 0, square, 1.0)
-    return np.where(square > 0, np.clip(slope, 0.1, 1.0), 1.0)
+    return np.where(square > 0, np.clip(slope, 0.05, 1.0), 1.0)
 
 
 def _judge_squares(crowd: _Crowd, *, least_scale: float) -> tuple[Floats, Floats, Floats]:

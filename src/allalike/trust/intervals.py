@@ -11,7 +11,7 @@ B of an answer that comes from peers and V of the crowd, the limits are those f 
     (f - f^)^2 <= z^2 [ (k f (1 - f) + B) / n + V ],
 
 a quadratic equation (Wilson 1927, where B = V = 0 and k = 1). So a worker without an error in five answers has not the
-fault 0 for sure.
+fault 0 for sure. Chance may bring f^ below 0 or above 1; if then no share fits, it is taken for 0 or 1.
 
 **Squares** (numbers). Her mean squared distance to others p estimates f + mu, with mu the fault of the peers she met,
 and has about the distribution of (f + mu) chi^2(nu) / nu (Satterthwaite 1946), with nu such that the variance is right:
@@ -65,12 +65,22 @@ def find_share_limits(
     >>> low.round(3), high.round(3)
     (array([0.   , 0.057]), array([0.278, 0.51 ]))
     """
-    estimate = np.clip(fault, 0.0, 1.0)  # outside, no share might fit
     square = NORMAL_QUANTILE**2
     own, rest = scale * square / answers, square * (extra / answers + common)
-    middle = (estimate + own / 2) / (1 + own)
-    width = np.sqrt(np.maximum(middle**2 - (estimate**2 - rest) / (1 + own), 0.0))
-    return np.clip(middle - width, 0.0, 1.0), np.clip(middle + width, 0.0, 1.0)
+    low, high = _solve_quadratic(fault, own, rest)
+    none_fits = np.isnan(low) | (high < 0) | (low > 1)
+    if none_fits.any():
+        inside = _solve_quadratic(np.clip(fault, 0.0, 1.0), own, rest)
+        low, high = np.where(none_fits, inside, (low, high))
+    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+
+def _solve_quadratic(fault: Floats, own: Floats, rest: Floats) -> tuple[Floats, Floats]:
+    """Return between which f the square of f - f^ is at most own f (1 - f) + rest; NaN if there is none."""
+    middle = (fault + own / 2) / (1 + own)
+    square = middle**2 - (fault**2 - rest) / (1 + own)
+    width = np.sqrt(np.where(square < 0, np.nan, square))
+    return middle - width, middle + width
 
 
 def find_square_limits(
