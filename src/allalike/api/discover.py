@@ -219,7 +219,7 @@ def find_truths(run: Run, weighing: Weighing, *, unweighted: bool = False, keep_
         kernels=run.kernels,
         gold=run.n_gold > 0,
         keep=run.encoding if keep_gold else None,
-        limits=variance is not None,
+        limits=None if variance is None else partial(find_truth_limits, groups=weighing.groups),
     )
     more = weighing.parameters if variance is None else (*weighing.parameters, variance)
     return run.find(kernel, weighing.weight, weighing.fault, *more)
@@ -241,11 +241,11 @@ def _decide(
     kernels: Kernels,
     gold: bool,
     keep: Encoding | None,
-    limits: bool,
+    limits: Decide | None,
 ) -> dict[str, Array]:
     found = own(block, weights, faults, *(more[:-1] if limits else more))
     if limits:
-        found = {**found, **find_truth_limits(block, weights, more[-1], found["label"], found["error"])}
+        found = {**found, **limits(block, weights, more[-1], found["label"], found["error"])}
     found = found if keep is None else keep_known(block, found, keep)
     labels = {"gold": found["label"]}
     if by_rule is not None:

@@ -57,4 +57,5 @@ def keep_known(block: Block, found: dict[str, Array], encoding: Encoding) -> dic
     label = found["label"].copy()
     label[task] = truths[answered]
     sure = {name: np.where(known, value, found[name]) for name, value in (("confidence", 1.0), ("error", 0.0))}
+    sure |= {name: np.where(known, label, found[name]) for name in ("low", "high") if name in found}
     return {**found, **sure, "label": label, "tied": found["tied"] & ~known, "known": known}

@@ -17,6 +17,7 @@ from allalike.errors import UnknownNameError, UnsupportedError
 from allalike.options import check_choice
 from allalike.system.files import list_files
 from allalike.system.tables import FORMATS, write_tables
+from allalike.trust.groups import give_voices
 from allalike.trust.numbers import find_biases
 
 if TYPE_CHECKING:
@@ -170,7 +171,8 @@ class Result:
         if not self.run.encoding.numeric:
             name = self.run.domain.name
             raise UnsupportedError(f"A bias is known of numbers only, and these labels are {name}.")
-        found = find_biases(self.run, self.weighing.weight)
+        groups = self.weighing.groups
+        found = find_biases(self.run if groups is None else give_voices(self.run, groups), self.weighing.weight)
         tasks = {"task": self.run.worker_task} if self.run.worker_task is not None else {}
         return frame_of({**tasks, "worker": self.run.workers, **found._asdict()})
 

@@ -115,7 +115,7 @@ def find_faults(run: Run) -> Faults:
     >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
     >>> found = find_faults(allalike.Memory().load(allalike.read(rows), Ties()))
     >>> found.fault.round(2), found.low.round(2), found.high.round(2)
-    (array([-0.08, -0.08,  0.6 ,  0.38]), array([0.  , 0.  , 0.25, 0.09]), array([0.56, 0.56, 0.9 , 0.74]))
+    (array([-0.08, -0.08,  0.6 ,  0.38]), array([0.  , 0.  , 0.25, 0.09]), array([0.49, 0.49, 0.9 , 0.74]))
     """
     problems, noise = run.problems, run.encoding.noise
     squares = noise.weighting == "inverse"

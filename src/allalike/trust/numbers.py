@@ -21,12 +21,14 @@ import numpy as np
 
 from allalike.blocks.block import sum_by
 from allalike.blocks.voices import find_voices
+from allalike.trust.groups import with_voices
 from allalike.trust.intervals import NORMAL_QUANTILE, TAIL
 from allalike.trust.peers import by_answer
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block, Floats
     from allalike.engines import Run
+    from allalike.trust.groups import Groups
 
 __all__ = ["Biases", "find_biases", "find_truth_limits", "find_variances"]
 
@@ -70,15 +72,18 @@ def find_variances(run: Run, weight: Floats, fault: Floats) -> Floats:
 
 
 def find_truth_limits(
-    block: Block, weight: Floats, variance: Floats, label: Floats, error: Floats
+    block: Block, weight: Floats, variance: Floats, label: Floats, error: Floats, *, groups: Groups | None = None
 ) -> dict[str, Floats]:
     """Return the limits of each task's truth, given the weighted mean and its error; a rule without error has none.
+
+    Groups that are known have one voice, be it that the block knows it already or not.
 
     >>> from allalike.blocks.block import Block
     >>> find_truth_limits(Block.of([[1.0], [3.0]]), np.ones(2), np.full(2, 2.0), np.array([2.0]), np.ones(1))
     {'low': array([0.04003602]), 'high': array([3.95996398])}
     """
-    width = NORMAL_QUANTILE * np.sqrt(_compare(block, weight, variance).of_mean)
+    heard = block if groups is None else with_voices(block, groups=groups)
+    width = NORMAL_QUANTILE * np.sqrt(_compare(heard, weight, variance).of_mean)
     width = np.where(np.isnan(error), np.nan, width)
     return {"low": label - width, "high": label + width}
 
