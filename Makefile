@@ -25,6 +25,7 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/methods.py
 	$(BIN)/python benchmarks/auto.py
+	$(BIN)/python benchmarks/trust_coverage.py
 	$(BIN)/python benchmarks/parts.py
 	$(BIN)/python benchmarks/experiments.py
 	$(BIN)/python benchmarks/texts.py
