@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from allalike.blocks.block import Array, Floats
     from allalike.domains import Domain, Encoding
     from allalike.engines import News, Run
-    from allalike.engines import Run
     from allalike.trust.faults import Faults
     from allalike.trust.groups import Groups
     from allalike.trust.signal import Signal
