@@ -81,6 +81,42 @@ def test_few_is_less_than_five_answers_that_are_shared() -> None:
     assert faults_of([*answers, ("c", 50, "x")]).few.tolist() == [False, False, True]
 
 
+ODD = {
+    "one answer": [("a", 0)],
+    "one worker": [("a", 0), ("a", 1)],
+    "one task": [("a", 0), ("b", 0), ("c", 0)],
+    "no peers": [("a", 0), ("b", 1), ("c", 2)],
+    "two workers": [(worker, task) for worker in "ab" for task in range(7)],
+    "one alone": [*((worker, task) for worker in "abc" for task in range(6)), *(("z", 9 + task) for task in range(6))],
+}
+LABELS: dict[str, tuple[Any, Any]] = {
+    "categorical": ("x", "y"),
+    "real": (1e149, -1e149),
+    "vector": ([1.0, 1e-140], [1.0, 2e-140]),
+    "ranking": ("a>b>c", "c>a>b"),
+    "set": ({"x"}, {"y"}),
+}
+
+
+@pytest.mark.parametrize("domain", LABELS)
+@pytest.mark.parametrize("pairs", ODD.values(), ids=ODD)
+@pytest.mark.parametrize("differ", [False, True], ids=["equal", "different"])
+def test_odd_crowds_have_limits_around_the_estimate_or_none(pairs: Any, domain: str, differ: bool) -> None:
+    one, other = LABELS[domain]
+    answers = [(w, t, other if differ and (w == "b" or (t % 3 == 1 and w == "a")) else one) for w, t in pairs]
+    result = allalike.discover(answers, domain=domain)
+    trust = result.weighing.trust
+    assert trust is not None
+    workers = result.workers
+    estimate = workers[trust.unit]
+    known = workers["low"].notna()
+    assert (known == workers["high"].notna()).all()
+    assert ((workers["low"] <= estimate) & (estimate <= workers["high"]))[known].all()
+    assert not known[workers["shared"] == 0].any()
+    assert (known | (workers["shared"] < 2)).all() or domain == "set"
+    assert (workers["low"][known] >= 0).all()
+
+
 @every_kind
 def test_limits_hold_for_nearly_95_of_100_workers(model: str) -> None:
     crowd = simulate(model, workers=300, tasks=700, answers_per_task=6, seed=11)

@@ -51,7 +51,10 @@ _MANY = 300_000  # answers
 _DAMPING = 0.5
 _PRIOR_ANSWERS = 2.0  # with which peers are pulled to the crowd's mean
 _LEAST_SLOPE = 0.05  # of 1 - c mu: where peers guess, limits are as wide as can be
-_LEAST_SPREAD = 1e-4  # of the variance between workers
+_LEAST_SPREAD = 1e-4  # of the variance between workers, where faults are shares
+_LEAST_SHARE = 0.02  # of the crowd's: that of the least variance of a worker, and that between workers
+_LEAST_SCALE, _MOST_SCALE = 0.05, 5.0  # of the variance of an answer beside that of the model; vectors have less
+_LEAST_SCALE_OF_NUMBERS = 0.7
 _MODEL_ERROR = 0.0125  # of c = 2: of good rankings of many items, two err in the same pair less often
 _ROUNDING = 1e-9
 
@@ -119,10 +122,7 @@ def find_faults(run: Run) -> Faults:
     """
     problems, noise = run.problems, run.encoding.noise
     squares = noise.weighting == "inverse"
-    first = run.unweighted_peer_sums
-    with np.errstate(invalid="ignore"):
-        unit = problems.total(first["distance"]) / problems.total(first["weight"])
-    unit = np.where(unit > 0, unit, 1.0) if squares else np.ones(problems.n_workers)  # so that squares are not huge
+    unit = _find_unit(run) if squares else np.ones(problems.n_workers)
     sums = run.sum(partial(distance_moments, kernels=run.kernels), unit)
     shared = np.rint(sums["answers"]).astype(np.int64)
     few = shared < FEW
@@ -131,11 +131,20 @@ def find_faults(run: Run) -> Faults:
         return Faults("fault", shared, nobody, nobody, nobody, nobody, few)
     crowd = _find_crowd(run, sums, 0.0 if squares else 1 / float(noise.chance or 1.0))
     if squares:
-        low, high, shrunk = _judge_squares(crowd, least_scale=0.7 if run.encoding.numeric else 0.05)
+        low, high, shrunk = _judge_squares(
+            crowd, least_scale=_LEAST_SCALE_OF_NUMBERS if run.encoding.numeric else _LEAST_SCALE
+        )
     else:
         low, high, shrunk = _judge_shares(crowd, classes=run.encoding.n_classes is not None)
     name = "rmse" if squares else "fault" if run.encoding.n_classes is None else "error_rate"
     return Faults(name, shared, crowd.known(crowd.fault) * unit, low * unit, high * unit, shrunk * unit, few)
+
+
+def _find_unit(run: Run) -> Floats:
+    """Return the mean distance of two workers, in terms of which squares of squares are neither huge nor tiny."""
+    sums = run.unweighted_peer_sums
+    distance, weight = (run.problems.total(sums[name]) for name in ("distance", "weight"))
+    return np.where(distance > 0, distance / np.where(weight > 0, weight, 1.0), 1.0)
 
 
 def distance_moments(block: Block, unit: Floats, *, kernels: Kernels) -> dict[str, Floats]:
@@ -247,8 +256,7 @@ def _find_crowd(run: Run, sums: dict[str, Floats], c: float) -> _Crowd:
     residual = np.maximum(sums["num num"] - 2 * distance * sums["num den"] + distance**2 * squares, 0.0)
     voices = problems.total(sums["task den"])
     usual = np.where(voices > 0, problems.total(sums["task num"]) / np.where(voices > 0, voices, 1.0), 0.0)
-    moments = (problems.total(sums[f"task {name}"]) for name in ("num num", "num den", "den den"))
-    nn, nd, dd = moments
+    nn, nd, dd = (problems.total(sums[f"task {name}"]) for name in ("num num", "num den", "den den"))
     noise = np.maximum(nn - 2 * usual * nd + usual**2 * dd, 0.0) / np.where(voices > 0, voices, 1.0) ** 2
     fault, met = _solve(run, distance, den, sums, usual, c)
     slope = np.maximum(1 - c * met, _LEAST_SLOPE)
@@ -306,7 +314,7 @@ def _regress(crowd: _Crowd, own: Floats, within: Floats) -> Floats:
     own = own - crowd.pool(own, weights)
     square = crowd.pool(own**2, weights)
     slope = crowd.pool(own * within, weights) / np.where(square > 0, square, 1.0)
-    return np.where(square > 0, np.clip(slope, 0.05, 1.0), 1.0)
+    return np.where(square > 0, np.clip(slope, _LEAST_SCALE, 1.0), 1.0)
 
 
 def _judge_squares(crowd: _Crowd, *, least_scale: float) -> tuple[Floats, Floats, Floats]:
@@ -316,23 +324,24 @@ def _judge_squares(crowd: _Crowd, *, least_scale: float) -> tuple[Floats, Floats
     square = crowd.fault**2 - crowd.spread / crowd.answers
     gaussian = crowd.pool(2 * square + (4 * crowd.fault * met + 2 * met**2) / crowd.peers, crowd.freedom)
     scale = crowd.pool(crowd.spread, crowd.freedom) / np.where(gaussian > 0, gaussian, 1.0)
-    scale = np.clip(scale, least_scale, 5.0)
+    scale = np.clip(scale, least_scale, _MOST_SCALE)
     limits = partial(find_square_limits, crowd.distance, crowd.answers, peers=crowd.peers, scale=scale)
-    low, high = limits(peer_fault=met, common=crowd.noise / 8)
+    noise = crowd.noise / 8  # half the variance of the crowd's mean fault: the other half is in her own distance, too
+    low, high = limits(peer_fault=met, common=noise)
     if crowd.paired.any():
-        low = np.where(crowd.paired, 0.0, low)
-        high = np.where(crowd.paired, limits(peer_fault=np.zeros(len(met)), common=crowd.noise / 8)[1], high)
+        most = limits(peer_fault=np.zeros(len(met)), common=noise)[1]
+        low, high = np.where(crowd.paired, 0.0, low), np.where(crowd.paired, most, high)
     return crowd.known(low), crowd.known(high), _shrink_squares(crowd, positive, met, scale)
 
 
 def _shrink_squares(crowd: _Crowd, positive: Floats, met: Floats, scale: Floats) -> Floats:
     """Pull variances to the crowd's, whose distribution is taken for an inverse gamma one."""
     mean = crowd.pool(crowd.fault, crowd.counts)
-    shrunk, least = positive, 0.02 * mean
+    shrunk, least = positive, _LEAST_SHARE * mean
     unknown = np.isnan(scale) | (crowd.given == 0)
     for _ in range(4):
         noise = scale * (2 * shrunk**2 + (4 * shrunk * met + 2 * met**2) / crowd.peers) / crowd.answers
-        between = np.maximum(crowd.vary_between(noise), 0.02 * mean**2)
+        between = np.maximum(crowd.vary_between(noise), _LEAST_SHARE * mean**2)
         prior = 2 + 2 * mean**2 / np.where(between > 0, between, 1.0)
         own = 2 * shrunk**2 / np.where(noise > 0, noise, 1.0)
         shrunk = np.maximum((prior * mean + own * positive) / (prior + own), least)
