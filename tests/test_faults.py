@@ -263,3 +263,9 @@ def test_the_terminal_shows_limits_and_counts_workers_with_few_answers() -> None
     named = allalike.discover(answers, domain="real", method="P-TD")
     assert worker_rows(named)[0] == ("worker", "answers", "fault", "weight")
     assert few_text(named) == []
+
+
+def test_a_number_that_is_known_is_sure() -> None:
+    truth = allalike.discover(rows(numbers([1.0] * 4, 9)), domain="real", gold={"t0002": 0.25}).truth
+    assert (truth["low"][2], truth["high"][2]) == (0.25, 0.25)
+    assert (truth["low"] < truth["high"]).sum() == 8
