@@ -15,7 +15,7 @@ rounds, damped by one half. A median, because the distances to copies are the on
 **Evidence.** z = (d - R) / se. The error has two parts: that of the mean, base / sqrt(common tasks), where base is
 kappa R for numbers and kappa sqrt(E (1 - gamma E)) else, kappa being that of the usual pair; and that of E, for a
 fault of few peers is uncertain. Since pairs may vary more than that everywhere, z is measured by its own median, if
-that is negative, and by its own spread, if that is above 1. A hit is a pair with z below the normal quantile of
+that is negative, and by its own spread above the median, where no copies are, if that is above 0.8. A hit is a pair with z below the normal quantile of
 0.01 / pairs whose ratio d / R is below a limit: 0.15, then 0.3, then 0.5, tight copies first, and faults are found anew
 in between. Two groups become one if at least half of the pairs between them have five common tasks or more, and if the
 mean ratio of these is below limit + 0.15. Who hits and does not fit a group is reported as alike, and counts.
@@ -55,6 +55,7 @@ _MANY_PAIRS = 100_000
 _MOST_FAULT = 0.98  # of that of a guess
 _MEDIAN_ERROR = 1.25  # of a median, in errors of a mean
 _NORMAL_SPREAD = 1.4826  # of a normal distribution, in median absolute deviations
+_LEAST_SPREAD = 0.8  # of z, which is below 1 because a pair tells of the faults that it is compared with
 _ROUNDING = 1e-9
 
 
@@ -139,13 +140,16 @@ def _group(crowds: _Crowds, number: Numbers) -> tuple[Numbers, list[tuple[int, i
     """Merge workers to groups, stage after stage; return also who is only alike, and the evidence at the end."""
     met = crowds.met
     number, hits = number.copy(), np.empty(0, np.intp)
+    evidence = _weigh_evidence(crowds, number)
     for stage in _STAGES:
-        evidence = _weigh_evidence(crowds, number)
-        hits = np.flatnonzero((evidence.z < _limits(crowds)) & (evidence.ratio < stage))
-        hits = hits[np.lexsort((met.right[hits], met.left[hits], evidence.z[hits]))]
-        _merge(met, evidence.ratio, number, hits, stage + _SLACK)
+        merged = True
+        while merged:
+            hits = np.flatnonzero((evidence.z < _limits(crowds)) & (evidence.ratio < stage))
+            hits = hits[np.lexsort((met.right[hits], met.left[hits], evidence.z[hits]))]
+            merged = _merge(met, evidence.ratio, number, hits, stage + _SLACK)
+            evidence = _weigh_evidence(crowds, number) if merged else evidence
     alike = [(int(met.left[k]), int(met.right[k])) for k in hits if number[met.left[k]] != number[met.right[k]]]
-    return number, alike, _weigh_evidence(crowds, number)
+    return number, alike, evidence
 
 
 def _limits(crowds: _Crowds) -> Floats:
@@ -156,10 +160,11 @@ def _limits(crowds: _Crowds) -> Floats:
     return np.asarray(ndtri(_LEVEL / np.maximum(pairs, 1.0))[crowds.of_pair])
 
 
-def _merge(met: Meetings, ratio: Floats, number: Numbers, hits: Numbers, most: float) -> None:
-    """Merge the groups of hits, the strongest first, where the pairs between them are close on average."""
-    if not len(hits):
-        return
+def _merge(met: Meetings, ratio: Floats, number: Numbers, hits: Numbers, most: float) -> bool:
+    """Merge groups that hits connect, the strongest first, where pairs between them are close; tell if any were."""
+    if not (number[met.left[hits]] != number[met.right[hits]]).any():
+        return False
+    merged = False
     involved = np.isin(number, number[np.concatenate([met.left[hits], met.right[hits]])])
     near = np.flatnonzero((met.common >= _LEAST_COMMON) & involved[met.left] & involved[met.right])
     known = {(int(met.left[k]), int(met.right[k])): float(ratio[k]) for k in near}
@@ -175,6 +180,8 @@ def _merge(met: Meetings, ratio: Floats, number: Numbers, hits: Numbers, most: f
         if 2 * len(close) >= len(between) and np.mean(close) < most:
             number[members[other]] = one
             members[one] += members.pop(other)
+            merged = True
+    return merged
 
 
 def _weigh_evidence(crowds: _Crowds, number: Numbers) -> _Evidence:
@@ -199,8 +206,9 @@ def _weigh_evidence(crowds: _Crowds, number: Numbers) -> _Evidence:
     z[tells] = (met.mean - root)[tells] / total[tells]
     middle = _medians(of_pair, z, tells & apart, len(crowds.gamma))
     low = np.minimum(np.nan_to_num(middle), 0.0)[of_pair]
-    away = _medians(of_pair, np.abs(z - np.nan_to_num(middle)[of_pair]), tells & apart, len(crowds.gamma))
-    z = (z - low) / np.fmax(1.0, _NORMAL_SPREAD * away)[of_pair]
+    above = z - np.nan_to_num(middle)[of_pair]
+    away = _medians(of_pair, above, tells & apart & (above >= 0), len(crowds.gamma))
+    z = (z - low) / np.fmax(_LEAST_SPREAD, _NORMAL_SPREAD * away)[of_pair]
     return _Evidence(np.where(tells, met.mean / safe, np.nan), z)
 
 
