@@ -15,10 +15,11 @@ rounds, damped by one half. A median, because the distances to copies are the on
 **Evidence.** z = (d - R) / se. The error has two parts: that of the mean, base / sqrt(common tasks), where base is
 kappa R for numbers and kappa sqrt(E (1 - gamma E)) else, kappa being that of the usual pair; and that of E, for a
 fault of few peers is uncertain. Since pairs may vary more than that everywhere, z is measured by its own median, if
-that is negative, and by its own spread above the median, where no copies are, if that is above 0.8. A hit is a pair with z below the normal quantile of
-0.01 / pairs whose ratio d / R is below a limit: 0.15, then 0.3, then 0.5, tight copies first, and faults are found anew
-in between. Two groups become one if at least half of the pairs between them have five common tasks or more, and if the
-mean ratio of these is below limit + 0.15. Who hits and does not fit a group is reported as alike, and counts.
+that is negative, and by its own spread above the median, where no copies are, if that is above 0.8. A hit is a pair
+with z below the normal quantile of 0.01 / pairs whose ratio d / R is below a limit: 0.15, then 0.3, then 0.5, tight
+copies first, and faults are found anew whenever groups were. Two groups become one if at least half of the pairs
+between them have five common tasks or more, and if the mean ratio of these is below limit + 0.15. Who hits and does not
+fit a group is reported as alike, and counts.
 
 It fails where workers share their errors for other reasons: experts who read the same book, or people who say "about
 one half" everywhere, who should be dropped before for they carry no signal (`allalike.trust.signal_distances`). Fewer
