@@ -21,6 +21,11 @@ copies first, and faults are found anew whenever groups were. Two groups become 
 between them have five common tasks or more, and if the mean ratio of these is below limit + 0.15. Who hits and does not
 fit a group is reported as alike, and counts.
 
+Numbers need more. Two people of one style are closer than their faults explain, everywhere a little; copies have the
+same number in some tasks, and independent ones in the others. So above the first limit, distances of copies must vary
+1.5 times as much as usual, beside their mean: with a share phi of the same answers, and normal errors, their squared
+coefficient of variation is (pi / 2) / (1 - phi) - 1, which is four times the usual at phi = 0.5.
+
 It fails where workers share their errors for other reasons: experts who read the same book, or people who say "about
 one half" everywhere, who should be dropped before for they carry no signal (`allalike.trust.signal_distances`). Fewer
 than five common tasks say nothing, and thirty are needed to find loose copies.
@@ -48,6 +53,7 @@ Numbers = npt.NDArray[np.intp]
 
 _STAGES = (0.15, 0.3, 0.5)  # ratios below which a pair may be copies
 _SLACK = 0.15  # by which the mean ratio of a group may be above
+_MIXED = 1.5  # times as much as usual do the distances of loose copies vary, beside their mean
 _LEAST_COMMON = 5
 _LEVEL = 0.01  # of a false alarm in a crowd
 _ROUNDS = 30
@@ -77,10 +83,11 @@ class _Crowds:
 
 @dataclass(frozen=True)
 class _Evidence:
-    """Of each pair: distance over what faults explain, and z; NaN where there is no telling."""
+    """Of each pair: distance over what faults explain and z, NaN where there is no telling, and whether it is mixed."""
 
     ratio: Floats
     z: Floats
+    mixed: npt.NDArray[np.bool_]
 
 
 def find_groups(
@@ -137,8 +144,8 @@ def _may_meet(run: Run) -> bool:
     return bool((busy >= 2).any())
 
 
-def _group(crowds: _Crowds, number: Numbers) -> tuple[Numbers, list[tuple[int, int]], _Evidence]:
-    """Merge workers to groups, stage after stage; return also who is only alike, and the evidence at the end."""
+def _group(crowds: _Crowds, number: Numbers) -> tuple[Numbers, Numbers, _Evidence]:
+    """Merge workers to groups, stage after stage; return also the pairs that are only alike, and the evidence."""
     met = crowds.met
     number, hits = number.copy(), np.empty(0, np.intp)
     evidence = _weigh_evidence(crowds, number)
@@ -147,10 +154,10 @@ def _group(crowds: _Crowds, number: Numbers) -> tuple[Numbers, list[tuple[int, i
         while merged:
             hits = np.flatnonzero((evidence.z < _limits(crowds)) & (evidence.ratio < stage))
             hits = hits[np.lexsort((met.right[hits], met.left[hits], evidence.z[hits]))]
-            merged = _merge(met, evidence.ratio, number, hits, stage + _SLACK)
+            copies = hits if stage == _STAGES[0] else hits[evidence.mixed[hits]]
+            merged = _merge(met, evidence.ratio, number, copies, stage + _SLACK)
             evidence = _weigh_evidence(crowds, number) if merged else evidence
-    alike = [(int(met.left[k]), int(met.right[k])) for k in hits if number[met.left[k]] != number[met.right[k]]]
-    return number, alike, evidence
+    return number, hits[number[met.left[hits]] != number[met.right[hits]]], evidence
 
 
 def _limits(crowds: _Crowds) -> Floats:
@@ -196,7 +203,7 @@ def _weigh_evidence(crowds: _Crowds, number: Numbers) -> _Evidence:
     root = np.sqrt(expected) if crowds.squared else expected
     tells = (met.common >= _LEAST_COMMON) & (root > 0)
     safe = np.where(root > 0, root, 1.0)
-    base = _spread(crowds, safe, gamma, apart & tells)
+    base, mixed = _spread(crowds, safe, gamma, apart & tells)
     once = base / np.sqrt(met.common)
     error = _find_errors(crowds, once * (2 * safe if crowds.squared else 1.0), fault, peers, apart & tells)
     slope = 2 * safe if crowds.squared else 1.0
@@ -210,17 +217,28 @@ def _weigh_evidence(crowds: _Crowds, number: Numbers) -> _Evidence:
     above = z - np.nan_to_num(middle)[of_pair]
     away = _medians(of_pair, above, tells & apart & (above >= 0), len(crowds.gamma))
     z = (z - low) / np.fmax(_LEAST_SPREAD, _NORMAL_SPREAD * away)[of_pair]
-    return _Evidence(np.where(tells, met.mean / safe, np.nan), z)
+    return _Evidence(np.where(tells, met.mean / safe, np.nan), z, mixed)
 
 
-def _spread(crowds: _Crowds, root: Floats, gamma: Floats, usual: npt.NDArray[np.bool_]) -> Floats:
-    """Return the standard deviation that a distance of each pair should have, by that of the usual pair."""
+def _spread(
+    crowds: _Crowds, root: Floats, gamma: Floats, usual: npt.NDArray[np.bool_]
+) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Return the standard deviation that a distance of each pair should have, by that of the usual pair.
+
+    Return also which pairs may be mixtures, of the same and of independent answers: for numbers, those whose distances
+    vary much more than usual beside their mean; else all.
+    """
     mean = crowds.met.mean
-    shape = mean if crowds.squared else np.sqrt(np.maximum(mean * (1 - gamma * mean), 0.0))
-    model = root if crowds.squared else np.sqrt(np.maximum(root * (1 - gamma * root), 0.0))
-    usual = usual & (shape > 0)
-    kappa = _medians(crowds.of_pair, crowds.met.spread / np.where(shape > 0, shape, 1.0), usual, len(crowds.gamma))
-    return np.asarray(np.nan_to_num(kappa)[crowds.of_pair] * model)
+    shape, model = (mean, root) if crowds.squared else (_bounded(mean, gamma), _bounded(root, gamma))
+    safe = np.where(shape > 0, shape, 1.0)
+    kappa = _medians(crowds.of_pair, crowds.met.spread / safe, usual & (shape > 0), len(crowds.gamma))
+    kappa = np.nan_to_num(kappa)[crowds.of_pair]
+    mixed = crowds.met.spread >= _MIXED * kappa * mean
+    return kappa * model, mixed if crowds.squared else np.ones(len(mean), bool)
+
+
+def _bounded(distance: Floats, gamma: Floats) -> Floats:
+    return np.asarray(np.sqrt(np.maximum(distance * (1 - gamma * distance), 0.0)))
 
 
 def _find_faults(crowds: _Crowds, number: Numbers) -> tuple[Floats, Floats]:
@@ -294,32 +312,43 @@ def _weighted_medians(place: Numbers, values: Floats, weights: Floats, n: int) -
     return found
 
 
-def _describe(
-    run: Run, crowds: _Crowds, number: Numbers, alike: list[tuple[int, int]], evidence: _Evidence
-) -> tuple[Group, ...]:
+def _describe(run: Run, crowds: _Crowds, number: Numbers, alike: Numbers, evidence: _Evidence) -> tuple[Group, ...]:
     """Say of each group what tells it: copies first, then those who are only alike."""
+    found = _describe_groups(run, crowds, number, evidence, copies=True)
+    return found + _describe_groups(run, crowds, _connect(crowds.met, alike, len(number)), evidence, copies=False)
+
+
+def _connect(met: Meetings, pairs: Numbers, n_workers: int) -> Numbers:
+    """Number workers by the first of those to whom these pairs connect them."""
+    number = np.arange(n_workers)
+    for i, j in zip(met.left[pairs], met.right[pairs], strict=True):
+        one, other = sorted((number[i], number[j]))
+        number[number == other] = one
+    return number
+
+
+def _describe_groups(
+    run: Run, crowds: _Crowds, number: Numbers, evidence: _Evidence, *, copies: bool
+) -> tuple[Group, ...]:
     from scipy.special import ndtr
 
-    met = crowds.met
     several = np.flatnonzero(np.bincount(number, minlength=len(number)) > 1)
-    if not len(several) and not alike:
+    if not len(several):
         return ()
-    copies = [tuple(np.flatnonzero(number == each).tolist()) for each in several]
-    shared = run.sum(_count_shared, number.astype(np.float64))["shared"] if copies else np.zeros(0)
+    met, shared = crowds.met, run.sum(_count_shared, number.astype(np.float64))["shared"]
     pairs = np.bincount(crowds.of_pair[met.common >= _LEAST_COMMON], minlength=len(crowds.gamma))
+    inside = np.flatnonzero((number[met.left] == number[met.right]) & ~np.isnan(evidence.z))
     found = []
-    for workers in [*copies, *alike]:
-        inside = np.flatnonzero(np.isin(met.left, workers) & np.isin(met.right, workers) & ~np.isnan(evidence.z))
-        is_copy = number[workers[0]] == number[workers[1]]
-        chance = min(1.0, float(pairs[crowds.problem[workers[0]]] * ndtr(evidence.z[inside].min())))
+    for first in several:
+        members, own = np.flatnonzero(number == first), inside[number[met.left[inside]] == first]
         found.append(
             Group(
-                members=workers,
-                copies=bool(is_copy),
-                common=round(shared[list(workers)].sum() if is_copy else met.common[inside].sum()),
-                rare=round(met.same[inside].sum()),
-                fidelity=float(np.clip(1 - evidence.ratio[inside].mean(), 0.0, 1.0)),
-                chance=chance,
+                members=tuple(members.tolist()),
+                copies=copies,
+                common=round(float(shared[members].sum())),
+                rare=round(float(met.same[own].sum())),
+                fidelity=float(np.clip(1 - evidence.ratio[own].mean(), 0.0, 1.0)),
+                chance=float(min(1.0, pairs[crowds.problem[first]] * ndtr(evidence.z[own].min()))),
             )
         )
     return tuple(found)
