@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Meetings", "TaskScale", "find_meetings"]
 
-_MAX_PAIRS = 8_000_000  # of workers
+_MAX_PAIRS = 13_000_000  # of workers: all pairs of five thousand
 _MAX_COMPARISONS = 300_000_000  # of answers
 _BYTES_PER_PAIR = 250
 _ENTRIES_PER_RANGE = 1 << 24
