@@ -49,7 +49,7 @@ from allalike.methods.steps.weights import equal_weights, normalise
 from allalike.trust.decision import decide_by_voices
 from allalike.trust.groups import Groups, give_voices
 from allalike.trust.likeness import find_groups
-from allalike.trust.peers import peer_distances
+from allalike.trust.peers import peer_distances, peer_sums
 from allalike.trust.signal import silence
 from allalike.trust.signal_distances import find_signal
 
@@ -84,7 +84,7 @@ def weigh_distances(run: Run, *, plain: bool = False) -> Weighing:
     """
     problems, unweighted, guess = run.problems, Peers(run).unweighted, find_guess_distances(run)
     trust = _Trust() if plain else _find_trust(run, guess)
-    groups = trust.groups or Groups.apart(problems.n_workers)
+    groups = trust.groups or Groups.everyone(problems.n_workers)
     heard, speaks = give_voices(run, groups), ~groups.silent
     disparity = unweighted if groups.everyone_counts else _between_groups(heard)
     unit = 2 * disparity.mubar  # the mean distance of two workers, so that squares are neither huge nor tiny
@@ -132,13 +132,8 @@ def _find_trust(run: Run, guess: Floats) -> _Trust:
 
 def _between_groups(heard: Run) -> Disparity:
     """Return the average distances to workers of other groups."""
-    sums = heard.sum(partial(_peer_sums, kernels=heard.kernels), np.ones(heard.problems.n_workers))
+    sums = heard.sum(partial(peer_sums, kernels=heard.kernels), np.ones(heard.problems.n_workers))
     return Disparity(sums["distance"], sums["weight"], heard.problems)
-
-
-def _peer_sums(block: Block, weights: Floats, *, kernels: Kernels) -> dict[str, Floats]:
-    distance, weight = peer_distances(block, weights, kernels=kernels)
-    return {"distance": block.per_worker(distance), "weight": block.per_worker(weight)}
 
 
 def distance_sums(block: Block, weights: Floats, unit: Floats, *, kernels: Kernels) -> dict[str, Floats]:
