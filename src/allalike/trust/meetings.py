@@ -166,7 +166,8 @@ def _compare_answers(
         if least is None:
             yield left[once], right[once], distance[once]
         else:
-            scale = block.to_answers(np.fmax(block[TaskScale].scale, least[block.workers][block.worker[block.starts]]))
+            own = np.append(least[block.workers], 1.0)  # that of the dummy worker, whose sums are discarded
+            scale = block.to_answers(np.fmax(block[TaskScale].scale, own[block.worker[block.starts]]))
             apart = np.sqrt(distance[once]) / scale[left[once]]
             yield left[once], right[once], np.minimum(apart, _FARTHEST)
 

@@ -64,6 +64,7 @@ _PAIRS = 40_000  # in all, of one problem
 _PAIRS_OF_WORKER = (100, 2000)
 _PAIRS_PER_CHUNK = 2000
 _CERTAIN = 3.0  # standard errors by which the crowd must show a signal
+_ROUNDING = 1e-12
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -87,6 +88,7 @@ def find_signal(run: Run) -> Signal:
     for _ in range(_ROUNDS):
         before = signal.empty
         value, error, answers = measure(before)
+        value, error = (np.where(np.abs(part) < _ROUNDING, 0.0, part) for part in (value, error))
         signal = judge_signal(value, error, answers, run.problems)
         signal = Signal(signal.value, signal.error, signal.empty & _shows_signal(signal, answers, run))
         if np.array_equal(signal.empty, before):
