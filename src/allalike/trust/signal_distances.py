@@ -24,8 +24,8 @@ worker are drawn, by hashes of the tasks, from a sample of the tasks. Where labe
 Who is empty is judged as for classes (`allalike.trust.signal`), and nobody is where the crowd as a whole shows no
 signal: where the truth is the same everywhere, whoever says it always is right.
 
-It fails where a careful worker got tasks that are all alike, and is never sure with few tasks: random answers need
-about 50 of them to be told, constants 10.
+It fails where a careful worker got tasks that are all alike, and is never sure with few tasks: constants need 10 to be
+told, but random numbers about 200, as do all rankings, and random labels of other kinds about 100.
 """
 
 from __future__ import annotations
