@@ -24,6 +24,7 @@ from samples import Row, crowd, kind, problems
 Table = npt.NDArray[np.float64]
 KINDS = ["real", "vector", "ranking", "text", "set", "interval", "bitmap", "custom"]
 HONEST, TRIALS = 7, 60
+RANKINGS = "mallows(items=5, population='fixed(values=0.6)')"
 
 
 @pytest.fixture
@@ -189,7 +190,7 @@ def test_where_pairs_are_too_many_nobody_is_grouped_and_the_summary_says_so(monk
     assert "too many pairs" in result.summary["reading"]["copies"]
 
 
-@pytest.mark.parametrize("model", ["gaussian", "mallows(items=5)", "intervals", "one-coin(classes=30)"])
+@pytest.mark.parametrize("model", ["gaussian", RANKINGS, "intervals", "one-coin(classes=30)"])
 def test_a_constant_and_answers_to_other_tasks_carry_no_signal_and_honest_ones_do(model: str) -> None:
     drawn = allalike.simulate(model, workers=8, tasks=400, seed=11).answers
     place = np.arange(3200).reshape(400, 8)

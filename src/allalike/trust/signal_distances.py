@@ -25,7 +25,7 @@ Who is empty is judged as for classes (`allalike.trust.signal`), and nobody is w
 signal: where the truth is the same everywhere, whoever says it always is right.
 
 It fails where a careful worker got tasks that are all alike, and is never sure with few tasks: constants need 10 to be
-told, but random numbers about 200, as do all rankings, and random labels of other kinds about 100.
+told, but random answers 100 to 400, and so does who always gives the same ranking.
 """
 
 from __future__ import annotations
