@@ -24,7 +24,7 @@ from samples import Row, crowd, kind, problems
 Table = npt.NDArray[np.float64]
 KINDS = ["real", "vector", "ranking", "text", "set", "interval", "bitmap", "custom"]
 HONEST, TRIALS = 7, 60
-RANKINGS = "mallows(items=5, population='fixed(values=0.6)')"
+RANKINGS = "mallows(items=5, population='fixed(values=0.3)')"
 
 
 @pytest.fixture
