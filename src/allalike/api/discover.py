@@ -287,9 +287,15 @@ def find_versions() -> dict[str, str]:
 
 def _rounded(notes: Mapping[str, Any]) -> dict[str, Any]:
     """Return notes with six digits of each number, of which the last ones depend on the order of additions."""
-    changed = {name: float(f"{value:.6g}") for name, value in notes.items() if isinstance(value, float)}
-    inner = {name: _rounded(value) for name, value in notes.items() if isinstance(value, dict)}
-    return {**notes, **changed, **inner}
+    return {name: _round(value) for name, value in notes.items()}
+
+
+def _round(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return _rounded(value)
+    return [_round(each) for each in value] if isinstance(value, list) else value
 
 
 def _summary(run: Run, weighing: Weighing, found: TaskTable, settings: dict[str, Any]) -> dict[str, Any]:

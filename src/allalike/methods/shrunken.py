@@ -25,8 +25,12 @@ same, nothing can be taken away, and F is that of e itself.
 
 which is 1/f for numbers, where D is infinite: the best weights of a mean. So nobody is thrown away for being the last.
 
-It fails like all methods of agreement where the bad workers are alike. Where many labels are wrong in their own way, as
-with many classes and independent errors, it gives weak workers less than the best weights would.
+**Voices.** Before that, copies are found (`allalike.trust.likeness`) and workers whose answers say nothing about the
+tasks (`allalike.trust.signal_distances`). A group of copiers counts as one on every task, above and in the decision,
+and is compared with others only; who carries no signal does not count where there are many such workers.
+
+It fails like all methods of agreement where the bad workers are alike without being copies. Where many labels are wrong
+in their own way, as with many classes and independent errors, it gives weak workers less than the best weights would.
 """
 
 from __future__ import annotations
@@ -36,16 +40,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from allalike.blocks.block import sum_by
+from allalike.blocks.voices import Voices, find_voices
 from allalike.methods.base import Weighing
 from allalike.methods.steps.guesses import find_guess_distances
-from allalike.methods.steps.peers import Peers
+from allalike.methods.steps.peers import Disparity, Peers
 from allalike.methods.steps.weights import equal_weights, normalise
+from allalike.trust.decision import decide_by_voices
+from allalike.trust.groups import Groups, give_voices
+from allalike.trust.likeness import find_groups
+from allalike.trust.peers import peer_distances, peer_sums
+from allalike.trust.signal import silence
+from allalike.trust.signal_distances import find_signal
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Block, Floats
     from allalike.blocks.problems import Problems
     from allalike.domains import Kernels
     from allalike.engines import Run
+    from allalike.trust.signal import Signal
 
 __all__ = ["weigh_distances"]
 
@@ -63,30 +76,70 @@ class _Crowd(NamedTuple):
     strength: Floats
 
 
-def weigh_distances(run: Run) -> Weighing:
-    """Weigh the workers of a run by how far they are from the others, as far as they can be told apart."""
-    problems, peers = run.problems, Peers(run)
-    unit = 2 * peers.unweighted.mubar  # the mean distance of two workers, so that squares are neither huge nor tiny
+def weigh_distances(run: Run, *, plain: bool = False) -> Weighing:
+    """Weigh the workers of a run by how far they are from the others, as far as they can be told apart.
+
+    Unless ``plain`` is true, copies of a worker count as one with her, and who carries no signal does not count where
+    there are many such workers.
+    """
+    problems, unweighted, guess = run.problems, Peers(run).unweighted, find_guess_distances(run)
+    trust = _Trust() if plain else _find_trust(run, guess)
+    groups = trust.groups or Groups.everyone(problems.n_workers)
+    heard, speaks = give_voices(run, groups), ~groups.silent
+    disparity = unweighted if groups.everyone_counts else _between_groups(heard)
+    unit = 2 * disparity.mubar  # the mean distance of two workers, so that squares are neither huge nor tiny
     unit = np.where(unit > 0, unit, 1.0)
-    guess = find_guess_distances(run)
     weight = equal_weights(problems)
     for _ in run.rounds(_ROUNDS):
-        sums = run.sum(partial(distance_sums, kernels=run.kernels), weight, unit)
-        crowd = _describe(sums, problems)
+        sums = heard.sum(partial(distance_sums, kernels=run.kernels), weight, unit)
+        crowd = _describe({name: np.where(speaks, each, 0.0) for name, each in sums.items()}, problems)
         fault = _shrink(sums, crowd, problems)
         middle = problems.spread(crowd.middle)
-        weight = normalise(_weigh(fault, problems.spread(guess) / unit - middle), problems)
+        weight = _weigh(fault, problems.spread(guess) / unit - middle)
+        weight = normalise(np.where(speaks, weight, 0.0), problems)
     return Weighing(
-        disparity=peers.unweighted.mean,
+        disparity=disparity.mean,
         fault=fault * unit,
         weight=weight,
         iterations=_ROUNDS,
-        notes=_note(crowd, guess) if len(guess) == 1 else {},
+        decide=None if groups.everyone_counts else partial(decide_by_voices, kernels=run.kernels, ties=run.ties),
+        parameters=() if groups.everyone_counts else (groups.number.astype(np.float64), np.where(speaks, 0.0, 1.0)),
+        groups=trust.groups,
+        signal=trust.signal,
+        notes={**trust.notes, **(_note(crowd, guess) if len(guess) == 1 else {})},
     )
+
+
+class _Trust(NamedTuple):
+    """Who copies, whose answers say nothing, and what to say of it; nothing where nobody asked."""
+
+    groups: Groups | None = None
+    signal: Signal | None = None
+    notes: dict[str, Any] = {}  # noqa: RUF012
+
+
+def _find_trust(run: Run, guess: Floats) -> _Trust:
+    """Find who carries no signal, and then who copies among the others."""
+    signal = find_signal(run)
+    silent = silence(signal, run.answer_counts, run.problems)
+    groups = find_groups(run, guess, silent, signal.empty)
+    if groups is None:
+        return _Trust(
+            Groups(np.arange(len(silent)), silent), signal, {"copies": "too many pairs of workers to look at"}
+        )
+    return _Trust(groups, signal)
+
+
+def _between_groups(heard: Run) -> Disparity:
+    """Return the average distances to workers of other groups."""
+    sums = heard.sum(partial(peer_sums, kernels=heard.kernels), np.ones(heard.problems.n_workers))
+    return Disparity(sums["distance"], sums["weight"], heard.problems)
 
 
 def distance_sums(block: Block, weights: Floats, unit: Floats, *, kernels: Kernels) -> dict[str, Floats]:
     """Add up, per worker, e and v of her answers that have peers, and the moments of e and of z.
+
+    A group of answers counts as one, and its members are not each other's peers.
 
     >>> from allalike.domains import Real
     >>> from allalike.blocks.block import Block
@@ -95,17 +148,22 @@ def distance_sums(block: Block, weights: Floats, unit: Floats, *, kernels: Kerne
     >>> distance_sums(block, np.ones(3), np.ones(3), kernels=RealKernels(domain=Real()))["fault"]
     array([9., 0., 9.])
     """
-    own = weights.take(block.worker)
-    distance, others = kernels.peer_distances(block, weights)
+    voices = find_voices(block)
+    own = voices.voice * weights.take(block.worker)
+    distance, others = peer_distances(block, weights, kernels=kernels)
     distance = distance / unit.take(block.worker)
     heard = others > _ROUNDING * block.to_answers(block.per_task(own))
     others = np.where(heard, others, 1.0)
-    among = np.maximum(block.to_answers(block.per_task(own * distance)) - 2 * own * distance, 0.0)
+    cross = own * distance
+    mine = sum_by(voices.group, cross, len(cross))[voices.group] if Voices in block else cross
+    among = np.maximum(block.to_answers(block.per_task(cross)) - 2 * mine, 0.0)
     middle = np.where(heard, among / (2 * others**2), 0.0)
     fault = np.where(heard, np.maximum(distance / others - middle, 0.0), 0.0)
-    size = block.per_task(heard.astype(np.float64))
-    tells = heard & block.to_answers(size > 2)
-    mean, stretch = block.per_task(fault) / np.maximum(size, 1.0), np.sqrt(size / np.maximum(size - 1, 1.0))
+    counts = heard & (voices.voice > 0)
+    size = block.per_task(counts.astype(np.float64))
+    tells = counts & block.to_answers(size > 2)
+    mean = block.per_task(np.where(counts, fault, 0.0)) / np.maximum(size, 1.0)
+    stretch = np.sqrt(size / np.maximum(size - 1, 1.0))
     deviation = np.where(tells, (fault - block.to_answers(mean)) * block.to_answers(stretch), 0.0)
     return {
         "answers": block.per_worker(heard.astype(np.float64)),

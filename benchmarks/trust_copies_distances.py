@@ -1,0 +1,134 @@
+"""Copies among numbers and texts: how many are found, how many honest workers are taken for copies, and what it costs.
+
+``python benchmarks/trust_copies_distances.py`` prints the whole table; ``--crowds`` says how many crowds each line has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import allalike
+from allalike import Auto, Memory
+from allalike.answers import Answers
+from allalike.api.discover import find_truths
+from allalike.blocks.problems import Problems
+from allalike.blocks.ties import Ties
+from allalike.columns.column import Column
+from allalike.columns.values import Values, arrow_of
+from allalike.datasets import load
+from allalike.domains import Real
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Table = npt.NDArray[np.float64]
+
+HONEST = 7
+NOISES = ("normal", "heavy tails", "task scales", "common bias", "sd 0.2 to 3")
+
+
+def draw_rings(rng: np.random.Generator, crowds: int, tasks: int, sizes: tuple[int, ...]) -> tuple[Table, Table]:
+    """Draw honest workers, and rings whose leaders err twice as much and are copied with fidelity 0.8."""
+    truth = rng.normal(0, 3, (crowds, 1, tasks))
+    said = [truth + rng.normal(size=(crowds, HONEST, tasks))]
+    for size in sizes:
+        own = truth + 2 * rng.normal(size=(crowds, size, tasks))
+        said.append(np.where(rng.random(own.shape) < 0.8, own[:, :1], own))
+    return truth[:, 0], np.concatenate(said, axis=1)
+
+
+def draw_honest(rng: np.random.Generator, crowds: int, tasks: int, noise: str) -> tuple[Table, Table]:
+    """Draw eleven honest workers."""
+    shape = (crowds, 11, tasks)
+    error = rng.standard_t(2.5, shape) if noise == "heavy tails" else rng.normal(size=shape)
+    factor = {
+        "task scales": np.exp(rng.normal(0, 0.7, (crowds, 1, tasks))),
+        "sd 0.2 to 3": np.exp(rng.uniform(np.log(0.2), np.log(3), (crowds, 11, 1))),
+    }
+    shift = rng.normal(size=(crowds, 1, tasks)) if noise == "common bias" else 0.0
+    truth = rng.normal(0, 3, (crowds, 1, tasks))
+    return truth[:, 0], truth + shift + error * factor.get(noise, 1.0)
+
+
+def answers_of(said: Table, present: npt.NDArray[np.bool_]) -> Answers:
+    """Make one problem of each crowd."""
+    crowds, n, tasks = said.shape
+    here = present.transpose(0, 2, 1)
+    worker = np.broadcast_to(np.arange(crowds * n, dtype=np.int32).reshape(crowds, 1, n), here.shape)
+    return Answers(
+        workers=Values(arrow_of(np.arange(crowds * n))),
+        tasks=Values(arrow_of(np.arange(crowds * tasks))),
+        encoding=Real().learn(Column.of_objects("label", [0.0])),
+        starts=np.concatenate([[0], np.cumsum(here.sum(axis=2))]),
+        worker=worker[here],
+        label=said.transpose(0, 2, 1)[here],
+        problems=Problems(np.full(crowds, n)),
+    )
+
+
+def play(name: str, truth: Table, said: Table, sizes: tuple[int, ...] = (), missing: float = 0.0) -> None:
+    """Print recall of pairs of copies, crowds with a false alarm, and mean squared errors."""
+    crowds, n, _ = said.shape
+    present = np.random.default_rng(1).random(said.shape) >= missing
+    present[:, :2] = True
+    run = Memory().load(answers_of(said, present), Ties())
+    found = Auto().weigh(run)
+    assert found.groups is not None
+    number = found.groups.number.reshape(crowds, n)
+    own = np.concatenate([np.arange(n - sum(sizes)), *(np.full(size, n + k) for k, size in enumerate(sizes))])
+    i, j = np.triu_indices(n, 1)
+    together, copies = number[:, i] == number[:, j], own[i] == own[j]
+    recall = f"{together[:, copies].mean():.3f}" if sizes else "-"
+    errors = [
+        np.mean((find_truths(run, weighing).joined().found["label"] - truth.ravel()) ** 2)
+        for weighing in (found, Auto(plain=True).weigh(run))
+    ]
+    false = together[:, ~copies].any(axis=1).sum()
+    print(f"{name:34} {recall:>7} {false:>5}/{crowds} {errors[0]:9.3f} {errors[1]:9.3f}", flush=True)
+
+
+def measure_cost(answers_per_task: int) -> None:
+    """Print the CPU seconds of 5,000 workers with 50 answers each, and the memory at its peak."""
+    rng = np.random.default_rng(0)
+    worker = np.concatenate([rng.permutation(5000) for _ in range(50)])
+    task = np.arange(250_000) // answers_per_task
+    label = rng.normal(0, 3, task.max() + 1)[task] + rng.normal(size=250_000)
+    rows = {"worker": worker, "task": task, "label": label}
+    import pandas as pd
+
+    run = Memory().load(allalike.read(pd.DataFrame(rows).drop_duplicates(["worker", "task"]), domain="real"), Ties())
+    begin = time.process_time()
+    Auto().weigh(run)
+    seconds, peak = time.process_time() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print(f"5,000 workers, {answers_per_task} answers per task: {seconds:.1f} s CPU, {peak:.1f} GB", flush=True)
+
+
+def main() -> None:
+    """Print all tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--crowds", type=int, default=200, help="how many crowds each line has")
+    crowds = parser.parse_args().crowds
+    print(f"{'':34} {'recall':>7} {'false alarms':>9} {'auto mse':>9} {'plain mse':>9}")
+    for tasks in (100, 30):
+        for sizes in ((4,), (7,), (3, 3)):
+            truth, said = draw_rings(np.random.default_rng(len(sizes)), crowds, tasks, sizes)
+            play(f"rings {sizes}, {tasks} tasks", truth, said, sizes)
+            play(f"rings {sizes}, {tasks} tasks, half missing", truth, said, sizes, missing=0.5)
+        for noise in NOISES:
+            play(f"{noise}, {tasks} tasks", *draw_honest(np.random.default_rng(9), crowds, tasks, noise))
+    os.environ.setdefault("ALLALIKE_DATA", str(Path(__file__).parents[2] / "shared" / "datasets"))
+    for name in ("TRANSL", "crowdwsa2019/T1", "crowdwsa2019/T2", "crowdwsa2019/J1"):
+        print(name, allalike.discover(load(name).answers).groups["members"].tolist())
+    for answers_per_task in (10, 40, 200):
+        measure_cost(answers_per_task)
+
+
+if __name__ == "__main__":
+    main()
