@@ -73,7 +73,7 @@ class Auto(Method):
     def _weigh(self, run: Run) -> Weighing:
         if run.encoding.n_classes is not None and 2 <= run.encoding.n_labels <= MAX_CLASSES:
             return weigh_classes(run, sample_answers=self.sample_answers, use_gold=self.use_gold, plain=self.plain)
-        return weigh_distances(run, plain=self.plain)
+        return weigh_distances(run, use_gold=self.use_gold, plain=self.plain)
 
     def without_gold(self) -> Auto:
         """Return the method that chooses between readings by agreement alone."""

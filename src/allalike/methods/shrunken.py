@@ -46,14 +46,16 @@ from allalike.methods.base import Weighing
 from allalike.methods.steps.guesses import find_guess_distances
 from allalike.methods.steps.peers import Disparity, Peers
 from allalike.methods.steps.weights import equal_weights, normalise
+from allalike.trust.copies import find_copies
 from allalike.trust.decision import decide_by_voices
 from allalike.trust.groups import Groups, give_voices
 from allalike.trust.likeness import find_groups
 from allalike.trust.peers import peer_distances, peer_sums
-from allalike.trust.signal import silence
+from allalike.trust.signal import find_class_signal, silence
 from allalike.trust.signal_distances import find_signal
 
 if TYPE_CHECKING:
+    from allalike.answers.history import History
     from allalike.blocks.block import Block, Floats
     from allalike.blocks.problems import Problems
     from allalike.domains import Kernels
@@ -76,11 +78,12 @@ class _Crowd(NamedTuple):
     strength: Floats
 
 
-def weigh_distances(run: Run, *, plain: bool = False) -> Weighing:
+def weigh_distances(run: Run, *, use_gold: bool = False, plain: bool = False) -> Weighing:
     """Weigh the workers of a run by how far they are from the others, as far as they can be told apart.
 
-    Unless ``plain`` is true, copies of a worker count as one with her, and who carries no signal does not count where
-    there are many such workers.
+    If gold is used, a worker is compared with the truths that are known instead of with the others. Unless ``plain`` is
+    true, copies of a worker count as one with her, and who carries no signal does not count where there are many such
+    workers.
     """
     problems, unweighted, guess = run.problems, Peers(run).unweighted, find_guess_distances(run)
     trust = _Trust() if plain else _find_trust(run, guess)
@@ -91,9 +94,9 @@ def weigh_distances(run: Run, *, plain: bool = False) -> Weighing:
     unit = np.where(unit > 0, unit, 1.0)
     weight = equal_weights(problems)
     for _ in run.rounds(_ROUNDS):
-        sums = heard.sum(partial(distance_sums, kernels=run.kernels), weight, unit)
+        sums = heard.sum(partial(distance_sums, kernels=run.kernels, use_gold=use_gold), weight, unit)
         crowd = _describe({name: np.where(speaks, each, 0.0) for name, each in sums.items()}, problems)
-        fault = _shrink(sums, crowd, problems)
+        fault = _shrink(sums, crowd, problems, run.history, unit)
         middle = problems.spread(crowd.middle)
         weight = _weigh(fault, problems.spread(guess) / unit - middle)
         weight = normalise(np.where(speaks, weight, 0.0), problems)
@@ -120,8 +123,11 @@ class _Trust(NamedTuple):
 
 def _find_trust(run: Run, guess: Floats) -> _Trust:
     """Find who carries no signal, and then who copies among the others."""
-    signal = find_signal(run)
+    named = run.encoding.n_classes is not None
+    signal = find_class_signal(run) if named else find_signal(run)
     silent = silence(signal, run.answer_counts, run.problems)
+    if named:
+        return _Trust(find_copies(run, silent), signal)
     groups = find_groups(run, guess, silent, signal.empty)
     if groups is None:
         return _Trust(
@@ -136,10 +142,13 @@ def _between_groups(heard: Run) -> Disparity:
     return Disparity(sums["distance"], sums["weight"], heard.problems)
 
 
-def distance_sums(block: Block, weights: Floats, unit: Floats, *, kernels: Kernels) -> dict[str, Floats]:
+def distance_sums(
+    block: Block, weights: Floats, unit: Floats, *, kernels: Kernels, use_gold: bool = False
+) -> dict[str, Floats]:
     """Add up, per worker, e and v of her answers that have peers, and the moments of e and of z.
 
-    A group of answers counts as one, and its members are not each other's peers.
+    A group of answers counts as one, and its members are not each other's peers. If gold is used, e is the distance to
+    the truth where it is known.
 
     >>> from allalike.domains import Real
     >>> from allalike.blocks.block import Block
@@ -159,6 +168,8 @@ def distance_sums(block: Block, weights: Floats, unit: Floats, *, kernels: Kerne
     among = np.maximum(block.to_answers(block.per_task(cross)) - 2 * mine, 0.0)
     middle = np.where(heard, among / (2 * others**2), 0.0)
     fault = np.where(heard, np.maximum(distance / others - middle, 0.0), 0.0)
+    if use_gold and len(block.gold_task):
+        fault = _settle(block, fault, kernels, unit)
     counts = heard & (voices.voice > 0)
     size = block.per_task(counts.astype(np.float64))
     tells = counts & block.to_answers(size > 2)
@@ -174,6 +185,14 @@ def distance_sums(block: Block, weights: Floats, unit: Floats, *, kernels: Kerne
         "deviation": block.per_worker(deviation),
         "deviation squared": block.per_worker(deviation**2),
     }
+
+
+def _settle(block: Block, fault: Floats, kernels: Kernels, unit: Floats) -> Floats:
+    """Return faults in which answers to tasks whose truth is known are as far from it as they are."""
+    place, known = np.zeros(block.n_tasks, np.int64), np.zeros(block.n_tasks, bool)
+    place[block.gold_task], known[block.gold_task] = np.arange(len(block.gold_task)), True
+    distance = kernels.distance_to(block, block.gold_label[place]) / unit.take(block.worker)
+    return np.where(block.to_answers(known) & ~np.isnan(distance), distance, fault)
 
 
 def _describe(sums: dict[str, Floats], problems: Problems) -> _Crowd:
@@ -204,11 +223,15 @@ def _compare_variances(sums: dict[str, Floats], name: str, count: str, problems:
     return np.where(told, between / np.maximum(within, _ROUNDING**2), np.nan), usual
 
 
-def _shrink(sums: dict[str, Floats], crowd: _Crowd, problems: Problems) -> Floats:
-    """Pull faults towards the crowd's; who has no peers is like the crowd."""
-    answers, mean, strength = sums["answers"], problems.spread(crowd.fault), problems.spread(crowd.strength)
-    own = np.where(answers > 0, sums["fault"] / np.maximum(answers, 1.0), mean)
-    return np.asarray(mean + answers / (answers + strength) * (own - mean))
+def _shrink(sums: dict[str, Floats], crowd: _Crowd, problems: Problems, past: History | None, unit: Floats) -> Floats:
+    """Pull faults towards the crowd's; who has no peers is like the crowd. Earlier answers count beside these."""
+    answers, total, mean, strength = sums["answers"], sums["fault"], problems.spread(crowd.fault), crowd.strength
+    if past is not None:
+        answers, total = answers + past.answers, total + past.answers * past.fault / unit
+        usual, variance = past.spread
+        strength = np.minimum(strength, max(usual**2 / variance, _MIN_STRENGTH) if variance > 0 else np.inf)
+    own = np.where(answers > 0, total / np.maximum(answers, 1.0), mean)
+    return np.asarray(mean + answers / (answers + problems.spread(strength)) * (own - mean))
 
 
 def _weigh(fault: Floats, guess: Floats) -> Floats:
