@@ -26,6 +26,7 @@ from allalike.datasets import load
 from allalike.engines.sample import sample_tasks
 from allalike.errors import UnknownNameError, UnsupportedError
 from allalike.methods.levels import classes
+from allalike.methods.levels.beliefs import believe
 from allalike.methods.levels.consensus import agreement_sums
 from allalike.readers import open_gold
 from samples import Row
@@ -179,7 +180,11 @@ def test_beliefs_are_those_of_the_reference(n: int, m: int, k: int) -> None:
     answers = allalike.read(rows, domain="categorical")
     arrays = (part.astype(np.int64) for part in (answers.starts, answers.worker, answers.label))
     expected, _ = reference().auto(*arrays, k)
-    found = allalike.discover(answers).probabilities.to_numpy()[:, 1:].astype(float)
+    result = allalike.discover(answers)
+    _, *reading = result.weighing.parameters
+    found = np.concatenate(
+        [believe(block, *reading, k=k)[0] for block in result.run.blocks]  # type: ignore[attr-defined]
+    )
     np.testing.assert_allclose(found, expected / expected.sum(axis=1, keepdims=True), atol=1e-3)
 
 

@@ -36,7 +36,7 @@ def answers(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_discover_writes_three_files_and_says_what_it_guessed(answers: Path) -> None:
+def test_discover_writes_its_files_and_says_what_it_guessed(answers: Path) -> None:
     done = call("discover", "answers.csv", folder=answers)
     assert done.returncode == 0
     assert "'annotator' is the worker" in done.stderr
@@ -45,7 +45,7 @@ def test_discover_writes_three_files_and_says_what_it_guessed(answers: Path) -> 
     assert "6 answers of 3 workers to 2 tasks" in done.stdout
     assert "Written: allalike-out/truth.csv" in done.stdout
     truth = pd.read_csv(answers / "allalike-out" / "truth.csv")
-    assert list(truth) == ["task", "label", "confidence", "error", "answers", "tied", "unweighted", "changed"]
+    assert list(truth) == ["task", "label", "confidence", "error", "answers", "voices", "tied", "unweighted", "changed"]
     assert truth["label"].tolist() == ["x", "y"]
     workers = pd.read_csv(answers / "allalike-out" / "workers.csv")
     known = ["fault", "error_rate", "low", "high", "few", "weight"]
@@ -64,7 +64,13 @@ def test_json_prints_one_object_and_nothing_else(answers: Path) -> None:
     done = call("discover", "answers.csv", "--json", "-o", "out", folder=answers)
     printed = json.loads(done.stdout)
     assert printed["answers"] == 6
-    assert printed["files"] == ["out/truth.csv", "out/workers.csv", "out/summary.json"]
+    assert printed["files"] == [
+        "out/truth.csv",
+        "out/workers.csv",
+        "out/groups.csv",
+        "out/next.csv",
+        "out/summary.json",
+    ]
     assert "Recognised" in done.stderr
 
 
@@ -142,7 +148,7 @@ def test_the_demo_finds_the_good_workers_and_lowers_the_error(tmp_path: Path) ->
     assert after < before / 2
     assert re.search(r"\d+ of 400 answers differ from those of a vote", done.stdout)
     written = sorted(path.name for path in (tmp_path / "allalike-demo").iterdir())
-    assert written == ["summary.json", "truth.csv", "workers.csv"]
+    assert written == ["groups.csv", "next.csv", "summary.json", "truth.csv", "workers.csv"]
 
 
 def test_help_and_version(tmp_path: Path) -> None:

@@ -64,9 +64,9 @@ def draw_masks(folder: Path, workers: str = "abc", tasks: int = 3) -> None:
 def test_an_earlier_result_is_replaced_also_in_another_format(tmp_path: Path) -> None:
     result().save(tmp_path / "out")
     result().save(tmp_path / "out", format="parquet")
-    assert sorted(content(tmp_path / "out")) == ["summary.json", "truth.parquet", "workers.parquet"]
+    assert sorted(content(tmp_path / "out")) == ["next.parquet", "summary.json", "truth.parquet", "workers.parquet"]
     result().save(tmp_path / "out")
-    assert sorted(content(tmp_path / "out")) == ["summary.json", "truth.csv", "workers.csv"]
+    assert sorted(content(tmp_path / "out")) == ["next.csv", "summary.json", "truth.csv", "workers.csv"]
 
 
 def test_a_file_that_allalike_did_not_write_stays_unless_it_may_be_overwritten(
@@ -176,7 +176,7 @@ def test_a_folder_of_the_names_of_masks_stays_with_all_that_is_in_it(here: Path)
     assert (here / "out" / "labels" / "t0.png").exists()
     result().save("out")  # whose labels are no masks
     assert sorted(content(here / "out")) == [
-        "labels/notes.txt", "summary.json", "truth.csv", "unweighted/notes.txt", "workers.csv"
+        "labels/notes.txt", "next.csv", "summary.json", "truth.csv", "unweighted/notes.txt", "workers.csv"
     ]  # fmt: skip
     (here / "out" / "labels" / "t0.png").write_text("mine")
     with pytest.raises(OutputError, match="labels/t0.png is there already"):
@@ -276,7 +276,7 @@ def test_a_failure_while_files_are_put_in_place_leaves_the_old_ones(
         move(path, place)
 
     monkeypatch.setattr(journal, "_move", fail_once)
-    if fails < 6:  # three files go, and three come
+    if fails < 8:  # four files go, and four come
         with pytest.raises(OutputError, match="cannot be written to .*out: The file is open in another program."):
             result(gold={"t1": "x"}).save(out)
         assert content(tmp_path) == before
@@ -307,7 +307,7 @@ def test_what_a_running_process_writes_is_not_swept(tmp_path: Path) -> None:
         result().save(tmp_path / "out")
         result().save(tmp_path / "other")
         assert (stage / "notes.txt").exists()
-    assert sorted(content(tmp_path / "out")) == ["notes.txt", "summary.json", "truth.csv", "workers.csv"]
+    assert sorted(content(tmp_path / "out")) == ["next.csv", "notes.txt", "summary.json", "truth.csv", "workers.csv"]
 
 
 def test_a_folder_in_which_somebody_works_and_its_rights_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

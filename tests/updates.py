@@ -15,7 +15,7 @@ from samples import Row
 ENGINES = {"memory": Memory(), "small blocks": Memory(block_answers=1), "disk": Disk(partitions=3)}
 NUMBERS = (
     *("confidence", "error", "disparity", "fault", "weight", "error_rate", "rmse", "low", "high"),
-    *("signal", "signal_error"),
+    *("signal", "signal_error", "voices"),
 )
 both_engines = pytest.mark.parametrize("engine", [ENGINES["small blocks"], ENGINES["disk"]], ids=["memory", "disk"])
 

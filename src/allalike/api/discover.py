@@ -22,7 +22,7 @@ from allalike.blocks.ties import Ties
 from allalike.engines import ENGINES, Engine, Memory
 from allalike.errors import OptionError, UnsupportedError
 from allalike.methods import METHODS, Method
-from allalike.options import check_choice
+from allalike.options import check_choice, check_number
 from allalike.readers import Scan, open_gold, scan
 from allalike.registry import choose
 from allalike.system.memory import free_memory
@@ -63,6 +63,7 @@ def discover(
     plain: bool = False,
     seed: int = 0,
     ties: str = "random",
+    min_confidence: float | None = None,
 ) -> Result:
     """Find the truth behind noisy answers, and how good each worker is.
 
@@ -92,6 +93,8 @@ def discover(
         Which of the possible draws to take where labels are tied.
     ties
         ``random`` draws a winner among equals by a hash of seed, task and label; ``first`` takes the first label.
+    min_confidence
+        How sure a truth must be at least; tasks with less have no label.
 
     >>> import allalike
     >>> rows = [("ada", "t1", "cat"), ("bob", "t1", "cat"), ("eve", "t1", "dog"), ("ada", "t2", "dog"),
@@ -101,13 +104,14 @@ def discover(
     (['cat', 'dog'], 0.0)
     """
     draws = find_ties(seed, ties)
+    least: dict[str, Any] = {} if min_confidence is None else {"min_confidence": _check_confidence(min_confidence)}
     chosen = choose(method, METHODS, "method", Method)  # type: ignore[type-abstract]
     chosen = chosen.plainly() if plain else chosen
     past = None if history is None else open_history(history, chosen)
     source, known = open_source(answers, domain, gold)
     where, run = open_run(source, known, engine=engine, ties=draws)
     origin = replace(Origin.of(source, known), inputs=inputs_of(source, gold, history), history=past)
-    result = _solve(run, chosen, origin, engine=where.name, seed=seed, ties=ties)
+    result = _solve(run, chosen, origin, engine=where.name, seed=seed, ties=ties, **least)
     if warning := chosen.limit_reached(result.weighing):
         warnings.warn(warning, stacklevel=2)
     return result
@@ -122,8 +126,11 @@ def _solve(
     report("deciding")
     blind = method.without_gold()
     learns = run.n_gold > 0 and blind != method
-    found = find_truths(run, weighing, unweighted=True, keep_gold=learns)
-    honest = find_truths(run, blind.weigh(run), unweighted=True) if learns else found
+    find = partial(find_truths, run, unweighted=True, min_confidence=settings.get("min_confidence"))
+    found = find(weighing, keep_gold=learns)
+    honest = find(blind.weigh(run)) if learns else found
+    if "min_confidence" in settings and not found.count("confidence"):
+        raise UnsupportedError(f"min_confidence is given, but {method.name} does not say how sure these truths are.")
     described = {"domain": run.encoding.describe(), "method": method.describe(), **settings}
     posteriors = partial(find_posteriors, run, weighing) if weighing.probabilities else None
 
@@ -149,6 +156,12 @@ def open_history(history: Any, method: Method) -> History:
     if not method.uses_history:
         raise UnsupportedError(f"{method.name} does not use a history of workers. auto does.")
     return read_history(history)
+
+
+def _check_confidence(least: Any) -> float:
+    if float(check_number(least, "min_confidence", least=0)) > 1:
+        raise OptionError(f"min_confidence is {least!r}. It must be a probability, at most 1.")
+    return float(least)
 
 
 def find_ties(seed: int, ties: str) -> Ties:
@@ -203,12 +216,20 @@ def check_served(method: Method, labels: Encoding) -> None:
         )
 
 
-def find_truths(run: Run, weighing: Weighing, *, unweighted: bool = False, keep_gold: bool = False) -> TaskTable:
+def find_truths(
+    run: Run,
+    weighing: Weighing,
+    *,
+    unweighted: bool = False,
+    keep_gold: bool = False,
+    min_confidence: float | None = None,
+) -> TaskTable:
     """Find the truths of all tasks as the method decides them, and beside them those without weights if asked for.
 
     If gold is kept, the truths that are known stand in the place of those found.
     Where truths are known, ``gold`` is how far the one found is from it, and NaN for all other tasks. Numbers have
-    limits, ``low`` and ``high``, if the variances of workers are known.
+    limits, ``low`` and ``high``, if the variances of workers are known. If truths must have some confidence,
+    ``abstained`` tells which have less, and these count neither as changed nor as errors.
     """
     variance = None if weighing.trust is None else weighing.trust.variance
     by_rule = partial(run.kernels.aggregate, ties=run.ties)
@@ -220,6 +241,7 @@ def find_truths(run: Run, weighing: Weighing, *, unweighted: bool = False, keep_
         gold=run.n_gold > 0,
         keep=run.encoding if keep_gold else None,
         limits=None if variance is None else partial(find_truth_limits, groups=weighing.groups),
+        least=min_confidence,
     )
     more = weighing.parameters if variance is None else (*weighing.parameters, variance)
     return run.find(kernel, weighing.weight, weighing.fault, *more)
@@ -242,6 +264,7 @@ def _decide(
     gold: bool,
     keep: Encoding | None,
     limits: Decide | None,
+    least: float | None,
 ) -> dict[str, Array]:
     found = own(block, weights, faults, *(more[:-1] if limits else more))
     if limits:
@@ -256,7 +279,15 @@ def _decide(
             "changed": kernels.differs(found["label"], plain, kernels.scatter(block)),
         }
         labels["unweighted_gold"] = plain
-    return found | ({name: _gold_distance(block, label, kernels) for name, label in labels.items()} if gold else {})
+    if gold:
+        found |= {name: _gold_distance(block, label, kernels) for name, label in labels.items()}
+    return found if least is None else _abstain(found, found["confidence"] < least)
+
+
+def _abstain(found: dict[str, Array], unsure: Array) -> dict[str, Array]:
+    errors = {name: np.where(unsure, np.nan, column) for name, column in found.items() if name.endswith("gold")}
+    changed = {"changed": found["changed"] & ~unsure} if "changed" in found else {}
+    return {**found, **errors, **changed, "abstained": unsure}
 
 
 def _gold_distance(block: Block, label: Array, kernels: Kernels) -> Floats:
@@ -285,6 +316,13 @@ def find_versions() -> dict[str, str]:
     }
 
 
+def _confidence(run: Run, weighing: Weighing, found: TaskTable) -> dict[str, Any]:
+    """Say how sure the truths are, and how many answers a task has and how many independent ones they count like."""
+    assert weighing.confidence is not None
+    per_task = {"voices_per_task": found.mean("voices"), "answers_per_task": int(run.answer_counts.sum()) / run.n_tasks}
+    return _rounded({**weighing.confidence, "mean": found.mean("confidence"), **per_task})
+
+
 def _rounded(notes: Mapping[str, Any]) -> dict[str, Any]:
     """Return notes with six digits of each number, of which the last ones depend on the order of additions."""
     return {name: _round(value) for name, value in notes.items()}
@@ -306,6 +344,8 @@ def _summary(run: Run, weighing: Weighing, found: TaskTable, settings: dict[str,
         "converged": weighing.converged,
         "changed": int(found.total("changed")),
         "tied": int(found.total("tied")),
+        **({"abstained": int(found.total("abstained"))} if "min_confidence" in settings else {}),
+        **({"confidence": _confidence(run, weighing, found)} if weighing.confidence is not None else {}),
         **({"reading": _rounded(weighing.notes)} if weighing.notes else {}),
         **({"trust": _rounded(trust)} if (trust := describe_trust(run, weighing)) else {}),
         "effective_workers": float(len(run.problems.sizes) / np.square(weighing.weight).sum()),

@@ -13,11 +13,13 @@ import numpy as np
 from allalike.api.groups import group_columns, trust_columns
 from allalike.api.targets import result_names, result_output
 from allalike.columns.values import Values, arrow_of
+from allalike.engines.sample import sample_tasks, thin_tasks
 from allalike.errors import UnknownNameError, UnsupportedError
-from allalike.options import check_choice
+from allalike.options import check_choice, check_number
 from allalike.system.files import list_files
 from allalike.system.tables import FORMATS, write_tables
 from allalike.trust.groups import give_voices
+from allalike.trust.next_labels import rank_tasks
 from allalike.trust.numbers import find_biases
 
 if TYPE_CHECKING:
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
     from allalike.trust.faults import Faults
 
 __all__ = ["Result", "fault_columns", "frame_of", "worker_columns"]
+
+_MAX_NEXT = 100_000  # tasks that are listed to be asked next
+_CURVE_ANSWERS, _CURVE_DRAWS = 20_000, 10
 
 
 @dataclass(frozen=True)
@@ -206,6 +211,57 @@ class Result:
             raise UnsupportedError("This result cannot be updated. Run allalike.discover on all answers.")
         return self.renew(more, gold)
 
+    def next(self, n: int = 10) -> pd.DataFrame:
+        """Return the tasks that one more answer helps most: task, confidence, answers, gain.
+
+        The least sure come first. The gain is by how much an answer of a typical worker is expected to raise the
+        probability that the label is right; only auto on classes knows it. Tasks whose truth is known are left out. Ask
+        a few per cent of the tasks at a time, `update` the result with the answers, and ask for the next ones.
+
+        Parameters
+        ----------
+        n
+            How many tasks.
+
+        >>> import allalike
+        >>> crowd = {"ada": "xxyyxyxxyx", "bob": "xxyyxyxxyy", "eve": "xxyyxyxxxy"}
+        >>> rows = [(worker, task, label) for worker, labels in crowd.items() for task, label in enumerate(labels)]
+        >>> result = allalike.discover(rows)
+        >>> for worker, answer in (("kim", "x"), ("lea", "y")):
+        ...     result = result.update([(worker, task, answer) for task in result.next(1)["task"]])
+        >>> result.truth["answers"].tolist()
+        [3, 3, 3, 3, 3, 3, 3, 3, 5, 3]
+        """
+        return frame_of(next_columns(rank_tasks(self.found.pieces(), check_number(n, "n", least=0, whole=True))))
+
+    def curve(self) -> pd.DataFrame:
+        """Return how often truths are expected to be right with fewer answers: answers_per_task, expected_accuracy.
+
+        So many answers of each task are drawn, ten times, from about 20,000 answers, and the mean confidence is taken,
+        each time with a temperature of its own. The workers are taken to be as they are known from all answers, so
+        that with few answers a task it would be a little less.
+
+        >>> import allalike
+        >>> crowd = allalike.simulate("one-coin(classes=3)", workers=7, tasks=200, seed=1)
+        >>> curve = allalike.discover(crowd.answers).curve()
+        >>> curve["answers_per_task"].tolist(), bool(curve["expected_accuracy"].is_monotonic_increasing)
+        ([1, 2, 3, 4, 5, 6, 7], True)
+        """
+        import pandas as pd
+
+        if self.weighing.expect is None:
+            method = self.summary["method"]["name"]
+            raise UnsupportedError(
+                f"{method} does not say how probably these truths are right. auto does, for classes."
+            )
+        sample = sample_tasks(self.run, _CURVE_ANSWERS, with_gold=False)
+        most = int(np.median(np.concatenate([block.sizes for block in sample.blocks])))
+        means = [
+            np.mean([self.weighing.expect(thin_tasks(sample, number, seed)) for seed in range(_CURVE_DRAWS)])
+            for number in range(1, most + 1)
+        ]
+        return pd.DataFrame({"answers_per_task": range(1, most + 1), "expected_accuracy": means})
+
     def save(
         self,
         folder: str | os.PathLike[str],
@@ -213,7 +269,7 @@ class Result:
         format: str = "csv",  # noqa: A002
         overwrite: bool = False,
     ) -> list[Path]:
-        """Write truth, workers, groups and summary into a folder, whole or not at all, and return their paths.
+        """Write truth, workers, groups, next tasks and summary into a folder, whole or not at all; return their paths.
 
         The files of an earlier result, which its summary lists, make way; all else in the folder stays.
 
@@ -231,16 +287,17 @@ class Result:
         >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     [path.name for path in result.save(folder + "/out")]
-        ['truth.csv', 'workers.csv', 'groups.csv', 'summary.json']
+        ['truth.csv', 'workers.csv', 'groups.csv', 'next.csv', 'summary.json']
         """
-        truth, workers, groups, summary = result_names(check_choice(format, FORMATS, "format"))
+        truth, workers, groups, ahead, summary = result_names(check_choice(format, FORMATS, "format"))
         looked = self.weighing.groups is not None
-        names = [truth, workers, *([groups] if looked else []), summary]
+        names = [truth, workers, *([groups] if looked else []), ahead, summary]
         with result_output(folder, inputs=self.inputs, overwrite=overwrite).staged(names) as stage:
             self.found.write(stage / truth, partial(truth_table, encoding=self.run.encoding, folder=stage))
             write_tables(stage / workers, [_table(worker_columns(self.run, self.weighing))])
             if looked:
                 write_tables(stage / groups, [_table(group_columns(self.run, self.weighing))])
+            write_tables(stage / ahead, [_table(next_columns(rank_tasks(self.found.pieces(), _MAX_NEXT)))])
             described = {**self.summary, "files": [*list_files(stage), summary]}
             text = json.dumps(described, indent=2, ensure_ascii=False)
             (stage / summary).write_text(f"{text}\n", encoding="utf-8")
@@ -272,14 +329,26 @@ def fault_columns(weighing: Weighing, trust: Faults) -> dict[str, Floats]:
     return {"fault": fault, trust.unit: read(fault), "low": read(low), "high": read(high)}
 
 
-def truth_columns(piece: Piece, encoding: Encoding) -> dict[str, Values | Array]:
-    """Return the columns of the table of truths."""
+def next_columns(piece: Piece) -> dict[str, Values | Array]:
+    """Return the columns of the table of tasks that are to be asked next."""
     return {
         "task": piece.tasks,
-        "label": encoding.decode(piece.found["label"]),
+        "confidence": piece.found["confidence"],
+        "answers": piece.answers,
+        "gain": piece.found["gain"],
+    }
+
+
+def truth_columns(piece: Piece, encoding: Encoding) -> dict[str, Values | Array]:
+    """Return the columns of the table of truths."""
+    label = encoding.decode(piece.found["label"])
+    return {
+        "task": piece.tasks,
+        "label": label.without(piece.found["abstained"]) if "abstained" in piece.found else label,
         **{name: piece.found[name] for name in (("low", "high") if "low" in piece.found else ("confidence",))},
         "error": piece.found["error"],
         "answers": piece.answers,
+        **({"voices": piece.found["voices"]} if "voices" in piece.found else {}),
         "tied": piece.found["tied"],
         "unweighted": encoding.decode(piece.found["unweighted"]),
         "changed": piece.found["changed"],

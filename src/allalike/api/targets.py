@@ -17,7 +17,7 @@ from allalike.system.tables import FORMATS
 __all__ = ["inputs_of", "result_names", "result_output", "table_output"]
 
 _SUMMARY = "summary.json"
-_TABLES = ("truth", "workers", "groups")
+_TABLES = ("truth", "workers", "groups", "next")
 _MASK_FOLDERS = ("labels", "unweighted")
 _TABLE_COLUMNS = {"method", "seconds", "iterations", "converged", "note"}
 
@@ -26,7 +26,7 @@ def result_names(file_format: str) -> list[str]:
     """Name the files of a result; those of masks are further ones.
 
     >>> result_names("csv")
-    ['truth.csv', 'workers.csv', 'groups.csv', 'summary.json']
+    ['truth.csv', 'workers.csv', 'groups.csv', 'next.csv', 'summary.json']
     """
     return [*(f"{name}.{file_format}" for name in _TABLES), _SUMMARY]
 

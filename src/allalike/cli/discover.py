@@ -39,6 +39,7 @@ __all__ = ["discover"]
 @click.option("--plain", is_flag=True, help="Let copies and workers without signal speak like everybody.")
 @take_read_options
 @take_solve_options
+@click.option("--min-confidence", type=float, help="How sure a truth must be, from 0 to 1; less sure ones stay empty.")
 @click.option("--format", "file_format", default="csv", help="The tables: csv or parquet.", show_default=True)
 @take_write_options
 @take_print_options
@@ -67,7 +68,7 @@ def discover(
     file_format = check_choice(options["file_format"], FORMATS, "--format")
     method, engine = make(options["method"], METHODS, "method"), name_engine(options)
     with notes_for_warnings(quiet=quiet), bar_after_a_second(quiet=quiet):
-        known = {name: options[name] for name in ("gold", "history", "plain", "seed", "ties")}
+        known = {name: options[name] for name in ("gold", "history", "plain", "seed", "ties", "min_confidence")}
         answers = name_answers(files, options)
         output = result_output(
             options["output"],

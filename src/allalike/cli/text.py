@@ -72,6 +72,7 @@ def report_text(result: Result, paths: Sequence[Path]) -> str:
         f"{summary['changed']:,} of {summary['tasks']:,} truths ({share(summary['changed'], summary['tasks'])}) differ"
         " from the unweighted answer" + (f"; {summary['tied']:,} were drawn among equals." if summary["tied"] else "."),
         *trust_text(summary),
+        *confidence_text(summary),
         *gold_text(result),
         *few_text(result),
         "",
@@ -80,6 +81,26 @@ def report_text(result: Result, paths: Sequence[Path]) -> str:
         "Written: " + ", ".join(map(visible, paths)),
     ]
     return "\n".join(lines)
+
+
+def confidence_text(summary: Mapping[str, Any]) -> list[str]:
+    """Say how sure the truths are, what the answers to a task count like, and how many truths are not sure enough."""
+    lines = []
+    if found := summary.get("confidence"):
+        source = "known truths" if found["temperature_from"] == "gold" else "held-out answers"
+        lines += [
+            f"Truths are expected to be right in {100 * found['mean']:.0f} % (told by {source}); shared errors are not"
+            " seen in answers (--gold).",
+            f"{found['answers_per_task']:.3g} answers a task count like about {found['voices_per_task']:.2g}"
+            " independent ones, to a factor of 2.",
+        ]
+    if "abstained" in summary:
+        part = share(summary["abstained"], summary["tasks"])
+        lines.append(
+            f"{summary['abstained']:,} truths ({part}) are less sure than {summary['min_confidence']:g} and stay empty"
+            " (--min-confidence)."
+        )
+    return lines
 
 
 _STARTS = {

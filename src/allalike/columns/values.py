@@ -119,6 +119,18 @@ class Values:
             return Values([self.data[index] for index in indices], self._text)
         return Values(self.data.take(arrow_of(indices)))
 
+    def without(self, missing: npt.NDArray[np.bool_]) -> Values:
+        """Return the values with nothing at some places.
+
+        >>> Values(["ada", "bob"]).without(np.array([True, False])).tolist()
+        [None, 'bob']
+        """
+        import pyarrow as pa
+
+        if isinstance(self.data, list):
+            return Values([None if gone else v for v, gone in zip(self.data, missing, strict=True)], self._text)
+        return Values(pa.compute.if_else(arrow_of(missing), pa.scalar(None, self.data.type), self.data))
+
     @classmethod
     def join(cls, parts: Sequence[Values]) -> Values:
         """Put values one behind the other.
@@ -152,7 +164,9 @@ class Values:
         """Return the values as Arrow, to be written; Python objects that Arrow cannot hold as their text."""
         import pyarrow as pa
 
-        return pa.array(list(map(self._text, self.data))) if isinstance(self.data, list) else self.data
+        if not isinstance(self.data, list):
+            return self.data
+        return pa.array([None if value is None else self._text(value) for value in self.data], pa.string())
 
     def series(self) -> pd.Series[Any]:
         """Return the values as a pandas series."""
@@ -160,7 +174,7 @@ class Values:
 
         if isinstance(self.data, list):
             return pd.Series(self.data, dtype=object)
-        series: pd.Series[Any] = self.data.to_pandas()
+        series: pd.Series[Any] = self.data.to_pandas(integer_object_nulls=True)
         return series
 
     def hashes(self) -> npt.NDArray[np.uint64]:

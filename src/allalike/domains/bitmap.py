@@ -192,8 +192,10 @@ class Bitmap(Pairwise):
         return f"{height} x {width} pixels, {int(label.sum())} on"
 
     def export(self, labels: Values, tasks: Values, folder: Path) -> Values:
-        """Write the masks as PNG files, and return their paths from the folder's parent."""
-        return Values(write_pictures(labels.tolist(), tasks.tolist(), folder, on=self.on))
+        """Write the masks as PNG files, and return their paths from the folder's parent; none for none."""
+        pairs = [pair for pair in zip(labels.tolist(), tasks.tolist(), strict=True) if pair[0] is not None]
+        paths = iter(write_pictures([mask for mask, _ in pairs], [task for _, task in pairs], folder, on=self.on))
+        return Values([None if mask is None else next(paths) for mask in labels.tolist()])
 
     def describe(self) -> dict[str, Any]:
         """Return how masks were read."""

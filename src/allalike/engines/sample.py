@@ -7,12 +7,14 @@ every order of rows and every size of blocks.
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from allalike.blocks.block import Block
+from allalike.columns.hashes import mix
 from allalike.columns.values import Values
 from allalike.engines.memory import MemoryRun
 from allalike.engines.shards import Shard, fitting_answers
@@ -20,11 +22,11 @@ from allalike.engines.shards import Shard, fitting_answers
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allalike.blocks.block import Floats
+    from allalike.blocks.block import Array, Floats
     from allalike.domains import Kernels
     from allalike.engines.base import Run
 
-__all__ = ["sample_tasks"]
+__all__ = ["sample_tasks", "thin_tasks"]
 
 _MAX_GOLD = 1000  # tasks whose truth is known are all taken, if they are no more
 _HASHES = 2.0**64
@@ -60,6 +62,33 @@ def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True) -> MemoryR
         worker_task=run.worker_task,
         history=run.history,
     )
+
+
+def thin_tasks(run: MemoryRun, n_answers: int, seed: int) -> MemoryRun:
+    """Keep so many answers of each task, or all of it, chosen by a hash of seed, task and worker.
+
+    >>> import allalike
+    >>> from allalike.blocks.ties import Ties
+    >>> rows = [(worker, task, "x") for worker in "abc" for task in range(9)]
+    >>> run = sample_tasks(allalike.Memory().load(allalike.read(rows), Ties()), 100)
+    >>> thin_tasks(run, 2, 0).answer_counts.sum()
+    np.int64(18)
+    """
+    worker_hash = mix(run.workers.hashes() + np.uint64(seed))
+    blocks = [_thin(block, n_answers, worker_hash) for block in run.blocks]
+    counts = np.bincount(np.concatenate([block.worker for block in blocks]), minlength=len(worker_hash))
+    tasks, sizes = run.shards[0].tasks, np.concatenate([block.sizes for block in blocks])
+    return replace(run, shards=[Shard(blocks, tasks, sizes)], answer_counts=counts, n_gold=0)
+
+
+def _thin(block: Block, n_answers: int, worker_hash: Array) -> Block:
+    task = block.to_answers(np.arange(block.n_tasks))
+    order = np.lexsort((mix(block.task_hash[task] ^ worker_hash[block.worker]), task))
+    sizes = np.minimum(block.sizes, n_answers)
+    rank = np.arange(len(order)) - block.to_answers(block.starts)
+    rows = np.sort(order[rank < block.to_answers(sizes)])
+    picked = block.pick(np.arange(block.n_tasks), rows)
+    return replace(picked, starts=np.cumsum(sizes) - sizes, sizes=sizes)
 
 
 def _choose(block: Block, share: Floats, *, kernels: Kernels, gold: bool) -> Block:

@@ -55,6 +55,11 @@ class Weighing:
         Who speaks with one voice, and who has none, where that was looked at.
     trust
         How sure the faults are, where the method asks for it.
+    confidence
+        How it was found how sure truths are, where that is a probability.
+    expect
+        What returns how often truths are expected to be right if there were only the answers of another run, some of
+        the same; where that is known.
     notes
         What was done and why, for the summary.
     state
@@ -74,6 +79,8 @@ class Weighing:
     signal: Signal | None = None
     groups: Groups | None = None
     trust: Faults | None = None
+    confidence: Mapping[str, Any] | None = None
+    expect: Callable[[Run], float] | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
     state: Any = None
 

@@ -27,24 +27,34 @@ from allalike.blocks.voices import find_voices
 from allalike.engines.sample import sample_tasks
 from allalike.methods.base import Weighing
 from allalike.methods.levels.ballots import ballots_of, vote_shares
+from allalike.methods.levels.beliefs import (
+    Evidence,
+    calibrate,
+    decide,
+    decide_plainly,
+    expect_accuracy,
+    plain_probabilities,
+    probabilities,
+)
 from allalike.methods.levels.consensus import ALIKE, find_consensus
 from allalike.methods.levels.outlines import clearly_better, expected_hits, outline, second_reading
 from allalike.methods.levels.readings import STARTS, Crowd, Reading, choose, find_confusions, mirror, read_from
 from allalike.methods.levels.rows import LEVELS
 from allalike.methods.levels.states import Levels, class_posterior, disagreement, find_levels, find_ranks
 from allalike.methods.one_coin import DS1
-from allalike.methods.steps.most_probable import take_most_probable
 from allalike.methods.steps.peers import Disparity, Peers
 from allalike.methods.steps.weights import normalise
 from allalike.system.memory import free_memory
+from allalike.trust.confidence import common_error, error_rates
 from allalike.trust.copies import find_copies
 from allalike.trust.groups import Groups, give_voices, with_voices
 from allalike.trust.peers import peer_sums
 from allalike.trust.signal import find_class_signal, silence
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from allalike.blocks.block import Array, Block, Floats
-    from allalike.blocks.ties import Ties
     from allalike.engines import Run
     from allalike.engines.memory import MemoryRun
 
@@ -74,7 +84,9 @@ def weigh_classes(run: Run, *, sample_answers: int, use_gold: bool, plain: bool 
     unweighted = peers.unweighted if groups.everyone_counts else Disparity(**_between_groups(heard), problems=problems)
     speaking = crowd.answers / np.maximum(run.answer_counts, 1)
 
-    def weighing(error_rate: Floats, weight: Floats, **more: Any) -> Weighing:
+    looked: dict[str, Any] = {"signal": signal, "groups": groups}
+
+    def weighing(error_rate: Floats, weight: Floats, *reading: Floats, **more: Any) -> Weighing:
         known = with_past(np.maximum(peers.comparable(error_rate), 0.0), run)
         shares = normalise(speaking * np.where(problems.spread(alike), 1.0, weight), problems)
         told: dict[str, Any] = {
@@ -84,16 +96,15 @@ def weigh_classes(run: Run, *, sample_answers: int, use_gold: bool, plain: bool 
             "error_rate": known,
             **more,
         }
-        return Weighing(**told, signal=signal, groups=None if plain else groups)
+        if plain:
+            return Weighing(**told, **(_decide_plainly(run, reading, k) if reading else {}))
+        return Weighing(**told, **_tell_how_sure(crowd, unweighted, alike, reading, sample_answers), **looked)
 
     notes = (
         {"f_ratio": float(consensus.ratio[0]), "prior_answers": float(consensus.strength[0])} if len(alike) == 1 else {}
     )
     if alike.all():
-        votes = None if groups.everyone_counts else partial(decide_by_votes, k=k, ties=run.ties, groups=groups)
-        return weighing(
-            _common_errors(unweighted, groups, k), weight, decide=votes, notes={"workers": "alike", **notes}
-        )
+        return weighing(_common_errors(unweighted, groups, k), weight, notes={"workers": "alike", **notes})
     if not _fits(problems.n_workers, k):
         return replace(DS1().weigh(run), notes={"start": "one coin", "lack": "memory", **notes})
     find, ungrouped = partial(_find_reading, sample_answers=sample_answers), None
@@ -111,9 +122,9 @@ def weigh_classes(run: Run, *, sample_answers: int, use_gold: bool, plain: bool 
     return weighing(
         error_rate,
         run.encoding.noise.weight(np.maximum(peers.comparable(error_rate), 0.0), problems),
-        decide=partial(decide, k=k, ties=run.ties, groups=groups),
-        parameters=(reading.rows, reading.shares, blend),
-        probabilities=partial(probabilities, k=k, groups=groups),
+        reading.rows,
+        reading.shares,
+        blend,
         confusion=reading.found.confusion,
         notes={**found.notes, **notes},
     )
@@ -127,6 +138,37 @@ def with_past(fault: Floats, run: Run) -> Floats:
     return np.asarray((answers * fault + earlier * run.history.fault) / np.maximum(answers + earlier, 1))
 
 
+def _decide_plainly(run: Run, reading: tuple[Floats, ...], k: int) -> dict[str, Any]:
+    return {
+        "decide": partial(decide_plainly, k=k, ties=run.ties),
+        "parameters": reading,
+        "probabilities": partial(plain_probabilities, k=k),
+    }
+
+
+def _tell_how_sure(
+    crowd: Crowd, met: Disparity, alike: npt.NDArray[np.bool_], reading: tuple[Floats, ...], sample_answers: int
+) -> dict[str, Any]:
+    """Return how truths are decided, and how sure they are."""
+    run, groups, k = crowd.run, crowd.groups, crowd.k
+    loud = np.where(groups.silent, 0.0, 1.0)
+    rates = error_rates(
+        loud * met.distance, loud * met.weight, crowd.answers, crowd.consensus.strength, k, run.problems
+    )
+    evidence = Evidence(np.where(groups.silent, (k - 1) / k, rates), crowd.answers, alike, reading, groups, k)
+    large = len(run.problems.sizes) == 1 and run.answer_counts.sum() > _WORTH_SAMPLING * sample_answers
+    sample = sample_tasks(run, sample_answers).map(partial(with_voices, groups=groups)) if large else run
+    found = calibrate(run, sample, evidence, use_gold=crowd.use_gold)
+    how: dict[str, Any] = {"k": k, "groups": groups}
+    return {
+        "decide": partial(decide, ties=run.ties, correlation=found.correlation, **how),
+        "parameters": (found.trust, *reading),
+        "probabilities": partial(probabilities, **how),
+        "confidence": found.notes,
+        "expect": partial(expect_accuracy, evidence=evidence),
+    }
+
+
 def _between_groups(run: Run) -> dict[str, Floats]:
     return run.sum(partial(peer_sums, kernels=run.kernels), np.ones(run.problems.n_workers))
 
@@ -135,20 +177,9 @@ def _common_errors(unweighted: Disparity, groups: Groups, k: int) -> Floats:
     """Return how often workers err who are alike; who is silent is not like them, and errs as she differs from them."""
     loud = np.where(groups.silent, 0.0, 1.0)
     heard = replace(unweighted, distance=loud * unweighted.distance, weight=loud * unweighted.weight)
-    common = _common_error(2 * heard.mubar, k)
+    common = common_error(2 * heard.mubar, k)
     apart = (unweighted.mean - common) / np.maximum(1 - common * k / (k - 1), 1e-12)
     return np.where(groups.silent, np.clip(apart, 0.0, 1.0), common)
-
-
-def _common_error(disagreement: Floats, k: int) -> Floats:
-    """Return how often workers err who are alike, from how often two of them disagree: d = 2 f - f^2 k / (k - 1).
-
-    >>> _common_error(np.array([0.0, 0.18, 0.9]), 2)
-    array([0. , 0.1, 0.5])
-    """
-    chance = (k - 1) / k
-    errors: Floats = chance * (1 - np.sqrt(np.maximum(1 - disagreement / chance, 0.0)))
-    return errors
 
 
 @dataclass(frozen=True)
@@ -245,40 +276,6 @@ def hit_sums(block: Block, rows: Floats, shares: Floats, *, k: int) -> dict[str,
     """Add up, per worker, how probably her answers are right, whatever her voice."""
     classes = class_posterior(block, rows, shares, k=k)
     return {"hits": block.per_worker(classes[block.to_answers(np.arange(block.n_tasks)), block.label])}
-
-
-def beliefs(block: Block, rows: Floats, shares: Floats, blend: Floats, *, k: int) -> Floats:
-    """Return how much each class of each task is believed in: its posterior, and its share of the consensus.
-
-    The columns of ``blend`` are how much either counts, and the weight of each worker in the consensus.
-    """
-    trusted, agreed = blend.take(block.worker[block.starts], axis=0)[:, :2].T[:, :, None]
-    classes, votes = class_posterior(block, rows, shares, k=k), vote_shares(block, blend[:, 2], k=k)
-    belief: Floats = (trusted * classes + agreed * votes) / (trusted + agreed)
-    return belief
-
-
-def decide(
-    block: Block, weights: Floats, faults: Floats, *params: Floats, k: int, ties: Ties, groups: Groups
-) -> dict[str, Array]:
-    """Take the class that is believed in most."""
-    return take_most_probable(block, beliefs(with_voices(block, groups=groups), *params, k=k), ties)
-
-
-def decide_by_votes(
-    block: Block, weights: Floats, faults: Floats, *, k: int, ties: Ties, groups: Groups
-) -> dict[str, Array]:
-    """Take the class that has most voices."""
-    return take_most_probable(
-        block, vote_shares(with_voices(block, groups=groups), np.ones(block.n_workers), k=k), ties
-    )
-
-
-def probabilities(
-    block: Block, weights: Floats, faults: Floats, *params: Floats, k: int, groups: Groups
-) -> dict[str, Array]:
-    """Return how much each class is believed in."""
-    return {"probability": beliefs(with_voices(block, groups=groups), *params, k=k)}
 
 
 def _prepare(sample: MemoryRun, groups: Groups, k: int) -> tuple[MemoryRun, tuple[Floats, Floats]]:
