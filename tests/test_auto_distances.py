@@ -214,11 +214,13 @@ def same(left: Weighing, right: Weighing) -> None:
         assert right.notes[name] == (value if value is None else pytest.approx(value, rel=1e-9))
 
 
-def test_known_truths_do_not_change_the_weights() -> None:
-    drawn = simulate("intervals", workers=6, tasks=600, seed=9)
-    without = allalike.discover(drawn.answers, method="auto").workers
-    known = allalike.discover(drawn.answers, method="auto", gold=drawn.truth[:50]).workers
-    np.testing.assert_array_equal(without["weight"], known["weight"])
+def test_who_is_far_from_known_truths_weighs_less() -> None:
+    rng = np.random.default_rng(9)
+    rows = [(worker, task, float(task + rng.normal())) for worker in range(6) for task in range(60)]
+    near = {task: label for worker, task, label in rows if worker == 0 and task < 40}
+    blind, told = (allalike.discover(rows, domain="real", gold=gold).workers for gold in (None, near))
+    assert told["weight"].iloc[0] > 1.2 * blind["weight"].iloc[0]
+    assert (told["weight"].iloc[1:].to_numpy() < blind["weight"].iloc[0]).all()
 
 
 def test_notes_are_plain() -> None:
