@@ -23,7 +23,7 @@ from samples import Row, crowd, kind, problems
 
 Table = npt.NDArray[np.float64]
 KINDS = ["real", "vector", "ranking", "text", "set", "interval", "bitmap", "custom"]
-HONEST, TRIALS = 7, 60
+HONEST, TRIALS = 7, 30
 RANKINGS = "mallows(items=5, population='fixed(values=0.3)')"
 
 
@@ -94,9 +94,8 @@ def test_rings_are_found_where_half_of_the_answers_are_missing() -> None:
 
 
 @pytest.mark.parametrize("noise", ["normal", "heavy", "scales", "bias", "unequal"])
-@pytest.mark.parametrize("tasks", [100, 30])
-def test_honest_workers_are_hardly_ever_taken_for_copies(noise: str, tasks: int) -> None:
-    rng = np.random.default_rng(4)
+def test_honest_workers_are_hardly_ever_taken_for_copies(noise: str) -> None:
+    rng, tasks = np.random.default_rng(4), 30
     shape = (100, 11, tasks)
     error = rng.standard_t(2.5, shape) if noise == "heavy" else rng.normal(size=shape)
     if noise == "scales":
@@ -244,7 +243,7 @@ def test_double_accounts_of_translators_are_found_and_nobody_else(public_data: N
     assert {"worker24", "worker44", "worker71", "worker81"} <= {first for first, _ in groups}
 
 
-@pytest.mark.parametrize("part", ["T1", "T2", "T3", "T4"])
+@pytest.mark.parametrize("part", ["T1", "T4"])
 def test_forecasters_who_always_say_about_one_half_are_no_copies(part: str, public_data: None) -> None:
     answers = load(f"predict_mandal2020/{part}").answers
     found = weigh_distances(Memory().load(answers, Ties()))
