@@ -6,34 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.columns.values import Values
+from allalike.api.tables import fault_columns, text_column
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Array
+    from allalike.columns.values import Values
     from allalike.engines import Run
     from allalike.methods import Weighing
 
-__all__ = ["describe_trust", "group_columns", "trust_columns"]
+__all__ = ["describe_trust", "group_columns"]
 
 _MAX_NAMED = 20  # workers and groups that a summary names
-
-
-def trust_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
-    """Return the columns of the table of workers that say whose answers can be trusted."""
-    if weighing.signal is None or weighing.groups is None:
-        return {}
-    groups = weighing.groups
-    group = np.full(len(weighing.signal.value), "", dtype=object)
-    for number, found in enumerate(groups.found, 1):
-        if found.copies:
-            group[list(found.members)] = str(number)
-    return {
-        "signal": weighing.signal.value,
-        "signal_error": weighing.signal.error,
-        "no_signal": weighing.signal.empty,
-        "group": _texts(group.tolist()),
-        **({"part": groups.part + 1} if groups.part is not None and groups.n_parts > 1 else {}),
-    }
 
 
 def group_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
@@ -41,9 +24,9 @@ def group_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
     found = weighing.groups.found if weighing.groups is not None else ()
     return {
         "group": np.arange(1, len(found) + 1),
-        "kind": _texts(["copies" if group.copies else "alike" for group in found]),
+        "kind": text_column(["copies" if group.copies else "alike" for group in found]),
         "size": np.array([len(group.members) for group in found], np.int64),
-        "members": _texts(["; ".join(map(str, _names(run, group.members))) for group in found]),
+        "members": text_column(["; ".join(map(str, _names(run, group.members))) for group in found]),
         "common": np.array([group.common for group in found], np.int64),
         "shared_rare": np.array([group.rare for group in found], np.int64),
         "fidelity": np.array([group.fidelity for group in found], np.float64),
@@ -57,6 +40,7 @@ def describe_trust(run: Run, weighing: Weighing) -> dict[str, Any]:
     if signal is None or groups is None:
         return {}
     empty = np.flatnonzero(signal.empty)
+    worse = _find_worse(run, weighing, signal.empty)
     given = run.answer_counts
     without = [
         {"worker": run.workers[int(i)], "signal": float(signal.value[i]), "error": float(signal.error[i])}
@@ -71,6 +55,7 @@ def describe_trust(run: Run, weighing: Weighing) -> dict[str, Any]:
             "silenced": bool(groups.silent.any()),
             "named": without,
         },
+        **({"look_at": worse} if worse else {}),
         "groups": [
             {
                 "kind": "copies" if group.copies else "alike",
@@ -90,11 +75,24 @@ def describe_trust(run: Run, weighing: Weighing) -> dict[str, Any]:
     }
 
 
+def _find_worse(run: Run, weighing: Weighing, empty: Array) -> dict[str, Any]:
+    """Name workers who are clearly worse than the crowd: enough answers that say something, and limits above its mean."""
+    if weighing.trust is None or len(run.problems.sizes) > 1:
+        return {}
+    columns, shared = fault_columns(weighing, weighing.trust), weighing.trust.shared
+    fault, low, high = (columns[name] for name in (weighing.trust.unit, "low", "high"))
+    counts = np.where(np.isfinite(fault), shared, 0.0)
+    if not counts.sum():
+        return {}
+    mean = float((counts * np.nan_to_num(fault)).sum() / counts.sum())
+    with np.errstate(invalid="ignore"):
+        worse = np.flatnonzero((low > mean) & ~weighing.trust.few & ~empty)
+    named = [
+        {"worker": run.workers[int(i)], "low": float(low[i]), "high": float(high[i])}
+        for i in worse[np.argsort(-low[worse], kind="stable")][:_MAX_NAMED]
+    ]
+    return {"workers": len(worse), "unit": weighing.trust.unit, "crowd": mean, "named": named} if named else {}
+
+
 def _names(run: Run, members: tuple[int, ...]) -> list[Any]:
     return [run.workers[number] for number in members]
-
-
-def _texts(texts: list[str]) -> Values:
-    import pyarrow as pa
-
-    return Values(pa.array(texts, pa.large_string()))

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.api.groups import group_columns, trust_columns
+from allalike.api.groups import group_columns
+from allalike.api.tables import frame_of, next_columns, table_of, truth_columns, truth_table, worker_columns
 from allalike.api.targets import result_names, result_output
-from allalike.columns.values import Values, arrow_of
 from allalike.engines.sample import sample_tasks, thin_tasks
 from allalike.errors import UnknownNameError, UnsupportedError
 from allalike.options import check_choice, check_number
@@ -24,18 +24,14 @@ from allalike.trust.numbers import find_biases
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     import pandas as pd
-    import pyarrow as pa
 
-    from allalike.blocks.block import Array, Floats
-    from allalike.domains import Encoding
-    from allalike.engines import Piece, Run, TaskTable
+    from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
-    from allalike.trust.faults import Faults
 
-__all__ = ["Result", "fault_columns", "frame_of", "worker_columns"]
+__all__ = ["Result"]
 
 _MAX_NEXT = 100_000  # tasks that are listed to be asked next
 _CURVE_ANSWERS, _CURVE_DRAWS = 20_000, 10
@@ -84,7 +80,7 @@ class Result:
 
         Of numbers, auto knows low and high in place of the confidence: the limits of the truth, of 95 %.
         """
-        return frame_of(truth_columns(self.found.joined(), self.run.encoding))
+        return frame_of(truth_columns(self.found.joined(), self.run.encoding, self.weighing))
 
     @cached_property
     def workers(self) -> pd.DataFrame:
@@ -232,7 +228,8 @@ class Result:
         >>> result.truth["answers"].tolist()
         [3, 3, 3, 3, 3, 3, 3, 3, 5, 3]
         """
-        return frame_of(next_columns(rank_tasks(self.found.pieces(), check_number(n, "n", least=0, whole=True))))
+        piece = rank_tasks(self.found.pieces(), check_number(n, "n", least=0, whole=True))
+        return frame_of(next_columns(piece, self.weighing))
 
     def curve(self) -> pd.DataFrame:
         """Return how often truths are expected to be right with fewer answers: answers_per_task, expected_accuracy.
@@ -293,88 +290,15 @@ class Result:
         looked = self.weighing.groups is not None
         names = [truth, workers, *([groups] if looked else []), ahead, summary]
         with result_output(folder, inputs=self.inputs, overwrite=overwrite).staged(names) as stage:
-            self.found.write(stage / truth, partial(truth_table, encoding=self.run.encoding, folder=stage))
-            write_tables(stage / workers, [_table(worker_columns(self.run, self.weighing))])
+            self.found.write(
+                stage / truth, partial(truth_table, encoding=self.run.encoding, weighing=self.weighing, folder=stage)
+            )
+            write_tables(stage / workers, [table_of(worker_columns(self.run, self.weighing))])
             if looked:
-                write_tables(stage / groups, [_table(group_columns(self.run, self.weighing))])
-            write_tables(stage / ahead, [_table(next_columns(rank_tasks(self.found.pieces(), _MAX_NEXT)))])
+                write_tables(stage / groups, [table_of(group_columns(self.run, self.weighing))])
+            asked = rank_tasks(self.found.pieces(), _MAX_NEXT)
+            write_tables(stage / ahead, [table_of(next_columns(asked, self.weighing))])
             described = {**self.summary, "files": [*list_files(stage), summary]}
             text = json.dumps(described, indent=2, ensure_ascii=False)
             (stage / summary).write_text(f"{text}\n", encoding="utf-8")
         return [Path(folder) / name for name in names]
-
-
-def worker_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
-    """Return the columns of the table of workers."""
-    columns: dict[str, Values | Array] = {
-        **({"task": run.worker_task} if run.worker_task is not None else {}),
-        "worker": run.workers,
-        "answers": run.answer_counts,
-        **({"earlier": run.history.answers.astype(np.int64)} if run.history is not None else {}),
-    }
-    trust, more = weighing.trust, trust_columns(run, weighing)
-    if trust is not None:
-        known = {"shared": trust.shared, "disparity": weighing.disparity, **fault_columns(weighing, trust)}
-        return {**columns, **known, "few": trust.few, "weight": weighing.weight, **more}
-    rates = {} if weighing.error_rate is None else {"error_rate": weighing.error_rate}
-    numbers = {"disparity": weighing.disparity, "fault": weighing.fault, "weight": weighing.weight}
-    return {**columns, **numbers, **rates, **more}
-
-
-def fault_columns(weighing: Weighing, trust: Faults) -> dict[str, Floats]:
-    """Return each worker's fault, what it is read as where that has another name, and the limits of the latter."""
-    fault = trust.best(weighing.fault) if weighing.error_rate is None else weighing.error_rate
-    read = np.sqrt if trust.unit == "rmse" else np.asarray
-    low, high = trust.limits_around(fault)
-    return {"fault": fault, trust.unit: read(fault), "low": read(low), "high": read(high)}
-
-
-def next_columns(piece: Piece) -> dict[str, Values | Array]:
-    """Return the columns of the table of tasks that are to be asked next."""
-    return {
-        "task": piece.tasks,
-        "confidence": piece.found["confidence"],
-        "answers": piece.answers,
-        "gain": piece.found["gain"],
-    }
-
-
-def truth_columns(piece: Piece, encoding: Encoding) -> dict[str, Values | Array]:
-    """Return the columns of the table of truths."""
-    label = encoding.decode(piece.found["label"])
-    return {
-        "task": piece.tasks,
-        "label": label.without(piece.found["abstained"]) if "abstained" in piece.found else label,
-        **{name: piece.found[name] for name in (("low", "high") if "low" in piece.found else ("confidence",))},
-        "error": piece.found["error"],
-        "answers": piece.answers,
-        **({"voices": piece.found["voices"]} if "voices" in piece.found else {}),
-        "tied": piece.found["tied"],
-        "unweighted": encoding.decode(piece.found["unweighted"]),
-        "changed": piece.found["changed"],
-        **({"known": piece.found["known"]} if "known" in piece.found else {}),
-    }
-
-
-def truth_table(piece: Piece, *, encoding: Encoding, folder: Path) -> pa.Table:
-    """Return the table of truths as it is written; labels that are files are written into the folder."""
-    columns = truth_columns(piece, encoding)
-    for name, place in (("label", "labels"), ("unweighted", "unweighted")):
-        labels = columns[name]
-        assert isinstance(labels, Values)
-        columns[name] = encoding.domain.export(labels, piece.tasks, folder / place)
-    return _table(columns)
-
-
-def frame_of(columns: Mapping[str, Values | Array]) -> pd.DataFrame:
-    """Return columns as a pandas frame."""
-    import pandas as pd
-
-    return pd.DataFrame({n: c.series() if isinstance(c, Values) else c for n, c in columns.items()})
-
-
-def _table(columns: Mapping[str, Values | Array]) -> pa.Table:
-    import pyarrow as pa
-
-    arrays = [column.arrow() if isinstance(column, Values) else arrow_of(column) for column in columns.values()]
-    return pa.Table.from_arrays(arrays, names=list(columns))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.answers import Answers
-from allalike.api.result import frame_of, worker_columns
+from allalike.api.tables import frame_of, worker_columns
 from allalike.blocks.ties import Ties
 from allalike.columns.column import Column
 from allalike.domains import Custom

@@ -157,6 +157,17 @@ def trust_text(summary: Mapping[str, Any]) -> list[str]:
             f" does not depend on the tasks (signal {first['signal']:.3f} with error {first['error']:.3f});"
             f" they gave {100 * empty['share_of_answers']:.0f} % of the answers and {done}."
         )
+    if worse := trust.get("look_at"):
+        unit = worse["unit"].replace("_", " ")
+        named = ", ".join(
+            f"{visible(str(each['worker']))} ({each['low']:.2g} to {each['high']:.2g})"
+            for each in worse["named"][:_N_SHOWN_GROUPS]
+        )
+        more = worse["workers"] - _N_SHOWN_GROUPS
+        lines.append(
+            f"Look at: {named}{f' and {more:,} more' if more > 0 else ''} have a larger {unit} than the crowd"
+            f" ({worse['crowd']:.2g}), whatever chance did."
+        )
     for group in trust["groups"][:_N_SHOWN_GROUPS]:
         who = _some_names(group["members"], group["size"])
         seen = f"{group['common']:,} common tasks, {group['shared_rare']:,} with a rare answer in common"
@@ -234,7 +245,7 @@ def worker_rows(result: Result, shown: int = _N_SHOWN_WORKERS) -> list[tuple[obj
 
 def _fault_cells(weighing: Weighing, picked: list[Any]) -> dict[str, Sequence[object]]:
     """Return the faults of some workers, or what they are read as with its limits."""
-    from allalike.api.result import fault_columns
+    from allalike.api.tables import fault_columns
 
     if weighing.trust is None:
         return {"fault": weighing.fault[picked].tolist()}
