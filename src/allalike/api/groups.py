@@ -76,7 +76,7 @@ def describe_trust(run: Run, weighing: Weighing) -> dict[str, Any]:
 
 
 def _find_worse(run: Run, weighing: Weighing, empty: Array) -> dict[str, Any]:
-    """Name workers who are clearly worse than the crowd: enough answers that say something, and limits above its mean."""
+    """Name workers who are clearly worse than the crowd: with signal, enough answers, and limits above its mean."""
     if weighing.trust is None or len(run.problems.sizes) > 1:
         return {}
     columns, shared = fault_columns(weighing, weighing.trust), weighing.trust.shared
