@@ -1,10 +1,13 @@
-"""The pictures of the page on trust: what copies, empty answers, known truths and histories do in drawn crowds.
+"""The pictures of the page on trust: what it is about, in drawn crowds.
 
-`make pictures` draws them. Crowds are drawn from fixed seeds; twenty of them make a point.
+`make pictures` draws them. Crowds are drawn from fixed seeds; twenty of them make a point, and eight where tasks are
+asked one after the other.
 """
 
 from __future__ import annotations
 
+import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,9 +28,9 @@ Lines = dict[str, "list[float]"]
 
 
 class Picture(NamedTuple):
-    """What is measured, at which points, and what is written below and beside it."""
+    """What finds the lines, at which points, and what is written below and beside them."""
 
-    measure: Callable[[np.random.Generator, int], dict[str, float]]
+    lines: Callable[[Sequence[int]], Lines]
     points: Sequence[int]
     below: str
     beside: str
@@ -49,7 +52,7 @@ def labels(said: Any, **options: Any) -> Any:
     return allalike.discover(rows_of(said), domain="categorical", **options).truth["label"].to_numpy()
 
 
-def over_crowds(points: Sequence[int], measure: Callable[[np.random.Generator, int], dict[str, float]]) -> Lines:
+def over_crowds(points: Sequence[int], *, measure: Callable[[np.random.Generator, int], dict[str, float]]) -> Lines:
     """Measure what a crowd gives at each point, and return the means."""
     lines: Lines = {}
     for point in points:
@@ -101,17 +104,86 @@ def with_history(rng: np.random.Generator, earlier: int) -> dict[str, float]:
     return {name: float(np.mean(each != truth)) for name, each in found.items()}
 
 
+def limit_workers(points: Sequence[int]) -> Lines:
+    """Draw workers of different skill, and return their error rates beside the limits that are found."""
+    rng = np.random.default_rng(7)
+    truth, wrong = rng.integers(4, size=60), np.sort(rng.uniform(0.05, 0.6, len(points)))
+    said = np.concatenate([answer(rng, truth, 1 - rate) for rate in wrong])
+    workers = allalike.discover(rows_of(said), domain="categorical").workers.sort_values("worker")
+    lines = {"true error rate": wrong, "low": workers["low"].to_numpy(), "high": workers["high"].to_numpy()}
+    return {name: (100 * values).tolist() for name, values in lines.items()}
+
+
+def ask_often(points: Sequence[int]) -> Lines:
+    """Draw crowds with easy and hard tasks, and return how often truths are right that are so sure."""
+    sure: dict[str, list[Any]] = {"auto": [], "share of the vote": []}
+    for seed in range(_CROWDS):
+        rng = np.random.default_rng([seed, 5])
+        truth = rng.integers(3, size=400)
+        hard = rng.standard_normal(400)
+        right = rng.random((5, 400)) < 1 / (1 + np.exp(-0.8 - 1.2 * hard))
+        said = np.where(right, truth, (truth + rng.integers(1, 3, (5, 400))) % 3)
+        for name, method in (("auto", "auto"), ("share of the vote", "UA")):
+            found = allalike.discover(rows_of(said), domain="categorical", method=method).truth
+            sure[name].append(np.column_stack([found["confidence"], found["label"].to_numpy() == truth]))
+    lines: Lines = {}
+    for name, parts in sure.items():
+        confidence, hit = np.concatenate(parts).T
+        bins = np.abs(100 * confidence[:, None] - np.array(points)).argmin(axis=1)
+        number = np.bincount(bins, minlength=len(points))
+        right = np.bincount(bins, hit, len(points)) / np.maximum(number, 1)
+        lines[name] = np.where(number > 0, 100 * right, np.nan).tolist()
+    return {**lines, "as it should be": list(map(float, points))}
+
+
+def ask_next(points: Sequence[int]) -> Lines:
+    """Ask for the least sure tasks, or for as many answers of each, and return how many truths are wrong."""
+    lines = {"least sure first": np.zeros(len(points)), "as many of each": np.zeros(len(points))}
+    crowds, tasks = 8, 200
+    for seed in range(crowds):
+        rng = np.random.default_rng([seed, 6])
+        truth = rng.integers(2, size=tasks)
+        said = np.concatenate([answer(rng, truth, skill, k=2) for skill in rng.uniform(0.55, 0.9, 30)])
+        order = rng.permuted(np.tile(np.arange(30), (tasks, 1)), axis=1)
+        for name, wrong in lines.items():
+            asked = np.full(tasks, points[0])
+            while True:
+                rows = [(int(w), t, int(said[w, t])) for t in range(tasks) for w in order[t, : asked[t]]]
+                result = allalike.discover(rows, domain="categorical")
+                if asked.mean() in points:
+                    wrong[points.index(int(asked.mean()))] += 100 * np.mean(result.truth["label"].to_numpy() != truth)
+                if asked.mean() >= points[-1]:
+                    break
+                few = np.argsort(asked, kind="stable")[: tasks // 10]
+                chosen = result.next(tasks // 10)["task"] if name == "least sure first" else few
+                asked[np.asarray(chosen)] += 1
+    return {name: (wrong / crowds).tolist() for name, wrong in lines.items()}
+
+
 PICTURES = {
-    "copies": Picture(with_copiers, range(7), "copiers of a bad worker, beside seven honest ones", "wrong truths, %"),
+    "limits": Picture(limit_workers, range(1, 31), "workers, the best first", "error rate, %"),
+    "confidence": Picture(ask_often, (40, 50, 60, 70, 80, 90, 100), "confidence, %", "right, %"),
+    "next": Picture(ask_next, [3, 4, 5, 6, 7], "answers a task, on average", "wrong truths, %"),
+    "copies": Picture(
+        partial(over_crowds, measure=with_copiers),
+        range(7),
+        "copiers of a bad worker, beside seven honest ones",
+        "wrong truths, %",
+    ),
     "signal": Picture(
-        with_constants,
+        partial(over_crowds, measure=with_constants),
         range(7),
         "workers who always say the frequent class, beside six good ones",
         "rare class found, %",
     ),
-    "known": Picture(with_gold, (0, 5, 10, 15, 20, 30), "known truths, of 150 tasks", "wrong truths of the others, %"),
+    "known": Picture(
+        partial(over_crowds, measure=with_gold),
+        (0, 5, 10, 15, 20, 30),
+        "known truths, of 150 tasks",
+        "wrong truths of the others, %",
+    ),
     "history": Picture(
-        with_history,
+        partial(over_crowds, measure=with_history),
         (0, 10, 20, 50, 100, 300),
         "earlier answers of each of five workers",
         "wrong truths of ten tasks, %",
@@ -127,7 +199,7 @@ def draw(name: str) -> Path:
     import matplotlib.pyplot as plt
 
     picture = PICTURES[name]
-    lines = over_crowds(picture.points, picture.measure)
+    lines = picture.lines(picture.points)
     figure, axes = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
     for (label, values), colour in zip(lines.items(), (_BLUE, _BROWN, _GREY), strict=False):
         axes.plot(picture.points, values, marker="o", markersize=4, color=colour, label=label)
@@ -141,5 +213,5 @@ def draw(name: str) -> Path:
 
 
 if __name__ == "__main__":
-    for each in PICTURES:
+    for each in sys.argv[1:] or PICTURES:
         draw(each)
