@@ -56,7 +56,7 @@ def over_crowds(points: Sequence[int], *, measure: Callable[[np.random.Generator
     """Measure what a crowd gives at each point, and return the means."""
     lines: Lines = {}
     for point in points:
-        found = [measure(np.random.default_rng([seed, point]), point) for seed in range(_CROWDS)]
+        found = [measure(np.random.default_rng(seed), point) for seed in range(_CROWDS)]
         for name in found[0]:
             lines.setdefault(name, []).append(100 * float(np.mean([each[name] for each in found])))
     return lines

@@ -130,7 +130,8 @@ def reading_text(summary: Mapping[str, Any]) -> list[str]:
     lines = [f"{name}: {differ}; the most likely reading begins with {begin}."]
     if second := reading.get("second_reading"):
         lines += [
-            f"Two readings: another one fits about as well ({second['nats']:.1f} nats less) and decides"
+            f"Two readings: another one fits about as well ({abs(second['nats']):.1f} nats"
+            f" {'less' if second['nats'] >= 0 else 'more, which is not enough'}) and decides"
             f" {second['tasks']:,} tasks ({100 * second['share']:.0f} %) otherwise. Agreement cannot tell which is"
             " true; the truths of a few tasks can (--gold).",
             f"  This one is led by {_names(second['leaders'])}; the other by {_names(second['its_leaders'])}.",
