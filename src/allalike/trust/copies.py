@@ -38,7 +38,7 @@ __all__ = ["find_copies"]
 
 _FIDELITIES = (0.9, 0.7, 0.5)
 _ROUNDS = 12
-_FIT_ANSWERS = 200_000
+_FIT_ANSWERS = 60_000
 _BYTES_PER_PAIR = 100
 
 Workers = npt.NDArray[np.intp]

@@ -66,6 +66,7 @@ _GOLD_MARGIN = 3.0  # nats by which known truths must speak against a reading to
 _STANDARD_ERRORS = 3.0  # by which a start must be worse on the sample to be left out
 _GAIN = 0.02  # nats an answer at which the posterior counts twice
 _SIZE = 300.0  # answers with which the consensus counts twice
+_TEMPERING_ANSWERS = 50_000  # that tell how sure truths are
 _TABLES = 45  # of the probabilities of answers, in memory at a time: three of each reading, and those at work
 
 
@@ -98,7 +99,7 @@ def weigh_classes(run: Run, *, sample_answers: int, use_gold: bool, plain: bool 
         }
         if plain:
             return Weighing(**told, **(_decide_plainly(run, reading, k) if reading else {}))
-        return Weighing(**told, **_tell_how_sure(crowd, unweighted, alike, reading, sample_answers), **looked)
+        return Weighing(**told, **_tell_how_sure(crowd, unweighted, alike, reading), **looked)
 
     notes = (
         {"f_ratio": float(consensus.ratio[0]), "prior_answers": float(consensus.strength[0])} if len(alike) == 1 else {}
@@ -147,7 +148,7 @@ def _decide_plainly(run: Run, reading: tuple[Floats, ...], k: int) -> dict[str, 
 
 
 def _tell_how_sure(
-    crowd: Crowd, met: Disparity, alike: npt.NDArray[np.bool_], reading: tuple[Floats, ...], sample_answers: int
+    crowd: Crowd, met: Disparity, alike: npt.NDArray[np.bool_], reading: tuple[Floats, ...]
 ) -> dict[str, Any]:
     """Return how truths are decided, and how sure they are."""
     run, groups, k = crowd.run, crowd.groups, crowd.k
@@ -156,8 +157,8 @@ def _tell_how_sure(
         loud * met.distance, loud * met.weight, crowd.answers, crowd.consensus.strength, k, run.problems
     )
     evidence = Evidence(np.where(groups.silent, (k - 1) / k, rates), crowd.answers, alike, reading, groups, k)
-    large = len(run.problems.sizes) == 1 and run.answer_counts.sum() > _WORTH_SAMPLING * sample_answers
-    sample = sample_tasks(run, sample_answers).map(partial(with_voices, groups=groups)) if large else run
+    large = len(run.problems.sizes) == 1 and run.answer_counts.sum() > _WORTH_SAMPLING * _TEMPERING_ANSWERS
+    sample = sample_tasks(run, _TEMPERING_ANSWERS).map(partial(with_voices, groups=groups)) if large else run
     found = calibrate(run, sample, evidence, use_gold=crowd.use_gold)
     how: dict[str, Any] = {"k": k, "groups": groups}
     return {
