@@ -1,0 +1,79 @@
+"""Measure how far confidences are from how often labels are right, in drawn crowds of classes.
+
+The expected calibration error over ten bins, pooled over crowds, with three to ten answers a task and with easy and
+hard tasks; beside it that of the share of the vote. The program ends with an error if a bar is missed.
+
+    python benchmarks/trust_confidence.py [crowds]
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import numpy.typing as npt
+
+import allalike
+from allalike.trust.confidence import BINS, expected_calibration_error
+
+BAR = 0.03
+SETTINGS = (
+    (2, 3, 0.0),
+    (2, 5, 0.0),
+    (2, 10, 0.0),
+    (3, 5, 0.0),
+    (4, 5, 0.0),
+    (2, 5, 1.0),
+    (2, 10, 1.0),
+    (3, 5, 1.0),
+    (4, 10, 1.0),
+)
+TASKS, WORKERS = 400, 30
+
+
+def draw(
+    k: int, answers: int, difficulty: float, seed: int
+) -> tuple[npt.NDArray[np.int64], list[tuple[int, int, int]]]:
+    """Draw truths and rows of answers: workers are right in 55 to 95 %, less on hard tasks."""
+    rng = np.random.default_rng([k, answers, int(10 * difficulty), seed])
+    truth = rng.integers(k, size=TASKS)
+    skill = rng.uniform(0.55, 0.95, WORKERS)
+    odds = np.log(skill / (1 - skill)) + difficulty * rng.standard_normal(TASKS)[:, None]
+    right = rng.random((TASKS, WORKERS)) < 1 / (1 + np.exp(-odds))
+    said = np.where(right, truth[:, None], (truth[:, None] + rng.integers(1, k, (TASKS, WORKERS))) % k)
+    asked = rng.random((TASKS, WORKERS)).argsort(axis=1)[:, :answers]
+    return truth, [(int(worker), task, int(said[task, worker])) for task in range(TASKS) for worker in asked[task]]
+
+
+def calibration_error(confidence: npt.NDArray[np.float64], hit: npt.NDArray[np.bool_]) -> float:
+    """Return the expected calibration error over ten bins."""
+    bins = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
+    count, sure, right = (np.bincount(bins, weights, BINS) for weights in (None, confidence, hit))
+    return expected_calibration_error(count.astype(np.float64), sure, right)
+
+
+def main() -> None:
+    """Measure, print and judge."""
+    crowds = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+    missed = 0
+    print("expected calibration error of auto, and of the share of the vote")
+    for k, answers, difficulty in SETTINGS:
+        found: dict[str, list[npt.NDArray[np.float64]]] = {"auto": [], "UA": []}
+        for seed in range(crowds):
+            truth, rows = draw(k, answers, difficulty, seed)
+            for method, parts in found.items():
+                table = allalike.discover(rows, domain="categorical", method=method).truth
+                parts.append(np.column_stack([table["confidence"], table["label"].to_numpy() == truth]))
+        ours, votes = (calibration_error(*np.concatenate(parts).T) for parts in found.values())
+        missed += ours > BAR
+        told = "kept  " if ours <= BAR else "missed"
+        print(
+            f"  {told}  {k} classes, {answers:>2} answers, difficulty {difficulty:g}: {ours:.3f} (at most {BAR:g});"
+            f" {votes:.3f}",
+            flush=True,
+        )
+    sys.exit(f"{missed} bars missed" if missed else 0)
+
+
+if __name__ == "__main__":
+    main()
