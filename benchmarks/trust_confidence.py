@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 import allalike
+from allalike.blocks.block import sum_by
 from allalike.trust.confidence import BINS, expected_calibration_error
 
 BAR = 0.03
@@ -45,11 +46,12 @@ def draw(
     return truth, [(int(worker), task, int(said[task, worker])) for task in range(TASKS) for worker in asked[task]]
 
 
-def calibration_error(confidence: npt.NDArray[np.float64], hit: npt.NDArray[np.bool_]) -> float:
+def calibration_error(confidence: npt.NDArray[np.float64], hit: npt.NDArray[np.float64]) -> float:
     """Return the expected calibration error over ten bins."""
     bins = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
-    count, sure, right = (np.bincount(bins, weights, BINS) for weights in (None, confidence, hit))
-    return expected_calibration_error(count.astype(np.float64), sure, right)
+    return expected_calibration_error(
+        *(sum_by(bins, weights, BINS) for weights in (np.ones(len(hit)), confidence, hit))
+    )
 
 
 def main() -> None:

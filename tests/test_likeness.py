@@ -252,3 +252,11 @@ def test_forecasters_who_always_say_about_one_half_are_no_copies(part: str, publ
         if group.copies:
             for member in group.members:
                 assert np.mean(np.abs(answers.label[answers.worker == member] - 0.5)) > 0.2
+
+
+def test_parts_of_numbers_without_a_common_task_are_reported() -> None:
+    rng = np.random.default_rng(2)
+    rows = [
+        (f"{part}{worker}", f"{part}{task}", rng.normal()) for part in "ab" for worker in range(3) for task in range(9)
+    ]
+    assert allalike.discover(rows, domain="real").summary["trust"]["parts"] == {"number": 2, "largest": 3}

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from allalike.blocks.matrices import MatrixSum
 from allalike.blocks.pairs import pair_chunks
 from allalike.blocks.voices import find_voices
+from allalike.trust.parts import number_parts
 from allalike.trust.surprise import Follow, Slots, surprise
 
 if TYPE_CHECKING:
@@ -54,11 +55,8 @@ class Evidence:
 
     def find_parts(self) -> npt.NDArray[np.intp]:
         """Number the parts of the workers that no chain of common tasks connects."""
-        from scipy.sparse.csgraph import connected_components
-
-        met = self.matrix.copy()
-        met.data = np.ones(len(met.data))  # evidence of 0 is no lack of common tasks
-        return np.asarray(connected_components(met, directed=False)[1], np.intp)
+        row = np.repeat(np.arange(self.matrix.shape[0]), np.diff(self.matrix.indptr))
+        return number_parts(self.matrix.shape[0], row, self.matrix.indices)
 
     @property
     def threshold(self) -> float:

@@ -33,7 +33,7 @@ than five common tasks say nothing, and thirty are needed to find loose copies.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,6 +42,7 @@ import numpy.typing as npt
 from allalike.columns.hashes import mix
 from allalike.trust.groups import Group, Groups, voices_of
 from allalike.trust.meetings import Meetings, find_meetings
+from allalike.trust.parts import number_parts
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Block, Floats
@@ -125,17 +126,18 @@ def find_groups(
     found = find_meetings(run)
     if found is None:
         return None
+    part = number_parts(len(silent), found.left, found.right) if len(run.problems.sizes) == 1 else None
     dropped = silent if empty is None else empty
     met = found.some(~(dropped[found.left] | dropped[found.right]))
     if not (met.common >= _LEAST_COMMON).any():
-        return alone
+        return replace(alone, part=part)
     with np.errstate(divide="ignore"):
         gamma = np.where(np.isfinite(guess) & (guess > 0), 1.0 / guess, 0.0)
     squared = run.encoding.noise.weighting == "inverse"
     problem = np.repeat(np.arange(len(run.problems.sizes)), run.problems.sizes)
     crowds = _Crowds(met, problem, np.zeros_like(gamma) if squared else gamma, squared)
     number, alike, evidence = _group(crowds, np.arange(len(silent)))
-    return Groups(number, silent, _describe(run, crowds, number, alike, evidence))
+    return Groups(number, silent, _describe(run, crowds, number, alike, evidence), part)
 
 
 def _may_meet(run: Run) -> bool:
