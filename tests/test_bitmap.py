@@ -317,7 +317,7 @@ def test_good_workers_are_found_and_outvote_the_bad(rule: str, distance: str) ->
     result = allalike.discover(rows, domain=domain)
     badness = np.random.default_rng(5).uniform(0, 1, 8) ** 2
     assert np.corrcoef(result.workers["fault"], badness)[0, 1] > 0.9
-    assert result.truth["confidence"].between(0, 1).all()
+    assert result.truth["support"].between(0, 1).all()
     assert result.summary["domain"] == {
         "name": "bitmap", "distance": distance, "rule": rule, "fill": False, "on": "not 0",
     }  # fmt: skip
@@ -328,7 +328,7 @@ def test_identical_masks_weigh_the_same_and_have_no_fault() -> None:
     result = allalike.discover(rows, domain=Bitmap())
     assert result.workers["fault"].tolist() == [0, 0, 0]
     assert result.workers["weight"].tolist() == pytest.approx([1 / 3] * 3)
-    assert result.truth["confidence"].tolist() == [1, 1]
+    assert result.truth["support"].tolist() == [1, 1]
 
 
 def test_blocks_and_the_order_of_rows_change_nothing(engine: allalike.Engine) -> None:

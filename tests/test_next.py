@@ -80,8 +80,8 @@ def test_the_least_sure_come_first_and_what_is_known_is_not_asked() -> None:
 def test_other_labels_are_asked_by_support_and_answers(domain: str) -> None:
     table = allalike.discover(crowd(domain, seed=0, missing=0.3)).next(1000)
     assert table["gain"].isna().all()
-    order = table[["confidence", "answers"]].fillna(0).round(9)
-    assert order.equals(order.sort_values(["confidence", "answers"], kind="stable"))
+    order = table[["support", "answers"]].fillna(0).round(9)
+    assert order.equals(order.sort_values(["support", "answers"], kind="stable"))
 
 
 def test_the_tasks_are_the_same_on_disk_and_in_a_file(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_every_rule_works_with_every_distance_on_every_engine(rule: str, distanc
     assert result.truth["label"].tolist() == expected.truth["label"].tolist()
     assert result.truth["tied"].tolist() == expected.truth["tied"].tolist()
     assert result.workers["weight"].tolist() == pytest.approx(expected.workers["weight"].tolist())
-    assert result.truth["confidence"].between(0, 1).all()
+    assert result.truth["support"].between(0, 1).all()
     for task, label in zip(result.truth["task"], result.truth["label"], strict=True):
         assert sorted(label) == sorted(next(given for _, other, given in rows if other == task))
 
@@ -184,7 +184,7 @@ def test_tasks_may_have_other_items_and_other_numbers_of_them() -> None:
     ]
     result = discover(rows)
     assert result.truth["label"].tolist() == [["a"], ["b", "a"], ["z", "y", "x", "w"]]
-    assert result.truth["confidence"].tolist() == [1.0, 1.0, 1.0]
+    assert result.truth["support"].tolist() == [1.0, 1.0, 1.0]
     assert result.workers["disparity"].tolist() == [0.0, 0.0]
 
 

@@ -165,7 +165,7 @@ def test_identical_texts_have_no_disparity_and_equal_weights() -> None:
     result = allalike.discover(rows, domain=Text())
     assert result.workers["disparity"].tolist() == [0.0] * 4
     assert result.workers["weight"].tolist() == pytest.approx([0.25] * 4)
-    assert result.truth["confidence"].tolist() == [1.0] * 3
+    assert result.truth["support"].tolist() == [1.0] * 3
 
 
 @pytest.mark.parametrize("distance", Text.distances)

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -46,7 +46,8 @@ _STANDARD_ERRORS = 2.0
 _ROUNDS = 3
 _ROUNDING = 1e-12
 _HARMFUL_SHARE = 0.2  # of all answers
-_MAX_CELLS = 1 << 27  # numbers, of workers and labels
+_MAX_CELLS = 1 << 25  # numbers, of workers and labels
+_MAX_NAMED_LABELS = 50
 
 
 @dataclass(frozen=True)
@@ -126,37 +127,54 @@ def silence(signal: Signal, answers: npt.NDArray[np.int64], problems: Problems) 
 
 def agreement_sums(block: Block, voice: Floats, *, k: int) -> dict[str, Floats]:
     """Add up, per worker, the share of the others who agree, how often she gave each label, and how often they did."""
-    shares, heard = _shares_of_others(block, voice, k)
-    mine = np.arange(len(block.label))
-    cell = block.worker * k + block.label
-    given = sum_by(cell, heard, block.n_workers * k).reshape(-1, k)
-    by_label = [block.per_worker(column) for column in shares.T]
-    return {"own": block.per_worker(shares[mine, block.label]), "given": given, "heard": np.column_stack(by_label)}
+    said = _listen(block, voice, k)
+    size = block.n_workers * k
+    given = sum_by(block.worker * k + block.label, said.known, size).reshape(-1, k)
+    heard = sum_by((block.worker[:, None] * k + said.label).ravel(), said.share.ravel(), size).reshape(-1, k)
+    return {"own": block.per_worker(said.own), "given": given, "heard": heard}
 
 
 def deviation_sums(
     block: Block, voice: Floats, heard: Floats, given: Floats, cross: Floats, *, k: int
 ) -> dict[str, Floats]:
     """Add up, per worker, what each answer adds to her signal, and its square."""
-    shares, known = _shares_of_others(block, voice, k)
-    mine, worker = np.arange(len(block.label)), block.worker
-    usual = np.einsum("al,al->a", given.take(worker, axis=0), shares)
-    own = shares[mine, block.label] - heard[worker, block.label]
-    deviation = known * (own - usual + cross.take(worker))
+    said, worker = _listen(block, voice, k), block.worker
+    usual = np.einsum("al,al->a", given[worker[:, None], said.label], said.share)
+    deviation = said.known * (said.own - heard[worker, block.label] - usual + cross.take(worker))
     return {"sum": block.per_worker(deviation), "squares": block.per_worker(deviation**2)}
 
 
-def _shares_of_others(block: Block, voice: Floats, k: int) -> tuple[Floats, Floats]:
-    """Return, per answer, each label's share of the others' votes on its task, and whether there are others."""
+class _Others(NamedTuple):
+    """What the others say of the task of each answer.
+
+    ``share`` has a column for each label that is told apart there, whose number is in ``label``; ``own`` is the share
+    of the answer's own label, and ``known`` whether there are others.
+    """
+
+    share: Floats
+    label: npt.NDArray[np.intp]
+    own: Floats
+    known: Floats
+
+
+def _listen(block: Block, voice: Floats, k: int) -> _Others:
     own = voice.take(block.worker)
     task, mine = block.to_answers(np.arange(block.n_tasks)), np.arange(len(block.label))
-    votes = sum_by(task * k + block.label, own, block.n_tasks * k).reshape(-1, k)
+    slot, label = block.label.astype(np.intp), np.broadcast_to(np.arange(k), (block.n_tasks, k))
+    if k > _MAX_NAMED_LABELS:  # only the labels of a task, not all of them
+        pairs, cell = np.unique(task * k + block.label, return_inverse=True)
+        count = np.bincount(pairs // k, minlength=block.n_tasks)
+        slot = cell - (np.cumsum(count) - count)[task]
+        label = np.zeros((block.n_tasks, int(count.max())), np.intp)
+        label[task, slot] = block.label
+    width = label.shape[1]
+    votes = sum_by(task * width + slot, own, block.n_tasks * width).reshape(-1, width)
     others = votes.take(task, axis=0)
-    others[mine, block.label] -= own
-    total = others @ np.ones(k)
+    others[mine, slot] -= own
+    total = others @ np.ones(width)
     known = total > 0.5
-    shares: Floats = np.where(known[:, None], others / np.where(known, total, 1.0)[:, None], 0.0)
-    return shares, known.astype(np.float64)
+    share = np.where(known[:, None], others / np.where(known, total, 1.0)[:, None], 0.0)
+    return _Others(share, label.take(task, axis=0), share[mine, slot], known.astype(np.float64))
 
 
 def _quantiles(values: Floats, weights: Floats, problems: Problems) -> Floats:
