@@ -119,12 +119,13 @@ def ask_often(points: Sequence[int]) -> Lines:
     sure: dict[str, list[Any]] = {"auto": [], "share of the vote": []}
     for seed in range(_CROWDS):
         rng = np.random.default_rng([seed, 5])
-        truth = rng.integers(3, size=400)
-        hard = rng.standard_normal(400)
-        right = rng.random((5, 400)) < 1 / (1 + np.exp(-0.8 - 1.2 * hard))
-        said = np.where(right, truth, (truth + rng.integers(1, 3, (5, 400))) % 3)
+        truth, skill = rng.integers(3, size=400), rng.uniform(0.55, 0.95, 30)
+        odds = np.log(skill / (1 - skill))[:, None] + rng.standard_normal(400)
+        said = np.where(rng.random((30, 400)) < 1 / (1 + np.exp(-odds)), truth, answer(rng, truth, 0.0, 30, k=3))
+        asked = rng.random((30, 400)).argsort(axis=0) < 6
+        rows = [row for row in rows_of(said) if asked[row[:2]]]
         for name, method in (("auto", "auto"), ("share of the vote", "UA")):
-            found = allalike.discover(rows_of(said), domain="categorical", method=method).truth
+            found = allalike.discover(rows, domain="categorical", method=method).truth
             sure[name].append(np.column_stack([found["confidence"], found["label"].to_numpy() == truth]))
     lines: Lines = {}
     for name, parts in sure.items():
