@@ -11,7 +11,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from allalike.blocks.block import Block
 
-__all__ = ["Groups", "group_labels"]
+__all__ = ["Groups", "group_labels", "number_within_tasks"]
 
 
 @dataclass(frozen=True)
@@ -72,3 +72,16 @@ def group_labels(block: Block, label_hash: npt.NDArray[np.uint64]) -> Groups:
         count=count,
         label_hash=label_hash,
     )
+
+
+def number_within_tasks(block: Block) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]]:
+    """Return, per answer, the number of its label among those of its task, and per task how many there are.
+
+    >>> from allalike.blocks.block import Block
+    >>> number_within_tasks(Block.of([[0, 5], [0, 7], [2, 7]]))
+    (array([0, 0, 1, 0, 1, 1]), array([2, 2]))
+    """
+    task, base = block.to_answers(np.arange(block.n_tasks)), int(block.label.max()) + 1
+    pairs, cell = np.unique(task * base + block.label, return_inverse=True)
+    count = np.bincount(pairs // base, minlength=block.n_tasks)
+    return (cell - (np.cumsum(count) - count)[task]).astype(np.intp), count

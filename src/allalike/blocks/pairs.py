@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from allalike.blocks.block import Array, Floats
 
-__all__ = ["AnswerHashes", "PairDistances", "add_pairs", "pair_chunks"]
+__all__ = ["AnswerHashes", "PairDistances", "add_pairs", "count_partners", "pair_chunks"]
 
 _PAIRS_PER_CHUNK = 1 << 21
 
@@ -113,3 +113,12 @@ def pair_chunks(
         right = np.arange(len(left)) + np.repeat(first[begin:end] + before[begin] - before[begin:end], counts)
         right += right >= left
         yield left, right
+
+
+def count_partners(block: Block) -> dict[str, Floats]:
+    """Count, per worker, the answers of others to her tasks: so many she met at most.
+
+    >>> count_partners(Block.of([[0, 1], [1, 1], [0, 0]]))["partners"]
+    array([4., 4., 4.])
+    """
+    return {"partners": block.per_worker(block.to_answers(block.sizes - 1.0))}

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from allalike.blocks.pairs import count_partners
 from allalike.engines.sample import sample_tasks
 from allalike.system.memory import free_memory
 from allalike.trust.evidence import SURPLUS, Evidence, weigh_pairs
@@ -31,7 +32,6 @@ from allalike.trust.surprise import find_follow, keep_slots, label_frequencies
 from allalike.trust.verdict import Verdict, judge
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Block, Floats
     from allalike.engines import Run
 
 __all__ = ["find_copies"]
@@ -143,13 +143,9 @@ def find_copies(run: Run, silent: npt.NDArray[np.bool_]) -> Groups:
 
 
 def _fits(run: Run) -> bool:
-    met = run.sum(_count_partners)["partners"]
+    met = run.sum(count_partners)["partners"]
     pairs = np.minimum(met, run.problems.size - 1).sum()
     return bool(_BYTES_PER_PAIR * pairs <= free_memory())
-
-
-def _count_partners(block: Block) -> dict[str, Floats]:
-    return {"partners": block.per_worker(block.to_answers(block.sizes - 1.0))}
 
 
 def _judge(run: Run, number: Workers, silent: npt.NDArray[np.bool_], groups: Any) -> dict[int, Verdict]:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike.blocks.matrices import MatrixSum
-from allalike.blocks.pairs import PairDistances, pair_chunks
+from allalike.blocks.pairs import PairDistances, count_partners, pair_chunks
 from allalike.system.memory import free_memory
 from allalike.system.progress import report
 
@@ -89,7 +89,7 @@ class TaskScale:
 
 def find_meetings(run: Run) -> Meetings | None:
     """Return all pairs of workers that met, or None where these, or the pairs of answers, are too many to look at."""
-    load = run.sum(_count_partners)["partners"]
+    load = run.sum(count_partners)["partners"]
     met = np.minimum(load, run.problems.size - 1.0)
     pairs, free = met.sum() / 2, free_memory()
     if pairs > _MAX_PAIRS or load.sum() / 2 > _MAX_COMPARISONS or pairs * _BYTES_PER_PAIR > free:
@@ -101,10 +101,6 @@ def find_meetings(run: Run) -> Meetings | None:
         report("pairs", number, len(ranges))
         parts.append(_list_pairs(scaled.pairs(kernel, rows), rows.start))
     return Meetings(*map(np.concatenate, zip(*parts, strict=True)))
-
-
-def _count_partners(block: Block) -> dict[str, Floats]:
-    return {"partners": block.per_worker(block.to_answers(block.sizes - 1.0))}
 
 
 def _cut(met: Floats, n_workers: int) -> list[range]:

@@ -31,6 +31,8 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike.blocks.block import sum_by
+from allalike.blocks.groups import number_within_tasks
+from allalike.trust.surprise import MAX_NAMED_LABELS
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Block, Floats
@@ -47,7 +49,6 @@ _ROUNDS = 3
 _ROUNDING = 1e-12
 _HARMFUL_SHARE = 0.2  # of all answers
 _MAX_CELLS = 1 << 25  # numbers, of workers and labels
-_MAX_NAMED_LABELS = 50
 
 
 @dataclass(frozen=True)
@@ -161,10 +162,8 @@ def _listen(block: Block, voice: Floats, k: int) -> _Others:
     own = voice.take(block.worker)
     task, mine = block.to_answers(np.arange(block.n_tasks)), np.arange(len(block.label))
     slot, label = block.label.astype(np.intp), np.broadcast_to(np.arange(k), (block.n_tasks, k))
-    if k > _MAX_NAMED_LABELS:  # only the labels of a task, not all of them
-        pairs, cell = np.unique(task * k + block.label, return_inverse=True)
-        count = np.bincount(pairs // k, minlength=block.n_tasks)
-        slot = cell - (np.cumsum(count) - count)[task]
+    if k > MAX_NAMED_LABELS:  # only the labels of a task, not all of them
+        slot, count = number_within_tasks(block)
         label = np.zeros((block.n_tasks, int(count.max())), np.intp)
         label[task, slot] = block.label
     width = label.shape[1]

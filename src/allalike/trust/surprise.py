@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike.blocks.block import sum_by
+from allalike.blocks.groups import number_within_tasks
 from allalike.blocks.voices import find_voices
 
 if TYPE_CHECKING:
@@ -95,13 +96,9 @@ def keep_slots(block: Block, *, frequency: Floats | None) -> Block:
         return block.keeping(
             Slots(block.label.astype(np.intp), np.broadcast_to(frequency, (block.n_tasks, len(frequency))))
         )
-    task = block.to_answers(np.arange(block.n_tasks))
-    base = int(block.label.max()) + 1
-    pairs, cell = np.unique(task * base + block.label, return_inverse=True)
-    count = np.bincount(pairs // base, minlength=block.n_tasks)
-    slot = cell - (np.cumsum(count) - count)[task]
+    slot, count = number_within_tasks(block)
     present = np.arange(count.max() + 1) <= count[:, None]  # one more than were given: the unseen label
-    return block.keeping(Slots(slot.astype(np.intp), present.astype(np.float64)))
+    return block.keeping(Slots(slot, present.astype(np.float64)))
 
 
 def find_follow(run: Run, before: Follow | None = None) -> Follow:

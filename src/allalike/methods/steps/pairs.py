@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from allalike.blocks.pairs import count_partners
 from allalike.errors import TooLargeError
 from allalike.methods.steps.pair_matrices import Ranged, Stacked, with_numbers
 from allalike.system.memory import free_memory
@@ -22,7 +23,7 @@ from allalike.system.progress import report
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from allalike.blocks.block import Array, Block, Floats
+    from allalike.blocks.block import Array, Floats
     from allalike.engines import Run
 
 __all__ = ["Large", "Pairs", "Stack", "all_pairs", "stacks"]
@@ -151,13 +152,9 @@ def all_pairs(run: Run, *, each: int, instead: str) -> Large:
 
 def _max_peers(run: Run) -> npt.NDArray[np.int64]:
     """Return how many others each worker may have met: as many as answered her tasks, or as her problem has."""
-    partners = run.sum(_partners)["partners"]
+    partners = run.sum(count_partners)["partners"]
     met: npt.NDArray[np.int64] = np.minimum(partners, run.problems.size - 1).astype(np.int64)
     return met
-
-
-def _partners(block: Block) -> dict[str, Floats]:
-    return {"partners": block.per_worker(block.to_answers(block.sizes - 1.0))}
 
 
 def _equal_spans(large: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
