@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike.blocks.block import sum_by
 from allalike.blocks.voices import find_voices
 
 if TYPE_CHECKING:
@@ -120,9 +121,11 @@ def count_ballots(block: Block, shares: Floats, *, k: int) -> dict[str, Floats]:
 
 def by_problem(block: Block, values: Array) -> Floats:
     """Add up numbers of tasks in the row of a worker of their problem, the first who answered."""
+    first, each = block.worker[block.starts], np.arange(block.n_tasks + 1)
+    if values.ndim == 1:
+        return sum_by(first, values, block.n_workers)
     from scipy.sparse import csr_array
 
-    first, each = block.worker[block.starts], np.arange(block.n_tasks + 1)
     tasks = csr_array((np.ones(block.n_tasks), first, each), shape=(block.n_tasks, block.n_workers))
     sums: Floats = tasks.T @ values
     return sums
