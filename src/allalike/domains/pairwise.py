@@ -145,15 +145,20 @@ class PairwiseEncoding(Encoding):
 
     def prepare(self, block: Block) -> Block:
         """Store the labels of the block, and compare the answers to each task with each other, once."""
-        _, first, place = np.unique(
-            np.fromiter(map(id, block.label), np.int64, len(block.label)), return_index=True, return_inverse=True
-        )
-        order = np.argsort(np.argsort(first))  # labels are stored in the order in which they come
-        labels, stored = list(block.label[np.sort(first)]), replace(block, label=order[place])
+        labels, place = _distinct(block.label)
+        stored = replace(block, label=place)
         store = self.domain.pack(labels)
         hashes = self.domain.hash_answers(stored, store, hash_objects(map(self.domain.key, labels)))
         pairs = self.domain.compare_answers(stored, store)
         return stored.keeping(Stored(store), AnswerHashes(hashes), pairs, *self.domain.prepare_rule(stored, store))
+
+
+def _distinct(labels: Array) -> tuple[list[Any], npt.NDArray[np.intp]]:
+    """Return parsed labels, each once and in the order in which they come, and where each is among them."""
+    ids = np.fromiter(map(id, labels), np.int64, len(labels))
+    _, first, place = np.unique(ids, return_index=True, return_inverse=True)
+    order = np.argsort(np.argsort(first))
+    return list(labels[np.sort(first)]), order[place]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,8 +172,9 @@ class PairwiseKernels(Kernels):
         distance = np.zeros(len(left))
         others = np.array([k for k, (a, b) in enumerate(zip(left, right, strict=True)) if a is not b], np.intp)
         if len(others):
-            store, i = self.domain.pack([*left[others], *right[others]]), np.arange(len(others))
-            distance[others] = self.domain.compare(store, i, store, i + len(others))
+            labels, place = _distinct(np.concatenate([left[others], right[others]]))
+            store, (i, j) = self.domain.pack(labels), np.split(place, 2)
+            distance[others] = self.domain.compare(store, i, store, j)
         return distance
 
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
