@@ -14,9 +14,10 @@ from allalike import Disk, Memory, simulate
 from allalike.blocks.problems import Problems
 from allalike.blocks.ties import Ties
 from allalike.methods.base import Weighing
-from allalike.methods.shrunken import _describe, distance_sums, weigh_distances
+from allalike.methods.shrunken import _describe, distance_sums
 from allalike.methods.steps.guesses import find_guess_distances
 from samples import crowd, kind
+from weighing import weigh
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -119,7 +120,7 @@ def test_a_distance_of_your_own_need_not_compare_labels_of_different_tasks() -> 
     rows = [(worker, task, (task, worker)) for task in (1, 2) for worker in range(13)]  # twelve labels are tried
     run = load(allalike.read(rows, domain=allalike.Custom(distance=within)))
     assert find_guess_distances(run) == [np.inf]
-    assert weigh_distances(run).weight.sum() == pytest.approx(1)
+    assert weigh(run).weight.sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize("name", list(EQUAL))
@@ -146,7 +147,7 @@ def test_equal_workers_are_hardly_weighed(name: str, n: int) -> None:
 )
 def test_a_spammer_has_hardly_any_weight_and_the_others_count_the_same(model: str, spammer: int) -> None:
     run = load(simulate(model, workers=5, tasks=100, seed=1).answers)
-    weighing = weigh_distances(run, plain=True)
+    weighing = weigh(run, plain=True)
     assert weighing.weight[spammer] < 0.05
     assert np.delete(weighing.weight, spammer) == pytest.approx(np.full(4, 0.25), abs=0.06)
     assert weighing.fault.argmax() == spammer
@@ -173,7 +174,7 @@ def test_the_last_of_three_is_not_thrown_away() -> None:
 
 def test_who_answered_one_task_only_is_not_told_apart() -> None:
     rows = [(worker, 0, label) for worker, label in enumerate([1.0, 1.1, 1.2, 9.0])]
-    weighing = weigh_distances(load(allalike.read(rows, domain="real")))
+    weighing = weigh(load(allalike.read(rows, domain="real")))
     assert weighing.weight == pytest.approx(np.full(4, 0.25))
     assert weighing.notes == {
         "workers": "alike",
@@ -187,7 +188,7 @@ def test_workers_who_meet_in_pairs_only_are_told_apart_by_their_distances() -> N
     rng = np.random.default_rng(6)
     meetings = [(worker, task) for task in range(300) for worker in rng.permutation(6)[:2].tolist()]
     rows = [(worker, task, float(rng.normal(0, 10 if worker == 5 else 1))) for worker, task in meetings]
-    weighing = weigh_distances(load(allalike.read(rows, domain="real")))
+    weighing = weigh(load(allalike.read(rows, domain="real")))
     assert weighing.weight[5] < 0.1
     assert weighing.weight[:5].min() > 0.08
 
@@ -195,14 +196,14 @@ def test_workers_who_meet_in_pairs_only_are_told_apart_by_their_distances() -> N
 @every_kind
 def test_engines_blocks_and_the_order_of_rows_do_not_matter(domain: str) -> None:
     answers = crowd(domain, seed=7, n=6, m=20, missing=0.3)
-    first = weigh_distances(load(answers, domain))
+    first = weigh(load(answers, domain))
     order = np.random.default_rng(8).permutation(len(answers))
     others = [
         load(answers, domain, Memory(block_answers=7)),
         load(answers, domain, Disk(partitions=3)),
         load([answers[i] for i in order], domain),
     ]
-    for other in map(weigh_distances, others):
+    for other in map(weigh, others):
         same(first, other)
 
 
@@ -225,7 +226,7 @@ def test_who_is_far_from_known_truths_weighs_less() -> None:
 
 def test_notes_are_plain() -> None:
     run = load(simulate("intervals", workers=6, tasks=30, seed=10).answers)
-    notes = weigh_distances(run).notes
+    notes = weigh(run).notes
     assert {name: type(value) for name, value in notes.items()} == {
         "f_ratio": float,
         "prior_answers": float,

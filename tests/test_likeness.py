@@ -14,12 +14,12 @@ import allalike
 from allalike import Disk, Memory
 from allalike.blocks.ties import Ties
 from allalike.datasets import load
-from allalike.methods.shrunken import weigh_distances
 from allalike.trust import meetings
 from allalike.trust.likeness import find_groups
 from allalike.trust.meetings import find_meetings
 from allalike.trust.signal_distances import find_signal
 from samples import Row, crowd, kind, problems
+from weighing import weigh
 
 Table = npt.NDArray[np.float64]
 KINDS = ["real", "vector", "ranking", "text", "set", "interval", "bitmap", "custom"]
@@ -84,7 +84,7 @@ def test_rings_are_found_where_half_of_the_answers_are_missing() -> None:
     said = rings(2, 4)[1][0]
     present = np.random.default_rng(3).random(said.shape) < 0.5
     rows = [(int(i), int(t), float(said[i, t])) for i, t in np.argwhere(present)]
-    [group] = [group for group in weigh_distances(run_of(rows, "real")).groups.found if group.copies]  # type: ignore[union-attr]
+    [group] = [group for group in weigh(run_of(rows, "real")).groups.found if group.copies]  # type: ignore[union-attr]
     assert group.members == (7, 8, 9, 10)
     assert 0.4 < group.fidelity < 0.9
     assert group.chance < 0.01
@@ -123,11 +123,11 @@ def test_a_ring_does_not_spoil_the_mean() -> None:
 @pytest.mark.parametrize("domain", KINDS)
 def test_copies_of_every_kind_of_label_are_found(domain: str) -> None:
     rows = crowd(domain, seed=8, n=9, m=30)
-    clean = weigh_distances(run_of(rows, domain))
+    clean = weigh(run_of(rows, domain))
     assert clean.groups is not None
     assert not clean.groups.has_copies
     leader, other = np.argsort(clean.fault)[[5, 4]].tolist()  # the best are close to each other anyway
-    found = weigh_distances(run_of(plant(rows, f"w{leader:03}", ("x", "yy"), f"w{other:03}"), domain))
+    found = weigh(run_of(plant(rows, f"w{leader:03}", ("x", "yy"), f"w{other:03}"), domain))
     assert found.groups is not None
     assert [group.members for group in found.groups.found if group.copies] == [(leader, 9, 10)]
 
@@ -136,7 +136,7 @@ def test_copies_of_every_kind_of_label_are_found(domain: str) -> None:
 def test_engines_blocks_and_the_order_of_rows_find_the_same_groups(domain: str) -> None:
     rows = plant(crowd(domain, seed=9, n=8, m=30, missing=0.2), "w001", ("x",), "w000")
     shuffled = [rows[place] for place in np.random.default_rng(0).permutation(len(rows))]
-    first = weigh_distances(run_of(rows, domain))
+    first = weigh(run_of(rows, domain))
     assert first.groups is not None
     assert first.groups.has_copies
     for other in (
@@ -144,7 +144,7 @@ def test_engines_blocks_and_the_order_of_rows_find_the_same_groups(domain: str) 
         run_of(rows, domain, Memory(block_answers=9)),
         run_of(rows, domain, Disk(partitions=3)),
     ):
-        found = weigh_distances(other)
+        found = weigh(other)
         assert found.groups is not None
         assert found.signal is not None
         assert first.signal is not None
@@ -219,7 +219,7 @@ def test_crowds_of_which_nothing_can_be_told_have_no_groups(domain: str) -> None
         if domain not in ("ranking",)
         else rows[:3],
     ):
-        found = weigh_distances(run_of(few, domain))
+        found = weigh(run_of(few, domain))
         assert found.groups is not None
         assert found.groups.everyone_counts
 
@@ -229,7 +229,7 @@ def test_two_people_who_are_a_little_close_everywhere_are_alike_and_count_both()
     said = rng.normal(size=(9, 60)) + rng.normal(0, 3, 60)
     said[8] = said[7] + 0.25 * rng.normal(size=60)
     rows = [(int(i), int(t), float(x)) for (i, t), x in np.ndenumerate(said)]
-    groups = weigh_distances(run_of(rows, "real")).groups
+    groups = weigh(run_of(rows, "real")).groups
     assert groups is not None
     assert [(group.members, group.copies) for group in groups.found] == [((7, 8), False)]
     assert groups.everyone_counts
@@ -246,7 +246,7 @@ def test_double_accounts_of_translators_are_found_and_nobody_else(public_data: N
 @pytest.mark.parametrize("part", ["T1", "T4"])
 def test_forecasters_who_always_say_about_one_half_are_no_copies(part: str, public_data: None) -> None:
     answers = load(f"predict_mandal2020/{part}").answers
-    found = weigh_distances(Memory().load(answers, Ties()))
+    found = weigh(Memory().load(answers, Ties()))
     assert found.groups is not None
     for group in found.groups.found:
         if group.copies:

@@ -12,11 +12,12 @@ from allalike import DOMAINS, Memory
 from allalike.blocks.ties import Ties
 from allalike.blocks.voices import Voices
 from allalike.engines.memory import MemoryRun
-from allalike.methods.shrunken import distance_sums, weigh_distances
+from allalike.methods.shrunken import distance_sums
 from allalike.trust.decision import decide_by_voices
 from allalike.trust.groups import Groups, give_voices
 from allalike.trust.peers import peer_distances
 from samples import Row, crowd, kind
+from weighing import weigh
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -110,7 +111,7 @@ def test_copies_change_neither_the_faults_of_others_nor_the_truths(domain: str) 
 @every_domain
 def test_nothing_changes_where_nobody_copies_and_nobody_is_silent(domain: str) -> None:
     run = load(crowd(domain, seed=6, n=6, m=9), domain)  # too few tasks to tell
-    found, plain = weigh_distances(run), weigh_distances(run, plain=True)
+    found, plain = weigh(run), weigh(run, plain=True)
     assert found.groups is not None
     assert found.groups.everyone_counts
     assert found.decide is None

@@ -124,11 +124,10 @@ def _solve(
     run.history = None if origin.history is None else origin.history.of_workers(run.workers.tolist())
     weighing = method.go_on(run, *earlier) if earlier else method.weigh(run)
     report("deciding")
-    blind = method.without_gold()
-    learns = run.n_gold > 0 and blind != method
+    learns = run.n_gold > 0 and method.without_gold() != method
     find = partial(find_truths, run, unweighted=True, min_confidence=settings.get("min_confidence"))
     found = find(weighing, keep_gold=learns)
-    honest = find(blind.weigh(run)) if learns else found
+    honest = find(method.weigh_blindly(run, weighing)) if learns else found
     if "min_confidence" in settings and not found.count("confidence"):
         raise UnsupportedError(f"min_confidence is given, but {method.name} does not say how sure these truths are.")
     described = {"domain": run.encoding.describe(), "method": method.describe(), **settings}

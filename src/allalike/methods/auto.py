@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 from allalike.methods.base import Method, Weighing
 from allalike.methods.levels.classes import MAX_CLASSES, weigh_classes
 from allalike.methods.shrunken import weigh_distances
+from allalike.methods.steps.looks import look_at
 from allalike.options import flag, whole
 from allalike.trust.faults import find_faults
 from allalike.trust.groups import give_voices
@@ -22,6 +23,7 @@ from allalike.trust.numbers import find_variances
 
 if TYPE_CHECKING:
     from allalike.engines import Run
+    from allalike.methods.steps.looks import Look
 
 __all__ = ["Auto"]
 
@@ -60,20 +62,26 @@ class Auto(Method):
     plain: bool = flag(False)
 
     def weigh(self, run: Run) -> Weighing:
-        """Weigh as these labels allow it, and find out how sure that is."""
-        weighing = self._weigh(run)
+        """Look at the crowd, weigh as these labels allow it, and find out how sure that is."""
+        look = look_at(run, plain=self.plain)
+        weighing = self._weigh(run, look)
         if self.plain:
             return weighing
-        heard = run if weighing.groups is None else give_voices(run, weighing.groups)
+        heard = give_voices(run, look.groups)
         faults = find_faults(heard)
         if run.encoding.numeric:
             faults = replace(faults, variance=find_variances(heard, weighing.weight, faults.shrunk))
-        return replace(weighing, trust=faults)
+        return replace(weighing, trust=faults, look=look)
 
-    def _weigh(self, run: Run) -> Weighing:
+    def weigh_blindly(self, run: Run, weighing: Weighing) -> Weighing:
+        """Weigh without known truths; who copies and who says nothing does not depend on them."""
+        look = weighing.look or look_at(run, plain=self.plain)
+        return self.without_gold()._weigh(run, look)
+
+    def _weigh(self, run: Run, look: Look) -> Weighing:
         if run.encoding.n_classes is not None and 2 <= run.encoding.n_labels <= MAX_CLASSES:
-            return weigh_classes(run, sample_answers=self.sample_answers, use_gold=self.use_gold, plain=self.plain)
-        return weigh_distances(run, use_gold=self.use_gold, plain=self.plain)
+            return weigh_classes(run, look, sample_answers=self.sample_answers, use_gold=self.use_gold)
+        return weigh_distances(run, look, use_gold=self.use_gold)
 
     def without_gold(self) -> Auto:
         """Return the method that chooses between readings by agreement alone."""

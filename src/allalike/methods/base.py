@@ -53,6 +53,8 @@ class Weighing:
         How much each worker's answers say about the tasks, where that was looked at.
     groups
         Who speaks with one voice, and who has none, where that was looked at.
+    look
+        What else the method saw before it weighed anybody, for `Method.weigh_blindly`.
     trust
         How sure the faults are, where the method asks for it.
     confidence
@@ -78,6 +80,7 @@ class Weighing:
     confusion: Floats | None = None
     signal: Signal | None = None
     groups: Groups | None = None
+    look: Any = None
     trust: Faults | None = None
     confidence: Mapping[str, Any] | None = None
     expect: Callable[[Run], float] | None = None
@@ -112,6 +115,10 @@ class Method(Options, ABC):
         A method that learns from each task once looks at the new ones only; all others start over.
         """
         return self.weigh(run)
+
+    def weigh_blindly(self, run: Run, weighing: Weighing) -> Weighing:
+        """Weigh as if no truth were known, beside a weighing that used them; `without_gold` says how."""
+        return self.without_gold().weigh(run)
 
     def without_gold(self) -> Method:
         """Return the method as it is where nobody knows a truth, so that gold can tell how good it is."""

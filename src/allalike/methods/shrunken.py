@@ -46,13 +46,9 @@ from allalike.methods.base import Weighing
 from allalike.methods.steps.guesses import find_guess_distances
 from allalike.methods.steps.peers import Disparity, Peers
 from allalike.methods.steps.weights import equal_weights, normalise
-from allalike.trust.copies import find_copies
 from allalike.trust.decision import decide_by_voices
-from allalike.trust.groups import Groups, give_voices
-from allalike.trust.likeness import find_groups
+from allalike.trust.groups import give_voices
 from allalike.trust.peers import peer_distances, peer_sums
-from allalike.trust.signal import find_class_signal, silence
-from allalike.trust.signal_distances import find_signal
 
 if TYPE_CHECKING:
     from allalike.answers.history import History
@@ -60,7 +56,7 @@ if TYPE_CHECKING:
     from allalike.blocks.problems import Problems
     from allalike.domains import Kernels
     from allalike.engines import Run
-    from allalike.trust.signal import Signal
+    from allalike.methods.steps.looks import Look
 
 __all__ = ["weigh_distances"]
 
@@ -78,16 +74,14 @@ class _Crowd(NamedTuple):
     strength: Floats
 
 
-def weigh_distances(run: Run, *, use_gold: bool = False, plain: bool = False) -> Weighing:
+def weigh_distances(run: Run, look: Look, *, use_gold: bool = False) -> Weighing:
     """Weigh the workers of a run by how far they are from the others, as far as they can be told apart.
 
-    If gold is used, a worker is compared with the truths that are known instead of with the others. Unless ``plain`` is
-    true, copies of a worker count as one with her, and who carries no signal does not count where there are many such
-    workers.
+    If gold is used, a worker is compared with the truths that are known instead of with the others. Copies of a worker
+    count as one with her, and who carries no signal does not count, as far as a look at the crowd has shown it.
     """
-    problems, unweighted, guess = run.problems, Peers(run).unweighted, find_guess_distances(run)
-    trust = _Trust() if plain else _find_trust(run, guess)
-    groups = trust.groups or Groups.everyone(problems.n_workers)
+    problems, unweighted, groups = run.problems, Peers(run).unweighted, look.groups
+    guess = find_guess_distances(run) if look.guess is None else look.guess
     heard, speaks = give_voices(run, groups), ~groups.silent
     disparity = unweighted if groups.everyone_counts else _between_groups(heard)
     unit = 2 * disparity.mubar  # the mean distance of two workers, so that squares are neither huge nor tiny
@@ -107,33 +101,9 @@ def weigh_distances(run: Run, *, use_gold: bool = False, plain: bool = False) ->
         iterations=_ROUNDS,
         decide=None if groups.everyone_counts else partial(decide_by_voices, kernels=run.kernels, ties=run.ties),
         parameters=() if groups.everyone_counts else (groups.number.astype(np.float64), np.where(speaks, 0.0, 1.0)),
-        groups=trust.groups,
-        signal=trust.signal,
-        notes={**trust.notes, **(_note(crowd, guess) if len(guess) == 1 else {})},
+        notes={**look.notes, **(_note(crowd, guess) if len(guess) == 1 else {})},
+        **look.told,
     )
-
-
-class _Trust(NamedTuple):
-    """Who copies, whose answers say nothing, and what to say of it; nothing where nobody asked."""
-
-    groups: Groups | None = None
-    signal: Signal | None = None
-    notes: dict[str, Any] = {}  # noqa: RUF012
-
-
-def _find_trust(run: Run, guess: Floats) -> _Trust:
-    """Find who carries no signal, and then who copies among the others."""
-    named = run.encoding.n_classes is not None
-    signal = find_class_signal(run) if named else find_signal(run)
-    silent = silence(signal, run.answer_counts, run.problems)
-    if named:
-        return _Trust(find_copies(run, silent), signal)
-    groups = find_groups(run, guess, silent, signal.empty)
-    if groups is None:
-        return _Trust(
-            Groups(np.arange(len(silent)), silent), signal, {"copies": "too many pairs of workers to look at"}
-        )
-    return _Trust(groups, signal)
 
 
 def _between_groups(heard: Run) -> Disparity:

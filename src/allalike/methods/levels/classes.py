@@ -46,10 +46,8 @@ from allalike.methods.steps.peers import Disparity, Peers
 from allalike.methods.steps.weights import normalise
 from allalike.system.memory import free_memory
 from allalike.trust.confidence import common_error, error_rates
-from allalike.trust.copies import find_copies
 from allalike.trust.groups import Groups, give_voices, with_voices
 from allalike.trust.peers import peer_sums
-from allalike.trust.signal import find_class_signal, silence
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -57,6 +55,7 @@ if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block, Floats
     from allalike.engines import Run
     from allalike.engines.memory import MemoryRun
+    from allalike.methods.steps.looks import Look
 
 __all__ = ["MAX_CLASSES", "weigh_classes"]
 
@@ -70,12 +69,9 @@ _TEMPERING_ANSWERS = 50_000  # that tell how sure truths are
 _TABLES = 45  # of the probabilities of answers, in memory at a time: three of each reading, and those at work
 
 
-def weigh_classes(run: Run, *, sample_answers: int, use_gold: bool, plain: bool = False) -> Weighing:
-    """Weigh the workers of a run whose labels are a few classes; unless ``plain``, copies are one voice."""
-    signal, groups = None, Groups.everyone(run.problems.n_workers)
-    if not plain:
-        signal = find_class_signal(run)
-        groups = find_copies(run, silence(signal, run.answer_counts, run.problems))
+def weigh_classes(run: Run, look: Look, *, sample_answers: int, use_gold: bool) -> Weighing:
+    """Weigh the workers of a run whose labels are a few classes, given a look at the crowd."""
+    groups = look.groups
     heard = give_voices(run, groups)
     crowd = _as_crowd(heard, groups, use_gold=use_gold)
     problems, consensus, k = run.problems, crowd.consensus, crowd.k
@@ -84,8 +80,6 @@ def weigh_classes(run: Run, *, sample_answers: int, use_gold: bool, plain: bool 
     peers = Peers(run)
     unweighted = peers.unweighted if groups.everyone_counts else Disparity(**_between_groups(heard), problems=problems)
     speaking = crowd.answers / np.maximum(run.answer_counts, 1)
-
-    looked: dict[str, Any] = {"signal": signal, "groups": groups}
 
     def weighing(error_rate: Floats, weight: Floats, *reading: Floats, **more: Any) -> Weighing:
         known = with_past(np.maximum(peers.comparable(error_rate), 0.0), run)
@@ -97,9 +91,9 @@ def weigh_classes(run: Run, *, sample_answers: int, use_gold: bool, plain: bool 
             "error_rate": known,
             **more,
         }
-        if plain:
+        if look.signal is None:
             return Weighing(**told, **(_decide_plainly(run, reading, k) if reading else {}))
-        return Weighing(**told, **_tell_how_sure(crowd, unweighted, alike, reading), **looked)
+        return Weighing(**told, **_tell_how_sure(crowd, unweighted, alike, reading), **look.told)
 
     notes = (
         {"f_ratio": float(consensus.ratio[0]), "prior_answers": float(consensus.strength[0])} if len(alike) == 1 else {}

@@ -1,0 +1,73 @@
+"""Looks: what `auto` finds out about a crowd before it weighs anybody: who carries no signal, and who copies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.methods.steps.guesses import find_guess_distances
+from allalike.trust.copies import find_copies
+from allalike.trust.groups import Groups
+from allalike.trust.likeness import find_groups
+from allalike.trust.signal import find_class_signal, silence
+from allalike.trust.signal_distances import find_signal
+
+if TYPE_CHECKING:
+    from allalike.blocks.block import Floats
+    from allalike.engines import Run
+    from allalike.trust.signal import Signal
+
+__all__ = ["Look", "look_at"]
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is known of a crowd.
+
+    Parameters
+    ----------
+    groups
+        Who speaks with one voice, and who has none.
+    signal
+        How much each worker's answers say about the tasks; nothing where nobody looked.
+    guess
+        Of each problem: how far a guess is from the answers to its task, where that was asked for.
+    notes
+        What is to be said of it.
+    """
+
+    groups: Groups
+    signal: Signal | None
+    guess: Floats | None = None
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a weighing tells of it: nothing where nobody looked."""
+        return {} if self.signal is None else {"signal": self.signal, "groups": self.groups}
+
+
+def look_at(run: Run, *, plain: bool) -> Look:
+    """Find who carries no signal, and then who copies among the others; if ``plain``, everyone speaks for herself.
+
+    >>> import allalike
+    >>> from allalike.blocks.ties import Ties
+    >>> rows = [(worker, task, "y" if worker == "eve" else "xyz"[task % 3]) for worker in ("ada", "bob", "eve", "kim")
+    ...         for task in range(30)]
+    >>> run = allalike.Memory().load(allalike.read(rows), Ties())
+    >>> look_at(run, plain=False).groups.silent, look_at(run, plain=True).groups.silent
+    (array([False, False,  True, False]), array([False, False, False, False]))
+    """
+    classes = run.encoding.n_classes is not None
+    guess = None if classes else find_guess_distances(run)
+    if plain:
+        return Look(Groups.everyone(run.problems.n_workers), None, guess)
+    signal = find_class_signal(run) if classes else find_signal(run)
+    silent = silence(signal, run.answer_counts, run.problems)
+    found = find_copies(run, silent) if guess is None else find_groups(run, guess, silent, signal.empty)
+    if found is not None:
+        return Look(found, signal, guess)
+    alone = Groups(np.arange(len(silent)), silent)
+    return Look(alone, signal, guess, {"copies": "too many pairs of workers to look at"})

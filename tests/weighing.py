@@ -1,0 +1,15 @@
+"""Weigh by distances alone, whatever the labels are."""
+
+from __future__ import annotations
+
+from allalike.engines import Run
+from allalike.methods import Weighing
+from allalike.methods.shrunken import weigh_distances
+from allalike.methods.steps.looks import look_at
+
+__all__ = ["weigh"]
+
+
+def weigh(run: Run, *, plain: bool = False) -> Weighing:
+    """Look at the crowd, and weigh its workers by how far they are from the others."""
+    return weigh_distances(run, look_at(run, plain=plain))
