@@ -74,6 +74,9 @@ def test_update_remembers_the_history() -> None:
     [
         (3, "auto", InputError, "history is a int"),
         (pd.DataFrame({"worker": ["a"]}), "auto", InputError, "needs the columns"),
+        (pd.DataFrame({"worker": ["a"], "answers": ["x"], "fault": [0.1]}), "auto", InputError, "must be numbers"),
+        (pd.DataFrame({"worker": ["a"], "answers": [9], "error_rate": [1.5]}), "auto", InputError, "at most 1"),
+        (pd.DataFrame({"worker": ["a"], "answers": [9], "rmse": [-1.0]}), "auto", InputError, "worker 'a' is wrong"),
         ("nowhere.csv", "auto", InputError, "nowhere.csv cannot be read"),
         (pd.DataFrame({"worker": ["a"], "answers": [1], "fault": [0.1]}), "iP-TD", UnsupportedError, "auto does"),
     ],

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["History"]
 
+_MAX_ANSWERS = 1e12  # as many as nobody ever gave
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -40,16 +42,21 @@ class History:
         """Keep what is known of some workers; what is not known of them counts nothing."""
         number, mean = np.asarray(answers, np.float64), np.asarray(fault, np.float64)
         known = np.isfinite(number) & np.isfinite(mean) & (number > 0)
-        return cls(np.where(known, number, 0.0), np.where(known, mean, 0.0), tuple(workers))
+        counted = np.minimum(np.where(known, number, 0.0), _MAX_ANSWERS)
+        return cls(counted, np.where(known, mean, 0.0), tuple(workers))
 
-    def of_workers(self, workers: Sequence[Any]) -> History:
-        """Return what is known of these workers, in their order; ids are the same if they are written the same."""
+    def of_workers(self, workers: Sequence[Any], *, most: float = np.inf) -> History:
+        """Return what is known of these workers, in their order; ids are the same if they are written the same.
+
+        No fault is larger than ``most``, which is what labels of this kind can be apart.
+        """
         place = {str(worker): number for number, worker in enumerate(self.workers)}
         found = np.array([place.get(str(worker), -1) for worker in workers], np.int64)
         if not len(self.workers):
             return History(np.zeros(len(found)), np.zeros(len(found)))
         known = found >= 0
-        return History(np.where(known, self.answers[found], 0.0), np.where(known, self.fault[found], 0.0))
+        fault = np.minimum(np.where(known, self.fault[found], 0.0), most)
+        return History(np.where(known, self.answers[found], 0.0), fault)
 
     @property
     def spread(self) -> tuple[float, float]:

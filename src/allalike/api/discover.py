@@ -121,7 +121,8 @@ def _solve(
     run: Run, method: Method, origin: Origin, earlier: tuple[Weighing, News] | None = None, **settings: Any
 ) -> Result:
     check_served(method, run.encoding)
-    run.history = None if origin.history is None else origin.history.of_workers(run.workers.tolist())
+    if origin.history is not None:
+        run.history = origin.history.of_workers(run.workers.tolist(), most=1.0 if run.encoding.n_classes else np.inf)
     weighing = method.go_on(run, *earlier) if earlier else method.weigh(run)
     report("deciding")
     learns = run.n_gold > 0 and method.without_gold() != method

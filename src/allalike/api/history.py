@@ -53,8 +53,18 @@ def _of_table(table: Any) -> History:
             "A history needs the columns worker, answers and error_rate (or rmse, or fault); these are there:"
             f" {', '.join(map(str, table.columns))}."
         )
-    answers = np.asarray(table[number], np.float64)
+    try:
+        answers, mean = (np.asarray(table[name], np.float64) for name in (number, fault))
+    except (TypeError, ValueError):
+        raise InputError(f"The columns {number} and {fault} of a history must be numbers.") from None
     if "earlier" in columns:
         answers = answers + np.nan_to_num(np.asarray(table["earlier"], np.float64))
-    mean = np.asarray(table[fault], np.float64)
+    most = 1.0 if fault == "error_rate" else np.inf
+    wrong = (answers < 0) | (mean < 0) | (mean > most)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InputError(
+            f"The history of worker {list(table['worker'])[row]!r} is wrong: {number} {answers[row]:g}, {fault}"
+            f" {mean[row]:g}. Neither may be negative, and an error rate is at most 1."
+        )
     return History.of(list(table["worker"]), answers, mean**2 if fault == "rmse" else mean)
