@@ -13,6 +13,7 @@ from allalike import METHODS, Memory
 from allalike.errors import ConvergenceWarning
 from local_spark import SPARK, need_spark
 from method_example import Soft
+from rings import attack, rows_of
 from samples import crowd, kind, pair_up
 from updates import flat
 
@@ -44,3 +45,13 @@ def test_spark_finds_what_memory_finds(method: str, domain: str) -> None:
 def test_a_method_of_one_file_finds_on_spark_what_it_finds_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(METHODS, Soft.name, Soft)
     test_spark_finds_what_memory_finds(Soft.name, "real")
+
+
+def test_copies_and_empty_answers_are_found_on_spark() -> None:
+    _, said = attack(4)
+    rows = rows_of(np.concatenate([said, np.zeros((5, 100), np.int64)]))
+    expected, found = (allalike.discover(rows, engine=engine) for engine in (Memory(), SPARK))
+    pd.testing.assert_frame_equal(found.groups, expected.groups, rtol=1e-9, atol=1e-12)
+    pd.testing.assert_frame_equal(found.workers, expected.workers, rtol=1e-9, atol=1e-12)
+    assert found.groups["members"].tolist() == ["w007; w008; w009; w010"]
+    assert found.workers["no_signal"].sum() == 5
