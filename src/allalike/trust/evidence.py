@@ -68,7 +68,8 @@ def weigh_pairs(run: Run, follow: Follow, fidelities: Sequence[float]) -> dict[f
     """Weigh the evidence of all pairs who met, for each fidelity; the blocks have slots and voices."""
     from scipy import sparse
 
-    sums = run.pairs(partial(pair_evidence, follow=follow, fidelities=tuple(fidelities)))
+    halves = run.pairs(partial(pair_evidence, follow=follow, fidelities=tuple(fidelities)))
+    sums = {name: sparse.csr_array(half) + sparse.csr_array(half).T for name, half in halves.items()}
     common = sparse.csr_array(sums["common"])
     common.sort_indices()
     row = np.repeat(np.arange(common.shape[0]), np.diff(common.indptr))
@@ -84,7 +85,10 @@ def weigh_pairs(run: Run, follow: Follow, fidelities: Sequence[float]) -> dict[f
 
 
 def pair_evidence(block: Block, rows: slice, *, follow: Follow, fidelities: tuple[float, ...]) -> dict[str, Any]:
-    """Add up, per pair of workers, what their equal answers say at each fidelity, and count their common tasks."""
+    """Add up, per pair of workers, what their equal answers say at each fidelity, and count their common tasks.
+
+    Each pair of answers counts once, be it in one direction, or half in both.
+    """
     slope = follow.slope[block.workers]
     slope = slope if block.live is None else np.append(slope, slope[-1:])
     probability = surprise(block, slope, prior_voices=follow.prior_voices)
@@ -101,11 +105,12 @@ def pair_evidence(block: Block, rows: slice, *, follow: Follow, fidelities: tupl
             weighed = _mark(block, cell, block.n_tasks * width, np.where(heard, value, 0.0))
             found[name] = marks[rows] @ weighed.T + weighed[rows] @ marks.T
         for matrix in found.values():
+            matrix /= 2
             matrix[np.arange(len(matrix)), rows.start + np.arange(len(matrix))] = 0.0
         return found
     sums = {name: MatrixSum((rows.stop - rows.start, block.n_workers)) for name in ("common", *says)}
     for left, right in pair_chunks(block, rows):
-        both = heard[left] & heard[right]
+        both = (left < right) & heard[left] & heard[right]
         left, right = left[both], right[both]
         sums["common"].add_entries(block.worker[left] - rows.start, block.worker[right], np.ones(len(left)))
         same = cell[left] == cell[right]
