@@ -41,6 +41,7 @@ class Bar:
 def found(said: Table) -> list[tuple[int, ...]]:
     """Return the groups of copies."""
     groups = find_copies(loaded(said), np.zeros(len(said), bool))
+    assert groups is not None
     return [group.members for group in groups.found if group.copies]
 
 

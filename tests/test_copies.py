@@ -15,6 +15,7 @@ from allalike import Auto, Disk, Memory
 from allalike.blocks.ties import Ties
 from allalike.blocks.voices import find_voices
 from allalike.datasets import load
+from allalike.trust import copies
 from allalike.trust.copies import find_copies
 from allalike.trust.evidence import weigh_pairs
 from allalike.trust.groups import Groups, with_voices
@@ -25,6 +26,7 @@ from rings import answer, attack, loaded, rows_of
 
 def copies_in(said: np.ndarray) -> list[tuple[int, ...]]:
     groups = find_copies(loaded(said), np.zeros(len(said), bool))
+    assert groups is not None
     return [group.members for group in groups.found if group.copies]
 
 
@@ -65,6 +67,7 @@ def test_experts_among_guessers_are_only_alike() -> None:
     truth = rng.integers(0, 4, 200)
     said = np.concatenate([answer(rng, truth, 0.97, 3), answer(rng, truth, 0.5, 9)])
     groups = find_copies(loaded(said), np.zeros(12, bool))
+    assert groups is not None
     assert not any(group.copies for group in groups.found)
 
 
@@ -219,3 +222,10 @@ def test_parts_without_a_common_task_are_reported() -> None:
     assert result.summary["trust"]["parts"] == {"number": 2, "largest": 4}
     assert result.workers.groupby("part")["worker"].count().tolist() == [3, 4]
     assert "parts" not in allalike.discover(rows_of(said)).summary["trust"]
+
+
+def test_where_pairs_are_too_many_nobody_looks_for_copies_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copies, "free_memory", lambda: 10)
+    result = allalike.discover(rows_of(attack(7)[1]))
+    assert result.summary["reading"]["copies"] == "too many pairs of workers to look at"
+    assert result.groups.empty

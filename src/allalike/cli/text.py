@@ -72,6 +72,7 @@ def report_text(result: Result, paths: Sequence[Path]) -> str:
         f"{summary['changed']:,} of {summary['tasks']:,} truths ({share(summary['changed'], summary['tasks'])}) differ"
         " from the unweighted answer" + (f"; {summary['tied']:,} were drawn among equals." if summary["tied"] else "."),
         *trust_text(summary),
+        *(["Copies were not looked for: there are too many pairs of workers."] if not_looked(summary) else []),
         *confidence_text(summary),
         *gold_text(result),
         *few_text(result),
@@ -182,6 +183,11 @@ def trust_text(summary: Mapping[str, Any]) -> list[str]:
             f"  and {sum(trust['n_groups'].values()) - _N_SHOWN_GROUPS:,} more groups (see the table of groups)."
         )
     return lines
+
+
+def not_looked(summary: Mapping[str, Any]) -> bool:
+    """Tell whether nobody could look for copies."""
+    return "copies" in summary.get("reading", {})
 
 
 def _some_names(ids: Sequence[Any], number: int) -> str:

@@ -28,6 +28,7 @@ from allalike.engines.sample import sample_tasks
 from allalike.system.memory import free_memory
 from allalike.trust.evidence import SURPLUS, Evidence, weigh_pairs
 from allalike.trust.groups import Group, Groups, with_voices
+from allalike.trust.parts import number_parts
 from allalike.trust.surprise import find_follow, keep_slots, label_frequencies
 from allalike.trust.verdict import Verdict, judge
 
@@ -97,8 +98,10 @@ class Search:
             self.apart.setdefault(each, set()).update(others.tolist())
 
 
-def find_copies(run: Run, silent: npt.NDArray[np.bool_]) -> Groups:
+def find_copies(run: Run, silent: npt.NDArray[np.bool_]) -> Groups | None:
     """Find the groups of copies among those who are not silent, and those who are only alike.
+
+    Return None where the pairs of workers are too many to look at.
 
     >>> import allalike
     >>> from allalike.blocks.ties import Ties
@@ -112,9 +115,10 @@ def find_copies(run: Run, silent: npt.NDArray[np.bool_]) -> Groups:
     [(6, 7)]
     """
     n = run.problems.n_workers
-    alone = Groups(np.arange(n), silent)
-    if len(run.problems.sizes) > 1 or n < 3 or run.encoding.n_labels < 2 or not _fits(run):
-        return alone
+    if len(run.problems.sizes) > 1 or n < 3 or run.encoding.n_labels < 2:
+        return Groups(np.arange(n), silent)
+    if not _fits(run):
+        return None
     n_answers = int(run.answer_counts.sum())
     near: Run = sample_tasks(run, n_answers if n_answers <= 1.5 * _FIT_ANSWERS else _FIT_ANSWERS, with_gold=False)
     frequency = label_frequencies(run)
@@ -155,15 +159,14 @@ def _judge(run: Run, number: Workers, silent: npt.NDArray[np.bool_], groups: Any
 
 def _describe(run: Run, search: Search, silent: npt.NDArray[np.bool_]) -> tuple[Group, ...]:
     """Say what is known of each group, and of those who are only alike."""
-    n = len(search.number)
-    alike = np.arange(n)
-    for each, others in search.apart.items():
-        for other in others:
-            alike[alike == alike[other]] = alike[each]
-    found = []
+    n, found = len(search.number), []
+    pairs = [(each, other) for each, others in search.apart.items() for other in others]
+    left, right = np.array(pairs, np.intp).reshape(-1, 2).T
+    part = number_parts(n, left, right)
+    alike = np.unique(part, return_index=True)[1][part]  # the number of a group is that of its first member
     for number, copies in ((search.number, True), (alike, False)):
-        groups = [group for group in np.unique(number) if (number == group).sum() > 1]
-        verdicts = _judge(run, number, silent, groups) if groups else {}
+        groups = np.flatnonzero(np.bincount(number, minlength=n) > 1)
+        verdicts = _judge(run, number, silent, groups) if len(groups) else {}
         for group, verdict in verdicts.items():
             members = tuple(np.flatnonzero(number == group).tolist())
             strength = max(search.strength.get(each, 0.0) for each in members)

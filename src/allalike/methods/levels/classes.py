@@ -95,9 +95,10 @@ def weigh_classes(run: Run, look: Look, *, sample_answers: int, use_gold: bool) 
             return Weighing(**told, **(_decide_plainly(run, reading, k) if reading else {}))
         return Weighing(**told, **_tell_how_sure(crowd, unweighted, alike, reading), **look.told)
 
-    notes = (
+    notes: dict[str, Any] = (
         {"f_ratio": float(consensus.ratio[0]), "prior_answers": float(consensus.strength[0])} if len(alike) == 1 else {}
     )
+    notes = {**look.notes, **notes}
     if alike.all():
         return weighing(_common_errors(unweighted, groups, k), weight, notes={"workers": "alike", **notes})
     if not _fits(problems.n_workers, k):
