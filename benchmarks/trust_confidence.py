@@ -35,12 +35,12 @@ TASKS, WORKERS = 400, 30
 def draw(
     k: int, answers: int, difficulty: float, seed: int
 ) -> tuple[npt.NDArray[np.int64], list[tuple[int, int, int]]]:
-    """Draw truths and rows of answers: workers are right in 55 to 95 %, less on hard tasks."""
+    """Draw truths and rows of answers: workers are right in 55 to 95 %, less on hard tasks, where they guess."""
     rng = np.random.default_rng([k, answers, int(10 * difficulty), seed])
     truth = rng.integers(k, size=TASKS)
-    skill = rng.uniform(0.55, 0.95, WORKERS)
+    skill = (k * rng.uniform(0.55, 0.95, WORKERS) - 1) / (k - 1)
     odds = np.log(skill / (1 - skill)) + difficulty * rng.standard_normal(TASKS)[:, None]
-    right = rng.random((TASKS, WORKERS)) < 1 / (1 + np.exp(-odds))
+    right = rng.random((TASKS, WORKERS)) < 1 / k + (1 - 1 / k) / (1 + np.exp(-odds))
     said = np.where(right, truth[:, None], (truth[:, None] + rng.integers(1, k, (TASKS, WORKERS))) % k)
     asked = rng.random((TASKS, WORKERS)).argsort(axis=1)[:, :answers]
     return truth, [(int(worker), task, int(said[task, worker])) for task in range(TASKS) for worker in asked[task]]
