@@ -133,8 +133,9 @@ def calibrate(found: TaskTable) -> float:
     known = ~np.isnan(confidence + gold)
     sure, hit = confidence[known], gold[known] == 0
     place = np.clip((sure * BINS).astype(int), 0, BINS - 1)
-    sums = (np.bincount(place, weights=each, minlength=BINS) for each in (np.ones(len(sure)), sure, hit))
-    return expected_calibration_error(*sums)
+    sums = np.zeros((BINS, 3))
+    np.add.at(sums, place, np.column_stack([np.ones(len(sure)), sure, hit]))
+    return expected_calibration_error(*sums.T)
 
 
 def play_theirs(solve: Callable[[Any], Any], answers: Answers) -> Outcome:

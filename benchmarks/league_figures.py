@@ -139,6 +139,11 @@ class League:
         figure = self.by_name.get((data.name, method))
         return figure.error if figure else None
 
+    def calibration(self, data: Data, method: str) -> float | None:
+        """Return an expected calibration error, if there is one."""
+        figure = self.by_name.get((data.name, method))
+        return figure.calibration if figure else None
+
     def methods(self, data: Iterable[Data], *, ours: bool) -> list[str]:
         """Return who played on any of these data."""
         names = {one.name for one in data}
