@@ -67,6 +67,8 @@ computed.
 
 - Where labels are tied, the winner is drawn. Our figures are averages over {league.seeds} draws, or fewer where a
   method is slow. crowd-kit breaks ties in its own way, mostly by taking the first label.
+- auto was built while these data were at hand, and its constants were chosen with them in view. On new data it may be
+  less far ahead than here.
 - OA knows the truth when it weighs workers. It is shown for comparison and does not compete.
 - **Bold** is the best on a data set, of ours and theirs; an empty cell means that a method is not for such labels, and
   † that it failed, for a reason given below.

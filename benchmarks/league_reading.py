@@ -156,8 +156,8 @@ def _plainly(league: League) -> str:
     """Say what it changes to look for copies and for workers whose answers say nothing."""
     ahead, behind = _ahead(league, league.data, DEFAULT, PLAIN), _ahead(league, league.data, PLAIN, DEFAULT)
     said = _changes(league, ahead, behind, PLAIN)
-    looks = "With `--plain` it does not look for copies and for workers whose answers say nothing."
-    return f"{looks} Looking makes it, by {_MARGIN} or by two percent, {said}." if said else ""
+    looks = f"Unless told `--plain`, {DEFAULT} looks for copies and for workers whose answers say nothing."
+    return f"{looks} By {_MARGIN}, or by two percent of other labels, this makes it {said}." if said else ""
 
 
 def _alike(league: League) -> str:
