@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import warnings
+import weakref
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -276,6 +277,26 @@ def test_who_is_too_slow_or_fails_is_shown_with_the_reason_and_the_next_one_play
         failed = league.measure("a", "UA", playing, process, limit=1)
         assert (failed.error, failed.failure) == (None, failure)
         assert league.measure("a", "UA", partial(league.Outcome, 3.0, 2.0), process).error == 3
+
+
+KEPT: list[weakref.ref[Any]] = []
+
+
+def fail_with_much() -> None:
+    much = np.ones(3)
+    KEPT.append(weakref.ref(much))
+    raise MemoryError("too much")
+
+
+def count_kept() -> int:
+    return sum(reference() is not None for reference in KEPT)
+
+
+def test_what_a_function_had_in_memory_when_it_failed_is_given_back() -> None:
+    with limited.Limited() as process:
+        with pytest.raises(MemoryError):
+            process.call(fail_with_much, seconds=60)
+        assert process.call(count_kept, seconds=60) == 0
 
 
 def test_time_that_others_took_does_not_count() -> None:
