@@ -16,7 +16,8 @@ from dataclasses import asdict
 from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import psutil
@@ -24,13 +25,14 @@ import scipy.sparse
 import scipy.special
 import scipy.stats  # here, so that no clock counts the imports
 
-from allalike import METHODS, OA, PTD, AllalikeError, Memory, Method
+from allalike import OA, PTD, AllalikeError, Memory, Method
 from allalike.api.discover import find_truths
 from allalike.blocks.ties import Ties
 from allalike.datasets import DATASETS, load, source_of
 from allalike.datasets.folders import find_folder
 from allalike.readers import read_gold
-from league_figures import Data, Figure, League
+from allalike.trust.confidence import BINS, expected_calibration_error
+from league_figures import OURS, Data, Figure, League
 from league_page import write_page
 from league_rivals import frame_of, rivals_of
 from limited import Limited
@@ -39,10 +41,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from allalike.answers import Answers
+    from allalike.engines import TaskTable
 
-    Playing = Callable[[], tuple[float, float]]
+    Playing = Callable[[], "Outcome"]
 
-__all__ = ["AGAIN", "SEEDS", "choose", "correlate", "describe", "measure", "play", "play_ours", "play_theirs"]
+__all__ = [
+    "AGAIN",
+    "SEEDS",
+    "Outcome",
+    "calibrate",
+    "choose",
+    "correlate",
+    "describe",
+    "measure",
+    "play",
+    "play_ours",
+    "play_theirs",
+]
 
 SEEDS = 5  # draws of ties, of which the average counts
 LIMIT = 120.0  # seconds of CPU
@@ -92,18 +107,39 @@ def correlate(answers: Answers) -> float:
     return float(scipy.stats.spearmanr(disparity[known], fault[known]).statistic)
 
 
-def play_ours(method: Method, answers: Answers, limit: float = LIMIT) -> tuple[float, float]:
-    """Return the average error over the draws of ties, and the CPU seconds of one; slow methods have fewer draws."""
-    errors: list[float] = []
+class Outcome(NamedTuple):
+    """How far from gold a method was, how many CPU seconds it took, and how far its confidences are from the truth."""
+
+    error: float
+    seconds: float
+    calibration: float | None = None
+
+
+def play_ours(method: Method, answers: Answers, limit: float = LIMIT) -> Outcome:
+    """Play a method for each draw of ties, and average; slow methods have fewer draws."""
+    found: list[TaskTable] = []
     begin = time.process_time()
-    while len(errors) < SEEDS and time.process_time() - begin <= limit / SEEDS:
-        run = Memory().load(answers, Ties(len(errors)))
-        errors.append(find_truths(run, method.without_gold().weigh(run)).mean("gold"))
-    return sum(errors) / len(errors), (time.process_time() - begin) / len(errors)
+    while len(found) < SEEDS and time.process_time() - begin <= limit / SEEDS:
+        run = Memory().load(answers, Ties(len(found)))
+        found.append(find_truths(run, method.without_gold().weigh(run)))
+    seconds = (time.process_time() - begin) / len(found)
+    sure = fmean(map(calibrate, found)) if answers.domain.name == "categorical" else None
+    return Outcome(fmean(table.mean("gold") for table in found), seconds, sure)
 
 
-def play_theirs(solve: Callable[[Any], Any], answers: Answers) -> tuple[float, float]:
-    """Return the error of a method of crowd-kit, and its CPU seconds."""
+def calibrate(found: TaskTable) -> float:
+    """Return the expected calibration error of the confidences, over the tasks whose truth is known."""
+    confidence, gold = (found.joined().found[name] for name in ("confidence", "gold"))
+    known = ~np.isnan(confidence + gold)
+    sure, hit = confidence[known], gold[known] == 0
+    place = np.clip((sure * BINS).astype(int), 0, BINS - 1)
+    sums = np.zeros((BINS, 3))
+    np.add.at(sums, place, np.column_stack([np.ones(len(sure)), sure, hit]))
+    return expected_calibration_error(*sums.T)
+
+
+def play_theirs(solve: Callable[[Any], Any], answers: Answers) -> Outcome:
+    """Play a method of crowd-kit."""
     frame = frame_of(answers)
     begin = time.process_time()
     truth = solve(frame)
@@ -112,18 +148,18 @@ def play_theirs(solve: Callable[[Any], Any], answers: Answers) -> tuple[float, f
     ids = answers.tasks.tolist()
     known = {ids[task]: truth[task] if on is None else truth[task] == bool(on) for task in answers.gold_task.tolist()}
     found = read_gold(known, answers)
-    return float(found.encoding.kernels.distance_between(found.gold_label, answers.gold_label).mean()), seconds
+    return Outcome(float(found.encoding.kernels.distance_between(found.gold_label, answers.gold_label).mean()), seconds)
 
 
 def measure(data: str, method: str, playing: Playing, process: Limited, limit: float = LIMIT) -> Figure:
     """Play one method on one data set, in another process, or say why it could not."""
     try:
-        error, seconds = process.call(playing, seconds=limit)
+        outcome = process.call(playing, seconds=limit)
     except (AllalikeError, TimeoutError) as reason:
         return Figure(data=data, method=method, failure=str(reason))
     except Exception as reason:  # whatever goes wrong in crowd-kit is its result
         return Figure(data=data, method=method, failure=f"{type(reason).__name__}: {reason}")
-    return Figure(data=data, method=method, error=error, seconds=seconds)
+    return Figure(data=data, method=method, **outcome._asdict())
 
 
 def play(
@@ -131,8 +167,8 @@ def play(
 ) -> tuple[Data, Iterator[Figure]]:
     """Describe a data set, and play all methods on it that can be; what is known already is not measured."""
     answers = load(name).answers
-    ours = [kind() for kind in METHODS.values() if kind().serves(answers.domain)]
-    playing = {method.name: partial(play_ours, method, answers, limit) for method in ours}
+    ours = {method: playing for method, playing in OURS.items() if playing.serves(answers.domain)}
+    playing = {method: partial(play_ours, playing, answers, limit) for method, playing in ours.items()}
     theirs = {method: partial(play_theirs, solve, answers) for method, solve in rivals_of(answers).items()}
     every: dict[str, Playing] = {**playing, **theirs}
     found = (known.get((name, one)) or measure(name, one, begin, process, limit) for one, begin in every.items())

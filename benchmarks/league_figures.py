@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike import METHODS
+from allalike import METHODS, Auto
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     import numpy.typing as npt
 
-__all__ = ["Data", "Figure", "League", "ranks"]
+    from allalike import Method
+
+__all__ = ["OURS", "Data", "Figure", "League", "ranks"]
+
+OURS: dict[str, Method] = {"auto": Auto(), "auto --plain": Auto(plain=True)}
+OURS |= {name: kind() for name, kind in METHODS.items() if name not in OURS}
 
 _GROUPS = (
     "Two classes",
@@ -77,18 +82,22 @@ class Data:
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """Hold how far from gold a method was on a data set, and how long it took; or why it could not."""
+    """Hold how far from gold a method was on a data set, and how long it took; or why it could not.
+
+    ``calibration`` is the expected calibration error of its confidences, of classes.
+    """
 
     data: str
     method: str
     error: float | None = None
     seconds: float = 0.0
+    calibration: float | None = None
     failure: str = ""
 
     @property
     def is_ours(self) -> bool:
         """Whether the method is one of this library."""
-        return self.method in METHODS
+        return self.method in OURS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +138,11 @@ class League:
         """Return an error, if there is one."""
         figure = self.by_name.get((data.name, method))
         return figure.error if figure else None
+
+    def calibration(self, data: Data, method: str) -> float | None:
+        """Return an expected calibration error, if there is one."""
+        figure = self.by_name.get((data.name, method))
+        return figure.calibration if figure else None
 
     def methods(self, data: Iterable[Data], *, ours: bool) -> list[str]:
         """Return who played on any of these data."""

@@ -6,8 +6,12 @@ import os
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from allalike.api.discover import find_versions
-from league_reading import CLASSES, read_figures
+from allalike.trust.confidence import BINS
+from league_figures import OURS
+from league_reading import CLASSES, DEFAULT, read_figures
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,6 +34,13 @@ _MEASURES = {
     "Masks, sets and boxes": "Distance to gold, from 0 to 1; less is better: Jaccard for masks and sets, the share"
     " of boxes without a partner for boxes. crowd-kit has methods for masks only.",
 }
+_SURE = {DEFAULT: DEFAULT, "DS": "DS", "UA": "vote share"}
+_CALIBRATION = (
+    "How far confidences are from how often labels are right: the expected calibration error over the tasks with gold,"
+    f" in {BINS} bins of the confidence; less is better. auto and DS say how probable their label is; the vote share is"
+    " the share of the workers who gave the label of the majority. None of them looks at gold, and so none can see"
+    " errors that most workers share. The fewer tasks have gold, the larger is the error even of true probabilities."
+)
 
 
 def write_page(league: League) -> str:
@@ -37,15 +48,16 @@ def write_page(league: League) -> str:
     shown = [_group(league, title, data) for title, data in league.groups.items()]
     classes = [one for title in CLASSES for one in league.groups.get(title, [])]
     together = [f"## {' and '.join(CLASSES)}", _ranking(league, classes)] if classes else []
-    parts = [_opening(league), read_figures(league), *shown, *together, _failures(league), _data(league)]
-    return "\n\n".join(part.strip() for part in parts) + "\n"
+    rest = [_sure(league, classes), _failures(league), _data(league)]
+    parts = [_opening(league), read_figures(league), *shown, *together, *rest]
+    return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
 
 def _opening(league: League) -> str:
     versions = {**find_versions(), **{name: version(name) for name in ("pandas", "scipy", "crowd-kit")}}
     listed = ", ".join(f"{name} {number}" for name, number in versions.items())
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    n_ours = len({figure.method for figure in league.figures if figure.is_ours})
+    n_ours = len({OURS[figure.method].name for figure in league.figures if figure.is_ours})
     n_theirs = len({figure.method for figure in league.figures if not figure.is_ours})
     return f"""# League table
 
@@ -55,6 +67,8 @@ computed.
 
 - Where labels are tied, the winner is drawn. Our figures are averages over {league.seeds} draws, or fewer where a
   method is slow. crowd-kit breaks ties in its own way, mostly by taking the first label.
+- auto was built while these data were at hand, and its constants were chosen with them in view. On new data it may be
+  less far ahead than here.
 - OA knows the truth when it weighs workers. It is shown for comparison and does not compete.
 - **Bold** is the best on a data set, of ours and theirs; an empty cell means that a method is not for such labels, and
   † that it failed, for a reason given below.
@@ -105,6 +119,24 @@ def _ranking(league: League, data: Sequence[Data]) -> str:
         rows.append([method, maker, *place, str(n_best), f"{league.seconds(data, method):.2f}"])
     head = ["method", "of", "mean rank among ours", "among all", f"best of {len(data)}", "seconds"]
     return f"Mean ranks among {len(own)} methods of ours, and among all {len(all_ranks)}:\n\n" + _table(head, rows)
+
+
+def _sure(league: League, classes: Sequence[Data]) -> str:
+    """Show how far confidences are from how often labels are right."""
+    every = np.array([[league.calibration(one, method) for method in _SURE] for one in classes], float)
+    whole = ~np.isnan(every).any(axis=-1)
+    if not whole.any():
+        return ""
+    errors, data = every[whole], [one for one, known in zip(classes, whole, strict=True) if known]
+    least = errors <= errors.min(axis=1, keepdims=True)
+    rows = [
+        [one.name, f"{one.gold:,}", *(f"**{error:.3f}**" if best else f"{error:.3f}" for error, best in cells)]
+        for one, cells in zip(data, map(zip, errors, least), strict=True)
+    ]
+    rows.append(["mean", "", *(f"{error:.3f}" for error in errors.mean(axis=0))])
+    counts = ", ".join(f"{name} on {n}" for name, n in zip(_SURE.values(), least.sum(axis=0), strict=True))
+    said = f"Of these {len(data)} data sets, smallest is {counts}."
+    return f"## How sure\n\n{_CALIBRATION} {said}\n\n{_table(['data', 'gold', *_SURE.values()], rows)}"
 
 
 def _failures(league: League) -> str:

@@ -97,3 +97,4 @@ def _serve(pipe: Connection) -> None:
             answer = error, None
         resource.setrlimit(resource.RLIMIT_CPU, (hard, hard))
         pipe.send(answer)
+        del answer  # an error holds what its function had in memory, which the next one may need
