@@ -71,7 +71,7 @@ computed.
   less far ahead than here.
 - OA knows the truth when it weighs workers. It is shown for comparison and does not compete.
 - **Bold** is the best on a data set, of ours and theirs; an empty cell means that a method is not for such labels, and
-  † that it failed, for a reason given below.
+  † that it has no figure, for a reason given below.
 - A mean rank is the average place over the data sets of a table; methods that hardly differ (by 1e-9) share their
   places. Only who has a figure on every data set is ranked.
 - Seconds are CPU time, added up over the data sets of a table. Ours are those of preparing, weighing and deciding,
@@ -140,15 +140,15 @@ def _sure(league: League, classes: Sequence[Data]) -> str:
 
 
 def _failures(league: League) -> str:
-    """Say who failed where, and why."""
+    """Say who has no figure where, and why."""
     found: dict[tuple[str, str], list[str]] = {}
     for figure in league.figures:
         if figure.failure:
             why = " ".join(figure.failure.split()).replace("|", "/")
             found.setdefault((figure.method, why), []).append(figure.data)
     rows = [[method, ", ".join(data), why] for (method, why), data in found.items()]
-    said = _table(["method", "data", "why"], rows) if rows else "Nobody failed."
-    return f"## Who failed\n\n{said}"
+    said = _table(["method", "data", "why"], rows) if rows else "All have one everywhere."
+    return f"## Who has no figure\n\n{said}"
 
 
 def _data(league: League) -> str:

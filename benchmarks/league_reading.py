@@ -202,7 +202,7 @@ def _undecided(league: League) -> str:
         return not any(_sign(league, one, method, "UA") for method in league.competing([one], theirs=False))
 
     same = [one for one in league.data if is_tied(one)]
-    return f"All of our methods are equally good on {len(same)} data sets{_list(same)}." if same else ""
+    return f"All of our methods with a figure are equally good on {len(same)} data sets{_list(same)}." if same else ""
 
 
 def _time(league: League, classes: Sequence[Data]) -> str:
@@ -210,7 +210,7 @@ def _time(league: League, classes: Sequence[Data]) -> str:
         return ""
     every = [DEFAULT, PLAIN, *_PROXIMITY, *_MODELS, *league.methods(classes, ours=False)]
     shown = [f"{name} {league.seconds(classes, name):.1f}" for name in every]
-    return f"CPU seconds for these {len(classes)} sets of classes, without what was stopped: {', '.join(shown)}."
+    return f"CPU seconds for these {len(classes)} sets of classes, without what has no figure: {', '.join(shown)}."
 
 
 def _both(league: League, data: Sequence[Data], *methods: str) -> str:
