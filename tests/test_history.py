@@ -59,6 +59,12 @@ def test_a_new_worker_has_no_history_and_who_left_does_not_matter() -> None:
     assert past.answers.tolist() == [100.0, 0.0]
 
 
+def test_what_is_told_of_a_worker_twice_is_added_up() -> None:
+    past = History.of(["w000", "w001", "w000"], [10, 5, 30], [0.1, 0.2, 0.5]).of_workers(["w001", "w000"])
+    np.testing.assert_allclose(past.answers, [5, 40])
+    np.testing.assert_allclose(past.fault, [0.2, 0.4])
+
+
 def test_update_remembers_the_history() -> None:
     past = allalike.discover(batch(0, 100)[1])
     rows = batch(1, 12)[1]

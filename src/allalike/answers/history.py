@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from allalike.blocks.block import sum_by
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -48,15 +50,17 @@ class History:
     def of_workers(self, workers: Sequence[Any], *, most: float = np.inf) -> History:
         """Return what is known of these workers, in their order; ids are the same if they are written the same.
 
-        No fault is larger than ``most``, which is what labels of this kind can be apart.
+        What is told of a worker several times, as where tables were put together, is added up. No fault is larger than
+        ``most``, which is what labels of this kind can be apart.
         """
-        place = {str(worker): number for number, worker in enumerate(self.workers)}
-        found = np.array([place.get(str(worker), -1) for worker in workers], np.int64)
-        if not len(self.workers):
-            return History(np.zeros(len(found)), np.zeros(len(found)))
-        known = found >= 0
-        fault = np.minimum(np.where(known, self.fault[found], 0.0), most)
-        return History(np.where(known, self.answers[found], 0.0), fault)
+        place = {str(worker): number for number, worker in enumerate(workers)}
+        known = np.array([place.get(str(worker), -1) for worker in self.workers], np.intp)
+        here, size = known >= 0, len(workers)
+        answers = sum_by(known[here], self.answers[here], size)
+        total = sum_by(known[here], (self.answers * self.fault)[here], size)
+        fault = np.minimum(total / np.where(answers > 0, answers, 1.0), most)
+        every = np.array([place[str(worker)] for worker in workers], np.intp)  # a worker may come once for each task
+        return History(answers[every], fault[every])
 
     @property
     def spread(self) -> tuple[float, float]:
