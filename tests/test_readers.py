@@ -16,7 +16,7 @@ import pytest
 
 import allalike
 from allalike.readers import parquet
-from allalike.readers.sources import open_files
+from allalike.readers.sources import open_table
 
 WORKERS = ["007", "bob", "7", "åsa", "bob", "007"]
 TASKS = [1, 1, 1, 1, 2, 10]
@@ -296,7 +296,7 @@ def test_a_compact_parquet_column_is_read_as_a_dictionary(
     table = pa.table({"worker": ["w1", "w2"] * 50_000, "task": [f"task {i}" for i in range(100_000)]})
     table = table.append_column("label", pa.array(["x"] * 100_000))
     pq.write_table(table, tmp_path / "a.parquet", dictionary_pagesize_limit=1000)
-    opened = open_files([tmp_path / "a.parquet"])
+    opened = open_table([tmp_path / "a.parquet"])
     kinds = {role: column.data.type for role, column in opened.columns({"worker": "worker", "task": "task"}).items()}
     assert pa.types.is_dictionary(kinds["worker"])
     assert not pa.types.is_dictionary(kinds["task"])

@@ -17,13 +17,17 @@
     └── TooLargeError (MemoryError)         what was asked for does not fit in memory
 
     ConvergenceWarning (UserWarning)        a method stopped at its limit of rounds
+    DataWarning (UserWarning)               the answers are hardly what was meant
 """
+
+from typing import Any
 
 __all__ = [
     "AllalikeError",
     "ColumnError",
     "ConvergenceWarning",
     "DataError",
+    "DataWarning",
     "EngineError",
     "GoldError",
     "InputError",
@@ -46,7 +50,22 @@ class AllalikeError(Exception):
 
 
 class InputError(AllalikeError, ValueError):
-    """Answers that cannot be read as they are."""
+    """Answers that cannot be read as they are.
+
+    What ``settles`` it are options as `allalike.read` and `allalike.discover` take them. They are named as in Python;
+    the program writes the complete command instead.
+
+    >>> print(InputError("The labels may be numbers or classes.", domain="real"))
+    The labels may be numbers or classes. Say it with domain='real'.
+    """
+
+    def __init__(self, what: str = "", **settles: Any) -> None:
+        super().__init__(what)
+        self.settles = settles
+
+    def __str__(self) -> str:
+        options = ", ".join(f"{name}={value!r}" for name, value in self.settles.items())
+        return f"{self.args[0]} Say it with {options}." if options else str(self.args[0])
 
 
 class ColumnError(InputError, LookupError):
@@ -95,3 +114,7 @@ class TooLargeError(AllalikeError, MemoryError):
 
 class ConvergenceWarning(UserWarning):
     """A method that stopped at its limit of rounds."""
+
+
+class DataWarning(UserWarning):
+    """Answers that are hardly what was meant: the program stops at them, unless it is told to go on."""

@@ -41,6 +41,11 @@ def compare(
     engine: str | Engine | None = None,
     seed: int = 0,
     ties: str = "random",
+    columns: Mapping[str, str] | None = None,
+    wide: str | None = None,
+    missing: str = "error",
+    repeats: str = "first",
+    abstain: Any = (),
 ) -> Comparison:
     """Run many methods on the same answers, and say which is best, or how much they agree.
 
@@ -51,7 +56,7 @@ def compare(
 
     Parameters
     ----------
-    answers, domain, engine, seed, ties
+    answers, domain, engine, seed, ties, columns, wide, missing, repeats, abstain
         As in `discover`.
     gold
         Known truths, as in `discover`. Without them, the methods are compared with each other.
@@ -69,7 +74,8 @@ def compare(
     2                UA  14.71    0.00   0.00     tie
     """
     draws, named = find_ties(seed, ties), _named(methods)
-    source, known = open_source(answers, domain, gold)
+    how = {"columns": columns, "wide": wide, "missing": missing, "repeats": repeats, "abstain": abstain}
+    source, known = open_source(answers, gold, domain=domain, **how)
     where, run = open_run(source, known, engine=engine, ties=draws)
     has_gold = run.n_gold > 0
     chosen = _serving(run.encoding, has_gold=has_gold) if named is None else named

@@ -64,6 +64,11 @@ def discover(
     seed: int = 0,
     ties: str = "random",
     min_confidence: float | None = None,
+    columns: Mapping[str, str] | None = None,
+    wide: str | None = None,
+    missing: str = "error",
+    repeats: str = "first",
+    abstain: Any = (),
 ) -> Result:
     """Find the truth behind noisy answers, and how good each worker is.
 
@@ -95,6 +100,8 @@ def discover(
         ``random`` draws a winner among equals by a hash of seed, task and label; ``first`` takes the first label.
     min_confidence
         How sure a truth must be at least; tasks with less have no label.
+    columns, wide, missing, repeats, abstain
+        How the answers are read, as in `allalike.read`, which has further options for files.
 
     >>> import allalike
     >>> rows = [("ada", "t1", "cat"), ("bob", "t1", "cat"), ("eve", "t1", "dog"), ("ada", "t2", "dog"),
@@ -108,7 +115,8 @@ def discover(
     chosen = choose(method, METHODS, "method", Method)  # type: ignore[type-abstract]
     chosen = chosen.plainly() if plain else chosen
     past = None if history is None else open_history(history, chosen)
-    source, known = open_source(answers, domain, gold)
+    how = {"columns": columns, "wide": wide, "missing": missing, "repeats": repeats, "abstain": abstain}
+    source, known = open_source(answers, gold, domain=domain, **how)
     where, run = open_run(source, known, engine=engine, ties=draws)
     origin = replace(Origin.of(source, known), inputs=inputs_of(source, gold, history), history=past)
     result = _solve(run, chosen, origin, engine=where.name, seed=seed, ties=ties, **least)
@@ -186,13 +194,25 @@ def open_run(
     return where, run
 
 
-def open_source(answers: Any, domain: str | Domain | None, gold: Any) -> tuple[Answers | Scan, Gold | None]:
-    """Return answers as they are, or named, and the known truths; answers that were read or named have a domain."""
+def open_source(answers: Any, gold: Any, **how: Any) -> tuple[Answers | Scan, Gold | None]:
+    """Return answers as they are, or named, and the known truths; those that were read or named say how themselves."""
     if not isinstance(answers, Answers | Scan):
-        answers = scan(answers, domain=domain)
-    elif domain is not None:
-        raise OptionError("The answers have a domain already. Give it to allalike.read or allalike.scan instead.")
+        answers = scan(answers, **how)
+    elif given := [name for name, value in how.items() if value != _USUAL[name]]:
+        raise OptionError(
+            f"The answers have been read or named already. Give {given[0]} to allalike.read or allalike.scan instead."
+        )
     return answers, None if gold is None else open_gold(gold)
+
+
+_USUAL: dict[str, Any] = {
+    "domain": None,
+    "columns": None,
+    "wide": None,
+    "missing": "error",
+    "repeats": "first",
+    "abstain": (),
+}
 
 
 def _find_engine(engine: str | Engine | None, source: Answers | Scan) -> Engine:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from allalike.cli.commands import complete_command
 from allalike.cli.compare import compare
 from allalike.cli.console import echo, visible
 from allalike.cli.datasets import datasets
@@ -17,7 +18,7 @@ from allalike.cli.demo import demo
 from allalike.cli.discover import discover
 from allalike.cli.lists import domains, methods, rules
 from allalike.cli.simulate import simulate
-from allalike.errors import AllalikeError
+from allalike.errors import AllalikeError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,6 +57,8 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
     except click.Abort:
         echo("Aborted!", err=True)
         sys.exit(1)
+    except InputError as error:
+        _stop(str(error.args[0]), 2, complete_command(_typed(arguments), error.settles) if error.settles else "")
     except AllalikeError as error:
         _stop(str(error), 2)
     except MemoryError:
@@ -76,6 +79,13 @@ def _end(*_: object) -> NoReturn:
     sys.exit(143)
 
 
-def _stop(message: str, code: int) -> NoReturn:
+def _typed(arguments: Sequence[str] | None) -> Sequence[str]:
+    return sys.argv[1:] if arguments is None else arguments
+
+
+def _stop(message: str, code: int, command: str = "") -> NoReturn:
+    """Print what is wrong, and the command that settles it if there is one; what users gave is made visible."""
     echo(f"allalike: {visible(message)}", err=True)
+    if command:
+        echo(f"Say it with:\n  {visible(command)}", err=True)
     sys.exit(code)

@@ -27,6 +27,10 @@ __all__ = [
     "take_write_options",
 ]
 
+_READING = (
+    *("wide", "repeats", "missing", "na", "abstain", "label_map", "domain"),
+    *("tool", "tag", "worker_from", "encoding", "decimal", "only", "skip"),
+)
 _ENGINE_OF_OPTION = {"memory": "disk", "folder": "disk", "master": "spark"}
 
 _READ_OPTIONS = (
@@ -35,7 +39,13 @@ _READ_OPTIONS = (
     click.option("--distance", help="How far two labels are apart; 'allalike domains' lists what each kind has."),
     click.option("--rule", help="How a task's labels become one; 'allalike rules' lists them."),
     click.option("--per-task", is_flag=True, help="Make every task a problem of its own, with its own weights."),
-    click.option("--columns", help="Which column is which: worker=...,task=...,label=... . Recognised if not given."),
+    click.option("--worker", help="The column that says who answered. Recognised if not given."),
+    click.option("--task", help="The column that says what was asked."),
+    click.option("--label", help="The column that says what was answered; 'Answer.*' for a result for each."),
+    click.option("--columns", help="The three of them in short: worker=...,task=...,label=... ."),
+    click.option("--worker-from", help="Where each worker has a file: filename."),
+    click.option("--from", "tool", help="The tool that wrote the files; 'allalike formats' lists them. Recognised."),
+    click.option("--tag", help="Which of several questions of an export to read."),
     click.option("--wide", help="The file is a matrix: one row per task ('tasks') or one row per worker ('workers')."),
     click.option(
         "--repeats",
@@ -43,7 +53,15 @@ _READ_OPTIONS = (
         help="A worker's repeated answers to a task: first, last or error.",
         show_default=True,
     ),
+    click.option("--only", multiple=True, help="Which columns of a matrix are answers, such as 'Q*'."),
+    click.option("--skip", multiple=True, help="Which columns of a matrix are no answers."),
     click.option("--missing", default="error", help="Rows without a label: error or drop.", show_default=True),
+    click.option("--na", multiple=True, help="What stands for no label, instead of NA, null and the like."),
+    click.option("--abstain", multiple=True, help="A label that means 'no answer', such as --abstain=-1."),
+    click.option("--label-map", help="What spellings mean: a file with the columns from and to."),
+    click.option("--encoding", help="How characters are written, such as latin-1. Recognised if not given."),
+    click.option("--decimal", default=".", help="What stands before fractions: a point or a comma."),
+    click.option("--force", is_flag=True, help="Go on with answers that are hardly what was meant."),
 )
 _SOLVE_OPTIONS = (
     click.option("--engine", help="Where it runs: memory, disk or spark. By default memory, and disk for large files."),
@@ -122,8 +140,9 @@ def name_answers(files: tuple[str, ...], options: Mapping[str, Any]) -> Answers 
     from allalike.readers import scan
 
     choices = {name: options[name] for name in ("distance", "rule") if options[name] is not None}
-    how = {name: options[name] for name in ("wide", "repeats", "missing", "domain")}
-    source = replace(scan(list(files), columns=_roles(options["columns"]), **how), choices=choices)
+    named = {role: options[role] for role in ("worker", "task", "label") if options[role] is not None}
+    how = {name: options[name] for name in _READING if options[name] not in ((), None)}
+    source = replace(scan(list(files), columns={**_roles(options["columns"]), **named}, **how), choices=choices)
     return source.read().per_task() if options["per_task"] else source
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from allalike.columns.column import Column
 from allalike.domains import DOMAINS, Domain
 from allalike.errors import InputError
 from allalike.options import Options, choice
+from allalike.readers.files import FileOptions, Files
 from allalike.readers.inputs import find_inputs
 from allalike.readers.kinds import guess_domain
 from allalike.readers.names import pick_columns
@@ -29,9 +30,10 @@ from allalike.system.progress import report
 if TYPE_CHECKING:
     from allalike.answers.stream import Guess
 
-__all__ = ["Scan", "read", "scan"]
+__all__ = ["NA", "Scan", "read", "scan"]
 
 _OWN_NAMES = {role: role for role in ("worker", "task", "label")}
+NA = ("NA", "N/A", "NaN", "nan", "null", "None", "#N/A")  # labels of text files that are none, beside empty fields
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +53,12 @@ class Scan(Options):
     wide: str | None = choice(None, *ROWS)
     repeats: str = choice("first", "last", "error")
     missing: str = choice("error", "drop")
+    na: tuple[str, ...] = NA
+    abstain: tuple[Any, ...] = ()
+    label_map: Any = None
     domain: Domain | None = None
     choices: Mapping[str, str] = field(default_factory=dict)
+    files: Files = field(default_factory=Files)
 
     @property
     def size(self) -> int:
@@ -88,7 +94,8 @@ class Scan(Options):
         kind = replace(kind, **self.choices)
         answers = Answers.of_columns(found["worker"], found["task"], found["label"], kind, repeats=self.repeats)
         answers.notes.update(notes)
-        answers.read_options.update(columns=self.columns, wide=self.wide, missing=self.missing)
+        kept = ("columns", "wide", "missing", "abstain", "na", "label_map", "files")
+        answers.read_options.update({name: getattr(self, name) for name in kept})
         return replace(answers, inputs=self.inputs)
 
     def stream(self) -> Stream:
@@ -110,7 +117,7 @@ class Scan(Options):
 
     def table(self) -> Table:
         """Open the files, to see which columns they have."""
-        return open_table(self.source)
+        return open_table(self.source, self.files)
 
     def pick(self, names: list[str], where: str) -> tuple[dict[str, str], dict[str, str]]:
         """Find the columns of worker, task and label among these; return also what was guessed."""
@@ -137,7 +144,11 @@ def read(
     wide: str | None = None,
     repeats: str = "first",
     missing: str = "error",
+    abstain: Any = (),
+    na: Iterable[str] = NA,
+    label_map: Any = None,
     domain: str | Domain | None = None,
+    **files: Unpack[FileOptions],
 ) -> Answers:
     """Read answers from a file, several, a frame or rows of (worker, task, label).
 
@@ -155,14 +166,23 @@ def read(
         Which answer to keep where a worker answered a task more than once: ``first``, ``last``, or ``error``.
     missing
         What to do with rows without a label: ``error``, or ``drop`` them.
+    abstain
+        A label, or several, that mean that a worker gave no answer, such as -1.
+    na
+        Which labels of text files are none, beside empty ones.
+    label_map
+        What spellings mean: a mapping, or a file with the columns from and to.
     domain
         The kind of label: a name from `allalike.DOMAINS`, a `Domain`, or nothing to have it guessed.
+    **files
+        How files are to be read, where they do not say it themselves: the options of `Files`.
 
     >>> answers = read({"annotator": ["ada", "bob"], "item": ["007", "007"], "vote": [1, 1]})
     >>> answers.notes["guessed"]["columns"]
     {'worker': 'annotator', 'task': 'item', 'label': 'vote'}
     """
-    return scan(source, columns=columns, wide=wide, repeats=repeats, missing=missing, domain=domain).read()
+    how: dict[str, Any] = {"columns": columns, "wide": wide, "repeats": repeats, "missing": missing, **files}
+    return scan(source, abstain=abstain, na=na, label_map=label_map, domain=domain, **how).read()
 
 
 def scan(
@@ -172,7 +192,11 @@ def scan(
     wide: str | None = None,
     repeats: str = "first",
     missing: str = "error",
+    abstain: Any = (),
+    na: Iterable[str] = NA,
+    label_map: Any = None,
     domain: str | Domain | None = None,
+    **files: Unpack[FileOptions],
 ) -> Scan:
     """Name answers, with the way to read them, for an engine that reads them where they are.
 
@@ -186,7 +210,18 @@ def scan(
     [2.0]
     """
     kind = None if domain is None else choose(domain, DOMAINS, "domain", Domain)  # type: ignore[type-abstract]
-    return Scan(source=source, columns=columns or {}, wide=wide, repeats=repeats, missing=missing, domain=kind)
+    return Scan(
+        source=source,
+        columns=columns or {},
+        wide=wide,
+        repeats=repeats,
+        missing=missing,
+        abstain=tuple(abstain) if isinstance(abstain, list | tuple | set) else (abstain,),
+        na=tuple(na),
+        label_map=label_map,
+        domain=kind,
+        files=Files(**files),
+    )
 
 
 def _notes(guessed: dict[str, str]) -> dict[str, Any]:

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 from allalike.errors import InputError
 from allalike.readers.delimited import open_delimited
 from allalike.readers.failures import unreadable
+from allalike.readers.files import Files
 from allalike.readers.json_files import open_json, open_json_lines
 from allalike.readers.masks import open_masks
 from allalike.readers.parquet import open_parquet
 from allalike.readers.preflib import open_soc
 from allalike.readers.tables import Table, join, of_frame, of_records
+from allalike.readers.tools import find_tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,16 +38,16 @@ ENDINGS: dict[str, Callable[[Path], Table]] = {
 }
 
 
-def open_table(source: Any) -> Table:
-    """Open a path, several paths, a frame, or records as a table.
+def open_table(source: Any, files: Files | None = None) -> Table:
+    """Open a path, several paths, a frame, or records as a table; files as is said about them.
 
     >>> open_table({"worker": ["ada"], "task": [1], "label": ["x"]}).names
     ['worker', 'task', 'label']
     """
     if is_path(source):
-        return open_files([source])
+        return open_files([source], files or Files())
     if isinstance(source, list | tuple) and source and all(is_path(item) for item in source):
-        return open_files(source)
+        return open_files(source, files or Files())
     if isinstance(source, Mapping):
         return _of_mapping(source)
     if hasattr(source, "__arrow_c_stream__") and (hasattr(source, "columns") or hasattr(source, "schema")):
@@ -78,9 +80,13 @@ def is_path(source: object) -> bool:
     return isinstance(source, str | os.PathLike)
 
 
-def open_files(sources: Sequence[str | os.PathLike[str]]) -> Table:
-    """Open one file, several, or all that match a pattern, as one table."""
-    return join([_open(path) for source in sources for path in matching(Path(source))])
+def open_files(sources: Sequence[str | os.PathLike[str]], files: Files) -> Table:
+    """Open one file, several, or all that match a pattern, as one table; exports of a tool by its own reader."""
+    paths = [path for source in sources for path in matching(Path(source))]
+    tool = find_tool(paths, files.tool)
+    if tool is not None:
+        return tool.open(paths, files)
+    return join([_open(path) for path in paths])
 
 
 def matching(path: Path) -> list[Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,13 @@ class Table:
         What stands between the columns of a text file.
     parts
         The tables of which it was put together, if it was.
+    roles
+        Which column is which, where the reader of a tool's export knows it: for each role a name, or several names
+        among which the user has to choose.
+    guessed
+        What was found out about the file, by the option that says otherwise, such as ``{"tool": "toloka"}``.
+    remarks
+        What was done with the file that its owner should know, in sentences.
     """
 
     names: list[str]
@@ -56,6 +63,9 @@ class Table:
     n_bytes: Callable[[Sequence[str]], int] = lambda _: 0
     delimiter: str = ""
     parts: tuple[Table, ...] = ()
+    roles: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    guessed: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
     def columns(self, picked: Mapping[str, str]) -> dict[str, Column]:
         """Return the column of each role, given its name.

@@ -1,0 +1,54 @@
+"""Files: how they are to be read, where they do not say it themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypedDict
+
+from allalike.options import Options, choice
+
+__all__ = ["FileOptions", "Files"]
+
+
+class FileOptions(TypedDict, total=False):
+    """The options of `Files`, for the signatures of functions that take them."""
+
+    tool: str | None
+    tag: str | None
+    worker_from: str | None
+    encoding: str | None
+    decimal: str
+    only: tuple[str, ...]
+    skip: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files(Options):
+    """How files are to be read, where they do not say it themselves.
+
+    Parameters
+    ----------
+    tool
+        The name of the tool that wrote them, from `allalike formats`; by default it is recognised by their content.
+    tag
+        Which of several questions to read, where an export has them side by side, such as a control of Label Studio.
+    worker_from
+        ``filename`` where each worker has a file.
+    encoding
+        How characters are written; by default UTF-8, or what their bytes tell.
+    decimal
+        What stands before the fraction of a number: a point or a comma.
+    only, skip
+        Which columns of a matrix are answers, and which are not: names, and patterns such as ``Q*``.
+
+    >>> Files(decimal=",").encoding is None
+    True
+    """
+
+    tool: str | None = None
+    tag: str | None = None
+    worker_from: str | None = choice(None, "filename")
+    encoding: str | None = None
+    decimal: str = choice(".", ",")
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()

@@ -1,0 +1,39 @@
+"""Readers of tools' exports: one file for each tool, and the registry that new ones join."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from allalike.errors import InputError
+from allalike.readers.tools.base import Tool
+from allalike.readers.tools.peek import Peek
+from allalike.registry import Registry, find
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+__all__ = ["TOOLS", "Peek", "Tool", "find_tool"]
+
+TOOLS: Registry[Tool] = Registry("tool", Tool, ())
+
+
+def find_tool(paths: Sequence[Path], name: str | None) -> Tool | None:
+    """Return the tool of this name, or that which recognises all of the files, if there is one.
+
+    >>> find_tool([], None) is None
+    True
+    """
+    if name is not None:
+        return find(name, TOOLS, "tool")()
+    if not paths:
+        return None
+    peeks = [Peek(path) for path in paths]
+    known = [tool for tool in (cls() for cls in TOOLS.values()) if tool.recognises(peeks[0])]
+    for tool in known:
+        if all(tool.recognises(peek) for peek in peeks[1:]):
+            return tool
+    if known:
+        other = next(peek.path for peek in peeks if not known[0].recognises(peek))
+        raise InputError(f"{paths[0]} is an export of {known[0].title}, but {other} is not. Read them one by one.")
+    return None
