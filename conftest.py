@@ -50,6 +50,15 @@ def data() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def exports() -> Path:
+    """Return the folder of real files of annotation tools, which are not part of the project."""
+    folder = Path(os.environ.get("ALLALIKE_EXPORTS", Path(__file__).parents[1] / "shared" / "exports"))
+    if not folder.is_dir():
+        pytest.skip("exports not here")
+    return folder
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _interrupts_are_not_ignored() -> Iterator[None]:
     """Let programs that tests start be interrupted, also where scripts run the tests with interrupts ignored."""

@@ -211,7 +211,7 @@ def test_more_options_that_make_no_sense() -> None:
         (lambda: Categorical(classes=0), "classes is 0"),
         (lambda: Categorical(classes=2.5), "classes is 2.5"),  # type: ignore[arg-type]
         (lambda: Memory(block_answers=0), "block_answers is 0"),
-        (lambda: allalike.discover(allalike.read([("a", 1, 1.5)]), domain="real"), "have a domain already"),
+        (lambda: allalike.discover(allalike.read([("a", 1, 1.5)]), domain="real"), "have been read or named already"),
         (lambda: allalike.weigh([[0, 1], [2, 0]]), "not symmetric"),
         (lambda: allalike.weigh([[0, -1], [-1, 0]]), "similarity=True"),
         (lambda: allalike.weigh([[0, 1]]), "one row and one column per worker"),
