@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +29,13 @@ PROGRAM = Path(sys.executable).with_name("allalike")
 
 
 def call(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    """Run the program in this process, in a folder."""
+    out, err, before = io.StringIO(), io.StringIO(), signal.getsignal(signal.SIGTERM)
+    with contextlib.chdir(folder), redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as stop:
+        main(arguments)
+    signal.signal(signal.SIGTERM, before)
+    assert isinstance(stop.value.code, int)
+    return subprocess.CompletedProcess(arguments, stop.value.code, out.getvalue(), err.getvalue())
 
 
 @pytest.fixture
@@ -156,6 +165,8 @@ def test_help_and_version(tmp_path: Path) -> None:
     for flag in ("--output", "--domain", "--rule", "--method", "--columns", "--engine", "--gold", "--seed", "--json"):
         assert flag in call("discover", "--help", folder=tmp_path).stdout
     assert call("--version", folder=tmp_path).stdout.strip() == allalike.__version__
+    printed = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, timeout=60, check=True).stdout
+    assert printed.strip() == allalike.__version__
 
 
 def test_a_wrong_flag_is_exit_code_two(answers: Path) -> None:
