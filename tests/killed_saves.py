@@ -22,6 +22,7 @@ from allalike.system import output
 
 Files = dict[str, bytes]
 _STEPS = {"open", "os.mkdir", "os.remove", "os.rename", "os.rmdir"}
+_ROUNDS = 8
 _NOTE = "notes.txt"
 
 
@@ -74,7 +75,7 @@ def kill_at_every_step(root: Path, scenario: str, by: signal.Signals) -> int:
         result.save(root / f"as it should be {number}")
         files.append(content(root / f"as it should be {number}"))
     one_step = scenario in ("own", "own masks", "new")
-    for step in range(1, 1000):
+    for step in range(1, 1000, 1 if by == signal.SIGKILL else 3):  # the others are waited for, or clean up
         folder = root / str(step) / "out"
         folder.parent.mkdir()
         if scenario != "new":
@@ -119,7 +120,7 @@ def save_at_once(root: Path, scenario: str) -> int:
     for number, result in enumerate(results):
         result.save(root / f"as it should be {number}")
         wanted.append(content(root / f"as it should be {number}"))
-    for round_ in range(25):
+    for round_ in range(_ROUNDS):
         folder = root / str(round_) / "out"
         folder.mkdir(parents=True)
         if "shared" in scenario:
@@ -140,7 +141,7 @@ def save_at_once(root: Path, scenario: str) -> int:
         assert there.pop(_NOTE, b"mine") == b"mine"
         assert there in wanted, (round_, sorted(there))
         assert not list(folder.parent.rglob(".allalike-*"))
-    return 25
+    return _ROUNDS
 
 
 if __name__ == "__main__":
