@@ -19,11 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["guess_domain"]
 
 _MAX_CLASSES = 20  # of whole numbers; if more of them differ, they are numbers
+_REGIONS = {"boxes": {"bbox"}, "points": {"x", "y"}, "polygons": {"points"}}
 _SAMPLE_ROWS = 1 << 16
 _MIN_TEXT_WORDS = 3  # on average, for strings that do not repeat to be texts
 
 
-def guess_domain(labels: Column, parts: Iterable[tuple[Column, Codes]], answers: int) -> Domain:
+def guess_domain(
+    labels: Column, parts: Iterable[tuple[Column, Codes]], answers: int, *, where: str = "The table"
+) -> Domain:
     """Return the domain of labels, or ask.
 
     Parameters
@@ -35,6 +38,8 @@ def guess_domain(labels: Column, parts: Iterable[tuple[Column, Codes]], answers:
         may be rankings.
     answers
         How many labels there are in all.
+    where
+        What to call the answers in a message.
 
     Truth values, whole numbers with at most 20 different values, and strings that repeat are classes; other numbers
     are real; strings of several words that do not repeat are texts. Lists, and strings such as ``a>b>c``, are rankings
@@ -65,6 +70,11 @@ def guess_domain(labels: Column, parts: Iterable[tuple[Column, Codes]], answers:
         return Categorical()
     if kind == "object" and (clear := _by_type(labels.data)) is not None:
         return clear
+    if kind == "object" and (regions := _name_regions(labels.data)):
+        raise LabelError(
+            f"{where}: the labels are {regions}, which are not weighed yet. Compare them by a distance of your own"
+            " (domain 'custom' in Python), or read another question of the file."
+        )
     if _may_be_lists(labels):
         return _guess_lists(labels, parts, answers)
     return _guess_words(labels, answers)
@@ -87,6 +97,22 @@ def _by_type(values: Any) -> Domain | None:
 def _is_mask(value: Any) -> bool:
     picture = isinstance(value, np.ndarray) and value.ndim == 2
     return picture or isinstance(value, MaskFile) or (isinstance(value, dict) and {"size", "counts"} <= set(value))
+
+
+def _name_regions(values: Any) -> str:
+    """Return what lists of regions are, such as boxes; nothing if they are something else.
+
+    >>> _name_regions([[{"bbox": [0, 0, 2, 1]}], []]), _name_regions([[[0, 5, "person"]]]), _name_regions([["a", "b"]])
+    ('boxes', 'spans', '')
+    """
+    if not all(isinstance(value, list) for value in values):
+        return ""
+    items = [item for value in values for item in value]
+    if items and all(isinstance(item, dict) for item in items):
+        return next((name for name, keys in _REGIONS.items() if all(keys <= set(item) for item in items)), "objects")
+    spans = bool(items) and all(isinstance(item, list | tuple) and len(item) == 3 for item in items)
+    tagged = spans and all(item[2] is None or isinstance(item[2], str) for item in items)
+    return "spans" if tagged and all(isinstance(end, int | float) for item in items for end in item[:2]) else ""
 
 
 def _may_be_lists(labels: Column) -> bool:

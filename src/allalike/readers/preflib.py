@@ -1,8 +1,9 @@
-"""PrefLib's files of strict complete orders (``.soc``), the format of the library of preference data (preflib.org).
+"""PrefLib's files of orders, the format of the library of preference data (preflib.org).
 
 A header of lines such as ``# ALTERNATIVE NAME 1: tea`` is followed by one line per order, ``12: 1,3,2``: twelve voters
-put alternative 1 first, then 3, then 2. Voters have no names in such a file, so a voter of one file is nobody in
-another: a worker's id is the name of the file and a number. The task is the file. Items are the names of the
+put alternative 1 first, then 3, then 2. Orders are strict and complete in ``.soc``; in ``.toc`` they may have ties
+(``1,{2,3}``), in ``.soi`` gaps, and in ``.toi`` both. Voters have no names in such a file, so a voter of one file is
+nobody in another: a worker's id is the name of the file and a number. The task is the file. Items are the names of the
 alternatives, or their numbers where names are missing or not unique.
 """
 
@@ -21,14 +22,15 @@ from allalike.errors import InputError, LabelError, TooLargeError
 from allalike.readers.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-__all__ = ["open_soc"]
+__all__ = ["open_orders", "open_soc"]
 
 _HEADER = re.compile(r"#\s*([^:]+?)\s*:\s*(.*)")
 _NAME = re.compile(r"ALTERNATIVE NAME (\d+)")
 _ORDER = re.compile(r"(\d+)\s*:\s*(.+)")
+_PLACES = re.compile(r"(?:\{[\d\s,]*\}|[\d\s]+)(?:,(?:\{[\d\s,]*\}|[\d\s]+))*")
 _MAX_VOTERS = 100_000_000
 
 
@@ -40,6 +42,8 @@ class _Votes:
     names: dict[str, str] = field(default_factory=dict)
     counts: list[int] = field(default_factory=list)
     orders: list[list[str]] = field(default_factory=list)
+    tied: int = 0
+    partial: int = 0
 
 
 def open_soc(path: Path) -> Table:
@@ -53,13 +57,34 @@ def open_soc(path: Path) -> Table:
     >>> {name: values.to_pylist() for name, values in table.load(["worker", "label"]).items()}
     {'worker': ['drinks:1', 'drinks:2', 'drinks:3'], 'label': ['milk>tea', 'milk>tea', 'tea>milk']}
     """
-    opener = gzip.open if path.suffix.lower() == ".gz" else open
-    try:
-        with opener(path, "rt", encoding="utf-8-sig") as file:
-            votes = _read(path, file)
-    except (UnicodeDecodeError, EOFError) as error:
-        raise InputError(f"{path} cannot be read as PrefLib's text: {error}.") from error
-    _check(path, votes)
+    votes = _read(path, _add)
+    _check(path, votes, "soc")
+    return _table(path, votes)
+
+
+def open_orders(path: Path) -> Table:
+    r"""Open a PrefLib file of orders that may have ties and gaps, if none of them does.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "drinks.soi")
+    ...     _ = path.write_text("# ALTERNATIVE NAME 1: tea\n# ALTERNATIVE NAME 2: milk\n2: 2,1\n1: 1\n")
+    ...     open_orders(path)
+    Traceback (most recent call last):
+    allalike.errors.LabelError: ...drinks.soi: 1 of 3 voters leave alternatives out and 0 tie some...
+    """
+    votes = _read(path, _add_loosely)
+    _check(path, votes, "soc", "soi", "toc", "toi")
+    n_voters = sum(votes.counts)
+    if votes.partial or votes.tied:
+        raise LabelError(
+            f"{path}: {votes.partial:,} of {n_voters:,} voters leave alternatives out and {votes.tied:,} tie some."
+            " Rankings with gaps or ties are not weighed yet; complete orders without ties are."
+        )
+    return _table(path, votes)
+
+
+def _table(path: Path, votes: _Votes) -> Table:
     labels, stem = _labels(votes), path.name.split(".")[0]
 
     def load(asked: Sequence[str]) -> dict[str, Any]:
@@ -78,7 +103,16 @@ def open_soc(path: Path) -> Table:
     return Table(["worker", "task", "label"], load, str(path))
 
 
-def _read(path: Path, lines: Iterable[str]) -> _Votes:
+def _read(path: Path, add: Callable[[Path, int, str, _Votes], None]) -> _Votes:
+    opener = gzip.open if path.suffix.lower() == ".gz" else open
+    try:
+        with opener(path, "rt", encoding="utf-8-sig") as file:
+            return _read_lines(path, file, add)
+    except (UnicodeDecodeError, EOFError) as error:
+        raise InputError(f"{path} cannot be read as PrefLib's text: {error}.") from error
+
+
+def _read_lines(path: Path, lines: Iterable[str], add: Callable[[Path, int, str, _Votes], None]) -> _Votes:
     votes = _Votes()
     for number, line in enumerate(map(str.strip, lines), start=1):
         if line.startswith("#"):
@@ -89,7 +123,7 @@ def _read(path: Path, lines: Iterable[str]) -> _Votes:
             elif entry:
                 votes.header[entry[1]] = entry[2]
         elif line:
-            _add(path, number, line, votes)
+            add(path, number, line, votes)
     return votes
 
 
@@ -103,9 +137,7 @@ def _add(path: Path, number: int, line: str, votes: _Votes) -> None:
     if not entry or not all(item.isdecimal() for item in order):
         raise InputError(f"{where} is not of the form 'voters: 1,2,3': {line[:60]!r}.")
     order = [str(int(item)) for item in order]
-    twice = next((item for item in order if order.count(item) > 1), None)
-    if twice is not None:
-        raise LabelError(f"{where} ranks alternative {twice} twice.")
+    _check_once(where, order)
     every = set(votes.names) or set(votes.orders[0] if votes.orders else order)
     if set(order) != every:
         odd = sorted(set(order) ^ every, key=int)
@@ -117,9 +149,33 @@ def _add(path: Path, number: int, line: str, votes: _Votes) -> None:
     votes.orders.append(order)
 
 
-def _check(path: Path, votes: _Votes) -> None:
-    kind = votes.header.get("DATA TYPE", "soc").lower()
-    if kind != "soc":
+def _add_loosely(path: Path, number: int, line: str, votes: _Votes) -> None:
+    """Read a line of voters and their order, and count those with ties or gaps."""
+    where, entry = f"Line {number} of {path}", _ORDER.fullmatch(line)
+    if not entry or not _PLACES.fullmatch(entry[2]):
+        raise InputError(f"{where} is not of the form 'voters: 1,{{2,3}}': {line[:60]!r}.")
+    order = [str(int(item)) for item in re.findall(r"\d+", entry[2])]
+    _check_once(where, order)
+    if odd := [item for item in order if votes.names and item not in votes.names]:
+        raise LabelError(f"{where} ranks alternative {odd[0]}, which has no name in the head of the file.")
+    voters = int(entry[1])
+    said = votes.header.get("NUMBER ALTERNATIVES", "")
+    n_places = int(said) if said.isdecimal() else len(votes.names or order)
+    votes.tied += voters * ("," in "".join(re.findall(r"\{([^}]*)\}", entry[2])))
+    votes.partial += voters * (len(order) < n_places)
+    votes.counts.append(voters)
+    votes.orders.append(order)
+
+
+def _check_once(where: str, order: list[str]) -> None:
+    twice = next((item for item in order if order.count(item) > 1), None)
+    if twice is not None:
+        raise LabelError(f"{where} ranks alternative {twice} twice.")
+
+
+def _check(path: Path, votes: _Votes, *kinds: str) -> None:
+    kind = votes.header.get("DATA TYPE", kinds[0]).lower()
+    if kind not in kinds:
         raise LabelError(f"{path} holds {kind!r} data. Strict complete orders (soc) are supported, others not yet.")
     n_voters = sum(votes.counts)
     if not n_voters:

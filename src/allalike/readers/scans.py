@@ -87,7 +87,7 @@ class Scan(Options):
         notes, kind = _notes(guessed), self.domain
         if kind is None:
             label = found["label"]
-            kind = guess_domain(label, [(label, found["task"].factors[0])], len(label))
+            kind = guess_domain(label, [(label, found["task"].factors[0])], len(label), where=table.where)
             notes["guessed"]["domain"] = kind.name
         if dropped:
             notes["missing_dropped"] = dropped
@@ -106,7 +106,7 @@ class Scan(Options):
         table, picked, guessed = self._opened()
         return Stream(
             batches=partial(table.batches, picked),
-            guess=guess_domain,
+            guess=partial(guess_domain, where=table.where),
             size=table.size(picked),
             domain=self.domain,
             choices=self.choices,

@@ -16,7 +16,7 @@ from allalike.readers.files import Files
 from allalike.readers.json_files import open_json, open_json_lines
 from allalike.readers.masks import open_masks
 from allalike.readers.parquet import open_parquet
-from allalike.readers.preflib import open_soc
+from allalike.readers.preflib import open_orders, open_soc
 from allalike.readers.tables import Table, join, of_frame, of_records
 from allalike.readers.tools import find_tool
 
@@ -35,6 +35,9 @@ ENDINGS: dict[str, Callable[[Path], Table]] = {
     ".parquet": open_parquet,
     ".pq": open_parquet,
     ".soc": open_soc,
+    ".soi": open_orders,
+    ".toc": open_orders,
+    ".toi": open_orders,
 }
 
 

@@ -5,8 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from allalike.errors import InputError
+from allalike.readers.tools.alpaca_eval import AlpacaEval
+from allalike.readers.tools.argilla import Argilla
 from allalike.readers.tools.base import Tool
+from allalike.readers.tools.brat import Brat
+from allalike.readers.tools.coco import COCO
+from allalike.readers.tools.conll import CoNLL
+from allalike.readers.tools.cvat import CVAT
+from allalike.readers.tools.doccano import Doccano
+from allalike.readers.tools.judgebench import JudgeBench
+from allalike.readers.tools.label_studio import LabelStudio
+from allalike.readers.tools.mt_bench import MTBench
 from allalike.readers.tools.peek import Peek
+from allalike.readers.tools.peerannot import Peerannot
+from allalike.readers.tools.prodigy import Prodigy
 from allalike.registry import Registry, find
 
 if TYPE_CHECKING:
@@ -15,7 +27,24 @@ if TYPE_CHECKING:
 
 __all__ = ["TOOLS", "Peek", "Tool", "find_tool"]
 
-TOOLS: Registry[Tool] = Registry("tool", Tool, ())
+TOOLS: Registry[Tool] = Registry(
+    "tool",
+    Tool,
+    (
+        LabelStudio,
+        Prodigy,
+        Argilla,
+        Doccano,
+        COCO,
+        CVAT,
+        Brat,
+        CoNLL,
+        JudgeBench,
+        AlpacaEval,
+        MTBench,
+        Peerannot,
+    ),
+)
 
 
 def find_tool(paths: Sequence[Path], name: str | None) -> Tool | None:

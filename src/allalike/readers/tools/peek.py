@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["Peek"]
 
 _PEEK_BYTES = 1 << 17
+_N_RECORDS = 100
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{},]', re.DOTALL)
 _COMPRESSED = (".gz", ".xz", ".zst", ".zip")
 
 
@@ -70,11 +73,11 @@ class Peek:
     @cached_property
     def records(self) -> list[dict[str, Any]]:
         """The first records of JSON lines, or of a list of them; none of other files."""
-        if self.start.lstrip().startswith("["):
-            found = self.first_item
-            return [found] if isinstance(found, dict) else []
+        if self.start.lstrip()[:1] == "[":
+            items = self.document if isinstance(self.document, list) else []
+            return [item for item in items[:_N_RECORDS] if isinstance(item, dict)]
         records: list[dict[str, Any]] = []
-        for line in self.start.splitlines()[:100]:
+        for line in filter(str.strip, self.start.splitlines()[:_N_RECORDS]):
             try:
                 record = json.loads(line)
             except (ValueError, RecursionError):
@@ -82,25 +85,47 @@ class Peek:
             if not isinstance(record, dict):
                 break
             records.append(record)
+        if not records and isinstance(self.document, dict):
+            return [self.document]
         return records
 
     @cached_property
-    def first_item(self) -> Any:
-        """The first item of a JSON list, or nothing."""
-        text = self.start.lstrip()
-        try:
-            return json.JSONDecoder().raw_decode(text[1:].lstrip())[0]
-        except (ValueError, RecursionError):
-            return self.document[0] if isinstance(self.document, list) and self.document else None
-
-    @cached_property
     def document(self) -> Any:
-        """The whole of a JSON file, or nothing."""
-        if self.ending != ".json" or not self.start:
+        """The value of a JSON file, or as much of it as stands at the beginning; nothing of other files."""
+        text = self.start.lstrip()
+        if text[:1] not in ("[", "{"):
             return None
-        opener = gzip.open if self.path.suffix.lower() == ".gz" else open
         try:
-            with opener(self.path, "rb") as file:
-                return json.loads(file.read().decode("utf-8-sig"))
-        except (OSError, EOFError, ValueError, RecursionError):
+            return json.loads(text)
+        except RecursionError:
             return None
+        except ValueError:
+            return _mend(text)
+
+
+def _mend(text: str) -> Any:
+    r"""Read JSON that is cut off, without what was cut.
+
+    >>> _mend('{"images": [{"id": 1}, {"id": 2, "name": "ca')
+    {'images': [{'id': 1}, {'id': 2}]}
+    >>> _mend('{"id": 1}\n{"id"')  # lines, and not one document
+    """
+    open_brackets: list[str] = []
+    end, closing = 0, ""
+    for token in _TOKEN.finditer(text):
+        mark = token[0]
+        if mark in "[{":
+            open_brackets.append("]" if mark == "[" else "}")
+            end, closing = token.end(), "".join(reversed(open_brackets))
+        elif mark in "]}":
+            if not open_brackets or open_brackets.pop() != mark:
+                return None
+            end, closing = token.end(), "".join(reversed(open_brackets))
+        elif mark == ",":
+            end, closing = token.start(), "".join(reversed(open_brackets))
+        if not open_brackets:  # the end, and something behind it
+            return None
+    try:
+        return json.loads(text[:end] + closing)
+    except (ValueError, RecursionError):
+        return None

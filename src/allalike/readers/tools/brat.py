@@ -1,0 +1,100 @@
+"""brat: spans in documents, one folder for each annotator."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from allalike.errors import InputError
+from allalike.readers.tools.base import Tool
+from allalike.readers.tools.collection import Collection
+from allalike.readers.tools.trees import read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from allalike.readers.files import Files
+    from allalike.readers.tables import Table
+    from allalike.readers.tools.peek import Peek
+
+__all__ = ["Brat"]
+
+_SPAN = re.compile(r"T\d+\t(\S+) (\d+ \d+(?:;\d+ \d+)*)(?:\t.*)?")
+_OTHER = {"R": "relations", "E": "events", "A": "attributes", "M": "attributes", "N": "normalisations", "#": "notes"}
+_OTHER |= {"*": "relations"}
+
+
+class Brat(Tool):
+    """brat's standoff files (``.ann``), in a folder for each annotator.
+
+    >>> Brat().name
+    'brat'
+    """
+
+    name: ClassVar[str] = "brat"
+    title: ClassVar[str] = "brat"
+    summary: ClassVar[str] = "spans in documents, a folder of .ann files for each annotator"
+
+    def recognises(self, peek: Peek) -> bool:
+        """Tell whether this is a file of annotations, or a folder with some."""
+        if peek.path.is_dir():
+            return next(peek.path.rglob("*.ann"), None) is not None
+        return peek.ending == ".ann"
+
+    def open(self, paths: Sequence[Path], files: Files) -> Table:
+        """Read the spans of each annotator in each document."""
+        found = Collection(self, paths, files)
+        listed = [inner for path in paths for inner in (sorted(path.rglob("*.ann")) if path.is_dir() else [path])]
+        by_file = files.worker_from == "filename"
+        folders = {path.absolute().parent for path in listed}
+        spans = {path: _read(path, found, files.encoding) for path in listed}
+        if not by_file and len(folders) == 1:
+            raise _one_annotator(found, spans)
+        workers = _folder_names(folders)
+        for path, those in spans.items():
+            folder, document = workers.get(path.absolute().parent, ""), path.name.removesuffix(path.suffix)
+            who, what = (document, folder or "document") if by_file else (folder, document)
+            found.add(who, what, those, kind="spans")
+        return found.table()
+
+
+def _one_annotator(found: Collection, spans: dict[Path, list[Any]]) -> InputError:
+    number = sum(map(len, spans.values()))
+    tags = sorted({tag for those in spans.values() for _, _, tag in those})
+    what = f"{len(spans):,} documents" if len(spans) > 1 else "one document"
+    return InputError(
+        f"{found.where}, holds {number:,} spans of {len(tags):,} tags ({', '.join(tags[:6])}"
+        f"{', ...' if len(tags) > 6 else ''}) in {what}, of one annotator. Give one folder for each annotator, with"
+        " files of the same names.",
+        **({"worker_from": "filename"} if len(spans) > 1 else {}),
+    )
+
+
+def _folder_names(folders: set[Path]) -> dict[Path, str]:
+    """Name folders by what tells them apart."""
+    parts = {folder: folder.parts for folder in folders}
+    shortest = min(map(len, parts.values()))
+    first = next((place for place in range(shortest) if len({those[place] for those in parts.values()}) > 1), shortest)
+    last = 0
+    while last < shortest - first - 1 and len({those[-1 - last] for those in parts.values()}) == 1:
+        last += 1
+    return {folder: "/".join(those[first : len(those) - last]) or folder.name for folder, those in parts.items()}
+
+
+def _read(path: Path, found: Collection, encoding: str | None) -> list[Any]:
+    """Return the spans of a file; those with gaps are a span for each of their parts."""
+    spans: list[Any] = []
+    for number, line in enumerate(read_text(path, encoding).splitlines(), start=1):
+        if not line.strip():
+            continue
+        entry = _SPAN.fullmatch(line)
+        if entry:
+            for part in entry[2].split(";"):
+                start, end = map(int, part.split())
+                spans.append([start, end, entry[1]])
+        elif line[0] in _OTHER:
+            found.leave_out(_OTHER[line[0]])
+        else:
+            raise InputError(f"{path}: line {number} is no annotation of brat: {line[:60]!r}.")
+    return spans

@@ -1,0 +1,76 @@
+"""Brushes: masks as Label Studio packs them, runs of words in a stream of bits.
+
+A stream begins with the number of words (32 bits), the size of a word less one (5 bits) and four sizes of runs less one
+(4 bits each). Runs follow: a bit that says whether one word is repeated, two bits that choose a size, the number of
+words less one in so many bits, and the word or the words. Words are the bytes of a picture with four channels, of
+which the last says where the brush was.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike.errors import InputError
+
+if TYPE_CHECKING:
+    from allalike.readers.tools.trees import Node
+
+__all__ = ["decode_brush"]
+
+_CHANNELS = 4
+_MAX_PIXELS = 1 << 28
+
+
+def decode_brush(item: Node) -> npt.NDArray[np.bool_]:
+    """Return the mask of a brush, from a result of Label Studio.
+
+    >>> from allalike.readers.tools.trees import Node
+    >>> bits = f"{8:032b}" + f"{7:05b}" + f"{2:04b}" * 4 + "1" + "00" + "011" + f"{0:08b}" + "1" + "00" + "011"
+    >>> bits += f"{255:08b}"
+    >>> data = int(bits.ljust(88, "0"), 2).to_bytes(11)
+    >>> region = {"original_width": 2, "original_height": 1, "value": {"rle": list(data)}}
+    >>> decode_brush(Node(region, "tasks.json: record 1"))
+    array([[False,  True]])
+    """
+    width, height = (int(item[key].number()) for key in ("original_width", "original_height"))
+    rle = item["value"]["rle"]
+    if not 0 < width * height <= _MAX_PIXELS:
+        raise InputError(f"{rle.where}: the picture of {rle.way!r} has {width} x {height} pixels.")
+    try:
+        words = _decode(np.array(rle.numbers(), np.uint8), width * height * _CHANNELS)
+    except (ValueError, OverflowError) as error:
+        raise InputError(f"{rle.where}: {rle.way!r} is no mask of Label Studio: {error}.") from error
+    return np.asarray(words.reshape(height, width, _CHANNELS)[:, :, -1] > 0)
+
+
+def _decode(packed: npt.NDArray[np.uint8], expected: int) -> npt.NDArray[np.uint8]:
+    bits = np.unpackbits(packed)
+    place = 0
+
+    def take(size: int) -> int:
+        nonlocal place
+        if place + size > len(bits):
+            raise ValueError("it is cut off")
+        place += size
+        return int.from_bytes(np.packbits(np.pad(bits[place - size : place], (-size % 8, 0))).tobytes())
+
+    number, size = take(32), take(5) + 1
+    if number != expected or size > 8:
+        raise ValueError(f"it has {number:,} words of {size} bits, where {expected:,} bytes are due")
+    runs = [take(4) + 1 for _ in range(4)]
+    words = np.zeros(number, np.uint8)
+    at = 0
+    while at < number:
+        repeated = take(1)
+        end = at + 1 + take(runs[take(2)])
+        if end > number:
+            raise ValueError("it has more words than it says")
+        if repeated:
+            words[at:end] = take(size)
+        else:
+            words[at:end] = [take(size) for _ in range(end - at)]
+        at = end
+    return words

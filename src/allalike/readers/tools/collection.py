@@ -1,0 +1,206 @@
+"""Collections: answers as they are found in an export, with all that was left out of it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from allalike.errors import InputError
+from allalike.readers.tables import Table, of_records
+from allalike.registry import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from allalike.readers.files import Files
+    from allalike.readers.tools.base import Tool
+
+__all__ = ["REGIONS", "Collection", "name_workers"]
+
+REGIONS = ("boxes", "ellipses", "points", "polygons", "spans", "unknown regions")
+_MAX_LISTED = 12
+
+
+@dataclass
+class Collection:
+    """The answers of an export, by the question that they answer.
+
+    A label that is a tuple holds what was chosen: labels are classes if everybody chose one, and sets otherwise.
+
+    Parameters
+    ----------
+    tool
+        The tool that wrote the files.
+    paths
+        The files.
+    files
+        How they are to be read.
+    questions
+        The answers to each question: worker, task, label and perhaps further columns.
+    kinds
+        What kind of labels each question has.
+    left_out
+        How much of what is no answer.
+    remarks
+        What else the owner of the files should know.
+    empty
+        Worker, task and question of answers that are empty.
+
+    >>> from pathlib import Path
+    >>> from allalike.readers.files import Files
+    >>> from allalike.readers.tools import TOOLS
+    >>> found = Collection(TOOLS["doccano"](), [Path("all.jsonl")], Files())
+    >>> found.add(1, "doc 7", ("sad",))
+    >>> found.leave_out("skipped documents")
+    >>> found.table().load(["label"]), found.table().remarks
+    ({'label': ['sad']}, ('Left out: 1 skipped documents.',))
+    """
+
+    tool: Tool
+    paths: Sequence[Path]
+    files: Files
+    questions: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
+    left_out: Counter[str] = field(default_factory=Counter)
+    remarks: list[str] = field(default_factory=list)
+    empty: list[tuple[Any, Any, str]] = field(default_factory=list)
+    _workers: dict[Path, str] = field(default_factory=dict)
+
+    def add(self, worker: Any, task: Any, label: Any, *, question: str = "", kind: str = "", **more: Any) -> None:
+        """Add an answer to a question; ``more`` are further columns, such as a known truth.
+
+        An empty one says that nothing is there if answers to this question are regions, and is none otherwise.
+        """
+        if label is None or (isinstance(label, str | tuple | list) and not label):
+            self.empty.append((worker, task, question))
+            return
+        self.kinds.setdefault(question, kind)
+        answer = {"worker": worker, "task": task, "label": label, **more}
+        self.questions.setdefault(question, []).append(answer)
+
+    def leave_out(self, what: str, number: int = 1) -> None:
+        """Count what is no answer."""
+        if number:
+            self.left_out[what] += number
+
+    def worker_of(self, path: Path) -> str:
+        """Return the worker who has this file for herself."""
+        if not self._workers:
+            self._workers = name_workers(self.paths)
+        return self._workers[path]
+
+    @property
+    def where(self) -> str:
+        """The files and the tool, for messages."""
+        more = f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else ""
+        return f"{self.paths[0]}{more}, of {self.tool.title}"
+
+    def table(self) -> Table:
+        """Return the answers to the question that was asked for, or to the only one, as a table."""
+        if not self.questions:
+            counted = f": {self._counted()}" if self.left_out else ""
+            raise InputError(f"{self.where}, holds no answers{counted}.")
+        name = self._chosen()
+        self._settle_empty(name)
+        answers = _settled(self.questions[name])
+        workers, tasks = ({answer[role] for answer in answers} for role in ("worker", "task"))
+        about = f"{self.where} ({len(answers):,} answers of {len(workers):,} workers to {len(tasks):,} tasks)"
+        remarks = [*self.remarks, *([f"Left out: {self._counted()}."] if self.left_out else [])]
+        if len(self.questions) > 1:
+            others = ", ".join(sorted(set(self.questions) - {name}))
+            remarks.append(f"Read: the answers to {name!r}. The file also has answers to {others}.")
+        return replace(
+            of_records(answers, about),
+            roles={"worker": "worker", "task": "task", "label": "label"},
+            guessed={"tool": self.tool.name, **({"tag": name} if name and name != self.files.tag else {})},
+            remarks=tuple(remarks),
+        )
+
+    def _settle_empty(self, name: str) -> None:
+        """Take empty answers for regions that are not there, or for none."""
+        for worker, task, question in self.empty:
+            if question == name and self.kinds[name] in REGIONS:
+                self.questions[name].append({"worker": worker, "task": task, "label": []})
+            elif question == name:
+                self.leave_out(f"annotations without an answer to {name!r}" if name else "empty answers")
+        self.empty = [entry for entry in self.empty if entry[2] != name]
+
+    def _chosen(self) -> str:
+        """Return the name of the question to read, or ask which."""
+        names, tag = list(self.questions), self.files.tag
+        if tag is not None and (match := {name.casefold(): name for name in names}.get(tag.casefold())):
+            return match
+        if tag is not None and names == [""]:
+            raise InputError(f"{self.where}, has one question only, and none is called {tag!r}. Ask without a tag.")
+        if tag is not None:
+            raise InputError(
+                f"{self.where}, has no question {tag!r}.{did_you_mean(tag, names)} It has: {self._listed()}."
+            )
+        if len(names) == 1:
+            return names[0]
+        first = max(sorted(names), key=lambda name: (self.kinds[name] not in REGIONS, len(self.questions[name])))
+        raise InputError(f"{self.where}, has {len(names)} questions: {self._listed()}. Which is it?", tag=first)
+
+    def _listed(self) -> str:
+        names = sorted(self.questions, key=lambda name: (-len(self.questions[name]), name))
+        listed = [
+            f"{name!r} ({self.kinds[name]}, {len(self.questions[name]):,} answers)" for name in names[:_MAX_LISTED]
+        ]
+        more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
+        return ", ".join(listed) + more
+
+    def _counted(self) -> str:
+        return ", ".join(f"{number:,} {what}" for what, number in sorted(self.left_out.items()))
+
+
+def _settled(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Make choices classes or sets, and ids of one type."""
+    chosen = [answer["label"] for answer in answers if isinstance(answer["label"], tuple)]
+    single = all(len(set(label)) == 1 for label in chosen)
+    as_text = {
+        role: len({type(answer[role]) for answer in answers}) > 1 for role in ("worker", "task")
+    }  # a model's name among the numbers of people
+    words = single and len({type(label[0]) for label in chosen}) > 1
+
+    def label_of(label: Any) -> Any:
+        if not isinstance(label, tuple):
+            return label
+        return (str(label[0]) if words else label[0]) if single else frozenset(map(str, label))
+
+    return [
+        {
+            **answer,
+            **{role: str(answer[role]) for role, mixed in as_text.items() if mixed},
+            "label": label_of(answer["label"]),
+        }
+        for answer in answers
+    ]
+
+
+def name_workers(paths: Sequence[Path]) -> dict[Path, str]:
+    """Name the worker of each file: by its name, by its folder where names are the same, or by both.
+
+    >>> from pathlib import Path
+    >>> list(name_workers([Path("ada.json"), Path("bob.json")]).values())
+    ['ada', 'bob']
+    >>> list(name_workers([Path("ada/annotations.xml"), Path("bob/annotations.xml")]).values())
+    ['ada', 'bob']
+    """
+    whole = [[*path.absolute().parent.parts, _stem(path)] for path in paths]
+    if len({parts[-1] for parts in whole}) == len(paths):
+        return {path: parts[-1] for path, parts in zip(paths, whole, strict=True)}
+    shared = 0
+    while all(len(parts) > shared + 1 for parts in whole) and len({parts[shared] for parts in whole}) == 1:
+        shared += 1
+    same_name = len({parts[-1] for parts in whole}) == 1
+    return {
+        path: "/".join(parts[shared:-1] if same_name else parts[shared:])
+        for path, parts in zip(paths, whole, strict=True)
+    }
+
+
+def _stem(path: Path) -> str:
+    return re.sub(r"(\.[A-Za-z]{2,10})?(\.(gz|xz|zst|zip))?$", "", path.name, flags=re.IGNORECASE) or path.name

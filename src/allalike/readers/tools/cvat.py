@@ -1,0 +1,146 @@
+"""CVAT: pictures or videos with tags, boxes and outlines, one file for each annotator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from allalike.errors import InputError
+from allalike.readers.tools.base import Tool
+from allalike.readers.tools.collection import Collection
+from allalike.readers.tools.trees import Node, read_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+    from xml.etree.ElementTree import Element
+
+    from allalike.readers.files import Files
+    from allalike.readers.tables import Table
+    from allalike.readers.tools.peek import Peek
+
+    Marks = dict[str, list[Any]]  # by question
+
+__all__ = ["CVAT"]
+
+_SHAPES = {"box": "boxes", "ellipse": "ellipses", "polygon": "polygons", "polyline": "polylines", "points": "points"}
+_REGIONS = {"polylines": "polygons"}
+
+
+class CVAT(Tool):
+    """CVAT's XML for pictures and for video (versions 1.1).
+
+    >>> CVAT().name
+    'cvat'
+    """
+
+    name: ClassVar[str] = "cvat"
+    title: ClassVar[str] = "CVAT"
+    summary: ClassVar[str] = "tags, boxes, outlines or points in pictures and videos, one file for each annotator (XML)"
+
+    def recognises(self, peek: Peek) -> bool:
+        """Tell whether a file begins with CVAT's annotations."""
+        start = peek.start[:4096]
+        return (
+            peek.ending == ".xml"
+            and "<annotations" in start
+            and any(mark in start for mark in ("<meta>", "<image ", "<track ", "<version>"))
+        )
+
+    def open(self, paths: Sequence[Path], files: Files) -> Table:
+        """Read what each annotator marked in each picture or frame."""
+        found = Collection(self, paths, files)
+        marks = {path: dict(_read(path, _parse(path), found)) for path in paths}
+        if len(paths) == 1:
+            n_marks = sum(len(shapes) for seen in marks[paths[0]].values() for shapes in seen.values())
+            raise InputError(
+                f"{found.where}, holds {n_marks:,} marks in {len(marks[paths[0]]):,} pictures or frames, of one"
+                " annotator. Give one file for each annotator; the file's name, or that of its folder, is the worker."
+            )
+        questions = {question for seen in marks.values() for shapes in seen.values() for question in shapes}
+        frames = {task for seen in marks.values() for task in seen if isinstance(task, int)}
+        for path, seen in marks.items():
+            for task in [*seen, *sorted(frames - set(seen), key=str)]:
+                for question in sorted(questions):
+                    shapes = seen.get(task, {}).get(question, [])
+                    label = shapes if question in _SHAPES.values() else tuple(shapes)
+                    kind = _REGIONS.get(question, question) if question in _SHAPES.values() else "classes"
+                    found.add(found.worker_of(path), task, label, question=question, kind=kind)
+        return found.table()
+
+
+def _parse(path: Path) -> Element:
+    from xml.etree import ElementTree
+
+    data = read_bytes(path)
+    if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
+        raise InputError(f"{path} declares entities, which CVAT does not. It is not read.")
+    try:
+        return ElementTree.fromstring(data)
+    except (ElementTree.ParseError, ValueError, LookupError) as error:
+        raise InputError(f"{path} cannot be read as XML: {error}.") from error
+
+
+def _read(path: Path, root: Element, found: Collection) -> Iterator[tuple[str | int, Marks]]:
+    """Yield each picture, or frame of a video, with its marks."""
+    for number, image in enumerate(root.iter("image"), start=1):
+        where = f"{path}: image {number}"
+        marks: Marks = {}
+        for shape in image:
+            _add(marks, shape, shape.get("label"), where, found)
+        yield str(_attribute(image, "name", where).id()), marks
+    frames: dict[int, Marks] = {}
+    for number, track in enumerate(root.iter("track"), start=1):
+        where = f"{path}: track {number}"
+        for shape in track:
+            if shape.get("outside") != "1":
+                frame = int(_number(shape, "frame", where))
+                _add(frames.setdefault(frame, {}), shape, track.get("label"), where, found)
+    yield from frames.items()
+
+
+def _add(marks: Marks, shape: Element, label: str | None, where: str, found: Collection) -> None:
+    if shape.tag == "tag":
+        marks.setdefault("tags", []).append(_attribute(shape, "label", where).id())
+        for attribute in shape.iter("attribute"):
+            name = f"{shape.get('label')}.{_attribute(attribute, 'name', where).id()}"
+            marks.setdefault(name, []).append((attribute.text or "").strip())
+    elif shape.tag in _SHAPES:
+        marks.setdefault(_SHAPES[shape.tag], []).extend(
+            {**region, "label": label} if label else region for region in _regions(shape, where)
+        )
+    else:
+        found.leave_out(f"marks of the kind {shape.tag!r}")
+
+
+def _regions(shape: Element, where: str) -> list[dict[str, Any]]:
+    if shape.tag == "box":
+        left, top, right, bottom = (_number(shape, key, where) for key in ("xtl", "ytl", "xbr", "ybr"))
+        turned = _number(shape, "rotation", where) if shape.get("rotation") else 0.0
+        return [{"bbox": [left, top, right - left, bottom - top], **({"rotation": turned} if turned else {})}]
+    if shape.tag == "ellipse":
+        x, y, width, height = (_number(shape, key, where) for key in ("cx", "cy", "rx", "ry"))
+        return [{"bbox": [x - width, y - height, 2 * width, 2 * height]}]
+    points = [_point(pair, where) for pair in (shape.get("points") or "").split(";") if pair.strip()]
+    return [{"x": x, "y": y} for x, y in points] if shape.tag == "points" else [{"points": points}]
+
+
+def _point(pair: str, where: str) -> list[float]:
+    numbers = [_as_number(part, f"{where}: points", pair) for part in pair.split(",")]
+    if len(numbers) != 2:
+        raise InputError(f"{where}: {pair!r} is no point 'x,y'.")
+    return numbers
+
+
+def _attribute(element: Element, name: str, where: str) -> Node:
+    return Node(element.get(name), where, f"{element.tag}.{name}")
+
+
+def _number(element: Element, name: str, where: str) -> float:
+    return _as_number(str(_attribute(element, name, where).id()), f"{where}: {element.tag}.{name}", element.get(name))
+
+
+def _as_number(text: str, where: str, given: str | None) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{where} is {given!r}, where a number should be.") from None

@@ -1,0 +1,93 @@
+"""JudgeBench: one file for each judge, in which it compares two answers to a question, in both orders."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from allalike.readers.tools.base import Tool
+from allalike.readers.tools.collection import Collection
+from allalike.readers.tools.judges import combine
+from allalike.readers.tools.trees import Node, read_records
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from allalike.readers.files import Files
+    from allalike.readers.tables import Table
+    from allalike.readers.tools.peek import Peek
+
+__all__ = ["JudgeBench"]
+
+_VOTES = {"A>B": 1, "B>A": -1, "A=B": 0, "A<B": -1, "B<A": 1, "B=A": 0, "A>>B": 1, "B>>A": -1}
+_DECISIONS = {1: "A>B", -1: "B>A", 0: "A=B"}
+
+
+class JudgeBench(Tool):
+    """JudgeBench's judgments, as JSONL.
+
+    >>> JudgeBench().name
+    'judgebench'
+    """
+
+    name: ClassVar[str] = "judgebench"
+    title: ClassVar[str] = "JudgeBench"
+    summary: ClassVar[str] = "decisions A>B, B>A, A=B of judges about pairs, one file for each (JSONL)"
+
+    def recognises(self, peek: Peek) -> bool:
+        """Tell whether pairs have judgments with a decision."""
+        return any(map(_is_pair, peek.records))
+
+    def open(self, paths: Sequence[Path], files: Files) -> Table:
+        """Read one decision of each judge about each pair, in the order of the pair; ``gold`` is the known one."""
+        found = Collection(self, paths, files)
+        twice = torn = 0
+        for path in paths:
+            for pair in read_records(path):
+                votes = _votes(pair, found)
+                twice += len(votes) > 1
+                torn += len(set(votes)) > 1 and not combine(votes)
+                judge = _judge(pair) if files.worker_from != "filename" else None
+                worker = judge.id() if judge is not None else found.worker_of(path)
+                label = _DECISIONS[combine(votes)] if votes else None
+                found.add(worker, pair.first("pair_id", "id").id(), label, gold=pair["label"].value)
+        if twice:
+            found.remarks.append(
+                f"{twice:,} pairs were judged in both orders. The second decision is turned round, and both are one"
+                f" answer; {torn:,} that contradict each other are A=B."
+            )
+        if any(answer["gold"] for answers in found.questions.values() for answer in answers):
+            found.remarks.append(
+                "The column 'gold' has the known decisions; they are used only if they are named as gold."
+            )
+        return found.table()
+
+
+def _is_pair(record: dict[str, Any]) -> bool:
+    judgments = record.get("judgments")
+    return isinstance(judgments, list) and any(isinstance(item, dict) and "decision" in item for item in judgments)
+
+
+def _votes(pair: Node, found: Collection) -> list[int]:
+    """Return the decisions on a pair, each in the order of the first."""
+    votes: list[int] = []
+    for place, judgment in enumerate(pair["judgments"].items()):
+        decision = judgment["decision"]
+        if not decision.there:
+            found.leave_out("judgments without a decision")
+            continue
+        vote = _VOTES.get(decision.text().replace(" ", "").strip("[]"))
+        if vote is None:
+            raise decision.refused("A>B, B>A or A=B")
+        votes.append(-vote if place % 2 else vote)
+    return votes
+
+
+def _judge(pair: Node) -> Node | None:
+    """Return the name of the judge, if a judgment has it."""
+    for judgment in pair["judgments"].items():
+        if judgment.there and isinstance(judgment["judgment"].value, dict):
+            name = judgment["judgment"]["judge_model"]
+            if name.there:
+                return name
+    return pair["judge_model"] if pair["judge_model"].there else None

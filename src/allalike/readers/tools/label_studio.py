@@ -1,0 +1,143 @@
+"""Label Studio: tasks with the annotations of several people, and with predictions of models.
+
+Each annotation is a list of results; a result belongs to a control of the labelling interface (``from_name``). A
+control is a question of its own: what everybody chose, or which regions everybody marked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from allalike.readers.tools.base import Tool
+from allalike.readers.tools.collection import Collection
+from allalike.readers.tools.label_studio_flat import add_rows, is_row, is_row_head
+from allalike.readers.tools.label_studio_results import add_answers, is_region
+from allalike.readers.tools.trees import Node, read_records
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from allalike.readers.files import Files
+    from allalike.readers.tables import Table
+    from allalike.readers.tools.peek import Peek
+
+__all__ = ["LabelStudio"]
+
+_TASK_KEYS = {"data", "file_upload", "total_annotations", "inner_id", "predictions", "drafts"}
+
+
+class LabelStudio(Tool):
+    """Label Studio's exports: JSON, and with one row for each annotation JSON-MIN, CSV and TSV.
+
+    >>> LabelStudio().name
+    'label-studio'
+    """
+
+    name: ClassVar[str] = "label-studio"
+    title: ClassVar[str] = "Label Studio"
+    summary: ClassVar[str] = "annotations and predictions of tasks (JSON, JSON-MIN, CSV, TSV)"
+
+    def recognises(self, peek: Peek) -> bool:
+        """Tell whether these are tasks with annotations, or rows of them."""
+        return is_row_head(peek.names) or any(_is_task(record) or is_row(record) for record in peek.records)
+
+    def open(self, paths: Sequence[Path], files: Files) -> Table:
+        """Read the answers to one control."""
+        found = Collection(self, paths, files)
+        sheets: list[_Sheet] = []
+        for path in paths:
+            if add_rows(found, path):
+                continue
+            for task in read_records(path):
+                sheets += [_Sheet.of(found, task, *annotation, path) for annotation in _annotations(task, found)]
+        add_answers(found, [(sheet.worker, sheet.task, sheet.results) for sheet in sheets])
+        _remark(found, sheets)
+        return found.table()
+
+
+def _is_task(record: dict[str, Any]) -> bool:
+    annotations = record.get("annotations", record.get("completions"))
+    if not isinstance(annotations, list):
+        return False
+    results = [item.get("result") for item in annotations if isinstance(item, dict)]
+    return any(isinstance(result, list) for result in results) or (not annotations and bool(_TASK_KEYS & set(record)))
+
+
+def _annotations(task: Node, found: Collection) -> list[tuple[Node, bool]]:
+    """Return a task's annotations and predictions, and whether each is a prediction; count the rest."""
+    if isinstance(task["drafts"].value, list):
+        found.leave_out("drafts", len(task["drafts"].value))
+    people = task.first("annotations", "completions").items()
+    kept = [node for node in people if not (node["was_cancelled"].value or node["skipped"].value)]
+    found.leave_out("skipped annotations", len(people) - len(kept))
+    predictions = [node for node in task["predictions"].items() if isinstance(node.value, dict)]
+    made = [node for node in predictions if node["result"].items()]
+    return [*((node, False) for node in kept), *((node, True) for node in made)]
+
+
+@dataclass(frozen=True)
+class _Sheet:
+    """What one worker said about one task: the results of each control."""
+
+    worker: str | int
+    task: str | int
+    results: dict[str, list[Node]]
+    predicted: bool
+    named: bool
+    known: bool
+
+    @classmethod
+    def of(cls, found: Collection, task: Node, node: Node, predicted: bool, path: Path) -> _Sheet:
+        worker, named = (_model(node), True) if predicted else _person(node)
+        if found.files.worker_from == "filename":
+            worker, named = found.worker_of(path), True
+        results = _by_control(node["result"].items(), found)
+        known = node["ground_truth"].value is True
+        return cls(worker, task.first("id", "inner_id").id(), results, predicted, named, known)
+
+
+def _model(prediction: Node) -> str | int:
+    version = prediction["model_version"]
+    return version.id() if version.there and version.value != "" else "prediction"
+
+
+def _person(annotation: Node) -> tuple[str | int, bool]:
+    """Return who made an annotation, and whether that is known."""
+    by = annotation["completed_by"]
+    if isinstance(by.value, dict):
+        by = next((by[key] for key in ("email", "username", "id") if by[key].value not in (None, "")), by["id"])
+    if by.value in (None, ""):
+        by = annotation.first("created_username", "annotator")
+    if by.there:
+        name = by.id()
+        return (name.strip() if isinstance(name, str) else name), True
+    return f"annotation {annotation.first('unique_id', 'id').id()}", False
+
+
+def _by_control(results: list[Node], found: Collection) -> dict[str, list[Node]]:
+    """Sort results by control; leave out what belongs to a region or to a relation of regions."""
+    regions = {str(item["id"].value) for item in results if is_region(item) and item["id"].there}
+    controls: dict[str, list[Node]] = {}
+    for item in results:
+        if item["type"].value == "relation":
+            found.leave_out("relations between regions")
+        elif not is_region(item) and (str(item["id"].value) in regions or item["item_index"].there):
+            found.leave_out(f"answers to {item['from_name'].value!r} about single regions or items")
+        else:
+            controls.setdefault(item["from_name"].text(), []).append(item)
+    return controls
+
+
+def _remark(found: Collection, sheets: list[_Sheet]) -> None:
+    predicted = sum(sheet.predicted for sheet in sheets)
+    if predicted:
+        models = len({sheet.worker for sheet in sheets if sheet.predicted})
+        found.remarks.append(f"{predicted:,} predictions count as answers of {models:,} further workers, the models.")
+    if nameless := sum(not sheet.named for sheet in sheets):
+        found.remarks.append(
+            f"{nameless:,} annotations do not say by whom they are: each counts as a worker of its own."
+        )
+    if known := sum(sheet.known for sheet in sheets):
+        found.remarks.append(f"{known:,} annotations are marked as ground truth; they count like the others.")

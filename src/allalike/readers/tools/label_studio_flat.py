@@ -1,0 +1,116 @@
+"""Rows of Label Studio: its exports as JSON-MIN, CSV and TSV, with one row for each annotation.
+
+The columns are those of the imported data, then ``id``, then one for each control, then who and when.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from allalike.errors import InputError
+from allalike.readers.delimited import open_delimited
+from allalike.readers.tools.label_studio_results import kind_of, read_label
+from allalike.readers.tools.trees import Node, read_records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from allalike.readers.tools.collection import Collection
+
+__all__ = ["add_rows", "is_row", "is_row_head"]
+
+_NEEDED = {"id", "annotator", "annotation_id"}
+_ABOUT = {*_NEEDED, "created_at", "updated_at", "lead_time", "agreement", "sentiment_agreement", "completed_by"}
+
+
+def is_row_head(names: Sequence[str]) -> bool:
+    """Tell whether these are the columns of an export with one row for each annotation.
+
+    >>> is_row_head(["text", "id", "sentiment", "annotator", "annotation_id", "created_at", "lead_time"])
+    True
+    """
+    return set(names) >= _NEEDED and bool({"lead_time", "created_at", "updated_at"} & set(names))
+
+
+def is_row(record: dict[str, Any]) -> bool:
+    """Tell whether a record is an annotation in the short form."""
+    return is_row_head(list(record))
+
+
+def add_rows(found: Collection, path: Path) -> bool:
+    """Add the answers of a file with one row for each annotation; tell whether it is one."""
+    endings = {suffix.lower() for suffix in path.suffixes}
+    if endings & {".csv", ".tsv"}:
+        rows = _read_cells(path, "\t" if ".tsv" in endings else ",")
+    else:
+        rows = read_records(path)
+        if not any(is_row(row.value) for row in rows):
+            return False
+    controls = _controls(row.value for row in rows)
+    if not controls:
+        raise InputError(f"{path}: no column between 'id' and 'annotator' holds what was answered.")
+    for row in rows:
+        who = found.worker_of(path) if found.files.worker_from == "filename" else row["annotator"].id()
+        for control in controls:
+            label, kind = _label(row[control])
+            found.add(who, row["id"].id(), label, question=control, kind=kind)
+    return True
+
+
+def _controls(records: Iterable[dict[str, Any]]) -> list[str]:
+    """Return the columns behind ``id`` that are not about the annotation itself."""
+    before: set[str] = set()
+    names: dict[str, None] = {}
+    for record in records:
+        keys = list(record)
+        before |= set(keys[: keys.index("id")] if "id" in keys else ())
+        names |= dict.fromkeys(keys)
+    return [name for name in names if name not in before and name not in _ABOUT]
+
+
+def _read_cells(path: Path, delimiter: str) -> list[Node]:
+    table = open_delimited(path, delimiter=delimiter)
+    columns = {name: _listed(column) for name, column in table.load(table.names).items()}
+    rows = zip(*columns.values(), strict=True)
+    return [
+        Node(dict(zip(columns, map(_cell, row), strict=True)), f"{path}: row {number}")
+        for number, row in enumerate(rows, start=1)
+    ]
+
+
+def _listed(column: Any) -> list[Any]:
+    column = column() if callable(column) else column
+    return column if isinstance(column, list) else list(column.to_pylist())
+
+
+def _cell(text: Any) -> Any:
+    """Read a field that holds JSON, and leave others as they are."""
+    if isinstance(text, str) and text[:1] in ("[", "{"):
+        with suppress(ValueError, RecursionError):
+            return json.loads(text)
+    return None if text == "" else text
+
+
+def _label(cell: Node) -> tuple[Any, str]:
+    """Return a label and its kind."""
+    value = cell.value
+    if value is None or isinstance(value, str):
+        return (value,) if value else None, "choices"
+    if isinstance(value, dict):
+        return _of_items([cell])
+    if not isinstance(value, list):
+        return cell.scalar(), "numbers"
+    if value and all(isinstance(item, list) for item in value):
+        return read_label("taxonomy", [Node({"value": {"taxonomy": value}}, cell.where, cell.way)]), "taxonomy"
+    if any(isinstance(item, dict) for item in value):
+        return _of_items(cell.items())
+    return tuple(str(item.scalar()) for item in cell.items()), "choices"
+
+
+def _of_items(values: list[Node]) -> tuple[Any, str]:
+    items = [Node({"value": value.value}, value.where, value.way) for value in values]
+    kinds = sorted(set(map(kind_of, items)))
+    return read_label(kinds[0], items), " and ".join(kinds)

@@ -1,0 +1,173 @@
+"""Results of Label Studio: what the controls of its interface hold, as labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.errors import InputError
+from allalike.readers.tools.brushes import decode_brush
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from allalike.readers.tools.collection import Collection
+    from allalike.readers.tools.trees import Node
+
+    Sheet = tuple[Any, Any, Mapping[str, list[Node]]]  # of a worker and a task: the results of each control
+
+__all__ = ["add_answers", "is_region", "kind_of", "read_label"]
+
+_CHOICES = {"choices": "choices", "taxonomy": "taxonomy", "pairwise": "selected"}
+_VALUES = {"rating": "rating", "number": "number", "datetime": "datetime", "textarea": "text", "ranker": "ranker"}
+_GEOMETRY = {
+    "masks": {"rle"},
+    "spans": {"start", "end"},
+    "boxes": {"x", "y", "width", "height"},
+    "ellipses": {"x", "y", "radiusX", "radiusY"},
+    "polygons": {"points"},
+    "points": {"x", "y"},
+}
+
+
+def kind_of(item: Node) -> str:
+    """Return what kind of label a result is, by its type or by what it holds.
+
+    >>> from allalike.readers.tools.trees import Node
+    >>> kind_of(Node({"type": "choices", "value": {"choices": ["sad"]}}, "tasks.json"))
+    'choices'
+    """
+    kind = item["type"].text() if item["type"].there else None
+    if kind in _CHOICES or kind in _VALUES:
+        return str(kind)
+    keys = set(item["value"].fields())
+    found = next((name for name, needed in _GEOMETRY.items() if needed <= keys), None)
+    if found is None and kind is None:
+        found = next((name for name, key in {**_CHOICES, **_VALUES}.items() if key in keys), None)
+    return found or "unknown regions"
+
+
+def is_region(item: Node) -> bool:
+    """Tell whether a result marks something, and does not say something of the task."""
+    return item["type"].value != "relation" and kind_of(item) not in {**_CHOICES, **_VALUES}
+
+
+def add_answers(found: Collection, sheets: Sequence[Sheet]) -> None:
+    """Add what everybody answered to each control; who marked no region where others did saw none."""
+    kinds: dict[str, set[str]] = {}
+    for _, _, results in sheets:
+        for control, items in results.items():
+            kinds.setdefault(control, set()).update(map(kind_of, items))
+    for control, these in kinds.items():
+        if "masks" in these:
+            _add_masks(found, control, sheets)
+            continue
+        kind = these.pop() if len(these) == 1 else "unknown regions"
+        for worker, task, results in sheets:
+            found.add(worker, task, read_label(kind, results.get(control, [])), question=control, kind=kind)
+
+
+def _add_masks(found: Collection, control: str, sheets: Sequence[Sheet]) -> None:
+    """Add one question for each class of masks: all that was painted in it, and nothing if nothing was."""
+    painted = [(worker, task, _masks(results.get(control, []))) for worker, task, results in sheets]
+    classes = {label for _, _, masks in painted for label in masks}
+    shapes = {task: next(iter(masks.values())).shape for _, task, masks in painted if masks}
+    for worker, task, masks in painted:
+        for label in sorted(classes):
+            nothing = np.zeros(shapes[task], np.bool_) if task in shapes else None
+            question = f"{control}: {label}" if len(classes) > 1 else control
+            found.add(worker, task, masks.get(label, nothing), question=question, kind="masks")
+
+
+def read_label(kind: str, items: Sequence[Node]) -> Any:
+    """Return one worker's label; nothing if she gave none."""
+    if kind in _CHOICES:
+        return tuple(choice for item in items for choice in _choices(kind, item["value"]))
+    if kind in _VALUES:
+        return _value(kind, items)
+    return [_region(item) for item in items]
+
+
+def _choices(kind: str, value: Node) -> list[str]:
+    chosen = value[_CHOICES[kind]]
+    if kind == "taxonomy":
+        paths = [path.items() if isinstance(path.value, list) else [path] for path in chosen.items()]
+        return [" / ".join(str(step.scalar()) for step in path) for path in paths]
+    return [chosen.text()] if isinstance(chosen.value, str) else [str(choice.scalar()) for choice in chosen.items()]
+
+
+def _value(kind: str, items: Sequence[Node]) -> Any:
+    values = [value for item in items if (value := item["value"][_VALUES[kind]]).there]
+    if not values:
+        return None
+    if kind == "ranker":
+        return _ranking(values[0])
+    if kind == "textarea":
+        texts = [value.items() if isinstance(value.value, list) else [value] for value in values]
+        return "\n".join(text.text() for part in texts for text in part)
+    return values[0].text() if kind == "datetime" else values[0].number()
+
+
+def _ranking(value: Node) -> list[Any]:
+    """Return an order, or, where items were put into several buckets, the buckets in their order."""
+    if isinstance(value.value, list):
+        return [item.id() for item in value.items()]
+    buckets = [[item.id() for item in bucket.items()] for bucket in value.fields().values()]
+    return buckets[0] if len(buckets) == 1 else [bucket for bucket in buckets if bucket]
+
+
+def _class_of(item: Node) -> str | None:
+    """Return the class of a region; several are one of their own."""
+    value = item["value"]
+    key = next((key for key in value.fields() if key.endswith("labels")), "labels")
+    labels = value[key]
+    if isinstance(labels.value, str):
+        return labels.text()
+    return " + ".join(sorted(str(label.scalar()) for label in labels.items())) or None
+
+
+def _region(item: Node) -> Any:
+    """Return a region: a span as [start, end, class], everything else as an object with its class."""
+    kind, value = kind_of(item), item["value"]
+    if kind == "spans":
+        return _span(item)
+    region: dict[str, Any] = {}
+    if kind == "boxes":
+        region["bbox"] = [value[key].number() for key in ("x", "y", "width", "height")]
+    elif kind == "ellipses":
+        x, y, width, height = (value[key].number() for key in ("x", "y", "radiusX", "radiusY"))
+        region["bbox"] = [x - width, y - height, 2 * width, 2 * height]
+    elif kind == "polygons":
+        region["points"] = [point.numbers() for point in value["points"].items()]
+    elif kind == "points":
+        region |= {key: value[key].number() for key in ("x", "y")}
+    else:
+        return dict(value.value or {})  # of a kind that we do not know, as it came
+    if value["rotation"].value:
+        region["rotation"] = value["rotation"].number()
+    label = _class_of(item)
+    return region if label is None else {**region, "label": label}
+
+
+def _span(item: Node) -> list[Any]:
+    """Return begin and end in the text, or in seconds; in a page, counted over the whole of its text."""
+    value = item["value"]
+    offsets = value["globalOffsets"] if value["globalOffsets"].there else value
+    if isinstance(offsets["start"].value, str):
+        raise InputError(
+            f"{item.where}: the region {item['id'].value!r} of {item['from_name'].value!r} has no offsets in the whole"
+            " text (globalOffsets). Export it anew with a newer Label Studio."
+        )
+    return [offsets["start"].number(), offsets["end"].number(), _class_of(item)]
+
+
+def _masks(items: Sequence[Node]) -> dict[str, Any]:
+    """Return one mask for each class, of all that was painted in it."""
+    masks: dict[str, Any] = {}
+    for item in items:
+        label, mask = _class_of(item) or "mask", decode_brush(item)
+        if any(other.shape != mask.shape for other in masks.values()):
+            raise InputError(f"{item.where}: masks of one picture have different sizes.")
+        masks[label] = masks[label] | mask if label in masks else mask
+    return masks

@@ -1,0 +1,98 @@
+"""MT-bench and arenas: judges who score models' answers, or say which of two is better."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from allalike.readers.tools.base import Tool
+from allalike.readers.tools.collection import Collection
+from allalike.readers.tools.judges import combine
+from allalike.readers.tools.trees import Node, read_records
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from allalike.readers.files import Files
+    from allalike.readers.tables import Table
+    from allalike.readers.tools.peek import Peek
+
+__all__ = ["MTBench"]
+
+_PAIRS = (("model_1", "model_2"), ("model_a", "model_b"))
+_GAMES = ("g1_winner", "g2_winner")
+_BY_HEAD = {"question_id", "judge"}
+
+
+class MTBench(Tool):
+    """MT-bench's ``model_judgment``, and battles of arenas, as JSONL or JSON.
+
+    >>> MTBench().name
+    'mt-bench'
+    """
+
+    name: ClassVar[str] = "mt-bench"
+    title: ClassVar[str] = "MT-bench"
+    summary: ClassVar[str] = "judgments of models' answers: winners of pairs, or scores (JSONL)"
+
+    def recognises(self, peek: Peek) -> bool:
+        """Tell whether records have a question, a judge, and a winner or a score."""
+        return any(
+            set(record) >= _BY_HEAD and any(key in record for key in ("winner", "score", *_GAMES))
+            for record in peek.records
+        )
+
+    def open(self, paths: Sequence[Path], files: Files) -> Table:
+        """Read winners by the models' names, or scores; a task is a question, its turn, and the models."""
+        found = Collection(self, paths, files)
+        for path in paths:
+            for record in read_records(path):
+                worker = found.worker_of(path) if files.worker_from == "filename" else _judge(record["judge"])
+                models = _models(record)
+                task = " | ".join([*_question(record), *sorted(models)])
+                if len(models) == 2:
+                    found.add(worker, task, _winner(record, models, found), question="winner", kind="classes")
+                else:
+                    found.add(worker, task, _score(record["score"], found), question="score", kind="numbers")
+        return found.table()
+
+
+def _judge(judge: Node) -> str:
+    """Return who judged: a name, or a model and its prompt."""
+    if isinstance(judge.value, list):
+        return " ".join(str(part.id()) for part in judge.items()) or str(judge.id())
+    return str(judge.id())
+
+
+def _question(record: Node) -> list[str]:
+    turn = record["turn"]
+    return [str(record["question_id"].id()), *([f"turn {turn.scalar()}"] if turn.there else [])]
+
+
+def _models(record: Node) -> list[str]:
+    for pair in _PAIRS:
+        if all(key in record.value for key in pair):
+            return [record[key].text() for key in pair]
+    return [record["model"].text()]
+
+
+def _winner(record: Node, models: list[str], found: Collection) -> str | None:
+    """Return the name of the better model, or ``tie``; two games in both orders are one answer."""
+    places = {**{key: 1 for key, _ in _PAIRS}, **{key: -1 for _, key in _PAIRS}}
+    votes: list[int] = []
+    for key in _GAMES if any(game in record.value for game in _GAMES) else ("winner",):
+        said = record[key]
+        if not said.there or said.value == "error":
+            found.leave_out("games without a winner")
+        else:
+            votes.append(places.get(said.text(), 0))
+    if not votes:
+        return None
+    return {1: models[0], -1: models[-1], 0: "tie"}[combine(votes)]
+
+
+def _score(score: Node, found: Collection) -> Any:
+    if score.there and score.number() != -1:
+        return score.number()
+    found.leave_out("judgments without a score")
+    return None

@@ -1,0 +1,68 @@
+"""peerannot: nested JSON, with the labels of each task by worker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from allalike.errors import InputError
+from allalike.readers.names import SYNONYMS
+from allalike.readers.tools.base import Tool
+from allalike.readers.tools.collection import Collection
+from allalike.readers.tools.trees import read_document
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from allalike.readers.files import Files
+    from allalike.readers.tables import Table
+    from allalike.readers.tools.peek import Peek
+
+__all__ = ["Peerannot"]
+
+
+class Peerannot(Tool):
+    """peerannot's ``answers.json``, and every JSON of the form ``{task: {worker: label}}``.
+
+    >>> Peerannot().name
+    'peerannot'
+    """
+
+    name: ClassVar[str] = "peerannot"
+    title: ClassVar[str] = "peerannot"
+    summary: ClassVar[str] = "labels by task and worker, {task: {worker: label}} (JSON)"
+
+    def recognises(self, peek: Peek) -> bool:
+        """Tell whether a file is one object of objects, of which all values are labels."""
+        document = peek.document if peek.ending == ".json" else None
+        return isinstance(document, dict) and _is_nested(document)
+
+    def open(self, paths: Sequence[Path], files: Files) -> Table:
+        """Read the labels; the outer keys are the tasks, the inner ones the workers."""
+        found = Collection(self, paths, files)
+        for path in paths:
+            tasks = read_document(path)
+            if not tasks.value:
+                raise InputError(f"{path} holds no tasks.")
+            for task, answers in tasks.fields().items():
+                for worker, label in answers.fields().items():
+                    who = found.worker_of(path) if files.worker_from == "filename" else worker
+                    found.add(who, task, None if label.value is None else label.scalar())
+        found.remarks.append(
+            "The outer keys are read as tasks, and the inner ones as workers. If it is the other way round, swap the"
+            " columns: the worker is 'task', and the task is 'worker'."
+        )
+        return found.table()
+
+
+def _is_nested(document: dict[str, Any]) -> bool:
+    """Tell whether this is a mapping of mappings of labels, and not a table by columns."""
+    inner = [value for value in document.values() if isinstance(value, dict)]
+    labels = [label for value in inner for label in value.values()]
+    by_columns = {key.casefold() for key in document} & {word for words in SYNONYMS.values() for word in words}
+    return (
+        bool(labels)
+        and len(inner) == len(document)
+        and not by_columns
+        and all(label is None or isinstance(label, str | int | float) for label in labels)
+    )

@@ -1,0 +1,189 @@
+"""Trees: values inside JSON, with the way to them, so that whatever is wrong there can be named."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from allalike.errors import InputError
+from allalike.readers.failures import unreadable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["Node", "read_bytes", "read_document", "read_records", "read_text"]
+
+_KINDS = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
+
+
+@dataclass(frozen=True)
+class Node:
+    """A value inside JSON, and where it stands.
+
+    What is missing or null has no items and no fields; what is of another type than it should be is an error that
+    names file, record and place.
+
+    Parameters
+    ----------
+    value
+        The value.
+    where
+        The file, and the record in it.
+    way
+        The keys that lead from the record to the value.
+
+    >>> task = Node({"id": 7, "annotations": [{"result": "x"}]}, "tasks.json: record 1")
+    >>> task["id"].id(), task["predictions"].items()
+    (7, [])
+    >>> task["annotations"].items()[0]["result"].items()
+    Traceback (most recent call last):
+    allalike.errors.InputError: tasks.json: record 1: 'annotations[0].result' is a text, where a list should be.
+    """
+
+    value: Any
+    where: str
+    way: str = ""
+
+    def __getitem__(self, key: str) -> Node:
+        if self.value is not None and not isinstance(self.value, dict):
+            raise self.refused("an object")
+        return Node((self.value or {}).get(key), self.where, self._to(key))
+
+    def _to(self, key: str) -> str:
+        return f"{self.way}.{key}" if self.way else key
+
+    @property
+    def there(self) -> bool:
+        """Whether it is neither missing nor null."""
+        return self.value is not None
+
+    def first(self, *keys: str) -> Node:
+        """Return the first of several fields that is there."""
+        found = [self[key] for key in keys]
+        return next((node for node in found if node.there), found[0])
+
+    def items(self) -> list[Node]:
+        """Return the items of a list."""
+        if self.value is None:
+            return []
+        if not isinstance(self.value, list):
+            raise self.refused("a list")
+        return [Node(item, self.where, f"{self.way}[{place}]") for place, item in enumerate(self.value)]
+
+    def fields(self) -> dict[str, Node]:
+        """Return the fields of an object."""
+        if self.value is None:
+            return {}
+        if not isinstance(self.value, dict):
+            raise self.refused("an object")
+        return {str(key): Node(value, self.where, self._to(str(key))) for key, value in self.value.items()}
+
+    def id(self) -> str | int:
+        """Return what names something: a text that is not empty, or a whole number."""
+        if isinstance(self.value, bool) or not isinstance(self.value, str | int) or self.value == "":
+            raise self.refused("a name or a whole number")
+        return self.value
+
+    def text(self) -> str:
+        """Return a text."""
+        if not isinstance(self.value, str):
+            raise self.refused("a text")
+        return self.value
+
+    def number(self) -> float:
+        """Return a number, whole where it is written so."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
+            raise self.refused("a number")
+        return self.value
+
+    def numbers(self) -> list[float]:
+        """Return a list of numbers."""
+        return [item.number() for item in self.items()]
+
+    def scalar(self) -> str | float:
+        """Return a text, a number or a truth value."""
+        if not isinstance(self.value, str | int | float):
+            raise self.refused("a text or a number")
+        return self.value
+
+    def refused(self, expected: str) -> InputError:
+        """Return the error that says what is here, and what should be."""
+        at = f"{self.where}: {self.way!r}" if self.way else self.where
+        if self.value is None:
+            return InputError(f"{at} is missing or empty, where {expected} should be.")
+        if self.value == "":
+            return InputError(f"{at} is an empty text, where {expected} should be.")
+        return InputError(f"{at} is {_KINDS.get(type(self.value), 'something else')}, where {expected} should be.")
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return all bytes of a file, unpacked if they are packed."""
+    try:
+        if path.suffix.lower() != ".gz":
+            return path.read_bytes()
+        with gzip.open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except EOFError as error:
+        raise InputError(f"{path} cannot be read: it is cut off.") from error
+
+
+def read_text(path: Path, encoding: str | None = None) -> str:
+    """Return the text of a file."""
+    try:
+        return read_bytes(path).decode(encoding or "utf-8-sig")
+    except (UnicodeDecodeError, LookupError) as error:
+        raise InputError(f"{path} cannot be read as text: {error}.", encoding="latin-1") from error
+
+
+def read_document(path: Path) -> Node:
+    """Return the one value of a JSON file."""
+    data = read_bytes(path)
+    if not data.strip():
+        raise InputError(f"{path} is empty.")
+    return Node(_parse(data, str(path)), str(path))
+
+
+def read_records(path: Path) -> list[Node]:
+    r"""Return the records of a JSON file: those of a list, or one of each line.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "answers.jsonl")
+    ...     _ = path.write_text('{"id": 1}\n\n{"id": 2}\n')
+    ...     [record["id"].value for record in read_records(path)]
+    [1, 2]
+    """
+    data = read_bytes(path)
+    start = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    if not start:
+        raise InputError(f"{path} is empty.")
+    if start == b"[" or data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        records = _parse(data, str(path))
+        records = records if isinstance(records, list) else [records]
+        return [_record(value, f"{path}: record {number}") for number, value in enumerate(records, start=1)]
+    lines = [(number, line) for number, line in enumerate(data.split(b"\n"), start=1) if line.strip()]
+    try:
+        values = [(number, json.loads(line)) for number, line in lines[:1]]
+    except (ValueError, RecursionError):  # one record over many lines
+        return [_record(_parse(data, str(path)), f"{path}: record 1")]
+    values += [(number, _parse(line, f"{path}: line {number}")) for number, line in lines[1:]]
+    return [_record(value, f"{path}: line {number}") for number, value in values]
+
+
+def _record(value: Any, where: str) -> Node:
+    if not isinstance(value, dict):
+        raise Node(value, where).refused("an object")
+    return Node(value, where)
+
+
+def _parse(data: bytes, where: str) -> Any:
+    try:
+        return json.loads(data)
+    except RecursionError as error:
+        raise InputError(f"{where} cannot be read as JSON: it is nested too deeply.") from error
+    except ValueError as error:  # of JSON, of UTF-8, and of numbers with thousands of digits
+        raise InputError(f"{where} cannot be read as JSON: {str(error).rstrip('.')}.") from error
