@@ -34,7 +34,7 @@ def test_label_studio_asks_which_control_and_reads_it(exports: Path) -> None:
     assert table.guessed["tool"] == "label-studio"
     assert "Left out: 2 drafts." in table.remarks
     assert all(isinstance(label, frozenset) for label in table.load(["label"])["label"])
-    assert allalike.discover(allalike.scan(path, tag="Category")).summary["domain"]["name"] == "set"
+    assert allalike.read(path, tag="Category").domain.name == "set"
     with pytest.raises(InputError, match="no question 'Categry'. Did you mean 'Category'"):
         opened(path, tag="Categry")
 
@@ -144,7 +144,7 @@ def test_a_brush_of_label_studio_is_a_mask_for_each_class(tmp_path: Path) -> Non
     with pytest.raises(InputError, match=r"'q: cat' \(masks, 3 answers\), 'q: dog'"):
         opened(path)
     assert [row[2].any() for row in answers(path, tag="q: dog")] == [False, False, True]
-    assert allalike.discover(allalike.scan(path, tag="q: cat")).summary["domain"]["name"] == "bitmap"
+    assert allalike.read(path, tag="q: cat").domain.name == "bitmap"
     people[0]["result"][0]["value"]["rle"] = [0, 0, 0, 8, 1]
     with pytest.raises(InputError, match=r"record 1: 'annotations\[0\].result\[0\].value.rle' is no mask"):
         opened(write(tmp_path / "cut.json", [{"id": 1, "annotations": people}]))

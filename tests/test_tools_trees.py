@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from allalike.errors import InputError, LabelError
 from tool_files import (
     answers,
     counted,
+    labelbox,
     opened,
     prodigy,
     recognised,
@@ -304,6 +306,50 @@ def test_orders_with_gaps_or_ties_are_counted_and_not_weighed_yet(sample: str, s
 
 def test_orders_that_happen_to_be_complete_are_rankings(tmp_path: Path) -> None:
     path = write(tmp_path / "v.toi", "# DATA TYPE: toi\n# NUMBER ALTERNATIVES: 2\n2: 2,{1}\n1: 1,2\n")
-    assert allalike.discover(path).summary["domain"]["name"] == "ranking"
+    assert allalike.read(path).domain.name == "ranking"
     with pytest.raises(InputError, match="ranks alternative 9, which has no name"):
         opened(write(tmp_path / "w.soi", "# ALTERNATIVE NAME 1: x\n# ALTERNATIVE NAME 2: y\n1: 9,1\n"))
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"answers": [{"workerId": "w1", "answerContent": {"crowd-classifier": {"label": "cat"}}}], "id": "7"},
+        {"answers": [{"workerId": "w1", "answerContent": {"pet": {"cat": True, "dog": False}}}], "id": "7"},
+        {"humanAnswers": [{"workerId": "w1", "answerContent": {"pet": "cat"}}], "humanLoopName": "7"},
+        {
+            "datasetObjectId": "7",
+            "annotations": [{"workerId": "w1", "annotationData": {"content": '{"pet": {"label": "cat"}}'}}],
+        },
+        {
+            "source-ref": "7",
+            "job": {"annotationsFromAllWorkers": [{"workerId": "w1", "annotationData": {"content": '{"pet": "cat"}'}}]},
+        },
+    ],
+)
+def test_ground_truth_has_the_answers_of_workers(record: dict[str, Any], tmp_path: Path) -> None:
+    path = write(tmp_path / "responses.json", [record])
+    assert recognised(path) == ["ground-truth"]
+    assert answers(path) == [("w1", "7", "cat")]
+
+
+def test_a_worker_response_file_of_ground_truth_is_about_its_folder(tmp_path: Path) -> None:
+    said = {"answers": [{"workerId": "w1", "answerContent": {"pet": {"label": "cat"}}, "submissionTime": "2024"}]}
+    paths = [write(tmp_path / f"iteration-1/{number}/2024-01-01_10.json", said) for number in (0, 1)]
+    assert [row[1] for row in answers(*paths)] == ["0", "1"]
+
+
+def test_labelbox_has_classifications_and_objects_of_labellers(tmp_path: Path) -> None:
+    mood = {"name": "mood", "radio_answer": {"name": "sad"}}
+    box = {"name": "cat", "bounding_box": {"left": 1, "top": 2, "width": 3, "height": 4}}
+    rows = [labelbox("ada", classifications=[mood], objects=[box, {"name": "m", "mask": {}}]), labelbox("bob")]
+    path = write(tmp_path / "export.ndjson", "\n".join(map(json.dumps, rows)))
+    assert recognised(path) == ["labelbox"]
+    assert answers(path, tag="mood") == [("ada", "a.jpg", "sad")]
+    assert answers(path, tag="boxes") == [
+        ("ada", "a.jpg", [{"bbox": [1, 2, 3, 4], "label": "cat"}]),
+        ("bob", "a.jpg", []),
+    ]
+    assert "1 objects of other kinds, such as masks" in " ".join(opened(path, tag="boxes").remarks)
+    old = {"DataRow ID": "r", "Created By": "ada", "Label": {"classifications": [{"title": "q", "answer": "a tale"}]}}
+    assert answers(write(tmp_path / "old.json", [old])) == [("ada", "r", "a tale")]

@@ -84,3 +84,14 @@ CVAT = """<?xml version="1.0" encoding="utf-8"?><annotations><version>1.1</versi
 <image id="0" name="a.jpg" width="9" height="9"><box label="cat" xtl="1" ytl="2" xbr="4" ybr="6"></box>
 <points label="eye" points="1,2;3,4"/><tag label="outside"><attribute name="light">dim</attribute></tag>
 <cuboid label="cat"/></image><image id="1" name="b.jpg"/></annotations>"""
+
+
+def labelbox(worker: str, **said: Any) -> dict[str, Any]:
+    """Return a data row with one label."""
+    label = {"label_details": {"created_by": worker}, "performance_details": {"skipped": False}, "annotations": said}
+    return {"data_row": {"id": "r", "global_key": "a.jpg"}, "projects": {"p": {"labels": [label]}}}
+
+
+def ground_truth(answer: Any) -> dict[str, Any]:
+    """Return the response of one worker, with one field in its form."""
+    return {"id": 7, "answers": [{"workerId": "w", "answerContent": {"q": answer}}]}

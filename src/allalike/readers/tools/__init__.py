@@ -13,8 +13,10 @@ from allalike.readers.tools.coco import COCO
 from allalike.readers.tools.conll import CoNLL
 from allalike.readers.tools.cvat import CVAT
 from allalike.readers.tools.doccano import Doccano
+from allalike.readers.tools.ground_truth import GroundTruth
 from allalike.readers.tools.judgebench import JudgeBench
 from allalike.readers.tools.label_studio import LabelStudio
+from allalike.readers.tools.labelbox import Labelbox
 from allalike.readers.tools.mt_bench import MTBench
 from allalike.readers.tools.peek import Peek
 from allalike.readers.tools.peerannot import Peerannot
@@ -35,6 +37,8 @@ TOOLS: Registry[Tool] = Registry(
         Prodigy,
         Argilla,
         Doccano,
+        Labelbox,
+        GroundTruth,
         COCO,
         CVAT,
         Brat,

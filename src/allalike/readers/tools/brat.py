@@ -40,12 +40,12 @@ class Brat(Tool):
         """Tell whether this is a file of annotations, or a folder with some."""
         if peek.path.is_dir():
             return next(peek.path.rglob("*.ann"), None) is not None
-        return peek.ending == ".ann"
+        return peek.ending == ".ann" or (peek.ending == ".txt" and peek.path.with_suffix(".ann").is_file())
 
     def open(self, paths: Sequence[Path], files: Files) -> Table:
         """Read the spans of each annotator in each document."""
         found = Collection(self, paths, files)
-        listed = [inner for path in paths for inner in (sorted(path.rglob("*.ann")) if path.is_dir() else [path])]
+        listed = [inner for path in paths for inner in _list(path)]
         by_file = files.worker_from == "filename"
         folders = {path.absolute().parent for path in listed}
         spans = {path: _read(path, found, files.encoding) for path in listed}
@@ -57,6 +57,11 @@ class Brat(Tool):
             who, what = (document, folder or "document") if by_file else (folder, document)
             found.add(who, what, those, kind="spans")
         return found.table()
+
+
+def _list(path: Path) -> list[Path]:
+    """Return the files of annotations in a folder, or this one if it is none of the texts that lie beside them."""
+    return sorted(path.rglob("*.ann")) if path.is_dir() else [path] if path.suffix.lower() != ".txt" else []
 
 
 def _one_annotator(found: Collection, spans: dict[Path, list[Any]]) -> InputError:

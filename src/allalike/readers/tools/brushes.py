@@ -40,22 +40,22 @@ def decode_brush(item: Node) -> npt.NDArray[np.bool_]:
     if not 0 < width * height <= _MAX_PIXELS:
         raise InputError(f"{rle.where}: the picture of {rle.way!r} has {width} x {height} pixels.")
     try:
-        words = _decode(np.array(rle.numbers(), np.uint8), width * height * _CHANNELS)
-    except (ValueError, OverflowError) as error:
+        words = _decode(bytes(map(int, rle.numbers())), width * height * _CHANNELS)
+    except ValueError as error:
         raise InputError(f"{rle.where}: {rle.way!r} is no mask of Label Studio: {error}.") from error
     return np.asarray(words.reshape(height, width, _CHANNELS)[:, :, -1] > 0)
 
 
-def _decode(packed: npt.NDArray[np.uint8], expected: int) -> npt.NDArray[np.uint8]:
-    bits = np.unpackbits(packed)
+def _decode(packed: bytes, expected: int) -> npt.NDArray[np.uint8]:
     place = 0
 
     def take(size: int) -> int:
         nonlocal place
-        if place + size > len(bits):
+        start, place = place, place + size
+        if place > 8 * len(packed):
             raise ValueError("it is cut off")
-        place += size
-        return int.from_bytes(np.packbits(np.pad(bits[place - size : place], (-size % 8, 0))).tobytes())
+        some = int.from_bytes(packed[start // 8 : (place + 7) // 8], "big")
+        return some >> (-place % 8) & ((1 << size) - 1)
 
     number, size = take(32), take(5) + 1
     if number != expected or size > 8:
@@ -68,9 +68,6 @@ def _decode(packed: npt.NDArray[np.uint8], expected: int) -> npt.NDArray[np.uint
         end = at + 1 + take(runs[take(2)])
         if end > number:
             raise ValueError("it has more words than it says")
-        if repeated:
-            words[at:end] = take(size)
-        else:
-            words[at:end] = [take(size) for _ in range(end - at)]
+        words[at:end] = take(size) if repeated else [take(size) for _ in range(end - at)]
         at = end
     return words

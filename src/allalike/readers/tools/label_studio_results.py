@@ -154,12 +154,13 @@ def _span(item: Node) -> list[Any]:
     """Return begin and end in the text, or in seconds; in a page, counted over the whole of its text."""
     value = item["value"]
     offsets = value["globalOffsets"] if value["globalOffsets"].there else value
-    if isinstance(offsets["start"].value, str):
+    ends = [offsets[key] for key in ("start", "end")]
+    if isinstance(ends[0].value, str) and item["type"].value != "timeserieslabels":
         raise InputError(
             f"{item.where}: the region {item['id'].value!r} of {item['from_name'].value!r} has no offsets in the whole"
             " text (globalOffsets). Export it anew with a newer Label Studio."
         )
-    return [offsets["start"].number(), offsets["end"].number(), _class_of(item)]
+    return [*(end.scalar() for end in ends), _class_of(item)]
 
 
 def _masks(items: Sequence[Node]) -> dict[str, Any]:

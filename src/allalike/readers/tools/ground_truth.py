@@ -1,0 +1,119 @@
+"""SageMaker Ground Truth and Amazon A2I: what each worker answered, before it is consolidated."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from allalike.errors import InputError
+from allalike.readers.tools.base import Tool
+from allalike.readers.tools.collection import Collection
+from allalike.readers.tools.trees import Node, read_records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from allalike.readers.files import Files
+    from allalike.readers.tables import Table
+    from allalike.readers.tools.peek import Peek
+
+__all__ = ["GroundTruth"]
+
+_LISTS = ("answers", "humanAnswers", "annotations")
+_ALL = "annotationsFromAllWorkers"
+_TASK = ("datasetObjectId", "humanLoopName", "source-ref", "source", "id")
+
+
+class GroundTruth(Tool):
+    """Ground Truth's files of worker responses, requests for consolidation and manifests of all workers.
+
+    >>> GroundTruth().name
+    'ground-truth'
+    """
+
+    name: ClassVar[str] = "ground-truth"
+    title: ClassVar[str] = "SageMaker Ground Truth"
+    summary: ClassVar[str] = "answers of workers in worker-response files, consolidation requests or A2I (JSON)"
+
+    def recognises(self, peek: Peek) -> bool:
+        """Tell whether records have lists of answers with a worker's id."""
+        return any(_is_response(item) for record in peek.records for item in _listed(record))
+
+    def open(self, paths: Sequence[Path], files: Files) -> Table:
+        """Read the answers; each field of a form is a question."""
+        found = Collection(self, paths, files)
+        for path in paths:
+            for record in read_records(path):
+                named = next((record[key] for key in _TASK if record[key].there), None)
+                task = named.id() if named is not None else _task_of(path)
+                for response in _responses(record):
+                    worker = found.worker_of(path) if files.worker_from == "filename" else response["workerId"].id()
+                    for question, field in _content(response).fields().items():
+                        label, kind = _label(field)
+                        found.add(worker, task, label, question=question, kind=kind)
+        return found.table()
+
+
+def _listed(record: dict[str, Any]) -> list[Any]:
+    lists = [record.get(key) for key in _LISTS]
+    lists += [value.get(_ALL) for value in record.values() if isinstance(value, dict)]
+    return [item for items in lists if isinstance(items, list) for item in items]
+
+
+def _is_response(item: Any) -> bool:
+    return isinstance(item, dict) and "workerId" in item and ("answerContent" in item or "annotationData" in item)
+
+
+def _task_of(path: Path) -> str:
+    """Return the object that a file of worker responses is about: its folder is called so."""
+    folder = path.absolute().parent.name
+    return folder if folder.isdecimal() else path.name.split(".")[0]
+
+
+def _responses(record: Node) -> Iterator[Node]:
+    for key in _LISTS:
+        yield from record[key].items()
+    for field in record.fields().values():
+        if isinstance(field.value, dict) and _ALL in field.value:
+            yield from field[_ALL].items()
+
+
+def _content(response: Node) -> Node:
+    """Return the fields of the form, which may be written as JSON inside JSON."""
+    if response["answerContent"].there:
+        return response["answerContent"]
+    content = response["annotationData"]["content"]
+    if not isinstance(content.value, str):
+        return content
+    try:
+        return Node(json.loads(content.text()), content.where, content.way)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{content.where}: {content.way!r} cannot be read as JSON: {error}.") from error
+
+
+def _label(field: Node) -> tuple[Any, str]:
+    """Return what a field of the form holds, and what kind of label that is."""
+    value = field.value
+    if value is None or not isinstance(value, dict):
+        answer = field.scalar() if value is not None else None
+        return ((answer,), "choices") if isinstance(answer, str) and answer else (answer, "numbers")
+    if "labels" in value:
+        return tuple(label.id() for label in field["labels"].items()), "choices"
+    if "entities" in value:
+        ends = ("startOffset", "endOffset")
+        spans = [[*(item[key].number() for key in ends), item["label"].value] for item in field["entities"].items()]
+        return spans, "spans"
+    if "boundingBoxes" in value:
+        sides = ("left", "top", "width", "height")
+        boxes = field["boundingBoxes"].items()
+        return [{"bbox": [b[side].number() for side in sides], "label": b["label"].value} for b in boxes], "boxes"
+    if "label" in value:
+        return (field["label"].id(),), "choices"
+    if value and all(isinstance(chosen, bool) for chosen in value.values()):  # boxes to tick, or one of several
+        if set(value) == {"on"}:
+            return (str(value["on"]).lower(),), "choices"
+        return tuple(name for name, chosen in value.items() if chosen), "choices"
+    raise InputError(
+        f"{field.where}: {field.way!r} is of a form that cannot be read yet: {', '.join(map(repr, value))}."
+    )
