@@ -94,7 +94,7 @@ def _columns(record: Node, name: str) -> Iterator[tuple[str, Node, Node, Node]]:
     values, users, states = (record[key].items() for key in (name, f"{name}.users", f"{name}.status"))
     if len(users) != len(values):
         raise record[f"{name}.users"].refused(f"a list of {len(values)} users")
-    nothing = Node(None, record.where, f"{name}.status")
+    nothing = Node(None, record, f"{name}.status")
     for place, value in enumerate(values):
         yield name.removesuffix(_ENDING), value, users[place], states[place] if place < len(states) else nothing
 

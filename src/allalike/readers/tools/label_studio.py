@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.readers.tools.base import Tool
 from allalike.readers.tools.collection import Collection
-from allalike.readers.tools.label_studio_flat import add_rows, is_row, is_row_head
+from allalike.readers.tools.label_studio_flat import add_rows, is_row, is_row_head, is_table, read_rows
 from allalike.readers.tools.label_studio_results import add_answers, is_region
 from allalike.readers.tools.trees import Node, read_records
 
@@ -48,9 +48,11 @@ class LabelStudio(Tool):
         found = Collection(self, paths, files)
         sheets: list[_Sheet] = []
         for path in paths:
-            if add_rows(found, path):
+            records = read_rows(path) if is_table(path) else read_records(path)
+            if any(is_row(record.value) for record in records):
+                add_rows(found, path, records)
                 continue
-            for task in read_records(path):
+            for task in records:
                 sheets += [_Sheet.of(found, task, *annotation, path) for annotation in _annotations(task, found)]
         add_answers(found, [(sheet.worker, sheet.task, sheet.results) for sheet in sheets])
         _remark(found, sheets)
@@ -67,10 +69,10 @@ def _is_task(record: dict[str, Any]) -> bool:
 
 def _annotations(task: Node, found: Collection) -> list[tuple[Node, bool]]:
     """Return a task's annotations and predictions, and whether each is a prediction; count the rest."""
-    if isinstance(task["drafts"].value, list):
-        found.leave_out("drafts", len(task["drafts"].value))
+    if isinstance(drafts := task.raw("drafts"), list):
+        found.leave_out("drafts", len(drafts))
     people = task.first("annotations", "completions").items()
-    kept = [node for node in people if not (node["was_cancelled"].value or node["skipped"].value)]
+    kept = [node for node in people if not (node.raw("was_cancelled") or node.raw("skipped"))]
     found.leave_out("skipped annotations", len(people) - len(kept))
     predictions = [node for node in task["predictions"].items() if isinstance(node.value, dict)]
     made = [node for node in predictions if node["result"].items()]
@@ -94,7 +96,7 @@ class _Sheet:
         if found.files.worker_from == "filename":
             worker, named = found.worker_of(path), True
         results = _by_control(node["result"].items(), found)
-        known = node["ground_truth"].value is True
+        known = node.raw("ground_truth") is True
         return cls(worker, task.first("id", "inner_id").id(), results, predicted, named, known)
 
 
@@ -118,13 +120,14 @@ def _person(annotation: Node) -> tuple[str | int, bool]:
 
 def _by_control(results: list[Node], found: Collection) -> dict[str, list[Node]]:
     """Sort results by control; leave out what belongs to a region or to a relation of regions."""
-    regions = {str(item["id"].value) for item in results if is_region(item) and item["id"].there}
+    marks = [is_region(item) for item in results]
+    regions = {str(item.raw("id")) for item, mark in zip(results, marks, strict=True) if mark} - {"None"}
     controls: dict[str, list[Node]] = {}
-    for item in results:
-        if item["type"].value == "relation":
+    for item, mark in zip(results, marks, strict=True):
+        if item.raw("type") == "relation":
             found.leave_out("relations between regions")
-        elif not is_region(item) and (str(item["id"].value) in regions or item["item_index"].there):
-            found.leave_out(f"answers to {item['from_name'].value!r} about single regions or items")
+        elif not mark and (str(item.raw("id")) in regions or item.raw("item_index") is not None):
+            found.leave_out(f"answers to {item.raw('from_name')!r} about single regions or items")
         else:
             controls.setdefault(item["from_name"].text(), []).append(item)
     return controls

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from allalike.errors import InputError
 from allalike.readers.delimited import open_delimited
 from allalike.readers.tools.label_studio_results import kind_of, read_label
-from allalike.readers.tools.trees import Node, read_records
+from allalike.readers.tools.trees import Node
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from allalike.readers.tools.collection import Collection
 
-__all__ = ["add_rows", "is_row", "is_row_head"]
+__all__ = ["add_rows", "is_row", "is_row_head", "is_table", "read_rows"]
 
 _NEEDED = {"id", "annotator", "annotation_id"}
 _ABOUT = {*_NEEDED, "created_at", "updated_at", "lead_time", "agreement", "sentiment_agreement", "completed_by"}
@@ -40,15 +40,13 @@ def is_row(record: dict[str, Any]) -> bool:
     return is_row_head(list(record))
 
 
-def add_rows(found: Collection, path: Path) -> bool:
-    """Add the answers of a file with one row for each annotation; tell whether it is one."""
-    endings = {suffix.lower() for suffix in path.suffixes}
-    if endings & {".csv", ".tsv"}:
-        rows = _read_cells(path, "\t" if ".tsv" in endings else ",")
-    else:
-        rows = read_records(path)
-        if not any(is_row(row.value) for row in rows):
-            return False
+def is_table(path: Path) -> bool:
+    """Tell whether a file is delimited text, by its ending."""
+    return bool({suffix.lower() for suffix in path.suffixes} & {".csv", ".tsv"})
+
+
+def add_rows(found: Collection, path: Path, rows: list[Node]) -> None:
+    """Add the answers of a file with one row for each annotation."""
     controls = _controls(row.value for row in rows)
     if not controls:
         raise InputError(f"{path}: no column between 'id' and 'annotator' holds what was answered.")
@@ -57,7 +55,6 @@ def add_rows(found: Collection, path: Path) -> bool:
         for control in controls:
             label, kind = _label(row[control])
             found.add(who, row["id"].id(), label, question=control, kind=kind)
-    return True
 
 
 def _controls(records: Iterable[dict[str, Any]]) -> list[str]:
@@ -71,8 +68,9 @@ def _controls(records: Iterable[dict[str, Any]]) -> list[str]:
     return [name for name in names if name not in before and name not in _ABOUT]
 
 
-def _read_cells(path: Path, delimiter: str) -> list[Node]:
-    table = open_delimited(path, delimiter=delimiter)
+def read_rows(path: Path) -> list[Node]:
+    """Read a table of annotations, with JSON in its fields where they begin like that."""
+    table = open_delimited(path, delimiter="\t" if ".tsv" in path.name.lower() else ",")
     columns = {name: _listed(column) for name, column in table.load(table.names).items()}
     rows = zip(*columns.values(), strict=True)
     return [
@@ -104,13 +102,13 @@ def _label(cell: Node) -> tuple[Any, str]:
     if not isinstance(value, list):
         return cell.scalar(), "numbers"
     if value and all(isinstance(item, list) for item in value):
-        return read_label("taxonomy", [Node({"value": {"taxonomy": value}}, cell.where, cell.way)]), "taxonomy"
+        return read_label("taxonomy", [Node({"value": {"taxonomy": value}}, cell)]), "taxonomy"
     if any(isinstance(item, dict) for item in value):
         return _of_items(cell.items())
     return tuple(str(item.scalar()) for item in cell.items()), "choices"
 
 
 def _of_items(values: list[Node]) -> tuple[Any, str]:
-    items = [Node({"value": value.value}, value.where, value.way) for value in values]
+    items = [Node({"value": value.value}, value) for value in values]
     kinds = sorted(set(map(kind_of, items)))
     return read_label(kinds[0], items), " and ".join(kinds)

@@ -21,6 +21,7 @@ __all__ = ["add_answers", "is_region", "kind_of", "read_label"]
 
 _CHOICES = {"choices": "choices", "taxonomy": "taxonomy", "pairwise": "selected"}
 _VALUES = {"rating": "rating", "number": "number", "datetime": "datetime", "textarea": "text", "ranker": "ranker"}
+_SAYINGS = {**_CHOICES, **_VALUES}  # about a task, and not about a region of it
 _GEOMETRY = {
     "masks": {"rle"},
     "spans": {"start", "end"},
@@ -38,19 +39,19 @@ def kind_of(item: Node) -> str:
     >>> kind_of(Node({"type": "choices", "value": {"choices": ["sad"]}}, "tasks.json"))
     'choices'
     """
-    kind = item["type"].text() if item["type"].there else None
-    if kind in _CHOICES or kind in _VALUES:
+    kind = None if item.raw("type") is None else item["type"].text()
+    if kind in _SAYINGS:
         return str(kind)
     keys = set(item["value"].fields())
     found = next((name for name, needed in _GEOMETRY.items() if needed <= keys), None)
     if found is None and kind is None:
-        found = next((name for name, key in {**_CHOICES, **_VALUES}.items() if key in keys), None)
+        found = next((name for name, key in _SAYINGS.items() if key in keys), None)
     return found or "unknown regions"
 
 
 def is_region(item: Node) -> bool:
     """Tell whether a result marks something, and does not say something of the task."""
-    return item["type"].value != "relation" and kind_of(item) not in {**_CHOICES, **_VALUES}
+    return item.raw("type") != "relation" and kind_of(item) not in _SAYINGS
 
 
 def add_answers(found: Collection, sheets: Sequence[Sheet]) -> None:

@@ -21,7 +21,6 @@ __all__ = ["MTBench"]
 
 _PAIRS = (("model_1", "model_2"), ("model_a", "model_b"))
 _GAMES = ("g1_winner", "g2_winner")
-_BY_HEAD = {"question_id", "judge"}
 
 
 class MTBench(Tool):
@@ -37,17 +36,15 @@ class MTBench(Tool):
 
     def recognises(self, peek: Peek) -> bool:
         """Tell whether records have a question, a judge, and a winner or a score."""
-        return any(
-            set(record) >= _BY_HEAD and any(key in record for key in ("winner", "score", *_GAMES))
-            for record in peek.records
-        )
+        return any(map(_is_judgment, peek.records))
 
     def open(self, paths: Sequence[Path], files: Files) -> Table:
         """Read winners by the models' names, or scores; a task is a question, its turn, and the models."""
         found = Collection(self, paths, files)
         for path in paths:
             for record in read_records(path):
-                worker = found.worker_of(path) if files.worker_from == "filename" else _judge(record["judge"])
+                by_file = files.worker_from == "filename" or not record["judge"].there
+                worker = found.worker_of(path) if by_file else _judge(record["judge"])
                 models = _models(record)
                 task = " | ".join([*_question(record), *sorted(models)])
                 if len(models) == 2:
@@ -55,6 +52,12 @@ class MTBench(Tool):
                 else:
                     found.add(worker, task, _score(record["score"], found), question="score", kind="numbers")
         return found.table()
+
+
+def _is_judgment(record: dict[str, Any]) -> bool:
+    pair = any(all(key in record for key in models) for models in _PAIRS)
+    named = "judge" in record and "question_id" in record
+    return (pair and "g1_winner" in record) or (named and ("score" in record or (pair and "winner" in record)))
 
 
 def _judge(judge: Node) -> str:
@@ -78,7 +81,7 @@ def _models(record: Node) -> list[str]:
 
 def _winner(record: Node, models: list[str], found: Collection) -> str | None:
     """Return the name of the better model, or ``tie``; two games in both orders are one answer."""
-    places = {**{key: 1 for key, _ in _PAIRS}, **{key: -1 for _, key in _PAIRS}}
+    places = {models[0]: 1, models[1]: -1, **{key: 1 for key, _ in _PAIRS}, **{key: -1 for _, key in _PAIRS}}
     votes: list[int] = []
     for key in _GAMES if any(game in record.value for game in _GAMES) else ("winner",):
         said = record[key]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
@@ -18,7 +17,6 @@ __all__ = ["Node", "read_bytes", "read_document", "read_records", "read_text"]
 _KINDS = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
 
 
-@dataclass(frozen=True)
 class Node:
     """A value inside JSON, and where it stands.
 
@@ -29,10 +27,10 @@ class Node:
     ----------
     value
         The value.
-    where
-        The file, and the record in it.
-    way
-        The keys that lead from the record to the value.
+    above
+        The file, and the record in it; or the node above this one.
+    key
+        The key that leads from the record, or from the node above, to the value.
 
     >>> task = Node({"id": 7, "annotations": [{"result": "x"}]}, "tasks.json: record 1")
     >>> task["id"].id(), task["predictions"].items()
@@ -42,17 +40,36 @@ class Node:
     allalike.errors.InputError: tasks.json: record 1: 'annotations[0].result' is a text, where a list should be.
     """
 
-    value: Any
-    where: str
-    way: str = ""
+    __slots__ = ("_above", "_key", "value")
+
+    def __init__(self, value: Any, above: str | Node, key: str | int = "") -> None:
+        self.value = value
+        self._above = above  # the way to a value is put together when it is asked for, which is hardly ever
+        self._key = key
 
     def __getitem__(self, key: str) -> Node:
-        if self.value is not None and not isinstance(self.value, dict):
-            raise self.refused("an object")
-        return Node((self.value or {}).get(key), self.where, self._to(key))
+        return Node(self.raw(key), self, key)
 
-    def _to(self, key: str) -> str:
-        return f"{self.way}.{key}" if self.way else key
+    def raw(self, key: str) -> Any:
+        """Return a field as it is, or nothing."""
+        if isinstance(self.value, dict):
+            return self.value.get(key)
+        if self.value is None:
+            return None
+        raise self.refused("an object")
+
+    @property
+    def where(self) -> str:
+        """The file, and the record in it."""
+        return self._above if isinstance(self._above, str) else self._above.where
+
+    @property
+    def way(self) -> str:
+        """The keys that lead from the record to the value."""
+        before = "" if isinstance(self._above, str) else self._above.way
+        if isinstance(self._key, int):
+            return f"{before}[{self._key}]"
+        return ".".join(filter(None, (before, self._key)))
 
     @property
     def there(self) -> bool:
@@ -61,8 +78,7 @@ class Node:
 
     def first(self, *keys: str) -> Node:
         """Return the first of several fields that is there."""
-        found = [self[key] for key in keys]
-        return next((node for node in found if node.there), found[0])
+        return self[next((key for key in keys if self.raw(key) is not None), keys[0])]
 
     def items(self) -> list[Node]:
         """Return the items of a list."""
@@ -70,7 +86,7 @@ class Node:
             return []
         if not isinstance(self.value, list):
             raise self.refused("a list")
-        return [Node(item, self.where, f"{self.way}[{place}]") for place, item in enumerate(self.value)]
+        return [Node(item, self, place) for place, item in enumerate(self.value)]
 
     def fields(self) -> dict[str, Node]:
         """Return the fields of an object."""
@@ -78,7 +94,7 @@ class Node:
             return {}
         if not isinstance(self.value, dict):
             raise self.refused("an object")
-        return {str(key): Node(value, self.where, self._to(str(key))) for key, value in self.value.items()}
+        return {str(key): Node(value, self, str(key)) for key, value in self.value.items()}
 
     def id(self) -> str | int:
         """Return what names something: a text that is not empty, or a whole number."""
