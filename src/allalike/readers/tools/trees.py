@@ -183,11 +183,11 @@ def read_records(path: Path) -> list[Node]:
         return [_record(value, f"{path}: record {number}") for number, value in enumerate(records, start=1)]
     lines = [(number, line) for number, line in enumerate(data.split(b"\n"), start=1) if line.strip()]
     try:
-        values = [(number, json.loads(line)) for number, line in lines[:1]]
+        json.loads(lines[0][1])
     except (ValueError, RecursionError):  # one record over many lines
         return [_record(_parse(data, str(path)), f"{path}: record 1")]
-    values += [(number, _parse(line, f"{path}: line {number}")) for number, line in lines[1:]]
-    return [_record(value, f"{path}: line {number}") for number, value in values]
+    wheres = [f"{path}: line {number}" for number, _ in lines]
+    return [_record(_parse(line, where), where) for where, (_, line) in zip(wheres, lines, strict=True)]
 
 
 def _record(value: Any, where: str) -> Node:
@@ -198,7 +198,7 @@ def _record(value: Any, where: str) -> Node:
 
 def _parse(data: bytes, where: str) -> Any:
     try:
-        return json.loads(data)
+        return json.loads(data, parse_constant=lambda _: None)  # NaN and Infinity, which are no JSON
     except RecursionError as error:
         raise InputError(f"{where} cannot be read as JSON: it is nested too deeply.") from error
     except ValueError as error:  # of JSON, of UTF-8, and of numbers with thousands of digits
