@@ -64,6 +64,23 @@ def test_a_long_file_is_recognised_by_its_beginning(tmp_path: Path) -> None:
     ]
 
 
+def test_records_that_a_program_wraps_are_read_all_the_same(tmp_path: Path) -> None:
+    record = {"id": 1, "responses": [{"values": {"q": {"value": "x"}}, "user_id": "u", "status": "submitted"}]}
+    path = write(tmp_path / "page.json", {"items": [record], "total": 1})
+    assert recognised(path) == ["argilla"]
+    assert answers(path) == [("u", 1, "x")]
+
+
+def test_folders_are_annotators_where_files_have_the_same_names(tmp_path: Path) -> None:
+    documents = [{"id": 1, "text": "x", "label": ["a"]}], [{"id": 2, "text": "x", "label": ["b"]}]
+    paths = [
+        write(tmp_path / f"{name}/part{number}.jsonl", document)
+        for name in ("ada", "bob")
+        for number, document in enumerate(documents)
+    ]
+    assert answers(*paths) == [("ada", 1, "a"), ("ada", 2, "b"), ("bob", 1, "a"), ("bob", 2, "b")]
+
+
 def test_a_packed_export_is_read(tmp_path: Path) -> None:
     with gzip.open(tmp_path / "answers.json.gz", "wt") as file:
         file.write('{"t1": {"ada": 1, "bob": 2}}')
@@ -233,6 +250,9 @@ def test_conll_has_a_column_or_a_file_for_each_annotator(tmp_path: Path) -> None
     ada = write(tmp_path / "ada.conll", "-DOCSTART- -X- O\n\nAda NN B-PER\nruns VB O\n\nBob NN O\n")
     bob = write(tmp_path / "bob.conll", "Ada NN B-PER\nruns VB O\n\nBob NN B-PER\n")
     assert answers(ada, bob) == [*rows[:4], ("bob", "1.2", "O"), rows[4]]
+    moved = [write(tmp_path / f"{name}/doc.conll", ada.read_text()) for name in ("ada", "bob")]
+    moved += [write(tmp_path / f"{name}/two.conll", "Eve NN B-PER\n") for name in ("ada", "bob")]
+    assert [row[1] for row in answers(*moved) if row[0] == "ada"] == ["doc:1.1", "doc:1.2", "doc:2.1", "two:1.1"]
     other = write(tmp_path / "eve.conll", "Ada NN B-PER\nran VB O\n\nBob NN B-PER\n")
     with pytest.raises(InputError, match="token 2 of sentence 1 is 'ran', but 'runs'"):
         opened(ada, other)

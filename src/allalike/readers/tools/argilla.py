@@ -42,9 +42,11 @@ class Argilla(Tool):
         """Read the responses to one question; drafts and discarded ones are left out."""
         found = Collection(self, paths, files)
         for path in paths:
+            own = len(paths) == 1 or files.worker_from == "filename"
+            before = "" if own else f"{'/'.join(filter(None, found.place_of(path)))}:"
             for place, record in enumerate(read_records(path), start=1):
                 given = next((record[key] for key in _ID if record[key].there), None)
-                task = place if given is None else given.id()
+                task = given.id() if given is not None else f"{before}{place}"
                 for question, value, user, status in _responses(record):
                     if status.value in ("discarded", "draft", "missing"):
                         found.leave_out(f"responses that are {status.value}")

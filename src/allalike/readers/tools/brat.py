@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from allalike.errors import InputError
 from allalike.readers.tools.base import Tool
 from allalike.readers.tools.collection import Collection
+from allalike.readers.tools.places import place_files, place_in_folders
 from allalike.readers.tools.trees import read_text
 
 if TYPE_CHECKING:
@@ -46,16 +47,14 @@ class Brat(Tool):
         """Read the spans of each annotator in each document."""
         found = Collection(self, paths, files)
         listed = [inner for path in paths for inner in _list(path)]
-        by_file = files.worker_from == "filename"
-        folders = {path.absolute().parent for path in listed}
+        by_name = files.worker_from == "filename"
         spans = {path: _read(path, found, files.encoding) for path in listed}
-        if not by_file and len(folders) == 1:
+        if not by_name and len({path.absolute().parent for path in listed}) == 1:
             raise _one_annotator(found, spans)
-        workers = _folder_names(folders)
+        places = place_files(listed, by_name=True) if by_name else place_in_folders(listed)
         for path, those in spans.items():
-            folder, document = workers.get(path.absolute().parent, ""), path.name.removesuffix(path.suffix)
-            who, what = (document, folder or "document") if by_file else (folder, document)
-            found.add(who, what, those, kind="spans")
+            worker, document = places[path]
+            found.add(worker, document or "document", those, kind="spans")
         return found.table()
 
 
@@ -74,17 +73,6 @@ def _one_annotator(found: Collection, spans: dict[Path, list[Any]]) -> InputErro
         " files of the same names.",
         **({"worker_from": "filename"} if len(spans) > 1 else {}),
     )
-
-
-def _folder_names(folders: set[Path]) -> dict[Path, str]:
-    """Name folders by what tells them apart."""
-    parts = {folder: folder.parts for folder in folders}
-    shortest = min(map(len, parts.values()))
-    first = next((place for place in range(shortest) if len({those[place] for those in parts.values()}) > 1), shortest)
-    last = 0
-    while last < shortest - first - 1 and len({those[-1 - last] for those in parts.values()}) == 1:
-        last += 1
-    return {folder: "/".join(those[first : len(those) - last]) or folder.name for folder, those in parts.items()}
 
 
 def _read(path: Path, found: Collection, encoding: str | None) -> list[Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
 from allalike.readers.tables import Table, of_records
+from allalike.readers.tools.places import place_files
 from allalike.registry import did_you_mean
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from allalike.readers.files import Files
     from allalike.readers.tools.base import Tool
 
-__all__ = ["REGIONS", "Collection", "name_workers"]
+__all__ = ["REGIONS", "Collection"]
 
 REGIONS = ("boxes", "ellipses", "points", "polygons", "spans", "unknown regions")
 _MAX_LISTED = 12
@@ -67,7 +67,7 @@ class Collection:
     left_out: Counter[str] = field(default_factory=Counter)
     remarks: list[str] = field(default_factory=list)
     empty: list[tuple[Any, Any, str]] = field(default_factory=list)
-    _workers: dict[Path, str] = field(default_factory=dict)
+    _places: dict[Path, tuple[str, str]] = field(default_factory=dict)
 
     def add(self, worker: Any, task: Any, label: Any, *, question: str = "", kind: str = "", **more: Any) -> None:
         """Add an answer to a question; ``more`` are further columns, such as a known truth.
@@ -88,9 +88,13 @@ class Collection:
 
     def worker_of(self, path: Path) -> str:
         """Return the worker who has this file for herself."""
-        if not self._workers:
-            self._workers = name_workers(self.paths)
-        return self._workers[path]
+        return self.place_of(path)[0]
+
+    def place_of(self, path: Path) -> tuple[str, str]:
+        """Return whose file this is, and which of her documents."""
+        if not self._places:
+            self._places = place_files(self.paths, by_name=self.files.worker_from == "filename")
+        return self._places[path]
 
     @property
     def where(self) -> str:
@@ -178,29 +182,3 @@ def _settled(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
         }
         for answer in answers
     ]
-
-
-def name_workers(paths: Sequence[Path]) -> dict[Path, str]:
-    """Name the worker of each file: by its name, by its folder where names are the same, or by both.
-
-    >>> from pathlib import Path
-    >>> list(name_workers([Path("ada.json"), Path("bob.json")]).values())
-    ['ada', 'bob']
-    >>> list(name_workers([Path("ada/annotations.xml"), Path("bob/annotations.xml")]).values())
-    ['ada', 'bob']
-    """
-    whole = [[*path.absolute().parent.parts, _stem(path)] for path in paths]
-    if len({parts[-1] for parts in whole}) == len(paths):
-        return {path: parts[-1] for path, parts in zip(paths, whole, strict=True)}
-    shared = 0
-    while all(len(parts) > shared + 1 for parts in whole) and len({parts[shared] for parts in whole}) == 1:
-        shared += 1
-    same_name = len({parts[-1] for parts in whole}) == 1
-    return {
-        path: "/".join(parts[shared:-1] if same_name else parts[shared:])
-        for path, parts in zip(paths, whole, strict=True)
-    }
-
-
-def _stem(path: Path) -> str:
-    return re.sub(r"(\.[A-Za-z]{2,10})?(\.(gz|xz|zst|zip))?$", "", path.name, flags=re.IGNORECASE) or path.name

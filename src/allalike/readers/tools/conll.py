@@ -61,15 +61,17 @@ class CoNLL(Tool):
         by_column = files.worker_from is None and all(len(page.annotators) > 1 for page in pages)
         if by_column:
             for page in pages:
-                prefix = f"{found.worker_of(page.path)}:" if len(pages) > 1 else ""
+                prefix = "/".join(filter(None, found.place_of(page.path))) + ":" if len(pages) > 1 else ""
                 for column in page.annotators:
                     _add(found, page, column, page.names[column], prefix)
             return found.table()
         if len(pages) == 1:
             raise _one_annotator(found, pages[0])
+        first: dict[str, _Page] = {}
         for page in pages:
-            _check_tokens(pages[0], page)
-            _add(found, page, page.width - 1, found.worker_of(page.path), "")
+            worker, document = found.place_of(page.path)
+            _check_tokens(first.setdefault(document, page), page)
+            _add(found, page, page.width - 1, worker, f"{document}:" if document else "")
         return found.table()
 
 

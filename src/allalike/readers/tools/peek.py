@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from allalike.readers.tools.trees import unwrap
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -73,8 +75,8 @@ class Peek:
     @cached_property
     def records(self) -> list[dict[str, Any]]:
         """The first records of JSON lines, or of a list of them; none of other files."""
-        if self.start.lstrip()[:1] == "[":
-            items = self.document if isinstance(self.document, list) else []
+        if self.start.lstrip()[:1] == "[" or isinstance(unwrap(self.document), list):
+            items = unwrap(self.document) or []
             return [item for item in items[:_N_RECORDS] if isinstance(item, dict)]
         records: list[dict[str, Any]] = []
         for line in filter(str.strip, self.start.splitlines()[:_N_RECORDS]):

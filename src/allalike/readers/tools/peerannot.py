@@ -8,7 +8,7 @@ from allalike.errors import InputError
 from allalike.readers.names import SYNONYMS
 from allalike.readers.tools.base import Tool
 from allalike.readers.tools.collection import Collection
-from allalike.readers.tools.trees import read_document
+from allalike.readers.tools.trees import Node, read_document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ class Peerannot(Tool):
             for task, answers in tasks.fields().items():
                 for worker, label in answers.fields().items():
                     who = found.worker_of(path) if files.worker_from == "filename" else worker
-                    found.add(who, task, None if label.value is None else label.scalar())
+                    found.add(who, task, _label(label))
         found.remarks.append(
             "The outer keys are read as tasks, and the inner ones as workers. If it is the other way round, swap the"
             " columns: the worker is 'task', and the task is 'worker'."
@@ -55,10 +55,18 @@ class Peerannot(Tool):
         return found.table()
 
 
+def _label(label: Node) -> Any:
+    """Return a label; several in a list are a set."""
+    if isinstance(label.value, list):
+        return tuple(item.scalar() for item in label.items())
+    return None if label.value is None else label.scalar()
+
+
 def _is_nested(document: dict[str, Any]) -> bool:
     """Tell whether this is a mapping of mappings of labels, and not a table by columns."""
     inner = [value for value in document.values() if isinstance(value, dict)]
     labels = [label for value in inner for label in value.values()]
+    labels = [item for label in labels for item in (label if isinstance(label, list) else [label])]
     by_columns = {key.casefold() for key in document} & {word for words in SYNONYMS.values() for word in words}
     return (
         bool(labels)

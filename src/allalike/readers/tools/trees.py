@@ -12,8 +12,9 @@ from allalike.readers.failures import unreadable
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Node", "read_bytes", "read_document", "read_records", "read_text"]
+__all__ = ["Node", "read_bytes", "read_document", "read_records", "read_text", "unwrap"]
 
+_WRAPPERS = ("items", "records", "tasks")
 _KINDS = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
 
 
@@ -178,16 +179,35 @@ def read_records(path: Path) -> list[Node]:
     if not start:
         raise InputError(f"{path} is empty.")
     if start == b"[" or data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        records = _parse(data, str(path))
-        records = records if isinstance(records, list) else [records]
-        return [_record(value, f"{path}: record {number}") for number, value in enumerate(records, start=1)]
+        return _listed(_parse(data, str(path)), path)
     lines = [(number, line) for number, line in enumerate(data.split(b"\n"), start=1) if line.strip()]
     try:
-        json.loads(lines[0][1])
+        first = json.loads(lines[0][1])
     except (ValueError, RecursionError):  # one record over many lines
-        return [_record(_parse(data, str(path)), f"{path}: record 1")]
+        return _listed(_parse(data, str(path)), path)
+    if len(lines) == 1:
+        return _listed(first, path)
     wheres = [f"{path}: line {number}" for number, _ in lines]
     return [_record(_parse(line, where), where) for where, (_, line) in zip(wheres, lines, strict=True)]
+
+
+def unwrap(document: Any) -> Any:
+    """Return the list of records that programs wrap in an object, with a count and such; other values as they are.
+
+    >>> unwrap({"items": [{"id": 1}], "total": 1})
+    [{'id': 1}]
+    """
+    if not isinstance(document, dict):
+        return document
+    inner = [document[key] for key in _WRAPPERS if isinstance(document.get(key), list)]
+    others = [value for value in document.values() if isinstance(value, dict | list)]
+    return inner[0] if len(inner) == len(others) == 1 else document
+
+
+def _listed(document: Any, path: Path) -> list[Node]:
+    records = unwrap(document)
+    records = records if isinstance(records, list) else [records]
+    return [_record(value, f"{path}: record {number}") for number, value in enumerate(records, start=1)]
 
 
 def _record(value: Any, where: str) -> Node:
