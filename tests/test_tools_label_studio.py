@@ -186,3 +186,11 @@ def test_masks_keep_their_type(tmp_path: Path) -> None:
     value = {"rle": pack([0, 0, 0, 9]), "brushlabels": ["a"]}
     people = [annotation(1, result("brushlabels", value, original_width=1, original_height=1))]
     assert answers(write(tmp_path / "m.json", [{"id": 1, "annotations": people}]))[0][2].dtype == np.bool_
+
+
+def test_columns_in_the_order_of_the_alphabet_are_told_apart_by_what_they_hold(tmp_path: Path) -> None:
+    head = '"annotation_id"\t"annotator"\t"article"\t"created_at"\t"id"\t"lead_time"\t"mood"\t"text"\n'
+    said = [(1, "ada", "sad"), (2, "bob", "odd")]
+    lines = [f'{n}\t"{who}"\t"news"\t"2024"\t7\t1.5\t"{mood}"\t"a tale"\n' for n, who, mood in said]
+    path = write(tmp_path / "rows.tsv", head + "".join(lines))
+    assert answers(path) == [("ada", "7", "sad"), ("bob", "7", "odd")]

@@ -1,6 +1,7 @@
 """Rows of Label Studio: its exports as JSON-MIN, CSV and TSV, with one row for each annotation.
 
-The columns are those of the imported data, then ``id``, then one for each control, then who and when.
+The columns are those of the imported data, then ``id``, then one for each control, then who and when; or all of them
+in the order of the alphabet, and then the data are what is the same in all annotations of a task.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from allalike.readers.tools.label_studio_results import kind_of, read_label
 from allalike.readers.tools.trees import Node
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from allalike.readers.tools.collection import Collection
@@ -47,9 +48,10 @@ def is_table(path: Path) -> bool:
 
 def add_rows(found: Collection, path: Path, rows: list[Node]) -> None:
     """Add the answers of a file with one row for each annotation."""
-    controls = _controls(row.value for row in rows)
+    records = [row.value for row in rows]
+    controls = _controls(records)
     if not controls:
-        raise InputError(f"{path}: no column between 'id' and 'annotator' holds what was answered.")
+        raise InputError(f"{path}: no column holds what was answered. It has: {', '.join(map(repr, records[0]))}.")
     for row in rows:
         who = found.worker_of(path) if found.files.worker_from == "filename" else row["annotator"].id()
         for control in controls:
@@ -57,15 +59,26 @@ def add_rows(found: Collection, path: Path, rows: list[Node]) -> None:
             found.add(who, row["id"].id(), label, question=control, kind=kind)
 
 
-def _controls(records: Iterable[dict[str, Any]]) -> list[str]:
-    """Return the columns behind ``id`` that are not about the annotation itself."""
-    before: set[str] = set()
-    names: dict[str, None] = {}
+def _controls(records: list[dict[str, Any]]) -> list[str]:
+    """Return the columns that are neither data nor about the annotation itself."""
+    names = [name for name in dict.fromkeys(key for record in records for key in record) if name not in _ABOUT]
+    heads = [list(record) for record in records]
+    if all(head == sorted(head) for head in heads):
+        return _varying(records, names) or names
+    before = {key for head in heads if "id" in head for key in head[: head.index("id")]}
+    return [name for name in names if name not in before]
+
+
+def _varying(records: list[dict[str, Any]], names: list[str]) -> list[str]:
+    """Return the columns that differ within a task."""
+    seen: dict[tuple[str, str], str] = {}
+    found: set[str] = set()
     for record in records:
-        keys = list(record)
-        before |= set(keys[: keys.index("id")] if "id" in keys else ())
-        names |= dict.fromkeys(keys)
-    return [name for name in names if name not in before and name not in _ABOUT]
+        for name in names:
+            value = repr(record.get(name))
+            if seen.setdefault((name, repr(record.get("id"))), value) != value:
+                found.add(name)
+    return [name for name in names if name in found]
 
 
 def read_rows(path: Path) -> list[Node]:
