@@ -6,24 +6,50 @@ from typing import TYPE_CHECKING
 
 from allalike.errors import InputError
 from allalike.readers.tools.base import Tool
+from allalike.readers.tools.crowdtruth import CrowdTruth
+from allalike.readers.tools.figure_eight import FigureEight
+from allalike.readers.tools.google_forms import GoogleForms
+from allalike.readers.tools.lime_survey import LimeSurvey
+from allalike.readers.tools.mturk import MTurk
 from allalike.readers.tools.peek import Peek
+from allalike.readers.tools.qualtrics import Qualtrics
+from allalike.readers.tools.survey_monkey import SurveyMonkey
+from allalike.readers.tools.toloka import Toloka
+from allalike.readers.tools.zooniverse import Zooniverse
 from allalike.registry import Registry, find
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["TOOLS", "Peek", "Tool", "find_tool"]
+__all__ = ["PLAIN", "TOOLS", "Peek", "Tool", "find_tool"]
 
-TOOLS: Registry[Tool] = Registry("tool", Tool, ())
+PLAIN = "plain"  # the name of no tool: a file is read as what it is, whoever wrote it
+TOOLS: Registry[Tool] = Registry(
+    "tool",
+    Tool,
+    (
+        CrowdTruth,
+        FigureEight,
+        GoogleForms,
+        LimeSurvey,
+        MTurk,
+        Qualtrics,
+        SurveyMonkey,
+        Toloka,
+        Zooniverse,
+    ),
+)
 
 
 def find_tool(paths: Sequence[Path], name: str | None) -> Tool | None:
     """Return the tool of this name, or that which recognises all of the files, if there is one.
 
-    >>> find_tool([], None) is None
-    True
+    >>> find_tool([], None) is None, find_tool([], "mturk").title
+    (True, 'Amazon Mechanical Turk')
     """
+    if name == PLAIN:
+        return None
     if name is not None:
         return find(name, TOOLS, "tool")()
     if not paths:

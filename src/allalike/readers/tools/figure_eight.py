@@ -1,0 +1,85 @@
+"""Figure Eight, also called CrowdFlower and Appen: the full report of a job."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from allalike.errors import InputError
+from allalike.readers.tools.base import Tool
+from allalike.readers.tools.choices import as_sets
+from allalike.readers.tools.questions import pick_questions
+from allalike.readers.tools.sheets import leave_out, open_sheets, sample, texts, with_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from allalike.readers.files import Files
+    from allalike.readers.tables import Table
+    from allalike.readers.tools.peek import Peek
+
+__all__ = ["FigureEight"]
+
+_TASK, _WORKER = "_unit_id", "_worker_id"
+_AGGREGATED = {"_trusted_judgments", "_unit_state", "_last_judgment_at"}
+_GOLD, _NO_ANSWERS = "_gold", ("_gold", "_gold_reason", ":confidence", ":variance")
+
+
+class FigureEight(Tool):
+    """The full report of a job of Figure Eight.
+
+    >>> FigureEight.title
+    'Figure Eight / Appen'
+    """
+
+    name = "figure-eight"
+    title = "Figure Eight / Appen"
+    summary = "full report of a job (CSV): _unit_id, _worker_id and a column for each question"
+
+    def recognises(self, peek: Peek) -> bool:
+        """Tell whether a file has units, and workers or what was found of their answers."""
+        names = set(peek.names)
+        return _TASK in names and bool(names & {_WORKER, *_AGGREGATED})
+
+    def open(self, paths: Sequence[Path], files: Files) -> Table:
+        """Open reports: what differs within a unit is a question."""
+        table = open_sheets(paths, files)
+        if _TASK not in table.names or _WORKER not in table.names:
+            raise InputError(
+                f"{table.where} has no column {_TASK if _TASK not in table.names else _WORKER}. An aggregated report"
+                f" of {self.title} does not say who answered what: download the full report of the job."
+            )
+        table = leave_out(table, "_tainted" if "_tainted" in table.names else None, {"true"}, "are tainted")
+        questions = _find_questions(table)
+        table = _with_sets(table, questions)
+        label, remark = pick_questions(table, questions, files.tag)
+        gold = [name for name in table.names if name.endswith(_GOLD) and name.removesuffix(_GOLD) in questions]
+        known = f"Known truths are in the column {', '.join(gold)}, which can be given as gold." if gold else ""
+        return replace(
+            table,
+            roles={"worker": _WORKER, "task": _TASK, "label": label},
+            guessed={"tool": self.name, "missing": "drop"},
+            remarks=(*table.remarks, *filter(None, [remark, known])),
+        )
+
+
+def _find_questions(table: Table) -> list[str]:
+    """Return the columns that differ within a unit; what a unit shows to workers does not."""
+    names = [n for n in table.names if not n.startswith(("_", "orig_")) and not n.endswith(_NO_ANSWERS)]
+    seen = sample(table, [_TASK, *names])
+    units = seen.pop(_TASK)
+    return [name for name in names if _differs(units, seen[name])] or names
+
+
+def _differs(units: list[Any], cells: list[Any]) -> bool:
+    first: dict[Any, Any] = {}
+    return any(first.setdefault(unit, cell) != cell for unit, cell in zip(units, cells, strict=True))
+
+
+def _with_sets(table: Table, questions: list[str]) -> Table:
+    columns: dict[str, Callable[[], Any]] = {}
+    for name in questions:
+        if (joined := as_sets(texts(table, name))) is not None:
+            columns[name] = lambda joined=joined: joined  # type: ignore[misc]
+    return with_columns(table, columns) if columns else table

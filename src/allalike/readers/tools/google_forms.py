@@ -1,0 +1,70 @@
+"""Google Forms: the responses to a form, as the spreadsheet has them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from allalike.readers.tools.surveys import Form, Survey, plain_name
+
+if TYPE_CHECKING:
+    from allalike.readers.tools.peek import Peek
+
+__all__ = ["GoogleForms"]
+
+_TIME_NAMES = """
+    timestamp zeitstempel horodateur marcatemporal carimbodedatahora informazionicronologiche sygnaturaczasowa
+    tijdstempel tidstämpel tidsstempel aikaleima zamandamgası отметкавремени タイムスタンプ 时间戳记 時間戳記 타임스탬프
+"""  # noqa: RUF001
+_TIMES = frozenset(_TIME_NAMES.split())
+_ENDS = ("?", "？", ":", "]")  # noqa: RUF001
+_DATE = re.compile(r"\d{1,4}[-/.年]\s?\d{1,2}[-/.月].*\d")
+_MAIL = re.compile(
+    r"(your|student|work)?(emailaddress|email|emailid|username|mailaddress|mail|nomdutilisateur|benutzername)"
+)
+_PERSON = re.compile(
+    r"(your|the|please|enter|write|what|is|are|student|participant|respondent|full|first|last|sur|nick|user|my|\d)*"
+    r"(name|nameandsurname|namesurname|firstnamelastname|email.*|phone|phonenumber|mobilenumber|studentid|rollno"
+    r"|rollnumber|age|howoldareyou|agegroup|agerange|dateofbirth|birthdate|birthday|yearofbirth|gender|sex)"
+)
+_NO_QUESTION = re.compile(r".*\[(Score|Feedback)\]|Score|Total score|Total Score", re.IGNORECASE)
+
+
+class GoogleForms(Survey):
+    """The responses to a form of Google Forms.
+
+    >>> GoogleForms().is_about("What is your name?"), GoogleForms().is_about("Is the sky blue?")
+    (True, False)
+    """
+
+    name = "google-forms"
+    title = "Google Forms"
+    summary = "responses to a form (CSV): Timestamp and a column for each question"
+
+    def recognises(self, peek: Peek) -> bool:
+        """Tell whether a file begins with times, and has heads that people wrote to be read."""
+        if len(peek.rows) < 2 or len(peek.names) < 3 or plain_name(peek.names[0]) not in _TIMES:
+            return False
+        heads = [name.strip() for name in peek.names[1:]]
+        written = [head for head in heads if " " in head or head.endswith(_ENDS)]
+        times = [row[0] for row in peek.rows[1:] if row]
+        return 2 * len(written) >= len(heads) and bool(_DATE.match(times[0].strip() if times else ""))
+
+    def prepare(self, form: Form) -> None:
+        """Leave rows as they are."""
+
+    def is_about(self, name: str) -> bool:
+        """Tell whether a column is the time, a score, or asks who the person is."""
+        plain = plain_name(name)
+        about = _MAIL.fullmatch(plain) or _PERSON.fullmatch(plain) or _NO_QUESTION.fullmatch(name.strip())
+        return plain in _TIMES or about is not None
+
+    def find_worker(self, form: Form) -> str | None:
+        """Return the column of addresses, or else of names, if all have one of their own."""
+        addresses = [name for name in form.names if _MAIL.fullmatch(plain_name(name))]
+        names = [name for name in form.names if plain_name(name).endswith("name") and self.is_about(name)]
+        for name in dict.fromkeys([*addresses, *names]):
+            people = [cell.strip() for cell in form.column(name)]
+            if all(people) and len(set(people)) == len(people):
+                return name
+        return None

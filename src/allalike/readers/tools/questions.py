@@ -1,0 +1,101 @@
+"""Questions: which columns of an export are answers to one, and which of several is meant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from allalike.errors import InputError
+from allalike.readers.tools.sheets import BLANKS, sample
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from allalike.readers.tables import Table
+
+__all__ = ["is_free_text", "pick_questions"]
+
+_MIN_ANSWERS = 4  # below which nothing is said about how often answers recur
+
+
+def pick_questions(table: Table, names: Sequence[str], tag: str | None = None) -> tuple[str | tuple[str, ...], str]:
+    """Choose the column of the labels among those of questions, or leave several; say also which are left out.
+
+    A question that all have answered in the same way, or nobody, is left out where there are others; so is one that
+    was answered in free text where exactly one was not. Of columns that say the same the first is taken.
+
+    >>> from allalike.readers.tables import of_records
+    >>> rows = [{"q1": "yn"[row % 2], "q2": "abc"[row % 3], "why": f"because of {row}", "ok": "on"} for row in range(9)]
+    >>> pick_questions(of_records(rows), ["q1", "why", "ok"])
+    ('q1', 'No labels are taken from why (free text), ok (always the same).')
+    >>> pick_questions(of_records(rows), ["q1", "q2", "why"])
+    (('q1', 'q2', 'why'), '')
+    """
+    if tag is not None:
+        return _tagged(table, names, tag), ""
+    if not names:
+        raise InputError(f"{table.where} has no column with answers. It has: {', '.join(table.names)}.")
+    seen = sample(table, names)
+    answers = {name: [value for value in column if not _is_blank(value)] for name, column in seen.items()}
+    reasons: dict[str, str] = {}
+    said: dict[str, str] = {}
+    for name, values in answers.items():
+        key = repr([value if isinstance(value, str) else sorted(map(repr, value)) for value in values])
+        kinds = len({repr(value) for value in values})
+        if kinds < 2:
+            reasons[name] = "always the same" if kinds else "empty"
+        elif said.setdefault(key, name) != name:
+            reasons[name] = f"the same as {said[key]}"
+    left = [name for name in names if name not in reasons] or list(names)
+    loose = {name: kind for name in left if (kind := _looseness(answers[name]))}
+    chosen = [name for name in left if name not in loose]
+    if len(chosen) == 1:
+        reasons |= loose
+        left = chosen
+    left = [*chosen, *(name for name in left if name in loose)]
+    if len(left) > 1:
+        return tuple(left), ""
+    others = ", ".join(f"{name} ({reasons[name]})" for name in names if name not in left)
+    return left[0], f"No labels are taken from {others}." if others else ""
+
+
+def is_free_text(values: Sequence[Any]) -> bool:
+    """Tell whether answers are what people wrote themselves: they are no numbers, and hardly any recur.
+
+    >>> is_free_text(["I think so", "hardly", "no idea", "why not?"]), is_free_text(["yes", "no", "yes", "yes"])
+    (True, False)
+    """
+    words = [value for value in values if isinstance(value, str)]
+    if len(words) < _MIN_ANSWERS or all(map(_is_number, words)):
+        return False
+    return len({word.strip().casefold() for word in words}) > len(words) / 2
+
+
+def _looseness(values: Sequence[Any]) -> str:
+    """Say why answers are no choices; nothing if they are."""
+    if any(isinstance(item, dict) for value in values if isinstance(value, list) for item in value):
+        return "marks"
+    return "free text" if is_free_text(values) else ""
+
+
+def _tagged(table: Table, names: Sequence[str], tag: str) -> str:
+    found = [name for name in names if name == tag] or [
+        name for name in names if name.casefold().endswith((f".{tag}".casefold(), f":{tag}".casefold()))
+    ]
+    if len(found) == 1:
+        return found[0]
+    if not names:
+        raise InputError(f"{table.where} has no question {tag!r}, nor any other.")
+    listed = ", ".join(map(repr, names))
+    raise InputError(f"{table.where} has no question {tag!r}. Its questions: {listed}.", tag=names[0])
+
+
+def _is_blank(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and value.strip() in BLANKS)
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,204 @@
+"""Surveys: one row for each person and one column for each question, beside columns that are none."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from allalike.errors import InputError
+from allalike.readers.failures import guard
+from allalike.readers.tables import Table, join
+from allalike.readers.tools.base import Tool
+from allalike.readers.tools.peek import Peek
+from allalike.readers.tools.questions import is_free_text
+from allalike.readers.tools.sheets import BLANKS, delimiter_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from allalike.readers.files import Files
+
+__all__ = ["Form", "Survey", "plain_name"]
+
+_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(\D.*)?")
+_SHOWN = 12  # names in a remark
+
+
+@dataclass
+class Form:
+    """The answers of one file: a head for each column, what each person said, and which columns are no questions.
+
+    >>> Form(["Q1"], [["yes"], ["no"]]).column("Q1")
+    ['yes', 'no']
+    """
+
+    names: list[str]
+    rows: list[list[str]]
+    remarks: list[str] = field(default_factory=list)
+    aside: frozenset[str] = frozenset()
+
+    def column(self, name: str) -> list[str]:
+        """Return what all said in a column; a short row has said nothing in the last."""
+        place = self.names.index(name)
+        return [row[place] if place < len(row) else "" for row in self.rows]
+
+    def leave_out(self, name: str | None, values: Iterable[str], why: str) -> None:
+        """Leave out the rows with one of these values, in any case, and remark how many there were."""
+        if name is None:
+            return
+        gone = set(values)
+        kept = [
+            row for row, value in zip(self.rows, self.column(name), strict=True) if value.strip().casefold() not in gone
+        ]
+        if len(kept) < len(self.rows):
+            self.remarks.append(f"{len(self.rows) - len(kept):,} of {len(self.rows):,} rows {why} and are left out.")
+            self.rows = kept
+
+
+class Survey(Tool):
+    """A tool whose exports are matrices of people and questions."""
+
+    questions_name: ClassVar[str] = "question"
+    answers_name: ClassVar[str] = "answer"
+
+    @abstractmethod
+    def prepare(self, form: Form) -> None:
+        """Take away the rows that are no answers, and give names to columns that have none."""
+
+    @abstractmethod
+    def is_about(self, name: str) -> bool:
+        """Tell whether a column tells something about the person or the form, and is no question."""
+
+    @abstractmethod
+    def find_worker(self, form: Form) -> str | None:
+        """Return the column with the id of a person, if there is one."""
+
+    def open(self, paths: Sequence[Path], files: Files) -> Table:
+        """Open exports as answers of people to questions; columns that are no questions stay beside them."""
+        forms = [_read(path, files) for path in paths]
+        tables = [self._stack(form, path, files, len(paths) > 1) for form, path in zip(forms, paths, strict=True)]
+        remarks = [remark for table in tables for remark in table.remarks]
+        joined = join(tables)
+        return Table(
+            joined.names,
+            joined.load,
+            joined.where,
+            text=True,
+            roles=tables[0].roles,
+            guessed={"tool": self.name, "wide": "workers", "missing": "drop"},
+            remarks=tuple(dict.fromkeys(remarks)),
+        )
+
+    def _stack(self, form: Form, path: Path, files: Files, several: bool) -> Table:
+        import pyarrow as pa
+
+        self.prepare(form)
+        form.names = _different(form.names)
+        if not form.rows:
+            raise InputError(f"{path} has questions, but no answers.")
+        worker = self.find_worker(form)
+        questions, others = self._choose(form, worker, files, path)
+        cells = np.array([[cell.strip() for cell in form.column(name)] for name in questions], dtype=object)
+        given = ~np.isin(cells, list(BLANKS))
+        if not given.any():
+            raise InputError(f"Nobody in {path} has answered any of {_shortened(questions)}.")
+        question, row = np.nonzero(given)
+        name = worker or "row"
+        numbers = [f"{path.stem} {number}" if several else str(number) for number in range(1, len(form.rows) + 1)]
+        about = {other: form.column(other) for other in others} | ({} if worker else {name: numbers})
+        task, label = (_unused(head, about) for head in (self.questions_name, self.answers_name))
+
+        def load(asked: Sequence[str]) -> dict[str, Any]:
+            values = {
+                task: lambda: np.array(questions, dtype=object)[question],
+                label: lambda: cells[given],
+            }
+            return {
+                head: pa.chunked_array(
+                    [pa.array(values[head]() if head in values else np.array(about[head], object)[row], pa.string())]
+                )
+                for head in asked
+            }
+
+        roles = {"worker": name, "task": task, "label": label}
+        return Table([*about, task, label], load, str(path), text=True, roles=roles, remarks=tuple(form.remarks))
+
+    def _choose(self, form: Form, worker: str | None, files: Files, path: Path) -> tuple[list[str], list[str]]:
+        """Return the columns that are questions, and the others."""
+        if files.only:
+            questions = [name for name in form.names if _matches(name, files.only)]
+            if not questions:
+                raise InputError(f"{path} has no column like {', '.join(files.only)}. It has: {', '.join(form.names)}.")
+        else:
+            aside = {worker, *form.aside}
+            asked = [name for name in form.names if name not in aside and not self.is_about(name)]
+            written = [name for name in asked if _is_no_choice(form.column(name))]
+            questions = [name for name in asked if name not in written] or asked
+            silent = [name for name in form.names if name not in questions and name != worker]
+            if silent:
+                form.remarks.append(f"These columns are not taken as questions: {_shortened(silent)}.")
+        questions = [name for name in questions if not _matches(name, files.skip)]
+        if not questions:
+            raise InputError(f"{path} has no column that is a question. It has: {', '.join(form.names)}.")
+        return questions, [name for name in form.names if name not in questions]
+
+
+def plain_name(name: str) -> str:
+    """Return a name without what is no letter or digit, in small letters.
+
+    >>> plain_name("Duration (in seconds)")
+    'durationinseconds'
+    """
+    return re.sub(r"[\W_]", "", name.casefold())
+
+
+def _read(path: Path, files: Files) -> Form:
+    if not path.is_file():
+        raise InputError(f"There is no file {path}." if not path.exists() else f"{path} is a folder.")
+    text = guard(path, "text with columns", lambda: path.read_text(encoding=files.encoding or "utf-8-sig"))
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(Peek(path))) if row]
+    except csv.Error as error:
+        raise InputError(f"{path} cannot be read as text with columns: {error}.") from error
+    if not rows:
+        raise InputError(f"{path} is empty.")
+    return Form(rows[0], rows[1:])
+
+
+def _different(names: Sequence[str]) -> list[str]:
+    """Number heads that occur before, and those that are empty."""
+    seen: dict[str, int] = {}
+    different = []
+    for place, name in enumerate(names, start=1):
+        head = name.strip() or f"column {place}"
+        seen[head] = seen.get(head, 0) + 1
+        different.append(head if seen[head] == 1 else f"{head} ({seen[head]})")
+    return different
+
+
+def _unused(name: str, taken: Iterable[str]) -> str:
+    used = set(taken)
+    return next(head for head in (name, *(f"{name} {n}" for n in range(2, len(used) + 3))) if head not in used)
+
+
+def _is_no_choice(cells: Sequence[str]) -> bool:
+    """Tell whether a column has dates, or what people wrote themselves."""
+    filled = [cell.strip() for cell in cells if cell.strip() not in BLANKS]
+    return bool(filled) and (is_free_text(filled) or all(_DATE.fullmatch(cell) for cell in filled))
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _shortened(names: Sequence[str]) -> str:
+    listed = ", ".join(name if len(name) <= 40 else f"{name[:37]}..." for name in names[:_SHOWN])
+    return listed + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
