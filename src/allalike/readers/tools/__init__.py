@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 from allalike.errors import InputError
 from allalike.readers.tools.base import Tool
+from allalike.readers.tools.crowd_kit import CrowdKit
 from allalike.readers.tools.crowdtruth import CrowdTruth
 from allalike.readers.tools.figure_eight import FigureEight
 from allalike.readers.tools.google_forms import GoogleForms
 from allalike.readers.tools.lime_survey import LimeSurvey
 from allalike.readers.tools.mturk import MTurk
 from allalike.readers.tools.peek import Peek
+from allalike.readers.tools.potato import Potato
 from allalike.readers.tools.qualtrics import Qualtrics
 from allalike.readers.tools.survey_monkey import SurveyMonkey
 from allalike.readers.tools.toloka import Toloka
@@ -29,11 +31,13 @@ TOOLS: Registry[Tool] = Registry(
     "tool",
     Tool,
     (
+        CrowdKit,
         CrowdTruth,
         FigureEight,
         GoogleForms,
         LimeSurvey,
         MTurk,
+        Potato,
         Qualtrics,
         SurveyMonkey,
         Toloka,

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
+from allalike.readers.tools.sheets import as_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -93,11 +94,9 @@ def make_columns(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> dic
 
 
 def _column(values: list[Any]) -> Any:
-    import pyarrow as pa
-
     if any(isinstance(value, list) and any(isinstance(item, dict) for item in value) for value in values):
         return [value if isinstance(value, list) or value is None else [value] for value in values]
     if any(isinstance(value, frozenset) or (isinstance(value, list) and len(value) > 1) for value in values):
         return [None if value is None else frozenset([value] if isinstance(value, str) else value) for value in values]
     single = [(value[0] if value else None) if isinstance(value, list) else value for value in values]
-    return pa.chunked_array([pa.array(single, pa.string())])
+    return as_text(single)

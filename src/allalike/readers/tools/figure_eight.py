@@ -53,7 +53,7 @@ class FigureEight(Tool):
         table = leave_out(table, "_tainted" if "_tainted" in table.names else None, {"true"}, "are tainted")
         questions = _find_questions(table)
         table = _with_sets(table, questions)
-        label, remark = pick_questions(table, questions, files.tag)
+        label, remark = pick_questions(table, questions, tag=files.tag)
         gold = [name for name in table.names if name.endswith(_GOLD) and name.removesuffix(_GOLD) in questions]
         known = f"Known truths are in the column {', '.join(gold)}, which can be given as gold." if gold else ""
         return replace(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from allalike.errors import ColumnError
+from allalike.readers.names import pick_columns
 from allalike.readers.tools.surveys import Form, Survey, plain_name
 
 if TYPE_CHECKING:
@@ -20,13 +22,17 @@ _TIMES = frozenset(_TIME_NAMES.split())
 _ENDS = ("?", "？", ":", "]")  # noqa: RUF001
 _DATE = re.compile(r"\d{1,4}[-/.年]\s?\d{1,2}[-/.月].*\d")
 _MAIL = re.compile(
-    r"(your|student|work)?(emailaddress|email|emailid|username|mailaddress|mail|nomdutilisateur|benutzername)"
+    r"(your|student|work)?(emailaddress|email|emailid|username|mailaddress|mail|adressemail|correoelectr[oó]nico"
+    r"|direcci[oó]ndecorreoelectr[oó]nico|nomdutilisateur|nombredeusuario|nomedeusu[aá]rio|benutzername|emailadresse)"
 )
 _PERSON = re.compile(
     r"(your|the|please|enter|write|what|is|are|student|participant|respondent|full|first|last|sur|nick|user|my|\d)*"
-    r"(name|nameandsurname|namesurname|firstnamelastname|email.*|phone|phonenumber|mobilenumber|studentid|rollno"
-    r"|rollnumber|age|howoldareyou|agegroup|agerange|dateofbirth|birthdate|birthday|yearofbirth|gender|sex)"
+    r"(name|nameandsurname|namesurname|firstnamelastname|vorname|nom|pr[eé]nom|nometpr[eé]nom|nombre|nombrecompleto"
+    r"|nome|nomecompleto|email.*|phone|phonenumber|mobilenumber|studentid|rollno|rollnumber|prolificid|participantid"
+    r"|age|howoldareyou|agegroup|agerange|dateofbirth|birthdate|birthday|yearofbirth|[aâ]ge|edad|idade|alter"
+    r"|gender|sex|genre|sexe|sexo|g[eé]nero|geschlecht)"
 )
+_MIN_NEW = 0.8  # of addresses; some people answer twice
 _NO_QUESTION = re.compile(r".*\[(Score|Feedback)\]|Score|Total score|Total Score", re.IGNORECASE)
 
 
@@ -47,8 +53,11 @@ class GoogleForms(Survey):
             return False
         heads = [name.strip() for name in peek.names[1:]]
         written = [head for head in heads if " " in head or head.endswith(_ENDS)]
-        times = [row[0] for row in peek.rows[1:] if row]
-        return 2 * len(written) >= len(heads) and bool(_DATE.match(times[0].strip() if times else ""))
+        asks = 2 * len(written) >= len(heads) or any(self.is_about(head) for head in heads)
+        cells = [cell.strip() for row in peek.rows[1:50] for cell in row[1:] if cell.strip()]
+        measures = all(map(_is_number, cells)) and any("." in cell for cell in cells)
+        dated = [row for row in peek.rows[1:50] if row and _DATE.match(row[0].strip())]
+        return asks and bool(dated) and not measures and not _is_long(peek.names)
 
     def prepare(self, form: Form) -> None:
         """Leave rows as they are."""
@@ -60,11 +69,24 @@ class GoogleForms(Survey):
         return plain in _TIMES or about is not None
 
     def find_worker(self, form: Form) -> str | None:
-        """Return the column of addresses, or else of names, if all have one of their own."""
+        """Return the column of addresses, which few give twice, or else of names, if all have one of their own."""
         addresses = [name for name in form.names if _MAIL.fullmatch(plain_name(name))]
         names = [name for name in form.names if plain_name(name).endswith("name") and self.is_about(name)]
         for name in dict.fromkeys([*addresses, *names]):
             people = [cell.strip() for cell in form.column(name)]
-            if all(people) and len(set(people)) == len(people):
+            if all(people) and len(set(people)) >= len(people) * (_MIN_NEW if name in addresses else 1):
                 return name
         return None
+
+
+def _is_long(names: list[str]) -> bool:
+    """Tell whether a table names a worker, a task and a label, and is a log of answers."""
+    try:
+        pick_columns(names, {}, "")
+    except ColumnError:
+        return False
+    return True
+
+
+def _is_number(cell: str) -> bool:
+    return cell.replace(".", "", 1).removeprefix("-").isdigit()

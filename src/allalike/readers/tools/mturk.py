@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from allalike.errors import InputError
 from allalike.readers.tools.base import Tool
 from allalike.readers.tools.choices import as_sets
+from allalike.readers.tools.items import find_items, stack_items
 from allalike.readers.tools.questions import pick_questions
-from allalike.readers.tools.sheets import find_name, leave_out, open_sheets, sample, texts, with_columns
+from allalike.readers.tools.sheets import as_text, find_name, leave_out, open_sheets, sample, texts, with_columns
 from allalike.readers.tools.units import join_units
 
 if TYPE_CHECKING:
@@ -52,9 +53,14 @@ class MTurk(Tool):
         if worker is None or task is None:
             raise InputError(f"{table.where} is no batch of {self.title}: it has no column WorkerId, or none HITId.")
         table = leave_out(table, find_name(table.names, "AssignmentStatus"), {"rejected"}, "were rejected")
-        table = join_units(table, worker, task, _beginning(table, _INPUT))
+        inputs = _beginning(table, _INPUT)
         table, questions = _with_choices(*_unpacked(table, _beginning(table, _ANSWER)))
-        label, remark = pick_questions(table, questions, files.tag)
+        shown, asked = find_items(inputs, questions)
+        if asked:
+            table, task, questions = stack_items(table, shown, asked)
+        else:
+            table = join_units(table, worker, task, inputs)
+        label, remark = pick_questions(table, questions, tag=files.tag, inputs=inputs)
         return replace(
             table,
             roles={"worker": worker, "task": task, "label": label},
@@ -74,7 +80,7 @@ def _unpacked(table: Table, questions: list[str]) -> tuple[Table, list[str]]:
         return table, questions
     forms = [_fields(cell, table.where, row) for row, cell in enumerate(texts(table, packed), start=1)]
     columns: dict[str, Callable[[], Any]] = {
-        f"{_ANSWER.capitalize()}{path}": lambda path=path: _arrow([form.get(path) for form in forms])  # type: ignore[misc]
+        f"{_ANSWER.capitalize()}{path}": lambda path=path: as_text([form.get(path) for form in forms])  # type: ignore[misc]
         for path in dict.fromkeys(path for form in forms for path in form)
     }
     others = [name for name in questions if name != packed]
@@ -136,11 +142,5 @@ def _choices(table: Table, names: list[str]) -> Any:
         for row in cells
     ]
     if all(len(row) < 2 for row in ticked):
-        return _arrow([row[0] if row else None for row in ticked])
+        return as_text([row[0] if row else None for row in ticked])
     return [frozenset(row) for row in ticked]
-
-
-def _arrow(values: list[str | None]) -> Any:
-    import pyarrow as pa
-
-    return pa.chunked_array([pa.array(values, pa.string())])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
@@ -14,14 +15,21 @@ if TYPE_CHECKING:
 
 __all__ = ["is_free_text", "pick_questions"]
 
+_ASIDE_NAMES = """
+    time times timestamp duration seconds comment comments feedback useragent browser submit surveycode ip
+"""
+_ASIDE = frozenset(_ASIDE_NAMES.split())  # what forms ask or note beside their questions
 _MIN_ANSWERS = 4  # below which nothing is said about how often answers recur
 
 
-def pick_questions(table: Table, names: Sequence[str], tag: str | None = None) -> tuple[str | tuple[str, ...], str]:
+def pick_questions(
+    table: Table, names: Sequence[str], *, tag: str | None = None, inputs: Sequence[str] = ()
+) -> tuple[str | tuple[str, ...], str]:
     """Choose the column of the labels among those of questions, or leave several; say also which are left out.
 
-    A question that all have answered in the same way, or nobody, is left out where there are others; so is one that
-    was answered in free text where exactly one was not. Of columns that say the same the first is taken.
+    A question that all have answered in the same way, or nobody, is left out where there are others, and so is what
+    repeats one of the inputs. Where exactly one remains that is no free text, no marks and no time, it is that. Of
+    columns that say the same the first is taken.
 
     >>> from allalike.readers.tables import of_records
     >>> rows = [{"q1": "yn"[row % 2], "q2": "abc"[row % 3], "why": f"because of {row}", "ok": "on"} for row in range(9)]
@@ -34,19 +42,20 @@ def pick_questions(table: Table, names: Sequence[str], tag: str | None = None) -
         return _tagged(table, names, tag), ""
     if not names:
         raise InputError(f"{table.where} has no column with answers. It has: {', '.join(table.names)}.")
-    seen = sample(table, names)
+    inputs = [name for name in inputs if name in table.names]
+    seen = sample(table, [*inputs, *names])
+    said = {repr(seen.pop(name)): name for name in inputs}
     answers = {name: [value for value in column if not _is_blank(value)] for name, column in seen.items()}
     reasons: dict[str, str] = {}
-    said: dict[str, str] = {}
     for name, values in answers.items():
-        key = repr([value if isinstance(value, str) else sorted(map(repr, value)) for value in values])
+        key = repr([sorted(map(repr, value)) if isinstance(value, frozenset) else value for value in seen[name]])
         kinds = len({repr(value) for value in values})
         if kinds < 2:
             reasons[name] = "always the same" if kinds else "empty"
         elif said.setdefault(key, name) != name:
             reasons[name] = f"the same as {said[key]}"
     left = [name for name in names if name not in reasons] or list(names)
-    loose = {name: kind for name in left if (kind := _looseness(answers[name]))}
+    loose = {name: kind for name in left if (kind := _looseness(name, answers[name]))}
     chosen = [name for name in left if name not in loose]
     if len(chosen) == 1:
         reasons |= loose
@@ -70,8 +79,11 @@ def is_free_text(values: Sequence[Any]) -> bool:
     return len({word.strip().casefold() for word in words}) > len(words) / 2
 
 
-def _looseness(values: Sequence[Any]) -> str:
+def _looseness(name: str, values: Sequence[Any]) -> str:
     """Say why answers are no choices; nothing if they are."""
+    words = re.split(r"[\W_\d]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).casefold())
+    if found := [word for word in words if word in _ASIDE]:
+        return found[-1]
     if any(isinstance(item, dict) for value in values if isinstance(value, list) for item in value):
         return "marks"
     return "free text" if is_free_text(values) else ""

@@ -20,7 +20,18 @@ if TYPE_CHECKING:
     from allalike.readers.files import Files
     from allalike.readers.tools.peek import Peek
 
-__all__ = ["BLANKS", "delimiter_of", "find_name", "keep_rows", "leave_out", "open_sheets", "sample", "texts"]
+__all__ = [
+    "BLANKS",
+    "as_text",
+    "delimiter_of",
+    "find_name",
+    "keep_rows",
+    "leave_out",
+    "open_sheets",
+    "sample",
+    "texts",
+    "with_columns",
+]
 
 BLANKS = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "#N/A"})
 _SAMPLE_ROWS = 100_000
@@ -69,6 +80,17 @@ def texts(table: Table, name: str) -> list[str]:
     ['x', '']
     """
     return [value or "" for value in table.load([name])[name].to_pylist()]
+
+
+def as_text(values: Iterable[str | None]) -> Any:
+    """Make a column of text.
+
+    >>> as_text(["x", None]).to_pylist()
+    ['x', None]
+    """
+    import pyarrow as pa
+
+    return pa.chunked_array([pa.array(list(values), pa.string())])
 
 
 def sample(table: Table, names: Sequence[str]) -> dict[str, list[Any]]:

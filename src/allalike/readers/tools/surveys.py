@@ -18,7 +18,7 @@ from allalike.readers.tables import Table, join
 from allalike.readers.tools.base import Tool
 from allalike.readers.tools.peek import Peek
 from allalike.readers.tools.questions import is_free_text
-from allalike.readers.tools.sheets import BLANKS, delimiter_of
+from allalike.readers.tools.sheets import BLANKS, as_text, delimiter_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -98,8 +98,6 @@ class Survey(Tool):
         )
 
     def _stack(self, form: Form, path: Path, files: Files, several: bool) -> Table:
-        import pyarrow as pa
-
         self.prepare(form)
         form.names = _different(form.names)
         if not form.rows:
@@ -122,9 +120,7 @@ class Survey(Tool):
                 label: lambda: cells[given],
             }
             return {
-                head: pa.chunked_array(
-                    [pa.array(values[head]() if head in values else np.array(about[head], object)[row], pa.string())]
-                )
+                head: as_text(values[head]() if head in values else np.array(about[head], object)[row])
                 for head in asked
             }
 

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from allalike.errors import InputError
 from allalike.readers.tools.base import Tool
 from allalike.readers.tools.questions import pick_questions
-from allalike.readers.tools.sheets import BLANKS, find_name, leave_out, open_sheets, sample
-from allalike.readers.tools.units import join_units
+from allalike.readers.tools.sheets import (
+    BLANKS,
+    as_text,
+    find_name,
+    keep_rows,
+    leave_out,
+    open_sheets,
+    sample,
+    texts,
+    with_columns,
+)
+from allalike.readers.tools.units import join_units, tell_apart
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from allalike.readers.files import Files
@@ -48,18 +60,52 @@ class Toloka(Tool):
         if worker is None:
             raise InputError(f"{table.where} has no column {_WORKER}, as the assignments of {self.title} have.")
         inputs = [name for name in table.names if name.startswith(_INPUT)]
-        task = find_name(table.names, _TASK) or (inputs[0] if inputs else None)
-        if task is None:
-            raise InputError(f"{table.where} has no column {_TASK}, nor any that begins with {_INPUT}.")
+        table = _fill_in(table, worker)
+        table, task = _find_task(table, inputs)
         table = leave_out(table, find_name(table.names, _STATUS), _LEFT_OUT, "are not accepted (ASSIGNMENT:status)")
-        table = join_units(table, worker, task, inputs)
-        label, remark = pick_questions(table, [name for name in table.names if name.startswith(_OUTPUT)], files.tag)
+        table = join_units(table, worker, task, [name for name in inputs if name != task])
+        questions = [name for name in table.names if name.startswith(_OUTPUT)]
+        label, remark = pick_questions(table, questions, tag=files.tag, inputs=inputs)
         return replace(
             table,
             roles={"worker": worker, "task": task, "label": label},
             guessed={"tool": self.name, "missing": "drop"},
             remarks=(*table.remarks, *filter(None, [remark, _known_truths(table)])),
         )
+
+
+def _find_task(table: Table, inputs: list[str]) -> tuple[Table, str]:
+    """Return the column that names tasks; exports without their ids have their inputs."""
+    if _TASK in table.names:
+        return table, _TASK
+    if not inputs:
+        raise InputError(f"{table.where} has no column {_TASK}, nor any that begins with {_INPUT}.")
+    task, cells = tell_apart({name: texts(table, name) for name in inputs})
+    return (table if task in table.names else with_columns(table, {task: lambda: as_text(cells)})), task
+
+
+def _fill_in(table: Table, worker: str) -> Table:
+    """Give every row of an assignment what only its last one has; rows between assignments are empty."""
+    if all(person.strip() for person in texts(table, worker)):
+        return table
+    said = [name for name in table.names if name.startswith((_INPUT, _OUTPUT))]
+    filled = [any(cells) for cells in zip(*(texts(table, name) for name in said), strict=True)]
+    table = keep_rows(table, np.array(filled, dtype=np.bool_))
+    columns: dict[str, Callable[[], Any]] = {
+        name: lambda name=name: _from_below(texts(table, name))  # type: ignore[misc]
+        for name in table.names
+        if name in (worker, _STATUS)
+    }
+    bare = sum(not person.strip() for person in texts(table, worker))
+    remark = f"{bare:,} rows have no {worker}; they are of the same assignment as the next that has one."
+    return replace(with_columns(table, columns), remarks=(*table.remarks, *([remark] if bare else [])))
+
+
+def _from_below(cells: list[str]) -> Any:
+    below = ""
+    for row in range(len(cells) - 1, -1, -1):
+        below = cells[row] = cells[row] or below
+    return as_text(cells)
 
 
 def _known_truths(table: Table) -> str:

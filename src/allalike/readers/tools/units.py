@@ -5,20 +5,37 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from allalike.readers.tools.sheets import texts, with_columns
+from allalike.readers.tools.sheets import as_text, texts, with_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from allalike.readers.tables import Table
 
-__all__ = ["join_units"]
+__all__ = ["join_units", "tell_apart"]
+
+
+def tell_apart(inputs: Mapping[str, Sequence[str]]) -> tuple[str, list[str]]:
+    """Return the first input that tells all tasks apart, or else all of them together: its name, and the values.
+
+    >>> tell_apart({"topic": ["sport", "sport"], "text": ["x", "y"]})
+    ('text', ['x', 'y'])
+    >>> tell_apart({"left": ["x", "x", "y"], "right": ["y", "z", "z"]})
+    ('left, right', ['x | y', 'x | z', 'y | z'])
+    """
+    together = list(zip(*inputs.values(), strict=True))
+    kinds = len(set(together))
+    for name, cells in inputs.items():
+        if len(set(cells)) == kinds:
+            return name, list(cells)
+    return ", ".join(inputs), [" | ".join(cells) for cells in together]
 
 
 def join_units(table: Table, worker: str, task: str, inputs: Sequence[str]) -> Table:
     """Give tasks with the same inputs the same id, where no task has two workers but the same inputs have.
 
     >>> import pyarrow as pa
+    >>> from allalike.readers.tables import Table
     >>> columns = {"hit": ["h1", "h2", "h3"], "who": ["ada", "bob", "ada"], "text": ["x", "x", "y"]}
     >>> table = Table(list(columns), lambda asked: {name: pa.chunked_array([columns[name]]) for name in asked})
     >>> joined = join_units(table, "who", "hit", ["text"])
@@ -40,13 +57,8 @@ def join_units(table: Table, worker: str, task: str, inputs: Sequence[str]) -> T
         f"Every {task} has one worker, so that rows with the same {', '.join(inputs)} are taken as one task:"
         f" {len(first):,} instead of {len(set(ids)):,}."
     )
-
-    def joined() -> Any:
-        import pyarrow as pa
-
-        return pa.chunked_array([pa.array([first[key] for key in given], pa.string())])
-
-    return replace(with_columns(table, {task: joined}), remarks=(*table.remarks, remark))
+    joined = with_columns(table, {task: lambda: as_text(first[key] for key in given)})
+    return replace(joined, remarks=(*table.remarks, remark))
 
 
 def _has_company(table: Table, worker: str, task: str) -> bool:

@@ -9,7 +9,7 @@ from allalike.errors import InputError
 from allalike.readers.tools.annotations import find_values, make_columns, parse_annotations
 from allalike.readers.tools.base import Tool
 from allalike.readers.tools.questions import pick_questions
-from allalike.readers.tools.sheets import BLANKS, find_name, open_sheets, sample, texts, with_columns
+from allalike.readers.tools.sheets import BLANKS, as_text, find_name, open_sheets, sample, texts, with_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -71,7 +71,7 @@ class Zooniverse(Tool):
             table, questions = _extracted(table)
         else:
             table, questions = _flattened(table)
-        label, remark = pick_questions(table, questions, files.tag)
+        label, remark = pick_questions(table, questions, tag=files.tag)
         return replace(
             table,
             roles={"worker": _WORKER, "task": task, "label": label},
@@ -168,7 +168,7 @@ def _with_names(table: Table) -> Table:
         for row, person in enumerate(people)
     ]
     remark = f"{nameless:,} classifications have no user_name; {' or '.join(others)} stands for it."
-    columns: dict[str, Callable[[], Any]] = {_WORKER: lambda: _arrow(named)}
+    columns: dict[str, Callable[[], Any]] = {_WORKER: lambda: as_text(named)}
     return replace(with_columns(table, columns), remarks=(*table.remarks, remark))
 
 
@@ -179,9 +179,3 @@ def _of_experts(table: Table) -> list[str]:
         for name, cells in sample(table, marks).items()
     }
     return [f"{count:,} classifications are an expert's ({name})." for name, count in counts.items() if count]
-
-
-def _arrow(values: list[str]) -> Any:
-    import pyarrow as pa
-
-    return pa.chunked_array([pa.array(values, pa.string())])
