@@ -100,7 +100,7 @@ class Table:
         """Make a column of what was loaded."""
         if isinstance(data, Column):
             return data
-        if role == "label" and self.text and self.decimal == ",":
+        if role == "label" and self.text and self.decimal == "," and not isinstance(data, list):
             data = _with_points(data)
         return Column.of_objects(role, data) if isinstance(data, list) else Column(role, data, text=self.text)
 

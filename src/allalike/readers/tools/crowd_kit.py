@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from allalike.errors import InputError
 from allalike.readers.tools.base import Tool
-from allalike.readers.tools.sheets import as_text, open_sheets, texts, with_columns
+from allalike.readers.tools.sheets import as_text, open_sheets, texts, with_columns, with_roles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,8 +48,4 @@ class CrowdKit(Tool):
         rows = list(zip(*(texts(table, name) for name in (_LEFT, _RIGHT, _LABEL)), strict=True))
         named = all(label in (left, right, "") for left, right, label in rows)
         pairs = [" | ".join(sorted([left, right]) if named else [left, right]) for left, right, _ in rows]
-        return replace(
-            with_columns(table, {_PAIR: lambda: as_text(pairs)}),
-            roles={"worker": worker, "task": _PAIR, "label": _LABEL},
-            guessed={"tool": self.name, "missing": "drop"},
-        )
+        return with_roles(with_columns(table, {_PAIR: lambda: as_text(pairs)}), self.name, worker, _PAIR, _LABEL)

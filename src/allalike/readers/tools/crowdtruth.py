@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from allalike.errors import InputError
 from allalike.readers.tools.base import Tool
-from allalike.readers.tools.sheets import open_sheets
+from allalike.readers.tools.sheets import open_sheets, with_roles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,9 +46,4 @@ class CrowdTruth(Tool):
         known = (
             (f"Known truths are in the column {_GOLD}, which can be given as gold.",) if _GOLD in table.names else ()
         )
-        return replace(
-            table,
-            roles={"worker": worker, "task": _TASK, "label": _LABEL},
-            guessed={"tool": self.name},
-            remarks=known,
-        )
+        return with_roles(table, self.name, worker, _TASK, _LABEL, known)

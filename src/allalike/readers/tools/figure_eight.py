@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
 from allalike.readers.tools.base import Tool
 from allalike.readers.tools.choices import as_sets
 from allalike.readers.tools.questions import pick_questions
-from allalike.readers.tools.sheets import leave_out, open_sheets, sample, texts, with_columns
+from allalike.readers.tools.sheets import leave_out, open_sheets, sample, texts, with_columns, with_roles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,12 +55,7 @@ class FigureEight(Tool):
         label, remark = pick_questions(table, questions, tag=files.tag)
         gold = [name for name in table.names if name.endswith(_GOLD) and name.removesuffix(_GOLD) in questions]
         known = f"Known truths are in the column {', '.join(gold)}, which can be given as gold." if gold else ""
-        return replace(
-            table,
-            roles={"worker": _WORKER, "task": _TASK, "label": label},
-            guessed={"tool": self.name, "missing": "drop"},
-            remarks=(*table.remarks, *filter(None, [remark, known])),
-        )
+        return with_roles(table, self.name, _WORKER, _TASK, label, [remark, known])
 
 
 def _find_questions(table: Table) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
@@ -11,7 +10,16 @@ from allalike.readers.tools.base import Tool
 from allalike.readers.tools.choices import as_sets
 from allalike.readers.tools.items import find_items, stack_items
 from allalike.readers.tools.questions import pick_questions
-from allalike.readers.tools.sheets import as_text, find_name, leave_out, open_sheets, sample, texts, with_columns
+from allalike.readers.tools.sheets import (
+    as_text,
+    find_name,
+    leave_out,
+    open_sheets,
+    sample,
+    texts,
+    with_columns,
+    with_roles,
+)
 from allalike.readers.tools.units import join_units
 
 if TYPE_CHECKING:
@@ -61,12 +69,7 @@ class MTurk(Tool):
         else:
             table = join_units(table, worker, task, inputs)
         label, remark = pick_questions(table, questions, tag=files.tag, inputs=inputs)
-        return replace(
-            table,
-            roles={"worker": worker, "task": task, "label": label},
-            guessed={"tool": self.name, "missing": "drop"},
-            remarks=(*table.remarks, *filter(None, [remark])),
-        )
+        return with_roles(table, self.name, worker, task, label, [remark])
 
 
 def _beginning(table: Table, start: str) -> list[str]:

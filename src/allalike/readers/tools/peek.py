@@ -9,13 +9,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from allalike.errors import InputError
+from allalike.readers.compression import read_start
+from allalike.readers.encodings import decode_start, guess_encoding
+
 if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["Peek"]
 
 _PEEK_BYTES = 1 << 17
-_COMPRESSED = (".gz", ".xz", ".zst", ".zip")
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 
 
 @dataclass(frozen=True)
@@ -43,11 +47,10 @@ class Peek:
         """The first characters; empty for a folder, and for what cannot be read."""
         if not self.path.is_file():
             return ""
-        opener = gzip.open if self.path.suffix.lower() == ".gz" else open
         try:
-            with opener(self.path, "rb") as file:
-                return file.read(_PEEK_BYTES).decode("utf-8-sig", errors="replace")
-        except (OSError, EOFError):
+            sample = read_start(self.path, _PEEK_BYTES)
+            return decode_start(sample, guess_encoding(sample))
+        except (OSError, InputError):
             return ""
 
     @cached_property

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
 from allalike.readers.tools.annotations import make_columns
 from allalike.readers.tools.base import Tool
 from allalike.readers.tools.questions import pick_questions
-from allalike.readers.tools.sheets import BLANKS, find_name, open_sheets, texts, with_columns
+from allalike.readers.tools.sheets import BLANKS, find_name, open_sheets, texts, with_columns, with_roles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,12 +60,7 @@ class Potato(Tool):
         rows = [dict(zip(answers, row, strict=True)) for row in zip(*answers.values(), strict=True)]
         table = with_columns(table, make_columns(list(answers), rows))
         label, remark = pick_questions(table, list(answers), tag=files.tag)
-        return replace(
-            table,
-            roles={"worker": worker, "task": _TASK, "label": label},
-            guessed={"tool": self.name, "missing": "drop"},
-            remarks=(*table.remarks, *filter(None, [remark])),
-        )
+        return with_roles(table, self.name, worker, _TASK, label, [remark])
 
 
 def _read(table: Table, names: list[str]) -> list[Any]:

@@ -31,6 +31,7 @@ __all__ = [
     "sample",
     "texts",
     "with_columns",
+    "with_roles",
 ]
 
 BLANKS = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "#N/A"})
@@ -59,7 +60,7 @@ def open_sheets(paths: Sequence[Path], files: Files) -> Table:
     missing = next((path for path in paths if not path.is_file()), None)
     if missing is not None:
         raise InputError(f"There is no file {missing}." if not missing.exists() else f"{missing} is a folder.")
-    return join([open_delimited(path, delimiter_of(Peek(path))) for path in paths])
+    return join([open_delimited(path, delimiter_of(Peek(path)), files) for path in paths])
 
 
 def find_name(names: Iterable[str], *wanted: str) -> str | None:
@@ -167,6 +168,22 @@ def leave_out(table: Table, name: str | None, values: Collection[str], why: str)
         return table
     remark = f"{int(out.sum()):,} of {len(out):,} rows {why} and are left out."
     return replace(keep_rows(table, ~out), remarks=(*table.remarks, remark))
+
+
+def with_roles(
+    table: Table, tool: str, worker: str, task: str, label: str | tuple[str, ...], remarks: Iterable[str] = ()
+) -> Table:
+    """Return a table of a tool whose columns are known; rows without a label are no answers to this question.
+
+    >>> with_roles(Table(["who", "what", "a", "b"], dict), "mturk", "who", "what", ("a", "b")).roles["label"]
+    ('a', 'b')
+    """
+    return replace(
+        table,
+        roles={"worker": worker, "task": task, "label": label},
+        guessed={**table.guessed, "tool": tool, "missing": "drop"},
+        remarks=(*table.remarks, *filter(None, remarks)),
+    )
 
 
 def _listed(column: Any) -> list[Any]:

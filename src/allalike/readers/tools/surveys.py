@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from allalike.errors import InputError
+from allalike.readers.encodings import read_text
 from allalike.readers.failures import guard
 from allalike.readers.tables import Table, join
 from allalike.readers.tools.base import Tool
@@ -159,7 +160,7 @@ def plain_name(name: str) -> str:
 def _read(path: Path, files: Files) -> Form:
     if not path.is_file():
         raise InputError(f"There is no file {path}." if not path.exists() else f"{path} is a folder.")
-    text = guard(path, "text with columns", lambda: path.read_text(encoding=files.encoding or "utf-8-sig"))
+    text = guard(path, "text with columns", lambda: read_text(path, files.encoding))
     try:
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(Peek(path))) if row]
     except csv.Error as error:

@@ -20,6 +20,7 @@ from allalike.readers.tools.sheets import (
     sample,
     texts,
     with_columns,
+    with_roles,
 )
 from allalike.readers.tools.units import join_units, tell_apart
 
@@ -66,12 +67,7 @@ class Toloka(Tool):
         table = join_units(table, worker, task, [name for name in inputs if name != task])
         questions = [name for name in table.names if name.startswith(_OUTPUT)]
         label, remark = pick_questions(table, questions, tag=files.tag, inputs=inputs)
-        return replace(
-            table,
-            roles={"worker": worker, "task": task, "label": label},
-            guessed={"tool": self.name, "missing": "drop"},
-            remarks=(*table.remarks, *filter(None, [remark, _known_truths(table)])),
-        )
+        return with_roles(table, self.name, worker, task, label, [remark, _known_truths(table)])
 
 
 def _find_task(table: Table, inputs: list[str]) -> tuple[Table, str]:

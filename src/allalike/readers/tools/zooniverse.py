@@ -9,7 +9,16 @@ from allalike.errors import InputError
 from allalike.readers.tools.annotations import find_values, make_columns, parse_annotations
 from allalike.readers.tools.base import Tool
 from allalike.readers.tools.questions import pick_questions
-from allalike.readers.tools.sheets import BLANKS, as_text, find_name, open_sheets, sample, texts, with_columns
+from allalike.readers.tools.sheets import (
+    BLANKS,
+    as_text,
+    find_name,
+    open_sheets,
+    sample,
+    texts,
+    with_columns,
+    with_roles,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -72,12 +81,7 @@ class Zooniverse(Tool):
         else:
             table, questions = _flattened(table)
         label, remark = pick_questions(table, questions, tag=files.tag)
-        return replace(
-            table,
-            roles={"worker": _WORKER, "task": task, "label": label},
-            guessed={"tool": self.name, "missing": "drop"},
-            remarks=(*table.remarks, *filter(None, [remark, *_of_experts(table)])),
-        )
+        return with_roles(table, self.name, _WORKER, task, label, [remark, *_of_experts(table)])
 
 
 def _unpacked(table: Table) -> tuple[Table, list[str]]:
