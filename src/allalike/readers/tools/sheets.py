@@ -84,14 +84,14 @@ def texts(table: Table, name: str) -> list[str]:
 
 
 def as_text(values: Iterable[str | None]) -> Any:
-    """Make a column of text.
+    """Make a column of text, where nothing is an empty field as it is in files.
 
     >>> as_text(["x", None]).to_pylist()
-    ['x', None]
+    ['x', '']
     """
     import pyarrow as pa
 
-    return pa.chunked_array([pa.array(list(values), pa.string())])
+    return pa.chunked_array([pa.array([value or "" for value in values], pa.string())])
 
 
 def sample(table: Table, names: Sequence[str]) -> dict[str, list[Any]]:
@@ -145,7 +145,8 @@ def with_columns(table: Table, columns: Mapping[str, Callable[[], Any]]) -> Tabl
     """
 
     def load(asked: Sequence[str]) -> dict[str, Any]:
-        old = table.load([name for name in asked if name not in columns])
+        others = [name for name in asked if name not in columns]
+        old = table.load(others) if others else {}
         return {name: columns[name]() if name in columns else old[name] for name in asked}
 
     names = list(dict.fromkeys([*table.names, *columns]))

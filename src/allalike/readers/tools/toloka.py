@@ -64,7 +64,8 @@ class Toloka(Tool):
         table = _fill_in(table, worker)
         table, task = _find_task(table, inputs)
         table = leave_out(table, find_name(table.names, _STATUS), _LEFT_OUT, "are not accepted (ASSIGNMENT:status)")
-        table = join_units(table, worker, task, [name for name in inputs if name != task])
+        if task == _TASK:
+            table = join_units(table, worker, task, inputs)
         questions = [name for name in table.names if name.startswith(_OUTPUT)]
         label, remark = pick_questions(table, questions, tag=files.tag, inputs=inputs)
         return with_roles(table, self.name, worker, task, label, [remark, _known_truths(table)])
