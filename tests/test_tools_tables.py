@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import allalike
 from allalike.cli.app import app
 from allalike.errors import InputError
 from allalike.readers.files import Files
@@ -126,7 +127,7 @@ def test_ticks_of_a_form_become_a_choice_or_a_set(written: Sheets) -> None:
     path = written(
         [*BATCH, "Answer.one.cat", "Answer.one.dog", "Answer.many.cat", "Answer.many.dog", "Answer.list"],
         ["h1", "a1", "ada", "Approved", "true", "false", "true", "true", "cat|dog"],
-        ["h1", "a2", "bob", "Approved", "false", "true", "false", "true", "dog"],
+        ["h2", "a2", "bob", "Approved", "false", "true", "false", "true", "dog"],
     )
     table = open_table(path)
 
@@ -281,3 +282,20 @@ def test_formats_lists_every_tool_and_ending() -> None:
     assert result.exit_code == 0
     assert all(name in result.output and tool.title in result.output for name, tool in TOOLS.items())
     assert all(ending in result.output for ending in ENDINGS)
+
+
+def test_questions_of_the_only_hit_are_tasks(written: Sheets) -> None:
+    rows = [["h", f"a{n}", f"w{n}", "Approved", f"w{n}", "ab"[n % 2], "ba"[n % 3 % 2]] for n in range(6)]
+    table = open_table(written([*BATCH, "Answer.workerId", "Answer.rank1", "Answer.rank2"], *rows))
+
+    assert count(answers(table)) == (12, 6, 2, 2)
+
+
+def test_executors_do_not_read_the_file_of_a_table_that_was_changed(
+    written: Sheets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = pytest.importorskip("allalike.engines.spark.sources")
+    monkeypatch.setattr(sources, "_MAX_DRIVER_BYTES", 0)
+    path = written([*BATCH, "Answer.q"], ["h", "a", "ada", "Approved", "x"], ["h", "b", "bob", "Rejected", "y"])
+
+    assert sources.find_source(allalike.scan(path), None, "no such master") is None

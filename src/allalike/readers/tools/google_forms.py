@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from allalike.errors import ColumnError
 from allalike.readers.names import pick_columns
-from allalike.readers.tools.surveys import Form, Survey, plain_name
+from allalike.readers.tools.surveys import Form, Survey, asks_who, plain_name
 
 if TYPE_CHECKING:
     from allalike.readers.tools.peek import Peek
@@ -24,13 +24,6 @@ _DATE = re.compile(r"\d{1,4}[-/.年]\s?\d{1,2}[-/.月].*\d")
 _MAIL = re.compile(
     r"(your|student|work)?(emailaddress|email|emailid|username|mailaddress|mail|adressemail|correoelectr[oó]nico"
     r"|direcci[oó]ndecorreoelectr[oó]nico|nomdutilisateur|nombredeusuario|nomedeusu[aá]rio|benutzername|emailadresse)"
-)
-_PERSON = re.compile(
-    r"(your|the|please|enter|write|what|is|are|student|participant|respondent|full|first|last|sur|nick|user|my|\d)*"
-    r"(name|nameandsurname|namesurname|firstnamelastname|vorname|nom|pr[eé]nom|nometpr[eé]nom|nombre|nombrecompleto"
-    r"|nome|nomecompleto|email.*|phone|phonenumber|mobilenumber|studentid|rollno|rollnumber|prolificid|participantid"
-    r"|age|howoldareyou|agegroup|agerange|dateofbirth|birthdate|birthday|yearofbirth|[aâ]ge|edad|idade|alter"
-    r"|gender|sex|genre|sexe|sexo|g[eé]nero|geschlecht)"
 )
 _MIN_NEW = 0.8  # of addresses; some people answer twice
 _NO_QUESTION = re.compile(r".*\[(Score|Feedback)\]|Score|Total score|Total Score", re.IGNORECASE)
@@ -65,8 +58,8 @@ class GoogleForms(Survey):
     def is_about(self, name: str) -> bool:
         """Tell whether a column is the time, a score, or asks who the person is."""
         plain = plain_name(name)
-        about = _MAIL.fullmatch(plain) or _PERSON.fullmatch(plain) or _NO_QUESTION.fullmatch(name.strip())
-        return plain in _TIMES or about is not None
+        about = _MAIL.fullmatch(plain) or _NO_QUESTION.fullmatch(name.strip())
+        return plain in _TIMES or about is not None or asks_who(name)
 
     def find_worker(self, form: Form) -> str | None:
         """Return the column of addresses, which few give twice, or else of names, if all have one of their own."""

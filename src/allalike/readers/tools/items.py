@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from allalike.readers.tables import Table
 
-__all__ = ["find_items", "stack_items"]
+__all__ = ["find_items", "stack_items", "stack_questions"]
 
 _NUMBERED = re.compile(r"(.*?)[._-]?(\d{1,3})(\D*)")
 
@@ -80,16 +80,43 @@ def stack_items(table: Table, shown: Numbers, asked: Numbers) -> tuple[Table, st
         }
 
     remark = f"A form shows {len(numbers)} items, of which each is a task of its own, told by {task}."
-    stacked = replace(
-        table,
-        names=[*others, *columns],
-        load=load,
-        load_batches=None,
-        n_bytes=lambda _: 0,
-        parts=(),
-        remarks=(*table.remarks, remark),
-    )
+    stacked = _transformed(table, [*others, *columns], load, remark)
     return stacked, task, list(asked)
+
+
+def stack_questions(table: Table, questions: Sequence[str]) -> tuple[Table, str, list[str]]:
+    """Give every question a row of its own, where all people have answered the same form; return as `stack_items`.
+
+    >>> import pyarrow as pa
+    >>> from allalike.readers.tables import Table
+    >>> columns = {"who": ["ada"], "q1": ["yes"], "q2": ["no"]}
+    >>> table = Table(list(columns), lambda asked: {name: pa.chunked_array([columns[name]]) for name in asked})
+    >>> stacked, task, labels = stack_questions(table, ["q1", "q2"])
+    >>> [column.to_pylist() for column in stacked.load(["who", task, *labels]).values()]
+    [['ada', 'ada'], ['q1', 'q2'], ['yes', 'no']]
+    """
+    rows = len(_stacked_any(table, questions[:1]))
+    names = [name for name in questions for _ in range(rows)]
+    kept = [True] * len(names)
+    columns: dict[str, Callable[[], Any]] = {
+        "question": lambda: as_text(names),
+        "answer": lambda: _filtered(_stacked_any(table, questions), kept),
+    }
+
+    def load(asked: Sequence[str]) -> dict[str, Any]:
+        return {
+            name: columns[name]() if name in columns else as_text(_stacked(table, [name] * len(questions)))
+            for name in asked
+        }
+
+    others = [name for name in table.names if name not in questions]
+    remark = f"All people have answered the same form, of which each question is a task: {', '.join(questions)}."
+    return _transformed(table, [*others, *columns], load, remark), "question", ["answer"]
+
+
+def _transformed(table: Table, names: list[str], load: Callable[[Sequence[str]], dict[str, Any]], remark: str) -> Table:
+    remarks = (*table.remarks, remark)
+    return replace(table, names=names, load=load, load_batches=None, n_bytes=lambda _: 0, parts=(), remarks=remarks)
 
 
 def _stacked(table: Table, names: Sequence[str]) -> list[str]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from allalike.errors import InputError
 from allalike.readers.tools.base import Tool
 from allalike.readers.tools.choices import as_sets
-from allalike.readers.tools.items import find_items, stack_items
-from allalike.readers.tools.questions import pick_questions
+from allalike.readers.tools.items import find_items, stack_items, stack_questions
+from allalike.readers.tools.questions import list_questions, pick_questions
 from allalike.readers.tools.sheets import (
     as_text,
     find_name,
@@ -64,11 +64,14 @@ class MTurk(Tool):
         inputs = _beginning(table, _INPUT)
         table, questions = _with_choices(*_unpacked(table, _beginning(table, _ANSWER)))
         shown, asked = find_items(inputs, questions)
+        others = [name for name in table.names if name not in questions]
         if asked:
             table, task, questions = stack_items(table, shown, asked)
-        else:
+        elif len(set(texts(table, task))) > 1:
             table = join_units(table, worker, task, inputs)
-        label, remark = pick_questions(table, questions, tag=files.tag, inputs=inputs)
+        elif len(answered := list_questions(table, questions, others)) > 1 and files.tag is None:
+            table, task, questions = stack_questions(table, answered)
+        label, remark = pick_questions(table, questions, tag=files.tag, inputs=others)
         return with_roles(table, self.name, worker, task, label, [remark])
 
 

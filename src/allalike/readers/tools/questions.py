@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from allalike.readers.tables import Table
 
-__all__ = ["is_free_text", "pick_questions"]
+__all__ = ["is_free_text", "list_questions", "pick_questions"]
 
 _ASIDE_NAMES = """
     time times timestamp duration seconds comment comments feedback useragent browser submit surveycode ip
@@ -28,8 +28,9 @@ def pick_questions(
     """Choose the column of the labels among those of questions, or leave several; say also which are left out.
 
     A question that all have answered in the same way, or nobody, is left out where there are others, and so is what
-    repeats one of the inputs. Where exactly one remains that is no free text, no marks and no time, it is that. Of
-    columns that say the same the first is taken.
+    repeats one of the inputs. If one of the others has choices, it is that one; if none has, the only one with free
+    text or marks; what forms ask or note beside their questions comes last. Of columns that say the same the first is
+    taken.
 
     >>> from allalike.readers.tables import of_records
     >>> rows = [{"q1": "yn"[row % 2], "q2": "abc"[row % 3], "why": f"because of {row}", "ok": "on"} for row in range(9)]
@@ -40,6 +41,29 @@ def pick_questions(
     """
     if tag is not None:
         return _tagged(table, names, tag), ""
+    left, reasons = _sort(table, names, inputs)
+    best = _find_best(left)
+    if len(best) == 1:
+        reasons, left = reasons | left, {best[0]: ""}
+    if len(left) > 1:
+        return tuple(left), ""
+    others = ", ".join(f"{name} ({reasons[name]})" for name in names if name not in left)
+    return next(iter(left)), f"No labels are taken from {others}." if others else ""
+
+
+def list_questions(table: Table, names: Sequence[str], inputs: Sequence[str] = ()) -> list[str]:
+    """Return the columns that are questions as `pick_questions` sees them, without those that come after others.
+
+    >>> from allalike.readers.tables import of_records
+    >>> rows = [{"q1": "yn"[row % 2], "q2": "abc"[row % 3], "workTime": f"{row}.5"} for row in range(9)]
+    >>> list_questions(of_records(rows), ["workTime", "q1", "q2"])
+    ['q1', 'q2']
+    """
+    return _find_best(_sort(table, names, inputs)[0])
+
+
+def _sort(table: Table, names: Sequence[str], inputs: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return questions with what their answers are, the best first, and why others are none."""
     if not names:
         raise InputError(f"{table.where} has no column with answers. It has: {', '.join(table.names)}.")
     inputs = [name for name in inputs if name in table.names]
@@ -54,17 +78,17 @@ def pick_questions(
             reasons[name] = "always the same" if kinds else "empty"
         elif said.setdefault(key, name) != name:
             reasons[name] = f"the same as {said[key]}"
-    left = [name for name in names if name not in reasons] or list(names)
-    loose = {name: kind for name in left if (kind := _looseness(name, answers[name]))}
-    chosen = [name for name in left if name not in loose]
-    if len(chosen) == 1:
-        reasons |= loose
-        left = chosen
-    left = [*chosen, *(name for name in left if name in loose)]
-    if len(left) > 1:
-        return tuple(left), ""
-    others = ", ".join(f"{name} ({reasons[name]})" for name in names if name not in left)
-    return left[0], f"No labels are taken from {others}." if others else ""
+    left = {name: _describe(name, answers[name]) for name in names if name not in reasons or len(reasons) == len(names)}
+    return dict(sorted(left.items(), key=lambda item: _rank(item[1]))), reasons
+
+
+def _find_best(left: dict[str, str]) -> list[str]:
+    first = _rank(next(iter(left.values())))
+    return [name for name, kind in left.items() if _rank(kind) == first]
+
+
+def _rank(kind: str) -> int:
+    return {"": 0, "free text": 1, "marks": 1}.get(kind, 2)
 
 
 def is_free_text(values: Sequence[Any]) -> bool:
@@ -79,8 +103,8 @@ def is_free_text(values: Sequence[Any]) -> bool:
     return len({word.strip().casefold() for word in words}) > len(words) / 2
 
 
-def _looseness(name: str, values: Sequence[Any]) -> str:
-    """Say why answers are no choices; nothing if they are."""
+def _describe(name: str, values: Sequence[Any]) -> str:
+    """Say what the answers to a question are, if they are no choices."""
     words = re.split(r"[\W_\d]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).casefold())
     if found := [word for word in words if word in _ASIDE]:
         return found[-1]

@@ -27,9 +27,17 @@ if TYPE_CHECKING:
 
     from allalike.readers.files import Files
 
-__all__ = ["Form", "Survey", "plain_name"]
+__all__ = ["Form", "Survey", "asks_who", "plain_name"]
 
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(\D.*)?")
+_PERSON = re.compile(
+    r"(your|the|please|enter|write|what|is|are|student|participant|respondent|full|first|last|sur|nick|user|my|\d)*"
+    r"(name|nameandsurname|namesurname|firstnamelastname|vorname|nom|pr[eé]nom|nometpr[eé]nom|nombre|nombrecompleto"
+    r"|nome|nomecompleto|email.*|phone|phonenumber|mobilenumber|studentid|rollno|rollnumber|prolificid|participantid"
+    r"|age|howoldareyou|agegroup|agerange|dateofbirth|birthdate|birthday|yearofbirth|[aâ]ge|edad|idade|alter"
+    r"|gender|sex|genre|sexe|sexo|g[eé]nero|geschlecht|country|nationality|ethnicity|nativelanguage|language"
+    r"|education|educationlevel|levelofeducation|occupation|profession)"
+)
 _SHOWN = 12  # names in a remark
 
 
@@ -136,7 +144,7 @@ class Survey(Tool):
                 raise InputError(f"{path} has no column like {', '.join(files.only)}. It has: {', '.join(form.names)}.")
         else:
             aside = {worker, *form.aside}
-            asked = [name for name in form.names if name not in aside and not self.is_about(name)]
+            asked = [name for name in form.names if name not in aside and not (self.is_about(name) or asks_who(name))]
             written = [name for name in asked if _is_no_choice(form.column(name))]
             questions = [name for name in asked if name not in written] or asked
             silent = [name for name in form.names if name not in questions and name != worker]
@@ -155,6 +163,15 @@ def plain_name(name: str) -> str:
     'durationinseconds'
     """
     return re.sub(r"[\W_]", "", name.casefold())
+
+
+def asks_who(name: str) -> bool:
+    """Tell whether a question asks who a person is, to which there is no answer that all should give.
+
+    >>> asks_who("What is your age?"), asks_who("Gender"), asks_who("What is the age of the house?")
+    (True, True, False)
+    """
+    return _PERSON.fullmatch(plain_name(name)) is not None
 
 
 def _read(path: Path, files: Files) -> Form:
