@@ -56,8 +56,8 @@ FILES: dict[str, tuple[str | bytes, str]] = {
         '[{"worker":"a","task":1,"label":1},{"worker":"b","task":1,"label":"x"}]',
         "labels are of mixed types: 1 is int, 'x' in row 2 is str",
     ),
-    "answers.xyz": (GOOD, "Known endings: .csv"),
-    "answers": (GOOD, "Known endings"),
+    "answers.xyz": (bytes(range(256)), "is no text, and of no format that is known"),
+    "answers": (b"\x7fELF" + bytes(9), "is no text, and of no format that is known"),
     "not.csv.gz": (GOOD, "cannot be read"),
 }
 
@@ -85,7 +85,7 @@ def test_a_bad_file_is_a_clear_error(
 
 CALLS: dict[str, tuple[list[str], str]] = {
     "missing file": (["nowhere.csv"], "There is no file nowhere.csv"),
-    "folder": (["."], ". is a folder with no masks in it"),
+    "folder": (["."], ". is a folder of files with different columns"),
     "pattern": (["*.tsv"], "No file matches '*.tsv'"),
     "method": (
         ["good.csv", "--method", "PTD"],

@@ -53,10 +53,13 @@ def encode(row: int, text: str) -> bytes:
     return text.encode("latin-1" if row == 3 else "utf-8")
 
 
-def test_names_of_columns_that_are_no_utf8_are_refused_too(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_bytes(b'{"w\xe9rker": "ada", "task": 1, "label": "x"}')
-    with pytest.raises(InputError, match="a.jsonl cannot be read as .*utf-8"):
-        allalike.read(tmp_path / "a.jsonl")
+@pytest.mark.parametrize(
+    "content", [b'{"w\xe9rker": "ada", "task": 1, "label": "x"}', b"w\xe9rker,task,label\nada,1,x"]
+)
+def test_names_of_columns_that_are_no_utf8_are_decoded_too(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / ("a.csv" if b"{" not in content else "a.jsonl")
+    path.write_bytes(content)
+    assert allalike.read(path, columns={"worker": "wérker"}, domain="categorical").n_answers == 1
 
 
 def test_a_table_with_text_that_is_no_utf8_is_refused_too() -> None:

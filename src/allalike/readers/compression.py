@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import lzma
+import os
 import zipfile
 import zlib
 from pathlib import PurePosixPath
@@ -17,7 +18,16 @@ from allalike.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ENDINGS", "MAX_RATIO", "MAX_UNPACKED_BYTES", "find_packing", "inner_path", "open_bytes", "read_start"]
+__all__ = [
+    "ENDINGS",
+    "MAX_RATIO",
+    "MAX_UNPACKED_BYTES",
+    "check_archive",
+    "find_packing",
+    "inner_path",
+    "open_bytes",
+    "read_start",
+]
 
 ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".zip")
 MAX_UNPACKED_BYTES = 1 << 36  # of a packed file; a plain one may be of any size
@@ -117,6 +127,32 @@ def read_start(path: Path, n_bytes: int) -> bytes:
         return file.read(n_bytes)
 
 
+def check_archive(path: Path) -> list[str]:
+    """Return the names of what is in a zip file, all of which has to keep within the limits.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "book.xlsx")
+    ...     with zipfile.ZipFile(path, "w") as archive:
+    ...         archive.writestr("sheet.xml", "<a/>")
+    ...     check_archive(path)
+    ['sheet.xml']
+    """
+    with _archive(path) as archive:
+        _check_size(path, path.stat().st_size, sum(info.file_size for info in archive.infolist()))
+        return archive.namelist()
+
+
+def _check_size(path: Path, packed: int, unpacked: int) -> None:
+    most = min(max(_FREE_BYTES, MAX_RATIO * packed), MAX_UNPACKED_BYTES)
+    if unpacked > most:
+        raise InputError(
+            f"{path} has {packed:,} bytes and unpacks to more than {most:,}. Limits are {MAX_RATIO} times its size"
+            f" (beyond {_FREE_BYTES:,} bytes) and {MAX_UNPACKED_BYTES:,} bytes. If it is what you expect, unpack it"
+            " first: plain files have no limit."
+        )
+
+
 class _Unpacked(io.RawIOBase):
     """What a packed file holds, as far as it keeps within the limits."""
 
@@ -135,7 +171,7 @@ class _Unpacked(io.RawIOBase):
             return _open_member(self._path, archive)
         import pyarrow as pa
 
-        return pa.CompressedInputStream(pa.OSFile(str(self._path)), self._packing)
+        return pa.CompressedInputStream(pa.OSFile(os.fspath(self._path)), self._packing)
 
     def readable(self) -> bool:
         return True
@@ -151,17 +187,8 @@ class _Unpacked(io.RawIOBase):
             ) from error
         view[: len(data)] = data
         self._unpacked += len(data)
-        self._check()
+        _check_size(self._path, self._size, self._unpacked)
         return len(data)
-
-    def _check(self) -> None:
-        most = min(max(_FREE_BYTES, MAX_RATIO * self._size), MAX_UNPACKED_BYTES)
-        if self._unpacked > most:
-            raise InputError(
-                f"{self._path} has {self._size:,} bytes and unpacks to more than {most:,}. Limits are"
-                f" {MAX_RATIO} times its size (beyond {_FREE_BYTES:,} bytes) and {MAX_UNPACKED_BYTES:,} bytes. If it is"
-                " what you expect, unpack it first: plain files have no limit."
-            )
 
     def close(self) -> None:
         if not self.closed:

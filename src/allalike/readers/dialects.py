@@ -10,16 +10,19 @@ import csv
 import io
 import re
 from collections import Counter
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from allalike.errors import InputError
+from allalike.readers.failures import MAX_FIELD_BYTES
 from allalike.readers.quotes import check_quotes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["Dialect", "find_dialect", "split_rows"]
+__all__ = ["Dialect", "find_dialect", "long_fields", "name_columns", "split_rows"]
 
 Record = tuple[list[str], int, int]  # its fields, and its first and last line, from 1
 
@@ -71,6 +74,21 @@ class Dialect:
         return self.width == len(self.names) and self.delimiter in ",;\t|" and self.skip == 1
 
 
+@contextmanager
+def long_fields() -> Iterator[None]:
+    """Let Python's reader take fields as long as Arrow does.
+
+    >>> with long_fields():
+    ...     csv.field_size_limit() >> 20
+    16
+    """
+    before = csv.field_size_limit(MAX_FIELD_BYTES)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
 def split_rows(lines: Iterable[str], delimiter: str) -> Iterator[Record]:
     r"""Yield the rows of a text, with their first and last lines; empty lines are none.
 
@@ -104,9 +122,8 @@ def find_dialect(text: str, where: str, *, preferred: str = ",", whole: bool = T
     (first, _, end), rows = records[0], [fields for fields, _, _ in records[1:]]
     if "\0" in "".join(first):
         raise InputError(f"{where} cannot be read as text with columns: its header has zero bytes, which no text has.")
-    headless = _is_row(first, rows)
-    names = [f"column{number}" for number in range(1, len(first) + 1)] if headless else _complete(first)
-    remarks = [f"{where} has no header: its columns are called {', '.join(names[:3])} and so on."] if headless else []
+    names, remarks = name_columns(first, rows, where)
+    headless = bool(remarks)
     width, names, said = _fit(names, rows or [first], where)
     if any("\n" in cell for row in rows for cell in row):
         _check_quotes(names, rows, delimiter, where)
@@ -121,6 +138,20 @@ def find_dialect(text: str, where: str, *, preferred: str = ",", whole: bool = T
     )
 
 
+def name_columns(first: list[str], rows: Sequence[Sequence[str]], where: str) -> tuple[list[str], list[str]]:
+    """Return the names of columns, and what to say if the first row is no header.
+
+    >>> name_columns(["task", ""], [["t1", "x"]], "a.csv")
+    (['task', 'column2'], [])
+    >>> name_columns(["t1", "x"], [["t1", "y"], ["t2", "x"]], "a.csv")
+    (['column1', 'column2'], ['a.csv has no header: its columns are called column1, column2.'])
+    """
+    if not _is_row(first, rows):
+        return [name if name.strip() else f"column{number}" for number, name in enumerate(first, start=1)], []
+    names = [f"column{number}" for number in range(1, len(first) + 1)]
+    return names, [f"{where} has no header: its columns are called {', '.join(names[:3])}{' ...' * (len(names) > 3)}."]
+
+
 def _check_quotes(names: list[str], rows: list[list[str]], delimiter: str, where: str) -> None:
     """Look for rows that were swallowed by any column, also by one that is not read later."""
     import pyarrow as pa
@@ -133,12 +164,9 @@ def _check_quotes(names: list[str], rows: list[list[str]], delimiter: str, where
 def _start(text: str, delimiter: str, whole: bool, most: int) -> list[Record]:
     """Return the first rows, without the last if it may be cut."""
     records: list[Record] = []
-    try:
-        for record in split_rows(io.StringIO(text, newline=""), delimiter):
-            records.append(record)
-            if len(records) > most:
-                return records
-    except csv.Error:  # such as a field that is too long; reading will say so
+    with long_fields(), suppress(csv.Error):  # reading will say what is wrong
+        records.extend(islice(split_rows(io.StringIO(text, newline=""), delimiter), most + 1))
+    if len(records) > most:
         return records
     return records if whole or len(records) < 2 else records[:-1]
 
@@ -193,11 +221,6 @@ def _is_counting(cells: Sequence[str]) -> bool:
         return False
     numbers = [int(cell) for cell in cells]
     return numbers == list(range(numbers[0], numbers[0] + len(numbers)))
-
-
-def _complete(names: list[str]) -> list[str]:
-    """Name columns that have no name by their place."""
-    return [name if name.strip() else f"column{number}" for number, name in enumerate(names, start=1)]
 
 
 def _fit(names: list[str], rows: Sequence[Sequence[str]], where: str) -> tuple[int, list[str], list[str]]:

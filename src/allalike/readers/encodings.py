@@ -39,10 +39,16 @@ _COMMON = (
     *("cp850", "cp866", "cp932", "euc_jp", "gb18030", "big5", "cp949"),
 )
 _WESTERN = r"a-zA-ZÀ-ÖØ-öø-ÿŒœŠšŽžŸ"
-_UNLIKELY = re.compile(  # in Western texts: a sign within a word, a capital behind a small letter, many accents in a row
-    rf"[{_WESTERN}][^\x00-\x7f{_WESTERN}\u2019\u00b4\u00b7\u2013\u2014][{_WESTERN}]|[a-zà-öø-ÿ][À-ÖØ-ÞŒŠŽŸ]|[À-ÖØ-öø-ÿŒœŠšŽžŸ]{{4}}"
-    r"|[\u00f0\u00fe\u00b9\u00b3\u00bc\u00be\u00a5\u00a6\u00a8\u00ac\u00b8\u00d7\u00f7\u0192\u02c6\u2030\u2020\u2021]"
-)
+_UNLIKELY = re.compile(
+    "|".join(
+        (
+            rf"[{_WESTERN}][^\x00-\x7f{_WESTERN}\u2019\u00b4\u00b7\u2013\u2014][{_WESTERN}]",  # a sign within a word
+            r"[a-zà-öø-ÿ][À-ÖØ-ÞŒŠŽŸ]",  # a capital behind a small letter
+            r"[À-ÖØ-öø-ÿŒœŠšŽžŸ]{4}",  # many accents in a row
+            r"[\u00f0\u00fe\u00b9\u00b3\u00bc\u00be\u00a5\u00a6\u00a8\u00ac\u00b8\u00d7\u00f7\u0192\u02c6\u2030\u2020\u2021]",
+        )
+    )
+)  # in Western texts
 
 
 def find_encoding(path: Path) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
-from allalike.readers.dialects import split_rows
-from allalike.readers.failures import MAX_FIELD_BYTES
+from allalike.readers.dialects import long_fields, split_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,11 +22,19 @@ _NAMES = {"\t": "a tab", " ": "a blank"}
 
 
 def fill_rows(
-    lines: Iterable[str], dialect: Dialect, asked: Sequence[str], where: str, remarks: list[str], *, skip: int = 0
+    lines: Iterable[str],
+    dialect: Dialect,
+    asked: Sequence[str],
+    where: str,
+    remarks: list[str],
+    *,
+    skip: int = 0,
+    before: tuple[int, int] = (0, 0),
 ) -> Iterator[dict[str, Any]]:
     r"""Yield columns of rows, some at a time; fields that a row lacks are empty, which is counted in the remarks.
 
-    A row with too many fields is refused. The first rows can be skipped, where they were read already.
+    A row with too many fields is refused. The first rows can be skipped, where they were read already; or so many rows
+    and lines of the file came ``before`` these lines.
 
     >>> from allalike.readers.dialects import Dialect
     >>> remarks = []
@@ -37,22 +45,20 @@ def fill_rows(
     """
     import pyarrow as pa
 
-    csv.field_size_limit(max(csv.field_size_limit(), MAX_FIELD_BYTES))
     places = {name: dialect.names.index(name) for name in asked}
-    cells: dict[str, list[str]] = {name: [] for name in asked}
     short = _Short()
-    row = 0
-    for row, fields in _number_rows(lines, dialect, where, short):
-        if row <= skip:
-            continue
-        for name, place in places.items():
-            cells[name].append(fields[place] if place < len(fields) else "")
-        if (row - skip) % _BATCH_ROWS == 0:
-            yield {name: pa.array(column, pa.string()) for name, column in cells.items()}
-            cells = {name: [] for name in asked}
-    if row <= skip or (row - skip) % _BATCH_ROWS:
+    rows = _check_rows(lines, dialect, where, short, before)
+    with long_fields():
+        number = sum(1 for _ in islice(rows, skip))
+    while True:
+        with long_fields():
+            chunk = list(islice(rows, _BATCH_ROWS))
+        if not chunk:
+            break
+        number += len(chunk)
+        cells = {name: [row[place] if place < len(row) else "" for row in chunk] for name, place in places.items()}
         yield {name: pa.array(column, pa.string()) for name, column in cells.items()}
-    if short.number and (said := short.describe(row, where)) not in remarks:
+    if short.number and (said := short.describe(before[0] + number, where)) not in remarks:
         remarks.append(said)
 
 
@@ -76,22 +82,22 @@ class _Short:
         )
 
 
-def _number_rows(lines: Iterable[str], dialect: Dialect, where: str, short: _Short) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows below the header with their numbers, from 1; note short ones, and refuse long ones."""
-    row, expected = 0, len(dialect.names)
-    rest = iter(lines)
-    for _ in range(dialect.skip):
-        next(rest, None)
+def _check_rows(
+    lines: Iterable[str], dialect: Dialect, where: str, short: _Short, before: tuple[int, int]
+) -> Iterator[list[str]]:
+    """Yield the rows below the header; note short ones, and refuse long ones."""
+    row, expected = before[0], len(dialect.names)
+    rest = islice(lines, dialect.skip, None)
     try:
         for fields, first, _ in split_rows(rest, dialect.delimiter):
-            row, line = row + 1, first + dialect.skip
+            row, line = row + 1, before[1] + dialect.skip + first
             if len(fields) < expected:
                 short.add(row, line)
             elif any(field.strip() for field in fields[expected:]):
                 raise InputError(_too_long(fields, dialect, f"{where}: row {row:,} (line {line:,})"))
-            yield row, fields
+            yield fields
     except csv.Error as error:
-        raise InputError(f"{where} cannot be read as text with columns: {error}, in or behind row {row:,}.") from error
+        raise InputError(f"{where} cannot be read as text with columns: {error}, behind row {row:,}.") from error
 
 
 def _too_long(fields: list[str], dialect: Dialect, which: str) -> str:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import json
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
-from allalike.readers.compression import read_start
-from allalike.readers.encodings import decode_start, guess_encoding
+from allalike.readers.compression import inner_path, read_start
+from allalike.readers.encodings import decode_start, guess_encoding, read_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["Peek"]
 
 _PEEK_BYTES = 1 << 17
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 
 
 @dataclass(frozen=True)
@@ -39,8 +37,10 @@ class Peek:
     @property
     def ending(self) -> str:
         """The ending of the name, without that of a compression."""
-        suffixes = [suffix.lower() for suffix in self.path.suffixes if suffix.lower() not in _COMPRESSED]
-        return suffixes[-1] if suffixes else ""
+        try:
+            return inner_path(self.path).suffix.lower()
+        except (OSError, InputError):  # such as an archive of several files
+            return ""
 
     @cached_property
     def start(self) -> str:
@@ -49,9 +49,9 @@ class Peek:
             return ""
         try:
             sample = read_start(self.path, _PEEK_BYTES)
-            return decode_start(sample, guess_encoding(sample))
         except (OSError, InputError):
             return ""
+        return decode_start(sample, guess_encoding(sample))
 
     @cached_property
     def rows(self) -> list[list[str]]:
@@ -101,9 +101,7 @@ class Peek:
         """The whole of a JSON file, or nothing."""
         if self.ending != ".json" or not self.start:
             return None
-        opener = gzip.open if self.path.suffix.lower() == ".gz" else open
         try:
-            with opener(self.path, "rb") as file:
-                return json.loads(file.read().decode("utf-8-sig"))
-        except (OSError, EOFError, ValueError, RecursionError):
+            return json.loads(read_text(self.path))
+        except (OSError, ValueError, RecursionError):
             return None

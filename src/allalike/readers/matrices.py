@@ -1,0 +1,68 @@
+"""Matrices: files of numpy, and of scipy where few cells have an answer."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from allalike.errors import InputError
+from allalike.readers.compression import check_archive
+
+if TYPE_CHECKING:
+    from allalike.readers.files import Files
+    from allalike.readers.tables import Table
+
+__all__ = ["ENDINGS", "load_matrix", "refuse_matrix"]
+
+ENDINGS = (".npy", ".npz")
+
+
+def refuse_matrix(path: Path, files: Files) -> Table:
+    """Refuse a matrix of which is not known what its rows are.
+
+    >>> from allalike.readers.files import Files
+    >>> refuse_matrix(Path("a.npz"), Files())
+    Traceback (most recent call last):
+    allalike.errors.InputError: a.npz is a matrix. Its rows may be tasks or workers. Say it with wide='tasks'.
+    """
+    raise InputError(f"{path} is a matrix. Its rows may be tasks or workers.", wide="tasks")
+
+
+def load_matrix(path: Path) -> Any:
+    """Return the matrix in a file: an array of numpy, or a sparse one of scipy. Pickles are never read.
+
+    >>> import numpy as np, scipy.sparse, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "answers.npz")
+    ...     scipy.sparse.save_npz(path, scipy.sparse.coo_array(np.eye(3)))
+    ...     load_matrix(path).nnz
+    3
+    """
+    try:
+        matrix = _load(path)
+    except (ValueError, EOFError, KeyError, TypeError, MemoryError, zipfile.BadZipFile) as error:
+        if isinstance(error, InputError):
+            raise
+        reason = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+        raise InputError(f"{path} cannot be read as a matrix of numpy or scipy: {reason}.") from error
+    if len(matrix.shape) != 2:
+        raise InputError(f"{path} has {len(matrix.shape)} dimensions: {matrix.shape}. A matrix has 2.")
+    return matrix
+
+
+def _load(path: Path) -> Any:
+    import numpy as np
+
+    if not zipfile.is_zipfile(path):
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    names = {Path(name).stem for name in check_archive(path)}
+    if {"format", "shape", "data"} <= names:
+        from scipy.sparse import load_npz
+
+        return load_npz(path)
+    if len(names) != 1:
+        listed = ", ".join(map(repr, sorted(names)))
+        raise InputError(f"{path} has {len(names)} arrays: {listed}. Save a file with one matrix.")
+    with np.load(path, allow_pickle=False) as arrays:
+        return arrays[names.pop()]
