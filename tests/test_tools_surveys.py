@@ -171,3 +171,14 @@ def test_a_survey_of_limesurvey(written: Sheets) -> None:
     )
 
     assert answers(open_table(path)) == [("1", "G1Q1", "A1"), ("2", "G1Q1", "A2"), ("1", "G1Q2[SQ001]", "Y")]
+
+
+def test_a_form_is_recognised_in_a_spreadsheet(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in [FORM, *form_rows()]:
+        book.active.append(row)
+    path = tmp_path / "Form (Responses).xlsx"
+    book.save(path)
+
+    assert {task for _, task, _ in answers(open_table(path))} == {"Is it red? [left]", "Is it red? [right]"}

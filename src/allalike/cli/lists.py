@@ -9,11 +9,11 @@ from allalike.cli.console import echo, notes_for_warnings, rows
 __all__ = ["domains", "formats", "methods", "rules"]
 
 _FORMATS = {
-    "text with a header line": (".csv", ".tsv", ".tab", ".txt"),
+    "text with columns": (".csv", ".tsv", ".tab", ".txt"),
     "JSON: an object per line, or a list of them": (".jsonl", ".ndjson", ".json"),
     "Parquet": (".parquet", ".pq"),
+    "Arrow": (".feather", ".arrow"),
     "Excel": (".xlsx", ".xlsm"),
-    "numpy: a matrix": (".npy", ".npz"),
     "PrefLib: orders": (".soc", ".soi", ".toc", ".toi"),
 }
 
@@ -65,15 +65,15 @@ def formats() -> None:
 
     The name of a tool can be given to --from, which also knows "plain": read a file as what it is, whoever wrote it.
     """
-    from allalike.readers.sources import ENDINGS
+    from allalike.readers.formats import ENDINGS
     from allalike.readers.tools import TOOLS
 
     with notes_for_warnings(quiet=False):
         found = TOOLS.everything()
     formats = {ending: what for what, endings in _FORMATS.items() for ending in endings}
     plain: dict[str, list[str]] = {}
-    for ending in ENDINGS:
-        plain.setdefault(formats.get(ending, ending), []).append(ending)
+    for ending in filter(formats.get, ENDINGS):  # others are known only to be refused
+        plain.setdefault(formats[ending], []).append(ending)
     listed = [(" ".join(endings), what) for what, endings in plain.items()]
     tools = [(name, tool.title, tool.summary) for name, tool in sorted(found.items())]
     echo("\n".join(["Files by their endings:", rows(listed), "Exports of tools (--from):", rows(tools)]))

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
     from allalike.readers.files import Files
 
-__all__ = ["open_sheet", "refuse_sheet"]
+__all__ = ["BOOKS", "open_sheet", "read_sheet", "refuse_sheet"]
+
+BOOKS = (".xlsx", ".xlsm")
 
 _ADVICE = "Save it as .xlsx or .csv first."
 
@@ -55,6 +57,21 @@ def open_sheet(path: Path, files: Files) -> Table:
         return {each: pa.chunked_array([[row[names.index(each)] for row in rows]], pa.string()) for each in asked}
 
     return Table(names, load, where, text=True, remarks=remarks)
+
+
+def read_sheet(path: Path) -> list[list[str]]:
+    """Return the rows of the first sheet that is not empty, as text.
+
+    >>> import openpyxl, pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "answers.xlsx")
+    ...     book = openpyxl.Workbook()
+    ...     book.active.append(["ada", 7.0])
+    ...     book.save(path)
+    ...     read_sheet(path)
+    [['ada', '7']]
+    """
+    return next(iter(_read_sheets(path).values()), [])
 
 
 def refuse_sheet(path: Path, files: Files) -> Table:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from allalike.errors import InputError
+from allalike.errors import InputError, UnsupportedError
 from allalike.readers.compression import inner_path, read_start
 from allalike.readers.encodings import decode_start, guess_encoding, read_text
+from allalike.readers.spreadsheets import BOOKS, read_sheet
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Peek"]
 
 _PEEK_BYTES = 1 << 17
+_N_ROWS = 100
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,9 @@ class Peek:
 
     @cached_property
     def rows(self) -> list[list[str]]:
-        """The first rows of delimited text, of which the last may be cut; none of other files."""
+        """The first rows of delimited text, of which the last may be cut, or of a spreadsheet; none of other files."""
+        if self.ending in BOOKS:
+            return self._sheet[:_N_ROWS]
         if self.ending not in (".csv", ".tsv", ".tab", ".txt"):
             return []
         first = self.start.partition("\n")[0]
@@ -63,6 +67,13 @@ class Peek:
         try:
             return list(csv.reader(self.start.splitlines(keepends=True), delimiter=delimiter))
         except csv.Error:
+            return []
+
+    @property
+    def _sheet(self) -> list[list[str]]:
+        try:
+            return read_sheet(self.path)
+        except (OSError, InputError, UnsupportedError):  # reading it will say why
             return []
 
     @cached_property

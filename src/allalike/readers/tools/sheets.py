@@ -9,7 +9,9 @@ import numpy as np
 
 from allalike.errors import InputError
 from allalike.readers.delimited import open_delimited
+from allalike.readers.spreadsheets import BOOKS, open_sheet
 from allalike.readers.tables import Table, join
+from allalike.readers.tools.peek import Peek
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike.readers.files import Files
-    from allalike.readers.tools.peek import Peek
 
 __all__ = [
     "BLANKS",
@@ -42,7 +43,6 @@ def delimiter_of(peek: Peek) -> str:
     r"""Return what stands between the columns of a file: that which its first line has most of.
 
     >>> import tempfile, pathlib
-    >>> from allalike.readers.tools.peek import Peek
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "answers.csv")
     ...     _ = path.write_text("a;b;c, d\n")
@@ -55,12 +55,16 @@ def delimiter_of(peek: Peek) -> str:
 
 def open_sheets(paths: Sequence[Path], files: Files) -> Table:
     """Open exports one below the other; what is missing in a file is an error that names it."""
-    from allalike.readers.tools.peek import Peek
-
     missing = next((path for path in paths if not path.is_file()), None)
     if missing is not None:
         raise InputError(f"There is no file {missing}." if not missing.exists() else f"{missing} is a folder.")
-    return join([open_delimited(path, delimiter_of(Peek(path)), files) for path in paths])
+    return join([_open(Peek(path), files) for path in paths])
+
+
+def _open(peek: Peek, files: Files) -> Table:
+    if peek.ending in BOOKS:
+        return open_sheet(peek.path, files)
+    return open_delimited(peek.path, delimiter_of(peek), files)
 
 
 def find_name(names: Iterable[str], *wanted: str) -> str | None:

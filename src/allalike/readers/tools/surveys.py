@@ -15,6 +15,7 @@ import numpy as np
 from allalike.errors import InputError
 from allalike.readers.encodings import read_text
 from allalike.readers.failures import guard
+from allalike.readers.spreadsheets import BOOKS, read_sheet
 from allalike.readers.tables import Table, join
 from allalike.readers.tools.base import Tool
 from allalike.readers.tools.peek import Peek
@@ -177,14 +178,21 @@ def asks_who(name: str) -> bool:
 def _read(path: Path, files: Files) -> Form:
     if not path.is_file():
         raise InputError(f"There is no file {path}." if not path.exists() else f"{path} is a folder.")
-    text = guard(path, "text with columns", lambda: read_text(path, files.encoding))
+    peek = Peek(path)
     try:
-        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(Peek(path))) if row]
+        rows = guard(path, "text with columns", lambda: _read_rows(peek, files))
     except csv.Error as error:
         raise InputError(f"{path} cannot be read as text with columns: {error}.") from error
     if not rows:
         raise InputError(f"{path} is empty.")
     return Form(rows[0], rows[1:])
+
+
+def _read_rows(peek: Peek, files: Files) -> list[list[str]]:
+    if peek.ending in BOOKS:
+        return read_sheet(peek.path)
+    lines = io.StringIO(read_text(peek.path, files.encoding), newline="")
+    return [row for row in csv.reader(lines, delimiter=delimiter_of(peek)) if row]
 
 
 def _different(names: Sequence[str]) -> list[str]:
