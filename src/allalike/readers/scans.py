@@ -84,7 +84,7 @@ class Scan(Options):
         """Read all answers into memory."""
         report("reading")
         table, picked, guessed = self._opened()
-        found, dropped = _complete(table.columns(picked), self.missing_in(table))
+        found, dropped = _complete(table.columns(picked), self.suited(table).missing)
         notes, kind = _notes(guessed), self.domain
         if kind is None:
             label = found["label"]
@@ -112,7 +112,7 @@ class Scan(Options):
             domain=self.domain,
             choices=self.choices,
             repeats=self.repeats,
-            missing=self.missing_in(table),
+            missing=self.suited(table).missing,
             notes=_notes(guessed),
         )
 
@@ -123,9 +123,9 @@ class Scan(Options):
             return open_table(self.source, replace(self.files, tool=PLAIN))
         return table
 
-    def missing_in(self, table: Table) -> str:
-        """Tell what to do with rows without a label: a tool's export may have them, as not all answer all questions."""
-        return table.guessed.get("missing", self.missing)
+    def suited(self, table: Table) -> Scan:
+        """Return it with what the reader of a table knows: an export has rows without a label where not all answered."""
+        return replace(self, missing=table.guessed.get("missing", self.missing))
 
     def pick(self, names: list[str], where: str) -> tuple[dict[str, str], dict[str, str]]:
         """Find the columns of worker, task and label among these; return also what was guessed."""

@@ -126,7 +126,7 @@ def _open_local(source: Scan, start: Callable[[], SparkSession], paths: list[str
     if len(numbers) < len(parts):  # Spark reads a file once
         return None
     picked, guessed = source.pick(table.names, table.where)
-    source = replace(source, missing=source.missing_in(table))
+    source = source.suited(table)
     session = start()
     paths = [f"file://{_escape(path)}" for path in numbers]
     schema = None if table.text else _schema(_column_types(session, paths, f"file://{next(iter(numbers))}"), picked)
