@@ -124,7 +124,7 @@ class Scan(Options):
         return table
 
     def suited(self, table: Table) -> Scan:
-        """Return it with what the reader of a table knows: an export has rows without a label where not all answered."""
+        """Return it with what the reader of a table knows: exports have rows without a label where not all answered."""
         return replace(self, missing=table.guessed.get("missing", self.missing))
 
     def pick(self, names: list[str], where: str) -> tuple[dict[str, str], dict[str, str]]:

@@ -83,7 +83,9 @@ def _find_task(table: Table, inputs: list[str]) -> tuple[Table, str]:
 
 def _fill_in(table: Table, worker: str) -> Table:
     """Give every row of an assignment what only its last one has; rows between assignments are empty."""
-    if all(person.strip() for person in texts(table, worker)):
+    import pyarrow.compute as pc
+
+    if not pc.any(pc.equal(table.load([worker])[worker], "")).as_py():
         return table
     said = [name for name in table.names if name.startswith((_INPUT, _OUTPUT))]
     filled = [any(cells) for cells in zip(*(texts(table, name) for name in said), strict=True)]
