@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,7 @@ FILES: dict[str, tuple[str | bytes, str]] = {
     ),
     "answers.xyz": (bytes(range(256)), "is no text, and of no format that is known"),
     "answers": (b"\x7fELF" + bytes(9), "is no text, and of no format that is known"),
-    "not.csv.gz": (GOOD, "cannot be read"),
+    "cut.csv.gz": (gzip.compress(GOOD.encode())[:-9], "cut.csv.gz cannot be unpacked (gzip): "),
 }
 
 

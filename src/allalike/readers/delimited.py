@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
-from allalike.readers.compression import find_packing, open_bytes, read_start
+from allalike.readers.compression import ENDINGS, find_packing, open_bytes, read_start
 from allalike.readers.dialects import find_dialect
 from allalike.readers.encodings import SAMPLE_BYTES, decode_start, guess_encoding, open_text, undecodable
 from allalike.readers.failures import MAX_FIELD_BYTES, check_utf8, guard
@@ -63,7 +63,8 @@ def open_delimited(path: Path, delimiter: str = ",", files: Files | None = None)
     packing = find_packing(path)
     is_utf8 = encoding.startswith("utf-8")
     decimal = dialect.guessed.get("decimal", files.decimal)
-    plain = dialect.is_plain and is_utf8 and decimal == "." and packing in ("", "gzip")
+    as_named = packing == {".gz": "gzip"}.get(path.suffix.lower(), "")
+    plain = dialect.is_plain and is_utf8 and decimal == "." and as_named
     size = path.stat().st_size * (_UNPACKED_RATIO if packing else 1)
     text = _Text(path, encoding, dialect, list(dialect.remarks))
     return Table(
@@ -124,7 +125,8 @@ class _Text:
         """Return what Arrow reads from: the path if it can, for then it reads in parallel."""
         if self.dialect.delimiter == " " or not self.dialect.delimiter.isascii():
             raise _RaggedError
-        return open_bytes(self.path) if find_packing(self.path) else nullcontext(self.path)
+        packed = find_packing(self.path) or self.path.suffix.lower() in ENDINGS  # Arrow would go by the ending
+        return open_bytes(self.path) if packed else nullcontext(self.path)
 
     def _options(self, asked: Sequence[str]) -> dict[str, Any]:
         import pyarrow as pa

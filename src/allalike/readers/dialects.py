@@ -31,7 +31,8 @@ _SCORED_ROWS = 200
 _HEADER_ROWS = 5000
 _MIN_COLUMNS = 3
 _NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*")
-_DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+\s*")
+_DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
+_WHOLE, _NUMBERS = re.compile(r"[+-]?\d+"), re.compile(r"[-+\d.,; ]+")
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?[ \t]*(\r\n|\r|\n)')  # with which Excel is told
 
 
@@ -188,7 +189,7 @@ def _rank(text: str, delimiter: str, whole: bool) -> tuple[bool, float] | None:
     usual, times = Counter(widths[1:] or widths or [0]).most_common(1)[0]
     if usual < 2 or widths[0] < 2 or usual > widths[0] + 1:
         return None
-    if delimiter == " " and set(widths) != {usual}:  # blanks are everywhere
+    if delimiter == " " and not (widths[0] in (usual, usual - 1) and set(widths[1:]) <= {usual}):  # they are everywhere
         return None
     return widths[0] >= _MIN_COLUMNS, times / len(widths[1:] or widths)
 
@@ -243,14 +244,15 @@ def _fit(names: list[str], rows: Sequence[Sequence[str]], where: str) -> tuple[i
 
 
 def _has_decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
-    """Tell whether some column has numbers with a comma before the fraction, and none has a point there."""
+    """Tell whether some column has numbers with a comma before the fraction, and none has other numbers with commas."""
     found = False
     for place in range(max(map(len, rows), default=0)):
-        cells = [row[place] for row in rows if place < len(row)]
+        cells = [row[place].strip() for row in rows if place < len(row)]
         commas = [cell for cell in cells if "," in cell]
-        if not commas or not all(_DECIMAL_COMMA.fullmatch(cell) for cell in commas):
+        if not commas or not all(_NUMBERS.fullmatch(cell) for cell in commas):
             continue
-        others = [cell for cell in cells if "," not in cell and cell.strip()]
-        if all(re.fullmatch(r"\s*[+-]?\d+\s*", cell) for cell in others):
-            found = True
+        others = [cell for cell in cells if cell and "," not in cell]
+        if not all(map(_DECIMAL_COMMA.fullmatch, commas)) or not all(map(_WHOLE.fullmatch, others)):
+            return False
+        found = True
     return found

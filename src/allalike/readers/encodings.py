@@ -34,10 +34,11 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_COMMON = (
+_SINGLE_BYTE = (
     *("cp1250", "iso8859_2", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "koi8_r", "mac_roman"),
-    *("cp850", "cp866", "cp932", "euc_jp", "gb18030", "big5", "cp949"),
+    *("cp850", "cp866"),
 )
+_MULTI_BYTE = ("cp932", "euc_jp", "gb18030", "big5", "cp949")
 _WESTERN = r"a-zA-ZÀ-ÖØ-öø-ÿŒœŠšŽžŸ"
 _UNLIKELY = re.compile(
     "|".join(
@@ -98,17 +99,15 @@ def _guess(sample: bytes) -> str:
     if 2 * sum(map(_is_utf8, lines)) >= len(lines):  # then some are damaged, and reading them will say which
         return "utf-8"
     telling = b"\n".join(lines)[:_MAX_GUESS_BYTES]
-    try:
-        western = telling.decode("cp1252")
-    except UnicodeDecodeError:
-        western = ""
+    western = _decode(telling, "cp1252")
     if western and len(_UNLIKELY.findall(western)) <= 0.02 * sum(not char.isascii() for char in western):
         return "cp1252"
     if kana := next((name for name in ("cp932", "euc_jp") if _has_kana(telling, name)), None):
         return kana
     from charset_normalizer import from_bytes  # which takes a while, and is rarely needed
 
-    best = from_bytes(telling, cp_isolation=list(_COMMON)).best()
+    likely = [*_SINGLE_BYTE, *(name for name in _MULTI_BYTE if _is_apart(telling, name))]
+    best = from_bytes(telling, cp_isolation=likely).best()
     return best.encoding if best is not None else "cp1252" if western else "latin-1"
 
 
@@ -120,12 +119,24 @@ def _is_utf8(line: bytes) -> bool:
     return True
 
 
+def _is_apart(telling: bytes, encoding: str) -> bool:
+    """Tell whether characters that are no ASCII hardly ever stand in one word with Latin letters."""
+    text = _decode(telling, encoding)
+    mixed = len(re.findall(r"[a-zA-Z][^\x00-\x7f]|[^\x00-\x7f][a-zA-Z]", text))
+    return bool(text) and mixed <= 0.1 * sum(not char.isascii() for char in text)
+
+
+def _decode(telling: bytes, encoding: str) -> str:
+    """Return the text, or nothing if the bytes are none."""
+    try:
+        return telling.decode(encoding)
+    except UnicodeDecodeError:
+        return ""
+
+
 def _has_kana(telling: bytes, encoding: str) -> bool:
     """Tell whether some bytes read as Japanese; short ones are easily taken for Korean otherwise."""
-    try:
-        foreign = [char for char in telling.decode(encoding) if not char.isascii()]
-    except UnicodeDecodeError:
-        return False
+    foreign = [char for char in _decode(telling, encoding) if not char.isascii()]
     return sum("\u3041" <= char <= "\u30fe" for char in foreign) > 0.2 * len(foreign)
 
 

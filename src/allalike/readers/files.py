@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import io
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -30,7 +31,7 @@ def _check_encoding(value: Any, name: str) -> str | None:
         return None
     try:
         found = codecs.lookup(value)
-        b"".decode(value)  # which codecs that are none of text refuse
+        io.TextIOWrapper(io.BytesIO(), value)  # which refuses codecs that are none of text
     except (LookupError, TypeError, ValueError) as error:
         raise OptionError(
             f"{name} is {value!r}. Name one such as utf-8, latin-1, cp1252, utf-16 or shift_jis."

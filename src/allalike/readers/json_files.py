@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
-from allalike.readers.compression import find_packing, open_bytes, read_start
+from allalike.readers.compression import ENDINGS, find_packing, open_bytes, read_start
 from allalike.readers.encodings import decode_start, find_encoding, read_text
 from allalike.readers.failures import MAX_FIELD_BYTES, check_utf8, guard
 from allalike.readers.tables import Table, of_records
@@ -58,7 +58,8 @@ def _source(path: Path, encoding: str | None) -> Any:
     encoding = encoding or find_encoding(path)
     if encoding != "utf-8":
         return io.BytesIO(read_text(path, encoding).encode())
-    return open_bytes(path) if find_packing(path) else path
+    packed = find_packing(path) or path.suffix.lower() in ENDINGS  # Arrow would go by the ending
+    return open_bytes(path) if packed else path
 
 
 def open_json(path: Path, encoding: str | None = None) -> Table:

@@ -20,6 +20,7 @@ from allalike.options import Options, choice
 from allalike.readers.files import FileOptions, Files
 from allalike.readers.inputs import find_inputs
 from allalike.readers.kinds import guess_domain
+from allalike.readers.matrices import find_matrix, load_matrix, stack_cells
 from allalike.readers.names import pick_columns
 from allalike.readers.sources import is_path, matching, open_table
 from allalike.readers.tables import Table, of_array, of_columns
@@ -133,6 +134,8 @@ class Scan(Options):
 
     def _opened(self) -> tuple[Table, dict[str, str], dict[str, str]]:
         """Return a table, which of its columns are worker, task and label, and what was guessed about that."""
+        if self.wide is not None and (path := find_matrix(self.source)) is not None:
+            return of_columns(stack_cells(load_matrix(path), *ROWS[self.wide])), _OWN_NAMES, {}
         if self.wide is not None:
             matrix = isinstance(self.source, np.ndarray) and self.source.ndim == 2
             table = of_array(self.source, ROWS[self.wide][0]) if matrix else self.table()

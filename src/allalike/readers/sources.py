@@ -69,11 +69,16 @@ def is_path(source: object) -> bool:
 
 def open_files(sources: Sequence[str | os.PathLike[str]], files: Files) -> Table:
     """Open one file, several, or all that match a pattern, as one table; exports of a tool by its own reader."""
-    paths = [path for source in sources for path in matching(Path(source))]
+    paths = [path for source in sources for path in matching(_as_path(source))]
     tool = find_tool(paths, files.tool)
     if tool is not None:
         return tool.open(paths, files)
     return join([_open_folder(path, files) if path.is_dir() else open_file(path, files) for path in paths])
+
+
+def _as_path(source: str | os.PathLike[str]) -> Path:
+    """Return a path, which may have a name of its own for messages."""
+    return source if isinstance(source, Path) else Path(source)
 
 
 def matching(path: Path) -> list[Path]:
