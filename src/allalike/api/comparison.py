@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike.api.shown import comparison_html, comparison_text
 from allalike.api.targets import table_output
 from allalike.blocks.ties import TOLERANCE
 from allalike.errors import GoldError
@@ -92,6 +93,12 @@ class Comparison:
     outcomes: Mapping[str, Outcome]
     summary: dict[str, Any]
     inputs: tuple[Path, ...] = ()
+
+    def __repr__(self) -> str:
+        return comparison_text(self.summary, self.table)
+
+    def _repr_html_(self) -> str:
+        return comparison_html(self.summary, self.table)
 
     @cached_property
     def table(self) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.api.groups import group_columns
+from allalike.api.shown import result_html, result_text
 from allalike.api.tables import frame_of, next_columns, table_of, truth_columns, truth_table, worker_columns
 from allalike.api.targets import result_names, result_output
 from allalike.engines.sample import sample_tasks, thin_tasks
@@ -73,6 +74,12 @@ class Result:
     posteriors: Callable[[], TaskTable] | None = None
     renew: Callable[[Any, Any], Result] | None = None
     inputs: tuple[Path, ...] = ()
+
+    def __repr__(self) -> str:
+        return result_text(self.summary, has_groups=self.weighing.groups is not None)
+
+    def _repr_html_(self) -> str:
+        return result_html(repr(self), self.workers, self.next())
 
     @cached_property
     def truth(self) -> pd.DataFrame:
