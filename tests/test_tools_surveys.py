@@ -151,13 +151,13 @@ def test_a_survey_of_surveymonkey_has_two_rows_of_heads(written: Sheets) -> None
     path = written(
         ["Respondent ID", "Collector ID", "Start Date", "Which do you like?", "", "How was it?"],
         ["", "", "", "tea", "milk", "Response"],
-        ["11", "c", "01/02/2024", "tea", "", "good"],
-        ["12", "c", "01/02/2024", "", "milk", "good"],
+        ["11", "c", "01/02/2024", "tea", "milk", "good"],
+        ["12", "c", "01/02/2024", "", "", "good"],
     )
 
     assert answers(open_table(path)) == [
         ("11", "Which do you like? [tea]", "tea"),
-        ("12", "Which do you like? [milk]", "milk"),
+        ("11", "Which do you like? [milk]", "milk"),
         ("11", "How was it?", "good"),
         ("12", "How was it?", "good"),
     ]
@@ -182,3 +182,22 @@ def test_a_form_is_recognised_in_a_spreadsheet(tmp_path: Path) -> None:
     book.save(path)
 
     assert {task for _, task, _ in answers(open_table(path))} == {"Is it red? [left]", "Is it red? [right]"}
+
+
+def test_an_option_that_was_left_open_beside_a_ticked_one_is_a_no(written: Sheets) -> None:
+    path = written(
+        ["Respondent ID", "Collector ID", "Which do you like?", ""],
+        ["", "", "tea", "milk"],
+        ["11", "c", "tea", ""],
+        ["12", "c", "", ""],
+        ["13", "c", "tea", "milk"],
+    )
+    table = open_table(path)
+
+    assert answers(table) == [
+        ("11", "Which do you like? [tea]", "tea"),
+        ("13", "Which do you like? [tea]", "tea"),
+        ("11", "Which do you like? [milk]", "no"),
+        ("13", "Which do you like? [milk]", "milk"),
+    ]
+    assert any("not ticked" in remark for remark in table.remarks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
@@ -23,7 +24,7 @@ from allalike.readers.tools.sheets import (
 from allalike.readers.tools.units import join_units
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
     from allalike.readers.files import Files
@@ -90,7 +91,10 @@ def _unpacked(table: Table, questions: list[str]) -> tuple[Table, list[str]]:
         for path in dict.fromkeys(path for form in forms for path in form)
     }
     others = [name for name in questions if name != packed]
-    return with_columns(table, columns), [*others, *(name for name in columns if name not in others)]
+    return _without(with_columns(table, columns), [packed]), [
+        *others,
+        *(name for name in columns if name not in others),
+    ]
 
 
 def _fields(cell: str, where: str, row: int) -> dict[str, str]:
@@ -136,7 +140,13 @@ def _with_choices(table: Table, questions: list[str]) -> tuple[Table, list[str]]
     if not columns:
         return table, questions
     stems = {name: stem for stem, names in groups.items() for name in names}
-    return with_columns(table, columns), list(dict.fromkeys(stems.get(name, name) for name in questions))
+    merged = _without(with_columns(table, columns), stems)
+    return merged, list(dict.fromkeys(stems.get(name, name) for name in questions))
+
+
+def _without(table: Table, names: Collection[str]) -> Table:
+    """Return a table without columns that others stand for."""
+    return replace(table, names=[name for name in table.names if name not in names])
 
 
 def _choices(table: Table, names: list[str]) -> Any:

@@ -21,6 +21,7 @@ from allalike.readers.tools.base import Tool
 from allalike.readers.tools.peek import Peek
 from allalike.readers.tools.questions import is_free_text
 from allalike.readers.tools.sheets import BLANKS, as_text, delimiter_of
+from allalike.readers.tools.ticks import UNTICKED, fill_ticks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -114,7 +115,11 @@ class Survey(Tool):
             raise InputError(f"{path} has questions, but no answers.")
         worker = self.find_worker(form)
         questions, others = self._choose(form, worker, files, path)
-        cells = np.array([[cell.strip() for cell in form.column(name)] for name in questions], dtype=object)
+        answers = {name: form.column(name) for name in questions}
+        ticks = fill_ticks(answers)
+        if ticks:
+            form.remarks.append(f"Options that were not ticked are {UNTICKED!r}, of {_shortened(list(ticks))}.")
+        cells = np.array([[cell.strip() for cell in column] for column in (answers | ticks).values()], dtype=object)
         given = ~np.isin(cells, list(BLANKS))
         if not given.any():
             raise InputError(f"Nobody in {path} has answered any of {_shortened(questions)}.")

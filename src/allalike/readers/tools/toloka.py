@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Toloka"]
 
 _WORKER, _TASK, _STATUS = "ASSIGNMENT:worker_id", "ASSIGNMENT:task_id", "ASSIGNMENT:status"
+_VERDICT = "ACCEPT:verdict"
 _INPUT, _OUTPUT, _GOLDEN = "INPUT:", "OUTPUT:", "GOLDEN:"
 _LEFT_OUT = {"rejected", "skipped", "expired", "active", "blocked"}
 
@@ -62,6 +63,7 @@ class Toloka(Tool):
             raise InputError(f"{table.where} has no column {_WORKER}, as the assignments of {self.title} have.")
         inputs = [name for name in table.names if name.startswith(_INPUT)]
         table = _fill_in(table, worker)
+        table = leave_out(table, find_name(table.names, _VERDICT), {"-"}, f"are not accepted ({_VERDICT})")
         table, task = _find_task(table, inputs)
         table = leave_out(table, find_name(table.names, _STATUS), _LEFT_OUT, "are not accepted (ASSIGNMENT:status)")
         if task == _TASK:
