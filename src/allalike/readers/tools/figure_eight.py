@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 from allalike.errors import InputError
 from allalike.readers.tools.base import Tool
 from allalike.readers.tools.choices import as_sets
+from allalike.readers.tools.judgments import holds_judgments, open_judgments
+from allalike.readers.tools.peek import Peek
 from allalike.readers.tools.questions import pick_questions
-from allalike.readers.tools.sheets import leave_out, open_sheets, sample, texts, with_columns, with_roles
+from allalike.readers.tools.sheets import leave_out, open_sheets, sample, with_columns, with_roles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
 
     from allalike.readers.files import Files
     from allalike.readers.tables import Table
-    from allalike.readers.tools.peek import Peek
 
 __all__ = ["FigureEight"]
 
@@ -34,28 +35,37 @@ class FigureEight(Tool):
 
     name = "figure-eight"
     title = "Figure Eight / Appen"
-    summary = "full report of a job (CSV): _unit_id, _worker_id and a column for each question"
+    summary = "full report of a job (CSV: _unit_id, _worker_id; or JSON: results.judgments)"
 
     def recognises(self, peek: Peek) -> bool:
         """Tell whether a file has units, and workers or what was found of their answers."""
         names = set(peek.names)
-        return _TASK in names and bool(names & {_WORKER, *_AGGREGATED})
+        table = _TASK in names and bool(names & {_WORKER, *_AGGREGATED})
+        return table or (bool(peek.records) and holds_judgments(peek.records[0]))
 
     def open(self, paths: Sequence[Path], files: Files) -> Table:
         """Open reports: what differs within a unit is a question."""
-        table = open_sheets(paths, files)
-        if _TASK not in table.names or _WORKER not in table.names:
-            raise InputError(
-                f"{table.where} has no column {_TASK if _TASK not in table.names else _WORKER}. An aggregated report"
-                f" of {self.title} does not say who answered what: download the full report of the job."
-            )
+        if all(Peek(path).records for path in paths):
+            table, questions = open_judgments(paths, files)
+        else:
+            table = open_sheets(paths, files)
+            _check(table, self.title)
+            questions = _find_questions(table)
         table = leave_out(table, "_tainted" if "_tainted" in table.names else None, {"true"}, "are tainted")
-        questions = _find_questions(table)
         table = _with_sets(table, questions)
         label, remark = pick_questions(table, questions, tag=files.tag)
         gold = [name for name in table.names if name.endswith(_GOLD) and name.removesuffix(_GOLD) in questions]
         known = f"Known truths are in the column {', '.join(gold)}, which can be given as gold." if gold else ""
         return with_roles(table, self.name, _WORKER, _TASK, label, [remark, known])
+
+
+def _check(table: Table, title: str) -> None:
+    missing = next((name for name in (_TASK, _WORKER) if name not in table.names), None)
+    if missing:
+        raise InputError(
+            f"{table.where} has no column {missing}. An aggregated report of {title} does not say who answered what:"
+            " download the full report of the job."
+        )
 
 
 def _find_questions(table: Table) -> list[str]:
@@ -74,6 +84,7 @@ def _differs(units: list[Any], cells: list[Any]) -> bool:
 def _with_sets(table: Table, questions: list[str]) -> Table:
     columns: dict[str, Callable[[], Any]] = {}
     for name in questions:
-        if (joined := as_sets(texts(table, name))) is not None:
+        cells = table.load([name])[name]
+        if not isinstance(cells, list) and (joined := as_sets(cells.to_pylist())) is not None:
             columns[name] = lambda joined=joined: joined  # type: ignore[misc]
     return with_columns(table, columns) if columns else table
