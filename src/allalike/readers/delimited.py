@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["open_delimited"]
 
 _FORMAT = "text with columns"
-_PEEK_BYTES = 1 << 17
+_PEEK_BYTES = 1 << 16
 _UNPACKED_RATIO = 4  # bytes of text in a byte of a compressed file, about
 _OTHER_WIDTH = re.compile(r"Expected \d+ columns, got \d+")  # as Arrow says it
 

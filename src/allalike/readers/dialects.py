@@ -28,7 +28,7 @@ Record = tuple[list[str], int, int]  # its fields, and its first and last line, 
 
 _DELIMITERS = (",", "\t", ";", "|", " ")
 _SCORED_ROWS = 200
-_HEADER_ROWS = 5000
+_FIRST_ROWS, _HEADER_ROWS = 10_000, 1000
 _MIN_COLUMNS = 3
 _NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*")
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
@@ -117,22 +117,22 @@ def find_dialect(text: str, where: str, *, preferred: str = ",", whole: bool = T
     told = _SEPARATOR_LINE.match(text)
     body = text[told.end() :] if told else text
     delimiter = told[1] if told else _find_delimiter(body, preferred, whole)
-    records = _start(body, delimiter, whole, _HEADER_ROWS)
+    records = _start(body, delimiter, whole, _FIRST_ROWS)
     if not records:
         raise InputError(f"{where} has no rows: nothing but empty lines.")
-    (first, _, end), rows = records[0], [fields for fields, _, _ in records[1:]]
+    (first, begin, last), rows = records[0], [fields for fields, _, _ in records[1:]]
     if "\0" in "".join(first):
         raise InputError(f"{where} cannot be read as text with columns: its header has zero bytes, which no text has.")
     names, remarks = name_columns(first, rows, where)
     headless = bool(remarks)
     width, names, said = _fit(names, rows or [first], where)
-    if any("\n" in cell for row in rows for cell in row):
+    if any(top != bottom for _, top, bottom in records[1:]):
         _check_quotes(names, rows, delimiter, where)
-    comma = delimiter != "," and _has_decimal_commas(rows)
+    comma = delimiter != "," and _has_decimal_commas(rows[:_HEADER_ROWS])
     return Dialect(
         names,
         delimiter,
-        skip=(1 if told else 0) + (records[0][1] - 1 if headless else end),
+        skip=(1 if told else 0) + (begin - 1 if headless else last),
         width=width,
         guessed={"decimal": ","} if comma else {},
         remarks=(*remarks, *said),
@@ -196,6 +196,7 @@ def _rank(text: str, delimiter: str, whole: bool) -> tuple[bool, float] | None:
 
 def _is_row(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     """Tell whether the first row is one like those below, and no header."""
+    rows = rows[:_HEADER_ROWS]
     if not rows or not all(cell.strip() for cell in first) or first in rows:  # one that is repeated below is a header
         return False
     columns = [[row[place] for row in rows if place < len(row) and row[place].strip()] for place in range(len(first))]

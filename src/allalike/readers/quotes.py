@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from allalike.errors import InputError
 
@@ -44,9 +45,10 @@ def check_quotes(
 
 
 def _has_breaks(column: Any) -> bool:
-    """Tell whether there may be ends of lines in a column; fast, for there hardly ever are."""
+    """Tell whether there may be ends of lines in a column; fast, for hardly ever is there anything below a blank."""
     chunks = column.chunks if hasattr(column, "chunks") else [column]
-    return any(re.search(b"\n", data) for chunk in chunks if (data := chunk.buffers()[2]) is not None)
+    texts = [np.frombuffer(data, np.uint8) for chunk in chunks if (data := chunk.buffers()[2]) is not None]
+    return any(len(text) and int(text.min()) < ord(" ") for text in texts)
 
 
 def _rows_inside(column: Any, n_columns: int, delimiter: str) -> Iterator[tuple[int, str]]:
