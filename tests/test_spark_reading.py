@@ -199,11 +199,10 @@ def test_text_is_read_in_pieces(spark: Spark, tmp_path: Path, monkeypatch: pytes
 
 def test_a_malformed_file_is_named(spark: Spark, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    path.write_text("worker,task,label\n" + "".join(f"w{i % 9},t{i // 9},x\n" for i in range(90)) + "w1,t99\n")
-    assert fail(spark, str(path)) == (
-        f"{path} cannot be read as text with columns: CSV parse error: Expected 3 columns, got 2: w1,t99."
-    )
-    path.write_bytes(b"worker,task,label\n" + b"".join(b"w%d,t1,x\n" % k for k in range(2000)) + b"w2,t1,\xff\n")
+    path.write_text("worker,task,label\n" + "".join(f"w{i % 9},t{i // 9},x\n" for i in range(90)) + "w1,t99,x,y\n")
+    assert f"{path}: row 91 (line 92) has 4 fields, but there are 3 columns: 'w1,t99,x,y'." in fail(spark, str(path))
+    rows = b"".join(b"w%d,t1,x\n" % k for k in range(1999))
+    path.write_bytes(b"worker,task,label\n" + rows + "w0,t2,é\n".encode() + b"w2,t1,\xff\n")
     for engine, words in ((Memory(), "row 2001 is invalid UTF8"), (spark, "invalid UTF8 data")):
         with pytest.raises(InputError, match=f"a.csv.*{words}"):
             allalike.discover(str(path), engine=engine)

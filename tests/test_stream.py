@@ -165,8 +165,8 @@ def test_files_may_differ_in_what_they_keep_as_dictionaries(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (b"a,1\n", "cannot be read as text with columns: .*Expected 3 columns, got 2"),
-        (b"a,1,\xff\n", "invalid UTF8"),
+        (b"a,1,x,y\n", r"row 5,001 \(line 5,002\) has 4 fields"),
+        ("a,1,é\n".encode() * 9 + b"a,1,\xff\n", "row 5010 is invalid UTF8"),
         (b'a,1,"' + b"x" * 500 + b"\n", "a field is longer than|a quote is never closed"),
     ],
 )
@@ -182,7 +182,7 @@ def test_a_file_that_ends_too_early_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "a.csv.gz").write_bytes(packed[:-1000])
     path = write(tmp_path, "parquet")
     for read in (allalike.read, lambda path: values(scan(path).stream())):
-        with pytest.raises(InputError, match="a.csv.gz cannot be read: Truncated"):
+        with pytest.raises(InputError, match="a.csv.gz cannot be unpacked .gzip.: Truncated"):
             read(tmp_path / "a.csv.gz")
     whole = path.read_bytes()
     stream = scan(path).stream()

@@ -29,14 +29,14 @@ def test_text_that_is_no_utf8_is_refused_with_file_and_row(
 
 
 def write_with_broken_text(path: Path, role: str) -> None:
-    """Write three good rows, and one with a text in Latin-1."""
+    """Write three good rows in UTF-8, and one with a text in Latin-1."""
     good, names = ["ada", "t1", "x"], ["worker", "task", "label"]
     records = [
-        [str(row) if name == role else value for name, value in zip(names, good, strict=True)] for row in range(3)
+        [f"é{row}" if name == role else value for name, value in zip(names, good, strict=True)] for row in range(3)
     ]
     records += [["café" if name == role else value for name, value in zip(names, good, strict=True)]]
     if path.suffix == ".parquet":
-        raw = {name: pa.array([r[i].encode("latin-1") for r in records]) for i, name in enumerate(names)}
+        raw = {name: pa.array([encode(row, r[i]) for row, r in enumerate(records)]) for i, name in enumerate(names)}
         texts = [pa.StringArray.from_buffers(4, *column.buffers()[1:]) for column in raw.values()]
         pq.write_table(pa.table(texts, names=names), path)
         return
@@ -46,15 +46,20 @@ def write_with_broken_text(path: Path, role: str) -> None:
         lines = [json.dumps(dict(zip(names, record, strict=True)), ensure_ascii=False) for record in records]
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "wb") as file:
-        file.write("\n".join(lines).encode("latin-1"))
+        file.write(b"\n".join(encode(len(records) - len(lines) + row, line) for row, line in enumerate(lines)))
 
 
-def test_names_of_columns_that_are_no_utf8_are_refused_too(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_bytes(b'{"w\xe9rker": "ada", "task": 1, "label": "x"}')
-    (tmp_path / "a.csv").write_bytes(b"w\xe9rker,task,label\nada,1,x\n")
-    for name in ("a.jsonl", "a.csv"):
-        with pytest.raises(InputError, match=f"{name} cannot be read as .*utf-8"):
-            allalike.read(tmp_path / name)
+def encode(row: int, text: str) -> bytes:
+    return text.encode("latin-1" if row == 3 else "utf-8")
+
+
+@pytest.mark.parametrize(
+    "content", [b'{"w\xe9rker": "ada", "task": 1, "label": "x"}', b"w\xe9rker,task,label\nada,1,x"]
+)
+def test_names_of_columns_that_are_no_utf8_are_decoded_too(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / ("a.csv" if b"{" not in content else "a.jsonl")
+    path.write_bytes(content)
+    assert allalike.read(path, columns={"worker": "wérker"}, domain="categorical").n_answers == 1
 
 
 def test_a_table_with_text_that_is_no_utf8_is_refused_too() -> None:

@@ -16,7 +16,7 @@ from allalike.cli.console import echo, visible
 from allalike.cli.datasets import datasets
 from allalike.cli.demo import demo
 from allalike.cli.discover import discover
-from allalike.cli.lists import domains, methods, rules
+from allalike.cli.lists import domains, formats, methods, rules
 from allalike.cli.simulate import simulate
 from allalike.errors import AllalikeError, InputError
 
@@ -35,7 +35,7 @@ def app() -> None:
     """
 
 
-for _command in (discover, compare, simulate, datasets, demo, methods, domains, rules):
+for _command in (discover, compare, simulate, datasets, demo, methods, domains, rules, formats):
     app.add_command(_command)
 
 

@@ -19,6 +19,7 @@ from allalike.cli.options import (
     take_solve_options,
     take_write_options,
 )
+from allalike.cli.standard_input import spool_input
 from allalike.cli.text import guesses
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def compare(
     from allalike.api.compare import compare as run
     from allalike.api.targets import inputs_of, table_output
 
+    files = spool_input(files, options)
     with notes_for_warnings(quiet=quiet), bar_after_a_second(quiet=quiet):
         known = {name: options[name] for name in ("gold", "seed", "ties")}
         answers = name_answers(files, options)

@@ -16,6 +16,7 @@ from allalike.cli.options import (
     take_solve_options,
     take_write_options,
 )
+from allalike.cli.standard_input import spool_input
 from allalike.cli.text import guesses, report_text
 
 __all__ = ["discover"]
@@ -65,6 +66,7 @@ def discover(
     from allalike.system.progress import report
     from allalike.system.tables import FORMATS
 
+    files = spool_input(files, options)
     file_format = check_choice(options["file_format"], FORMATS, "--format")
     method, engine = make(options["method"], METHODS, "method"), name_engine(options)
     with notes_for_warnings(quiet=quiet), bar_after_a_second(quiet=quiet):

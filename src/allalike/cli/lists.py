@@ -1,4 +1,4 @@
-"""The commands that list what there is: methods, domains, rules."""
+"""The commands that list what there is: methods, domains, rules, formats."""
 
 from __future__ import annotations
 
@@ -6,7 +6,16 @@ import click
 
 from allalike.cli.console import echo, notes_for_warnings, rows
 
-__all__ = ["domains", "methods", "rules"]
+__all__ = ["domains", "formats", "methods", "rules"]
+
+_FORMATS = {
+    "text with columns": (".csv", ".tsv", ".tab", ".txt"),
+    "JSON: an object per line, or a list of them": (".jsonl", ".ndjson", ".json"),
+    "Parquet": (".parquet", ".pq"),
+    "Arrow": (".feather", ".arrow"),
+    "Excel": (".xlsx", ".xlsm"),
+    "PrefLib: orders": (".soc", ".soi", ".toc", ".toi"),
+}
 
 
 @click.command
@@ -48,3 +57,23 @@ def rules() -> None:
         for domain, rule in domains.items():
             lines.setdefault((name, rule.summary), []).append(domain)
     echo(rows([(name, ", ".join(domains), summary) for (name, summary), domains in lines.items()], indent=""))
+
+
+@click.command
+def formats() -> None:
+    """List the formats of files, and the tools whose exports are recognised by their content, one line each.
+
+    The name of a tool can be given to --from, which also knows "plain": read a file as what it is, whoever wrote it.
+    """
+    from allalike.readers.formats import ENDINGS
+    from allalike.readers.tools import TOOLS
+
+    with notes_for_warnings(quiet=False):
+        found = TOOLS.everything()
+    formats = {ending: what for what, endings in _FORMATS.items() for ending in endings}
+    plain: dict[str, list[str]] = {}
+    for ending in filter(formats.get, ENDINGS):  # others are known only to be refused
+        plain.setdefault(formats[ending], []).append(ending)
+    listed = [(" ".join(endings), what) for what, endings in plain.items()]
+    tools = [(name, tool.title, tool.summary) for name, tool in sorted(found.items())]
+    echo("\n".join(["Files by their endings:", rows(listed), "Exports of tools (--from):", rows(tools)]))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.errors import InputError
+from allalike.readers.encodings import guess_encoding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -59,8 +60,10 @@ def each_batch(path: Path, file_format: str, batches: Iterator[Any], names: Sequ
         yield columns
 
 
-def check_utf8(columns: Mapping[str, Any], where: str, *, before: int = 0) -> None:
+def check_utf8(columns: Mapping[str, Any], where: str, *, before: int = 0, text: bool = False) -> None:
     r"""Refuse Arrow columns with text that is no UTF-8, and name the row; so many rows came ``before`` them.
+
+    Of a ``text`` file it can be said how it is written instead.
 
     Arrow takes the bytes of JSON lines and Parquet as they are, and would write them out again.
 
@@ -78,8 +81,11 @@ def check_utf8(columns: Mapping[str, Any], where: str, *, before: int = 0) -> No
         except pa.ArrowInvalid as error:
             for row, value in enumerate(column, start=before + 1):
                 if broken := _broken_text(value):
+                    settles = {"encoding": guess_encoding(broken)} if text else {}
                     raise InputError(
-                        f"{where}: the {name!r} in row {row} is invalid UTF8: {broken!r}. Save it as UTF-8."
+                        f"{where}: the {name!r} in row {row} is invalid UTF8: {broken!r}. Save it as UTF-8"
+                        f"{', or say how it is written' if text else ''}.",
+                        **settles,
                     ) from None
             raise InputError(f"{where}: the column {name!r} is damaged: {error}.") from error
 

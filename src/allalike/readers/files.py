@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Any, TypedDict
 
-from allalike.options import Options, choice
+from allalike.errors import OptionError
+from allalike.options import Options, choice, option
 
 __all__ = ["FileOptions", "Files"]
 
@@ -20,6 +23,20 @@ class FileOptions(TypedDict, total=False):
     decimal: str
     only: tuple[str, ...]
     skip: tuple[str, ...]
+
+
+def _check_encoding(value: Any, name: str) -> str | None:
+    """Return the name of an encoding of text, as Python knows it."""
+    if value is None:
+        return None
+    try:
+        found = codecs.lookup(value)
+        io.TextIOWrapper(io.BytesIO(), value)  # which refuses codecs that are none of text
+    except (LookupError, TypeError, ValueError) as error:
+        raise OptionError(
+            f"{name} is {value!r}. Name one such as utf-8, latin-1, cp1252, utf-16 or shift_jis."
+        ) from error
+    return found.name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +65,7 @@ class Files(Options):
     tool: str | None = None
     tag: str | None = None
     worker_from: str | None = choice(None, "filename")
-    encoding: str | None = None
+    encoding: str | None = option(None, _check_encoding)
     decimal: str = choice(".", ",")
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
+from allalike.readers.compression import ENDINGS, find_packing, open_bytes, read_start
+from allalike.readers.encodings import decode_start, find_encoding, read_text
 from allalike.readers.failures import MAX_FIELD_BYTES, check_utf8, guard
 from allalike.readers.tables import Table, of_records
 
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["open_json", "open_json_lines"]
 
 
-def open_json_lines(path: Path) -> Table:
+def open_json_lines(path: Path, encoding: str | None = None) -> Table:
     """Open a file with one record a line; it is read here, because the records say which columns there are.
 
     >>> import tempfile, pathlib
@@ -32,9 +35,9 @@ def open_json_lines(path: Path) -> Table:
     def read(strings: Sequence[str] = ()) -> Any:
         schema = pa.schema([(name, pa.string()) for name in strings])
         block = pajson.ReadOptions(block_size=MAX_FIELD_BYTES)
-        return pajson.read_json(path, block, pajson.ParseOptions(explicit_schema=schema))
+        return pajson.read_json(_source(path, encoding), block, pajson.ParseOptions(explicit_schema=schema))
 
-    if path.stat().st_size == 0:
+    if not guard(path, "JSON lines", lambda: read_start(path, 1)):
         raise InputError(f"{path} is empty.")
     table = guard(path, "JSON lines", read)
     names = guard(path, "JSON lines", lambda: table.column_names)
@@ -50,7 +53,16 @@ def open_json_lines(path: Path) -> Table:
     return Table(names, load, str(path))
 
 
-def open_json(path: Path) -> Table:
+def _source(path: Path, encoding: str | None) -> Any:
+    """Return what Arrow reads: the path itself if it can."""
+    encoding = encoding or find_encoding(path)
+    if encoding != "utf-8":
+        return io.BytesIO(read_text(path, encoding).encode())
+    packed = find_packing(path) or path.suffix.lower() in ENDINGS  # Arrow would go by the ending
+    return open_bytes(path) if packed else path
+
+
+def open_json(path: Path, encoding: str | None = None) -> Table:
     """Open a file with a list of records, or with one record a line, whichever it begins like.
 
     >>> import tempfile, pathlib
@@ -60,9 +72,9 @@ def open_json(path: Path) -> Table:
     ...     open_json(path).load(["worker"])
     {'worker': ['ada', 'bob']}
     """
-    with path.open("rb") as file:
-        start = file.read(1 << 16).lstrip(b"\xef\xbb\xbf \t\r\n")
-    if not start.startswith(b"["):
-        return open_json_lines(path)
-    records = guard(path, "JSON", lambda: json.loads(path.read_text(encoding="utf-8-sig")))
+    encoding = encoding or guard(path, "JSON", lambda: find_encoding(path))
+    start = decode_start(read_start(path, 1 << 16), encoding).lstrip()
+    if not start.startswith("["):
+        return open_json_lines(path, encoding)
+    records = guard(path, "JSON", lambda: json.loads(read_text(path, encoding)))
     return of_records(records, str(path))

@@ -1,17 +1,19 @@
-"""Parquet: columns that are read one by one, or some rows at a time."""
+"""Parquet, and other files of Arrow: columns that are read one by one, or some rows at a time."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allalike.readers.failures import check_utf8, each_batch, guard
 from allalike.readers.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["open_parquet"]
+__all__ = ["PARQUET_ENDINGS", "open_arrow", "open_parquet", "open_parts"]
+
+PARQUET_ENDINGS = (".parquet", ".pq")
 
 _MAX_COMPACT_BYTES = 3  # per value; below that a column is stored as a dictionary, and best read as one
 _BATCH_ROWS, _BATCH_BYTES = 1 << 20, 1 << 26
@@ -59,6 +61,82 @@ def open_parquet(path: Path) -> Table:
         return sum(max(size, _CODE_BYTES * values) for size, values in extents)
 
     return Table(names, load, str(path), load_batches=load_batches, n_bytes=n_bytes)
+
+
+def open_arrow(path: Path) -> Table:
+    """Open a file of Arrow, which others call Feather.
+
+    >>> import tempfile, pathlib, pyarrow as pa, pyarrow.feather
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "answers.feather")
+    ...     pyarrow.feather.write_feather(pa.table({"worker": ["ada"], "task": [1]}), path)
+    ...     open_arrow(path).names
+    ['worker', 'task']
+    """
+    import pyarrow.dataset as pads
+
+    return _open_dataset(path, "Arrow", lambda: pads.dataset(path, format="ipc"))
+
+
+def open_parts(folder: Path) -> Table:
+    """Open a folder of Parquet files; what the names of inner folders say, as in ``task=t1``, are columns, too.
+
+    >>> import tempfile, pathlib, pyarrow as pa, pyarrow.parquet
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for task in ("01", "02"):
+    ...         path = pathlib.Path(folder, f"task={task}", "part-0.parquet")
+    ...         path.parent.mkdir()
+    ...         pyarrow.parquet.write_table(pa.table({"worker": ["ada"]}), path)
+    ...     open_parts(pathlib.Path(folder)).load(["task"])["task"].to_pylist()
+    ['01', '02']
+    """
+    import pyarrow as pa
+    import pyarrow.dataset as pads
+
+    def discover() -> Any:
+        paths = sorted(path for path in folder.rglob("*") if _is_part(path, folder))
+        pairs = [part.split("=", 1) for path in paths for part in path.relative_to(folder).parts[:-1] if "=" in part]
+        names = dict.fromkeys(name for name, _ in pairs)
+        kinds = [(name, _kind_of([value for key, value in pairs if key == name])) for name in names]
+        hive = pads.HivePartitioning(pa.schema(kinds))
+        return pads.dataset(
+            [str(path) for path in paths], format="parquet", partitioning=hive, partition_base_dir=str(folder)
+        )
+
+    return _open_dataset(folder, "Parquet", discover)
+
+
+def _is_part(path: Path, folder: Path) -> bool:
+    """Tell whether a file is a part of a table; what begins with a line or a point tells about it."""
+    parts = path.relative_to(folder).parts
+    return path.suffix.lower() in PARQUET_ENDINGS and path.is_file() and not any(each[0] in "._" for each in parts)
+
+
+def _kind_of(values: Sequence[str]) -> Any:
+    """Return the type of what names of folders say: numbers if all are written as numbers are, or else text."""
+    import pyarrow as pa
+
+    whole = all(
+        value.isascii() and value.isdecimal() and value == str(int(value)) and len(value) < 19 for value in values
+    )
+    return pa.int64() if whole else pa.string()
+
+
+def _open_dataset(path: Path, file_format: str, discover: Callable[[], Any]) -> Table:
+    found = guard(path, file_format, discover)
+    size = sum(Path(name).stat().st_size for name in found.files)
+
+    def load(asked: Sequence[str]) -> dict[str, Any]:
+        table = guard(path, file_format, lambda: found.to_table(columns=list(asked)))
+        columns = {name: table[name] for name in asked}
+        check_utf8(columns, str(path))
+        return columns
+
+    def load_batches(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
+        batches = found.to_batches(columns=list(asked), batch_size=_BATCH_ROWS >> 3)
+        yield from each_batch(path, file_format, batches, asked)
+
+    return Table(found.schema.names, load, str(path), load_batches=load_batches, n_bytes=lambda _: size)
 
 
 def _extent(file: Any, name: str) -> tuple[int, int]:

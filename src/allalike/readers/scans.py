@@ -20,9 +20,11 @@ from allalike.options import Options, choice
 from allalike.readers.files import FileOptions, Files
 from allalike.readers.inputs import find_inputs
 from allalike.readers.kinds import guess_domain
+from allalike.readers.matrices import find_matrix, load_matrix, stack_cells
 from allalike.readers.names import pick_columns
 from allalike.readers.sources import is_path, matching, open_table
 from allalike.readers.tables import Table, of_array, of_columns
+from allalike.readers.tools import PLAIN
 from allalike.readers.wide import ROWS, stack
 from allalike.registry import choose
 from allalike.system.progress import report
@@ -83,7 +85,7 @@ class Scan(Options):
         """Read all answers into memory."""
         report("reading")
         table, picked, guessed = self._opened()
-        found, dropped = _complete(table.columns(picked), self.missing)
+        found, dropped = _complete(table.columns(picked), self.suited(table).missing)
         notes, kind = _notes(guessed), self.domain
         if kind is None:
             label = found["label"]
@@ -111,13 +113,20 @@ class Scan(Options):
             domain=self.domain,
             choices=self.choices,
             repeats=self.repeats,
-            missing=self.missing,
+            missing=self.suited(table).missing,
             notes=_notes(guessed),
         )
 
     def table(self) -> Table:
-        """Open the files, to see which columns they have."""
-        return open_table(self.source, self.files)
+        """Open the files, to see which columns they have; a matrix of no survey tool is read as it stands."""
+        table = open_table(self.source, self.files)
+        if self.files.tool is None and "tool" in table.guessed and self.wide not in (None, table.guessed.get("wide")):
+            return open_table(self.source, replace(self.files, tool=PLAIN))
+        return table
+
+    def suited(self, table: Table) -> Scan:
+        """Return it with what the reader of a table knows: exports have rows without a label where not all answered."""
+        return replace(self, missing=table.guessed.get("missing", self.missing))
 
     def pick(self, names: list[str], where: str) -> tuple[dict[str, str], dict[str, str]]:
         """Find the columns of worker, task and label among these; return also what was guessed."""
@@ -125,11 +134,14 @@ class Scan(Options):
 
     def _opened(self) -> tuple[Table, dict[str, str], dict[str, str]]:
         """Return a table, which of its columns are worker, task and label, and what was guessed about that."""
+        if self.wide is not None and (path := find_matrix(self.source)) is not None:
+            return of_columns(stack_cells(load_matrix(path), *ROWS[self.wide])), _OWN_NAMES, {}
         if self.wide is not None:
             matrix = isinstance(self.source, np.ndarray) and self.source.ndim == 2
             table = of_array(self.source, ROWS[self.wide][0]) if matrix else self.table()
-            columns, guessed = stack(table, self.wide, self.columns)
-            return of_columns(columns), _OWN_NAMES, guessed
+            if table.guessed.get("wide") != self.wide:
+                columns, guessed = stack(table, self.wide, self.columns)
+                return of_columns(columns), _OWN_NAMES, guessed
         if _is_rows(self.source):
             return of_columns(_of_rows(self.source)), _OWN_NAMES, {}
         table = self.table()

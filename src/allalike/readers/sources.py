@@ -5,40 +5,24 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Mapping
-from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
-from allalike.readers.delimited import open_delimited
-from allalike.readers.failures import unreadable
 from allalike.readers.files import Files
-from allalike.readers.json_files import open_json, open_json_lines
-from allalike.readers.masks import open_masks
-from allalike.readers.parquet import open_parquet
-from allalike.readers.preflib import open_orders, open_soc
+from allalike.readers.formats import ENDINGS, open_file
+from allalike.readers.masks import MANIFEST, open_masks
+from allalike.readers.parquet import PARQUET_ENDINGS, open_parts
 from allalike.readers.tables import Table, join, of_frame, of_records
 from allalike.readers.tools import find_tool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-__all__ = ["ENDINGS", "is_path", "matching", "open_files", "open_table"]
+__all__ = ["is_path", "matching", "open_files", "open_table"]
 
-ENDINGS: dict[str, Callable[[Path], Table]] = {
-    ".csv": open_delimited,
-    ".tsv": partial(open_delimited, delimiter="\t"),
-    ".tab": partial(open_delimited, delimiter="\t"),
-    ".jsonl": open_json_lines,
-    ".ndjson": open_json_lines,
-    ".json": open_json,
-    ".parquet": open_parquet,
-    ".pq": open_parquet,
-    ".soc": open_soc,
-    ".soi": open_orders,
-    ".toc": open_orders,
-    ".toi": open_orders,
-}
+_MANY_FILES = 1000  # of a folder, by which it is told what is in it
 
 
 def open_table(source: Any, files: Files | None = None) -> Table:
@@ -85,11 +69,16 @@ def is_path(source: object) -> bool:
 
 def open_files(sources: Sequence[str | os.PathLike[str]], files: Files) -> Table:
     """Open one file, several, or all that match a pattern, as one table; exports of a tool by its own reader."""
-    paths = [path for source in sources for path in matching(Path(source))]
+    paths = [path for source in sources for path in matching(_as_path(source))]
     tool = find_tool(paths, files.tool)
     if tool is not None:
         return tool.open(paths, files)
-    return join([_open(path) for path in paths])
+    return join([_open_folder(path, files) if path.is_dir() else open_file(path, files) for path in paths])
+
+
+def _as_path(source: str | os.PathLike[str]) -> Path:
+    """Return a path, which may have a name of its own for messages."""
+    return source if isinstance(source, Path) else Path(source)
 
 
 def matching(path: Path) -> list[Path]:
@@ -106,16 +95,25 @@ def matching(path: Path) -> list[Path]:
     return found
 
 
-def _open(path: Path) -> Table:
-    if path.is_dir():
-        return open_masks(path)
-    if not path.exists():
-        raise InputError(f"There is no file {path}.")
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-    opener = ENDINGS.get(suffixes[-1]) if suffixes else None
-    if opener is None:
-        raise InputError(f"The ending of {path} says nothing about its format. Known endings: {', '.join(ENDINGS)}.")
-    try:
-        return opener(path)
-    except OSError as error:
-        raise unreadable(path, error) from error
+def _open_folder(folder: Path, files: Files) -> Table:
+    """Open a folder of masks, of Parquet files at any depth, or of other files of one format."""
+    inside = list(
+        islice((path for path in folder.rglob("*") if path.name[0] not in "._" and path.is_file()), _MANY_FILES)
+    )
+    endings = {path.suffix.lower() for path in inside}
+    if (folder / MANIFEST).is_file() or not endings:
+        return open_masks(folder)
+    if endings & set(PARQUET_ENDINGS):
+        return open_parts(folder)
+    flat = all(path.parent == folder for path in inside)
+    if flat and len(endings) == 1 and endings <= set(ENDINGS):
+        return _open_flat(folder, files)
+    return open_masks(folder)
+
+
+def _open_flat(folder: Path, files: Files) -> Table:
+    """Open all files of a folder as one table; they must belong together."""
+    table = open_files(sorted(path for path in folder.iterdir() if path.name[0] not in "._"), files)
+    if any(set(part.names) != set(table.names) for part in table.parts):
+        raise InputError(f"{folder} is a folder of files with different columns. Name those that are to be read.")
+    return table

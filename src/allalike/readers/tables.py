@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +42,9 @@ class Table:
     n_bytes
         Tells about how many bytes some columns are once they are read; 0 if they are in memory already.
     delimiter
-        What stands between the columns of a text file.
+        What stands between the columns of a text file, where there is no more to it: UTF-8 below a header of one line.
+    decimal
+        What stands before the fractions of numbers in a text file.
     parts
         The tables of which it was put together, if it was.
     roles
@@ -51,7 +53,7 @@ class Table:
     guessed
         What was found out about the file, by the option that says otherwise, such as ``{"tool": "toloka"}``.
     remarks
-        What was done with the file that its owner should know, in sentences.
+        What was done with the file that its owner should know, in sentences. They may become more when it is read.
     """
 
     names: list[str]
@@ -65,7 +67,8 @@ class Table:
     parts: tuple[Table, ...] = ()
     roles: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
     guessed: Mapping[str, str] = field(default_factory=dict)
-    remarks: tuple[str, ...] = ()
+    remarks: Sequence[str] = ()
+    decimal: str = "."
 
     def columns(self, picked: Mapping[str, str]) -> dict[str, Column]:
         """Return the column of each role, given its name.
@@ -97,7 +100,18 @@ class Table:
         """Make a column of what was loaded."""
         if isinstance(data, Column):
             return data
+        if role == "label" and self.text and self.decimal == "," and not isinstance(data, list):
+            data = _with_points(data)
         return Column.of_objects(role, data) if isinstance(data, list) else Column(role, data, text=self.text)
+
+
+def _with_points(texts: Any) -> Any:
+    """Write numbers with a comma before the fraction as all others are written, without marks between thousands."""
+    import pyarrow.compute as pc
+
+    grouped = r"^\s*([+-]?\d{1,3})\.(\d{3})(?:\.(\d{3}))?(?:\.(\d{3}))?,(\d+)\s*$"
+    texts = pc.replace_substring_regex(texts, grouped, r"\1\2\3\4.\5")
+    return pc.replace_substring_regex(texts, r"^\s*([+-]?\d+),(\d+)\s*$", r"\1.\2")
 
 
 def of_frame(frame: Any) -> Table:
@@ -166,19 +180,39 @@ def join(tables: Sequence[Table]) -> Table:
         parts = [table.load(asked) for table in tables]
         return {name: _concatenate(name, [part[name] for part in parts]) for name in asked}
 
-    where = f"{tables[0].where} and {len(tables) - 1} more"
-    text = all(table.text for table in tables)
-    if any(table.load_batches is None for table in tables):
-        return Table(names, load, where, text=text)
-    return Table(
+    joined = Table(
         names,
         load,
-        where,
-        text=text,
+        f"{tables[0].where} and {len(tables) - 1} more",
+        text=all(table.text for table in tables),
+        decimal="," if any(table.decimal == "," for table in tables) else ".",
+        guessed={option: value for table in reversed(tables) for option, value in table.guessed.items()},
+        remarks=_Remarks(tables),
+    )
+    if any(table.load_batches is None for table in tables):
+        return joined
+    return replace(
+        joined,
         load_batches=partial(_load_batches, tables),
         n_bytes=lambda asked: sum(table.n_bytes(asked) for table in tables),
         parts=tuple(tables),
     )
+
+
+class _Remarks(Sequence[str]):
+    """The remarks on several tables, as they are when they are looked at."""
+
+    def __init__(self, tables: Sequence[Table]) -> None:
+        self._tables = tables
+
+    def _all(self) -> list[str]:
+        return [remark for table in self._tables for remark in table.remarks]
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._all()[place]
 
 
 def _load_batches(tables: Sequence[Table], names: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -9,6 +9,7 @@ record. Else files must be read whole.
 from __future__ import annotations
 
 import csv
+import io
 import re
 from dataclasses import dataclass
 from itertools import groupby, pairwise
@@ -19,6 +20,9 @@ import numpy as np
 
 from allalike.columns.values import numpy_of
 from allalike.errors import InputError
+from allalike.readers.dialects import Dialect
+from allalike.readers.quotes import check_quotes
+from allalike.readers.ragged import fill_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     Split = tuple[int, int]
+    Place = tuple[int, int]  # how many rows and lines came before
 
 __all__ = ["CutFieldError", "TextFile", "cut_at_splits", "read_lines", "split_header"]
 
@@ -84,6 +89,27 @@ class TextFile:
             table = table.slice(0, table.num_rows - 1)
         return pa.table({role: table[name] for role, name in self.columns.items()})
 
+    def parse_end(self, lines: bytes, before: Place) -> pa.Table | None:
+        """Return worker, task and label of all lines that are left; some rows may have too few or too many fields."""
+        import pyarrow as pa
+
+        try:
+            return self.parse(lines, header=not before[1], ended=True)
+        except pa.ArrowInvalid as error:
+            if "columns, got" not in str(error):
+                raise
+        text = io.StringIO(lines.decode("utf-8-sig"), newline="")
+        dialect = Dialect(self.names, self.delimiter, skip=int(not before[1]))
+        asked = list(dict.fromkeys(self.columns.values()))
+        batches = list(fill_rows(text, dialect, asked, self.name, [], before=before))
+        joined = {name: pa.chunked_array([batch[name] for batch in batches]) for name in asked}
+        return pa.table({role: joined[name] for role, name in self.columns.items()})
+
+    def check_quotes(self, table: pa.Table, before: int) -> None:
+        """Refuse fields that swallowed further rows."""
+        columns = {name: table[role] for role, name in self.columns.items()}
+        check_quotes(columns, self.names, self.delimiter, self.name, before=before)
+
 
 def split_header(line: str, delimiter: str, where: str) -> list[str]:
     """Return the names that the first line of a file holds.
@@ -130,6 +156,7 @@ def _read_split(
 
     waiting: list[bytes] = []
     size, wanted, problem = 0, piece_bytes, None
+    rows = lines = 0
     for part in parts:
         if header and not waiting:
             file.check(part.partition(b"\n")[0])
@@ -144,21 +171,37 @@ def _read_split(
         if table is None:
             wanted = 2 * size
             continue
-        yield table
+        yield _checked(file, table, rows, whole=whole)
+        rows, lines = rows + table.num_rows, lines + sum(part.count(b"\n") for part in waiting)
         waiting, size, wanted, header = [], 0, piece_bytes, False
     if not waiting:
         return
     try:
-        last = file.parse(b"".join(waiting), header=header, ended=whole)
+        last = (
+            file.parse_end(b"".join(waiting), (rows, lines))
+            if whole
+            else file.parse(b"".join(waiting), header=header, ended=False)
+        )
     except pa.ArrowInvalid as error:
         last, problem = None, error
     if last is not None:
-        yield last
+        yield _checked(file, last, rows, whole=whole)
     elif whole:
         reason = re.sub(r"Row #\d+: ", "", str(problem).splitlines()[0].strip().rstrip("."))
         raise InputError(f"{file.name} cannot be read as text with columns: {reason}.") from problem
     else:
         raise CutFieldError
+
+
+def _checked(file: TextFile, table: pa.Table, before: int, *, whole: bool) -> pa.Table:
+    """Return the rows if none was swallowed by a quote; which one it was is known in whole files only."""
+    try:
+        file.check_quotes(table, before)
+    except InputError:
+        if whole:
+            raise
+        raise CutFieldError from None
+    return table
 
 
 def _join_lines(lines: Any) -> bytes:

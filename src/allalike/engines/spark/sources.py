@@ -118,6 +118,7 @@ def _open_local(source: Scan, start: Callable[[], SparkSession], paths: list[str
     if (
         table.load_batches is None
         or len({part.text for part in parts}) > 1
+        or any(part.text and not part.delimiter for part in parts)  # there is more to them than lines
         or sum(map(_count_bytes, parts)) <= _MAX_DRIVER_BYTES
     ):
         return None
@@ -125,6 +126,7 @@ def _open_local(source: Scan, start: Callable[[], SparkSession], paths: list[str
     if len(numbers) < len(parts):  # Spark reads a file once
         return None
     picked, guessed = source.pick(table.names, table.where)
+    source = source.suited(table)
     session = start()
     paths = [f"file://{_escape(path)}" for path in numbers]
     schema = None if table.text else _schema(_column_types(session, paths, f"file://{next(iter(numbers))}"), picked)

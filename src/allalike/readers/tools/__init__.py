@@ -11,24 +11,36 @@ from allalike.readers.tools.base import Tool
 from allalike.readers.tools.brat import Brat
 from allalike.readers.tools.coco import COCO
 from allalike.readers.tools.conll import CoNLL
+from allalike.readers.tools.crowd_kit import CrowdKit
+from allalike.readers.tools.crowdtruth import CrowdTruth
 from allalike.readers.tools.cvat import CVAT
 from allalike.readers.tools.doccano import Doccano
+from allalike.readers.tools.figure_eight import FigureEight
+from allalike.readers.tools.google_forms import GoogleForms
 from allalike.readers.tools.ground_truth import GroundTruth
 from allalike.readers.tools.judgebench import JudgeBench
 from allalike.readers.tools.label_studio import LabelStudio
 from allalike.readers.tools.labelbox import Labelbox
+from allalike.readers.tools.lime_survey import LimeSurvey
 from allalike.readers.tools.mt_bench import MTBench
+from allalike.readers.tools.mturk import MTurk
 from allalike.readers.tools.peek import Peek
 from allalike.readers.tools.peerannot import Peerannot
+from allalike.readers.tools.potato import Potato
 from allalike.readers.tools.prodigy import Prodigy
+from allalike.readers.tools.qualtrics import Qualtrics
+from allalike.readers.tools.survey_monkey import SurveyMonkey
+from allalike.readers.tools.toloka import Toloka
+from allalike.readers.tools.zooniverse import Zooniverse
 from allalike.registry import Registry, find
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["TOOLS", "Peek", "Tool", "find_tool"]
+__all__ = ["PLAIN", "TOOLS", "Peek", "Tool", "find_tool"]
 
+PLAIN = "plain"  # the name of no tool: a file is read as what it is, whoever wrote it
 TOOLS: Registry[Tool] = Registry(
     "tool",
     Tool,
@@ -47,6 +59,17 @@ TOOLS: Registry[Tool] = Registry(
         AlpacaEval,
         MTBench,
         Peerannot,
+        CrowdKit,
+        CrowdTruth,
+        FigureEight,
+        GoogleForms,
+        LimeSurvey,
+        MTurk,
+        Potato,
+        Qualtrics,
+        SurveyMonkey,
+        Toloka,
+        Zooniverse,
     ),
 )
 
@@ -54,9 +77,11 @@ TOOLS: Registry[Tool] = Registry(
 def find_tool(paths: Sequence[Path], name: str | None) -> Tool | None:
     """Return the tool of this name, or that which recognises all of the files, if there is one.
 
-    >>> find_tool([], None) is None
-    True
+    >>> find_tool([], None) is None, find_tool([], "mturk").title
+    (True, 'Amazon Mechanical Turk')
     """
+    if name == PLAIN:
+        return None
     if name is not None:
         return find(name, TOOLS, "tool")()
     if not paths:

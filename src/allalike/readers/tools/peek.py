@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import json
 import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from allalike.errors import InputError, UnsupportedError
+from allalike.readers.compression import inner_path, read_start
+from allalike.readers.encodings import decode_start, guess_encoding
+from allalike.readers.spreadsheets import BOOKS, read_sheet
 from allalike.readers.tools.trees import unwrap
 
 if TYPE_CHECKING:
@@ -18,9 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["Peek"]
 
 _PEEK_BYTES = 1 << 17
+_N_ROWS = 100
 _N_RECORDS = 100
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{},]', re.DOTALL)
-_COMPRESSED = (".gz", ".xz", ".zst", ".zip")
 
 
 @dataclass(frozen=True)
@@ -40,24 +43,27 @@ class Peek:
     @property
     def ending(self) -> str:
         """The ending of the name, without that of a compression."""
-        suffixes = [suffix.lower() for suffix in self.path.suffixes if suffix.lower() not in _COMPRESSED]
-        return suffixes[-1] if suffixes else ""
+        try:
+            return inner_path(self.path).suffix.lower()
+        except (OSError, InputError):  # such as an archive of several files
+            return ""
 
     @cached_property
     def start(self) -> str:
         """The first characters; empty for a folder, and for what cannot be read."""
         if not self.path.is_file():
             return ""
-        opener = gzip.open if self.path.suffix.lower() == ".gz" else open
         try:
-            with opener(self.path, "rb") as file:
-                return file.read(_PEEK_BYTES).decode("utf-8-sig", errors="replace")
-        except (OSError, EOFError):
+            sample = read_start(self.path, _PEEK_BYTES)
+        except (OSError, InputError):
             return ""
+        return decode_start(sample, guess_encoding(sample))
 
     @cached_property
     def rows(self) -> list[list[str]]:
-        """The first rows of delimited text, of which the last may be cut; none of other files."""
+        """The first rows of delimited text, of which the last may be cut, or of a spreadsheet; none of other files."""
+        if self.ending in BOOKS:
+            return self._sheet[:_N_ROWS]
         if self.ending not in (".csv", ".tsv", ".tab", ".txt"):
             return []
         first = self.start.partition("\n")[0]
@@ -65,6 +71,13 @@ class Peek:
         try:
             return list(csv.reader(self.start.splitlines(keepends=True), delimiter=delimiter))
         except csv.Error:
+            return []
+
+    @property
+    def _sheet(self) -> list[list[str]]:
+        try:
+            return read_sheet(self.path)
+        except (OSError, InputError, UnsupportedError):  # reading it will say why
             return []
 
     @cached_property

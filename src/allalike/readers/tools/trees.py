@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
+from allalike.readers.compression import open_bytes
+from allalike.readers.encodings import guess_encoding, with_mark
 from allalike.readers.failures import unreadable
 
 if TYPE_CHECKING:
@@ -138,21 +139,19 @@ class Node:
 def read_bytes(path: Path) -> bytes:
     """Return all bytes of a file, unpacked if they are packed."""
     try:
-        if path.suffix.lower() != ".gz":
-            return path.read_bytes()
-        with gzip.open(path, "rb") as file:
+        with open_bytes(path) as file:
             return file.read()
     except OSError as error:
         raise unreadable(path, error) from error
-    except EOFError as error:
-        raise InputError(f"{path} cannot be read: it is cut off.") from error
 
 
 def read_text(path: Path, encoding: str | None = None) -> str:
-    """Return the text of a file."""
+    """Return the text of a file, in the encoding that is given or that its bytes tell."""
+    data = read_bytes(path)
+    encoding = encoding or guess_encoding(data)
     try:
-        return read_bytes(path).decode(encoding or "utf-8-sig")
-    except (UnicodeDecodeError, LookupError) as error:
+        return data.decode(with_mark(encoding))
+    except (UnicodeError, LookupError) as error:
         raise InputError(f"{path} cannot be read as text: {error}.", encoding="latin-1") from error
 
 

@@ -1,0 +1,112 @@
+"""Matrices: files of numpy, and of scipy where few cells have an answer."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from allalike.columns.column import Column
+from allalike.errors import InputError
+from allalike.readers.compression import check_archive
+from allalike.readers.failures import unreadable
+
+if TYPE_CHECKING:
+    from allalike.readers.files import Files
+    from allalike.readers.tables import Table
+
+__all__ = ["find_matrix", "load_matrix", "refuse_matrix", "stack_cells"]
+
+_ENDINGS = (".npy", ".npz")
+
+
+def find_matrix(source: Any) -> Path | None:
+    """Return the path of a matrix, if that is the source.
+
+    >>> find_matrix(["answers.npz"]), find_matrix("answers.csv")
+    (PosixPath('answers.npz'), None)
+    """
+    named = source[0] if isinstance(source, list | tuple) and len(source) == 1 else source
+    if not isinstance(named, str | os.PathLike) or Path(named).suffix.lower() not in _ENDINGS:
+        return None
+    return Path(named)
+
+
+def refuse_matrix(path: Path, files: Files) -> Table:
+    """Refuse a matrix of which is not known what its rows are.
+
+    >>> from allalike.readers.files import Files
+    >>> refuse_matrix(Path("a.npz"), Files())
+    Traceback (most recent call last):
+    allalike.errors.InputError: a.npz is a matrix. Its rows may be tasks or workers. Say it with wide='tasks'.
+    """
+    raise InputError(f"{path} is a matrix. Its rows may be tasks or workers.", wide="tasks")
+
+
+def load_matrix(path: Path) -> Any:
+    """Return the matrix in a file: an array of numpy, or a sparse one of scipy. Pickles are never read.
+
+    >>> import numpy as np, scipy.sparse, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "answers.npz")
+    ...     scipy.sparse.save_npz(path, scipy.sparse.coo_array(np.eye(3)))
+    ...     load_matrix(path).nnz
+    3
+    """
+    if not path.exists():
+        raise InputError(f"There is no file {path}.")
+    try:
+        matrix = _load(path)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except (ValueError, EOFError, KeyError, TypeError, MemoryError, zipfile.BadZipFile) as error:
+        if isinstance(error, InputError):
+            raise
+        reason = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+        raise InputError(f"{path} cannot be read as a matrix of numpy or scipy: {reason}.") from error
+    if len(matrix.shape) != 2:
+        raise InputError(f"{path} has {len(matrix.shape)} dimensions: {matrix.shape}. A matrix has 2.")
+    return matrix
+
+
+def stack_cells(matrix: Any, down: str, across: str) -> dict[str, Column]:
+    """Turn a matrix into three columns; NaN is no answer, nor is a cell that a sparse matrix does not have.
+
+    >>> import numpy as np
+    >>> cells = stack_cells(np.array([[1.0, np.nan], [2.0, 3.0]]), "task", "worker")
+    >>> {role: column.data.to_pylist() for role, column in cells.items()}
+    {'task': [0, 1, 1], 'worker': [0, 0, 1], 'label': [1, 2, 3]}
+    """
+    import numpy as np
+
+    if hasattr(matrix, "tocoo"):
+        stored = matrix.tocoo()
+        rows, columns, values = stored.row, stored.col, stored.data
+    else:
+        rows, columns = (part.ravel() for part in np.indices(matrix.shape))
+        values = np.asarray(matrix).ravel()
+    if values.dtype.kind == "f":
+        there = ~np.isnan(values)
+        rows, columns, values = rows[there], columns[there], values[there]
+        if (np.abs(values) < 2**53).all() and (values == np.trunc(values)).all():  # an empty cell made floats of them
+            values = values.astype(np.int64)
+    parts = {down: rows, across: columns, "label": values}
+    return {role: Column.of_objects(role, parts[role].tolist()) for role in parts}
+
+
+def _load(path: Path) -> Any:
+    import numpy as np
+
+    if not zipfile.is_zipfile(path):
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    names = {Path(name).stem for name in check_archive(path)}
+    if {"format", "shape", "data"} <= names:
+        from scipy.sparse import load_npz
+
+        return load_npz(path)
+    if len(names) != 1:
+        listed = ", ".join(map(repr, sorted(names)))
+        raise InputError(f"{path} has {len(names)} arrays: {listed}. Save a file with one matrix.")
+    with np.load(path, allow_pickle=False) as arrays:
+        return arrays[names.pop()]

@@ -1,0 +1,74 @@
+"""Quotes: those that are never closed, and swallow the rows below."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+__all__ = ["check_quotes"]
+
+_MOST_LINES = 10_000  # of fields with several lines that are looked at
+
+
+def check_quotes(
+    columns: Mapping[str, Any], names: Sequence[str], delimiter: str, where: str, *, before: int = 0
+) -> None:
+    r"""Refuse a field that holds further rows: lines with as many fields, of which some are values of their columns.
+
+    >>> import pyarrow as pa
+    >>> columns = {"task": pa.array(["t1", "t1"]), "label": pa.array(["x\nt1,y", "z"])}
+    >>> check_quotes(columns, ["task", "label"], ",", "a.csv")
+    Traceback (most recent call last):
+    allalike.errors.InputError: a.csv: the 'label' in row 1 begins with a quote that is not closed where it should be:
+    it holds the row 't1,y', too. Close the quote, or double it if it belongs to the text.
+    """
+    for name, column in columns.items():
+        if not _has_breaks(column):
+            continue
+        found = list(_rows_inside(column, len(names), delimiter))
+        for other in (each for each in columns if each != name):
+            cells = [line.split(delimiter)[names.index(other)] for _, line in found]
+            place = _find_value(cells, columns[other])
+            if place is not None:
+                row, line = found[place]
+                raise InputError(
+                    f"{where}: the {name!r} in row {before + row + 1:,} begins with a quote that is not closed where it"
+                    f" should be: it holds the row {line[:80]!r}, too. Close the quote, or double it if it belongs to"
+                    " the text."
+                )
+
+
+def _has_breaks(column: Any) -> bool:
+    """Tell whether there may be ends of lines in a column; fast, for hardly ever is there anything below a blank."""
+    chunks = column.chunks if hasattr(column, "chunks") else [column]
+    texts = [np.frombuffer(data, np.uint8) for chunk in chunks if (data := chunk.buffers()[2]) is not None]
+    return any(len(text) and int(text.min()) < ord(" ") for text in texts)
+
+
+def _rows_inside(column: Any, n_columns: int, delimiter: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines within fields that have as many fields as a row has."""
+    import pyarrow.compute as pc
+
+    rows = pc.indices_nonzero(pc.match_substring(column, "\n")).to_pylist()[:_MOST_LINES]
+    for row in rows:
+        for line in str(column[row].as_py()).splitlines()[1:]:
+            if line.count(delimiter) == n_columns - 1:
+                yield row, line
+
+
+def _find_value(cells: list[str], column: Any) -> int | None:
+    """Return the place of the first cell that is a value of a column."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not cells:
+        return None
+    known = pc.is_in(pa.array(cells, pa.string()), value_set=column.unique()).to_pylist()
+    telling = [seen and bool(cell.strip()) for seen, cell in zip(known, cells, strict=True)]
+    return telling.index(True) if True in telling else None

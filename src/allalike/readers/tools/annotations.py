@@ -1,0 +1,102 @@
+"""Annotations: what one classification on Zooniverse says about each task of its workflow."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from allalike.errors import InputError
+from allalike.readers.tools.sheets import as_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+__all__ = ["find_values", "make_columns", "parse_annotations"]
+
+_TEXT = ("text", "label", "value", "option")  # of an object that holds one answer, the first that it has
+
+
+def parse_annotations(cell: str, where: str, row: int) -> list[Any]:
+    """Read the annotations of a row.
+
+    >>> parse_annotations('[{"task": "T0", "value": "Yes"}]', "a.csv", 1)
+    [{'task': 'T0', 'value': 'Yes'}]
+    >>> parse_annotations("[{", "a.csv", 7)
+    Traceback (most recent call last):
+    allalike.errors.InputError: a.csv: the annotations in row 7 are no JSON list: '[{'.
+    """
+    try:
+        found = json.loads(cell) if cell.strip() else []
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, list):
+        raise InputError(f"{where}: the annotations in row {row} are no JSON list: {cell[:60]!r}.")
+    return found
+
+
+def find_values(annotations: Sequence[Any]) -> Iterator[tuple[str, str, Any]]:
+    """Yield each task that was answered, its wording, and a string, a list of strings, a set, or a list of marks.
+
+    A set is a survey's, whose choices may be none; a list of strings may be one answer in a list.
+
+    >>> list(find_values([{"task": "T0", "value": ["a", "b"]}, {"task": "T1", "value": 3}, {"task": "T2"}]))
+    [('T0', '', ['a', 'b']), ('T1', '', '3')]
+    """
+    waiting = list(reversed(annotations))  # a combination of tasks holds others
+    while waiting:
+        annotation = waiting.pop()
+        if not isinstance(annotation, dict) or "task" not in annotation:
+            continue
+        value = annotation.get("value")
+        if isinstance(value, list) and value and all(isinstance(item, dict) and "task" in item for item in value):
+            waiting.extend(reversed(value))
+            continue
+        wording = annotation.get("task_label")
+        for part, answer in _parts(value):
+            if answer is not None:
+                yield f"{annotation['task']}{part}", wording if isinstance(wording, str) else "", answer
+
+
+def _parts(value: Any) -> list[tuple[str, Any]]:
+    """Return the answer, or those to each of several menus."""
+    if not isinstance(value, list):
+        return [("", _plain(value))]
+    if not value or not all(isinstance(item, dict) for item in value):
+        return [("", [text for text in map(_plain, value) if text is not None])]
+    if any("choice" in item for item in value):
+        return [("", frozenset(str(item["choice"]) for item in value if item.get("choice") is not None))]
+    if all(set(item) & {"x", "points", "pathX", "clipPath", "x1"} for item in value):
+        return [("", value)]
+    answers = [_plain(item) for item in value]
+    if len(answers) == 1:
+        return [("", answers[0])]
+    return [(f".{number}", answer) for number, answer in enumerate(answers, start=1)]
+
+
+def _plain(value: Any) -> str | None:
+    """Return one answer as text: of an object its text, or else all of it."""
+    if isinstance(value, dict):
+        known = next((value[key] for key in _TEXT if isinstance(value.get(key), str)), None)
+        value = value if known is None else known
+    if value is None or value == "":
+        return None
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+def make_columns(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> dict[str, Callable[[], Any]]:
+    """Return a column for each task: of text, of sets if some answers have several parts, or of lists of marks.
+
+    >>> columns = make_columns(["T0", "T1"], [{"T0": ["a"]}, {"T0": "b", "T1": ["c", "d"]}])
+    >>> columns["T0"]().to_pylist(), columns["T1"]() == [None, frozenset({"c", "d"})]
+    (['a', 'b'], True)
+    """
+    return {name: lambda name=name: _column([row.get(name) for row in rows]) for name in names}  # type: ignore[misc]
+
+
+def _column(values: list[Any]) -> Any:
+    if any(isinstance(value, list) and any(isinstance(item, dict) for item in value) for value in values):
+        return [value if isinstance(value, list) or value is None else [value] for value in values]
+    if any(isinstance(value, frozenset) or (isinstance(value, list) and len(value) > 1) for value in values):
+        return [None if value is None else frozenset([value] if isinstance(value, str) else value) for value in values]
+    single = [(value[0] if value else None) if isinstance(value, list) else value for value in values]
+    return as_text(single)

@@ -1,0 +1,90 @@
+"""Figure Eight, also called CrowdFlower and Appen: the full report of a job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from allalike.errors import InputError
+from allalike.readers.tools.base import Tool
+from allalike.readers.tools.choices import as_sets
+from allalike.readers.tools.judgments import holds_judgments, open_judgments
+from allalike.readers.tools.peek import Peek
+from allalike.readers.tools.questions import pick_questions
+from allalike.readers.tools.sheets import leave_out, open_sheets, sample, with_columns, with_roles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from allalike.readers.files import Files
+    from allalike.readers.tables import Table
+
+__all__ = ["FigureEight"]
+
+_TASK, _WORKER = "_unit_id", "_worker_id"
+_AGGREGATED = {"_trusted_judgments", "_unit_state", "_last_judgment_at"}
+_GOLD, _NO_ANSWERS = "_gold", ("_gold", "_gold_reason", ":confidence", ":variance")
+
+
+class FigureEight(Tool):
+    """The full report of a job of Figure Eight.
+
+    >>> FigureEight.title
+    'Figure Eight / Appen'
+    """
+
+    name = "figure-eight"
+    title = "Figure Eight / Appen"
+    summary = "full report of a job (CSV: _unit_id, _worker_id; or JSON: results.judgments)"
+
+    def recognises(self, peek: Peek) -> bool:
+        """Tell whether a file has units, and workers or what was found of their answers."""
+        names = set(peek.names)
+        table = _TASK in names and bool(names & {_WORKER, *_AGGREGATED})
+        return table or (bool(peek.records) and holds_judgments(peek.records[0]))
+
+    def open(self, paths: Sequence[Path], files: Files) -> Table:
+        """Open reports: what differs within a unit is a question."""
+        if all(Peek(path).records for path in paths):
+            table, questions = open_judgments(paths, files)
+        else:
+            table = open_sheets(paths, files)
+            _check(table, self.title)
+            questions = _find_questions(table)
+        table = leave_out(table, "_tainted" if "_tainted" in table.names else None, {"true"}, "are tainted")
+        table = _with_sets(table, questions)
+        label, remark = pick_questions(table, questions, tag=files.tag)
+        gold = [name for name in table.names if name.endswith(_GOLD) and name.removesuffix(_GOLD) in questions]
+        known = f"Known truths are in the column {', '.join(gold)}, which can be given as gold." if gold else ""
+        return with_roles(table, self.name, _WORKER, _TASK, label, [remark, known])
+
+
+def _check(table: Table, title: str) -> None:
+    missing = next((name for name in (_TASK, _WORKER) if name not in table.names), None)
+    if missing:
+        raise InputError(
+            f"{table.where} has no column {missing}. An aggregated report of {title} does not say who answered what:"
+            " download the full report of the job."
+        )
+
+
+def _find_questions(table: Table) -> list[str]:
+    """Return the columns that differ within a unit; what a unit shows to workers does not."""
+    names = [n for n in table.names if not n.startswith(("_", "orig_")) and not n.endswith(_NO_ANSWERS)]
+    seen = sample(table, [_TASK, *names])
+    units = seen.pop(_TASK)
+    return [name for name in names if _differs(units, seen[name])] or names
+
+
+def _differs(units: list[Any], cells: list[Any]) -> bool:
+    first: dict[Any, Any] = {}
+    return any(first.setdefault(unit, cell) != cell for unit, cell in zip(units, cells, strict=True))
+
+
+def _with_sets(table: Table, questions: list[str]) -> Table:
+    columns: dict[str, Callable[[], Any]] = {}
+    for name in questions:
+        cells = table.load([name])[name]
+        if not isinstance(cells, list) and (joined := as_sets(cells.to_pylist())) is not None:
+            columns[name] = lambda joined=joined: joined  # type: ignore[misc]
+    return with_columns(table, columns) if columns else table

@@ -1,0 +1,199 @@
+"""Sheets: exports that are delimited text, opened as one table whose rows and columns can be changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.errors import InputError
+from allalike.readers.delimited import open_delimited
+from allalike.readers.spreadsheets import BOOKS, open_sheet
+from allalike.readers.tables import Table, join
+from allalike.readers.tools.peek import Peek
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from allalike.readers.files import Files
+
+__all__ = [
+    "BLANKS",
+    "as_text",
+    "delimiter_of",
+    "find_name",
+    "keep_rows",
+    "leave_out",
+    "open_sheets",
+    "sample",
+    "texts",
+    "with_columns",
+    "with_roles",
+]
+
+BLANKS = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "#N/A"})
+_SAMPLE_ROWS = 100_000
+
+
+def delimiter_of(peek: Peek) -> str:
+    r"""Return what stands between the columns of a file: that which its first line has most of.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "answers.csv")
+    ...     _ = path.write_text("a;b;c, d\n")
+    ...     delimiter_of(Peek(path))
+    ';'
+    """
+    first = peek.start.partition("\n")[0]
+    return max(",\t;|", key=first.count)
+
+
+def open_sheets(paths: Sequence[Path], files: Files) -> Table:
+    """Open exports one below the other; what is missing in a file is an error that names it."""
+    missing = next((path for path in paths if not path.is_file()), None)
+    if missing is not None:
+        raise InputError(f"There is no file {missing}." if not missing.exists() else f"{missing} is a folder.")
+    return join([_open(Peek(path), files) for path in paths])
+
+
+def _open(peek: Peek, files: Files) -> Table:
+    if peek.ending in BOOKS:
+        return open_sheet(peek.path, files)
+    return open_delimited(peek.path, delimiter_of(peek), files)
+
+
+def find_name(names: Iterable[str], *wanted: str) -> str | None:
+    """Return the column that is called like this, in any case, or like the next of these.
+
+    >>> find_name(["hitid", "workerid"], "HITId"), find_name(["x"], "HITId")
+    ('hitid', None)
+    """
+    plain = {name.strip().casefold(): name for name in names}
+    return next((plain[name.casefold()] for name in wanted if name.casefold() in plain), None)
+
+
+def texts(table: Table, name: str) -> list[str]:
+    """Return a column of text, with nothing where it is missing.
+
+    >>> import pyarrow as pa
+    >>> texts(Table(["a"], lambda asked: {"a": pa.chunked_array([["x", None]])}), "a")
+    ['x', '']
+    """
+    return [value or "" for value in table.load([name])[name].to_pylist()]
+
+
+def as_text(values: Iterable[str | None]) -> Any:
+    """Make a column of text, where nothing is an empty field as it is in files.
+
+    >>> as_text(["x", None]).to_pylist()
+    ['x', '']
+    """
+    import pyarrow as pa
+
+    return pa.chunked_array([pa.array([value or "" for value in values], pa.string())])
+
+
+def sample(table: Table, names: Sequence[str]) -> dict[str, list[Any]]:
+    """Read the first 100,000 rows of some columns, or all of a table that is in memory.
+
+    >>> from allalike.readers.tables import of_records
+    >>> sample(of_records([{"a": 1}]), ["a"])
+    {'a': [1]}
+    """
+    if table.load_batches is None:
+        return {name: _listed(column) for name, column in table.load(names).items()}
+    found: dict[str, list[Any]] = {name: [] for name in names}
+    for batch in table.load_batches(names) if names else ():
+        for name, column in batch.items():
+            found[name] += column.to_pylist()[: _SAMPLE_ROWS - len(found[name])]
+        if len(found[names[0]]) >= _SAMPLE_ROWS:
+            break
+    return found
+
+
+def keep_rows(table: Table, rows: npt.NDArray[np.bool_]) -> Table:
+    """Return a table with these rows only; it is read here and at once, for its file has others.
+
+    >>> from allalike.readers.tables import of_records
+    >>> keep_rows(of_records([{"a": 1}, {"a": 2}]), np.array([False, True])).load(["a"])
+    {'a': [2]}
+    """
+    import pyarrow as pa
+
+    mask = pa.array(rows)
+
+    def load(asked: Sequence[str]) -> dict[str, Any]:
+        loaded = {name: column() if callable(column) else column for name, column in table.load(asked).items()}
+        return {
+            name: [value for value, stays in zip(column, rows, strict=True) if stays]
+            if isinstance(column, list)
+            else column.filter(mask)
+            for name, column in loaded.items()
+        }
+
+    return replace(table, load=load, load_batches=None, n_bytes=lambda _: 0, parts=())
+
+
+def with_columns(table: Table, columns: Mapping[str, Callable[[], Any]]) -> Table:
+    """Return a table with columns in the place of those of the same name, or behind the others.
+
+    >>> from allalike.readers.tables import of_records
+    >>> table = with_columns(of_records([{"a": 1, "b": 2}]), {"b": lambda: [3], "c": lambda: [4]})
+    >>> table.names, table.load(["a", "b", "c"])
+    (['a', 'b', 'c'], {'a': [1], 'b': [3], 'c': [4]})
+    """
+
+    def load(asked: Sequence[str]) -> dict[str, Any]:
+        others = [name for name in asked if name not in columns]
+        old = table.load(others) if others else {}
+        return {name: columns[name]() if name in columns else old[name] for name in asked}
+
+    names = list(dict.fromkeys([*table.names, *columns]))
+    return replace(table, names=names, load=load, load_batches=None, n_bytes=lambda _: 0, parts=())
+
+
+def leave_out(table: Table, name: str | None, values: Collection[str], why: str) -> Table:
+    """Leave out the rows that have one of these values, in any case, in a column, and remark how many there were.
+
+    >>> import pyarrow as pa
+    >>> table = Table(["state"], lambda asked: {"state": pa.chunked_array([["Approved", "Rejected"]])})
+    >>> leave_out(table, "state", {"rejected"}, "were rejected").remarks
+    ('1 of 2 rows were rejected and are left out.',)
+    """
+    if name is None:
+        return table
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    states = pc.utf8_lower(pc.utf8_trim_whitespace(table.load([name])[name]))
+    out = np.array(pc.is_in(states, value_set=pa.array(sorted(values), pa.string())), dtype=np.bool_)
+    if not out.any():
+        return table
+    remark = f"{int(out.sum()):,} of {len(out):,} rows {why} and are left out."
+    return replace(keep_rows(table, ~out), remarks=(*table.remarks, remark))
+
+
+def with_roles(
+    table: Table, tool: str, worker: str, task: str, label: str | tuple[str, ...], remarks: Iterable[str] = ()
+) -> Table:
+    """Return a table of a tool whose columns are known; rows without a label are no answers to this question.
+
+    >>> with_roles(Table(["who", "what", "a", "b"], dict), "mturk", "who", "what", ("a", "b")).roles["label"]
+    ('a', 'b')
+    """
+    return replace(
+        table,
+        roles={"worker": worker, "task": task, "label": label},
+        guessed={**table.guessed, "tool": tool, "missing": "drop"},
+        remarks=(*table.remarks, *filter(None, remarks)),
+    )
+
+
+def _listed(column: Any) -> list[Any]:
+    column = column() if callable(column) else column
+    return list(column) if isinstance(column, list) else list(column.to_pylist())

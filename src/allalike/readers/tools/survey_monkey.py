@@ -1,0 +1,55 @@
+"""SurveyMonkey: all responses to a survey."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from allalike.readers.tools.surveys import Form, Survey, plain_name
+
+if TYPE_CHECKING:
+    from allalike.readers.tools.peek import Peek
+
+__all__ = ["SurveyMonkey"]
+
+_ABOUT_NAMES = """
+    respondentid collectorid startdate enddate datecreated datemodified ipaddress emailaddress firstname lastname
+    customdata1 customdata customvalue
+"""
+_ABOUT = frozenset(_ABOUT_NAMES.split())
+_WHOLE = frozenset({"response", "openendedresponse", ""})
+
+
+class SurveyMonkey(Survey):
+    """All responses to a survey of SurveyMonkey.
+
+    >>> SurveyMonkey().is_about("Respondent ID"), SurveyMonkey().is_about("How was it?")
+    (True, False)
+    """
+
+    name = "surveymonkey"
+    title = "SurveyMonkey"
+    summary = "all responses to a survey (CSV): Respondent ID and columns for each question"
+
+    def recognises(self, peek: Peek) -> bool:
+        """Tell whether a file has respondents and collectors."""
+        return {"respondentid", "collectorid"} <= {plain_name(name) for name in peek.names}
+
+    def prepare(self, form: Form) -> None:
+        """Join the two rows of heads: questions, and below them the options of each."""
+        who = next((place for place, name in enumerate(form.names) if plain_name(name) == "respondentid"), 0)
+        if not form.rows or (form.rows[0][who : who + 1] or [""])[0].strip():
+            return
+        options = form.rows.pop(0)
+        question, names = "", []
+        for name, option in zip(form.names, [*options, *[""] * len(form.names)], strict=False):
+            question = name.strip() or question
+            names.append(question if plain_name(option) in _WHOLE else f"{question} [{option.strip()}]")
+        form.names = names
+
+    def is_about(self, name: str) -> bool:
+        """Tell whether a column is one that every response has."""
+        return plain_name(name) in _ABOUT or name.endswith("(please specify)]")
+
+    def find_worker(self, form: Form) -> str | None:
+        """Return the column with the id of the respondent."""
+        return next((name for name in form.names if plain_name(name) == "respondentid"), None)

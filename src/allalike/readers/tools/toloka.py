@@ -1,0 +1,115 @@
+"""Toloka: the assignments of a pool."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.errors import InputError
+from allalike.readers.tools.base import Tool
+from allalike.readers.tools.questions import pick_questions
+from allalike.readers.tools.sheets import (
+    BLANKS,
+    as_text,
+    find_name,
+    keep_rows,
+    leave_out,
+    open_sheets,
+    sample,
+    texts,
+    with_columns,
+    with_roles,
+)
+from allalike.readers.tools.units import join_units, tell_apart
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from allalike.readers.files import Files
+    from allalike.readers.tables import Table
+    from allalike.readers.tools.peek import Peek
+
+__all__ = ["Toloka"]
+
+_WORKER, _TASK, _STATUS = "ASSIGNMENT:worker_id", "ASSIGNMENT:task_id", "ASSIGNMENT:status"
+_VERDICT = "ACCEPT:verdict"
+_INPUT, _OUTPUT, _GOLDEN = "INPUT:", "OUTPUT:", "GOLDEN:"
+_LEFT_OUT = {"rejected", "skipped", "expired", "active", "blocked"}
+
+
+class Toloka(Tool):
+    """The assignments of a pool of Toloka.
+
+    >>> Toloka.title
+    'Toloka'
+    """
+
+    name = "toloka"
+    title = "Toloka"
+    summary = "assignments of a pool (TSV): ASSIGNMENT:worker_id, INPUT:*, OUTPUT:*"
+
+    def recognises(self, peek: Peek) -> bool:
+        """Tell whether a file has outputs of workers."""
+        return _WORKER in peek.names and any(name.startswith(_OUTPUT) for name in peek.names)
+
+    def open(self, paths: Sequence[Path], files: Files) -> Table:
+        """Open assignments: every output is a question."""
+        table = open_sheets(paths, files)
+        worker = find_name(table.names, _WORKER)
+        if worker is None:
+            raise InputError(f"{table.where} has no column {_WORKER}, as the assignments of {self.title} have.")
+        inputs = [name for name in table.names if name.startswith(_INPUT)]
+        table = _fill_in(table, worker)
+        table = leave_out(table, find_name(table.names, _VERDICT), {"-"}, f"are not accepted ({_VERDICT})")
+        table, task = _find_task(table, inputs)
+        table = leave_out(table, find_name(table.names, _STATUS), _LEFT_OUT, "are not accepted (ASSIGNMENT:status)")
+        if task == _TASK:
+            table = join_units(table, worker, task, inputs)
+        questions = [name for name in table.names if name.startswith(_OUTPUT)]
+        label, remark = pick_questions(table, questions, tag=files.tag, inputs=inputs)
+        return with_roles(table, self.name, worker, task, label, [remark, _known_truths(table)])
+
+
+def _find_task(table: Table, inputs: list[str]) -> tuple[Table, str]:
+    """Return the column that names tasks; exports without their ids have their inputs."""
+    if _TASK in table.names:
+        return table, _TASK
+    if not inputs:
+        raise InputError(f"{table.where} has no column {_TASK}, nor any that begins with {_INPUT}.")
+    task, cells = tell_apart({name: texts(table, name) for name in inputs})
+    return (table if task in table.names else with_columns(table, {task: lambda: as_text(cells)})), task
+
+
+def _fill_in(table: Table, worker: str) -> Table:
+    """Give every row of an assignment what only its last one has; rows between assignments are empty."""
+    import pyarrow.compute as pc
+
+    if not pc.any(pc.equal(table.load([worker])[worker], "")).as_py():
+        return table
+    said = [name for name in table.names if name.startswith((_INPUT, _OUTPUT))]
+    filled = [any(cells) for cells in zip(*(texts(table, name) for name in said), strict=True)]
+    table = keep_rows(table, np.array(filled, dtype=np.bool_))
+    columns: dict[str, Callable[[], Any]] = {
+        name: lambda name=name: _from_below(texts(table, name))  # type: ignore[misc]
+        for name in table.names
+        if name in (worker, _STATUS)
+    }
+    bare = sum(not person.strip() for person in texts(table, worker))
+    remark = f"{bare:,} rows have no {worker}; they are of the same assignment as the next that has one."
+    return replace(with_columns(table, columns), remarks=(*table.remarks, *([remark] if bare else [])))
+
+
+def _from_below(cells: list[str]) -> Any:
+    below = ""
+    for row in range(len(cells) - 1, -1, -1):
+        below = cells[row] = cells[row] or below
+    return as_text(cells)
+
+
+def _known_truths(table: Table) -> str:
+    golden = [name for name in table.names if name.startswith(_GOLDEN)]
+    filled = [name for name, cells in sample(table, golden).items() if any((c or "") not in BLANKS for c in cells)]
+    return f"Known truths are in the column {', '.join(filled)}, which can be given as gold." if filled else ""

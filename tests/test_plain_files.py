@@ -1,0 +1,404 @@
+"""Plain files, as people have them: other separators, encodings and packings, rows that are too short, no header."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openpyxl
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse
+
+import allalike
+from allalike.answers import Answers
+from allalike.cli import main
+from allalike.errors import InputError, OptionError
+from allalike.readers import Scan, scan
+from allalike.readers import compression as packed
+from allalike.readers.dialects import find_dialect
+from allalike.readers.encodings import guess_encoding
+
+ROWS = [("ada", "t1", "café"), ("bob", "t1", "thé"), ("eve", "t1", "café"), ("ada", "t2", "thé"), ("bob", "t2", "thé")]
+HEADER = ("worker", "task", "label")
+TEXT = "".join(",".join(row) + "\n" for row in [HEADER, *ROWS])
+
+
+def write(folder: Path, name: str, content: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def rows(source: Any, **options: Any) -> list[tuple[Any, ...]]:
+    """Return what is read, which must be the same in memory and in a stream."""
+    named = scan(source, **{"domain": "categorical", **options})
+    answers = named.read()
+    parts = [{role: batch[role].data.to_pylist() for role in HEADER} for batch in named.stream().batches()]
+    streamed = {(str(worker), str(task)) for part in parts for worker, task, _ in zip(*part.values(), strict=True)}
+    assert {(str(worker), str(task)) for worker, task, _ in triples(answers)} == streamed
+    return triples(answers)
+
+
+def triples(answers: Answers) -> list[tuple[Any, ...]]:
+    workers, tasks = answers.workers.tolist(), answers.tasks.tolist()
+    labels = answers.encoding.decode(answers.label).tolist()
+    task = np.repeat(np.arange(len(tasks)), np.diff(answers.starts)).tolist()
+    parts = zip(task, answers.worker.tolist(), labels, strict=True)
+    return sorted((workers[worker], tasks[place], label) for place, worker, label in parts)
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|", " ", "   "])
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt", "a"])
+def test_whatever_stands_between_columns_is_recognised(mark: str, name: str, tmp_path: Path) -> None:
+    assert rows(write(tmp_path, name, TEXT.replace(",", mark))) == sorted(ROWS)
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n"])
+def test_lines_end_as_they_do_elsewhere(end: str, tmp_path: Path) -> None:
+    assert rows(write(tmp_path, "a.csv", TEXT.replace("\n", end))) == sorted(ROWS)
+
+
+def test_marks_within_quotes_separate_nothing(tmp_path: Path) -> None:
+    text = 'worker|task|"label, or what was said; by whom"\nada|t1|"a, b; c"\nbob|t1|"a, b; c"\n'
+    read = rows(write(tmp_path, "a.csv", text), columns={"label": "label, or what was said; by whom"})
+    assert read == [("ada", "t1", "a, b; c"), ("bob", "t1", "a, b; c")]
+
+
+def test_excel_may_say_what_separates(tmp_path: Path) -> None:
+    assert rows(write(tmp_path, "a.csv", "sep=;\r\n" + TEXT.replace(",", ";"))) == sorted(ROWS)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "cp1252", "latin-1"])
+@pytest.mark.parametrize("name", ["a.csv", "a.json"])
+def test_encodings_are_recognised(encoding: str, name: str, tmp_path: Path) -> None:
+    records = "[" + ",".join(f'{{"worker":"{w}","task":"{t}","label":"{label}"}}' for w, t, label in ROWS) + "]"
+    path = write(tmp_path, name, (TEXT if name == "a.csv" else records).encode(encoding))
+    assert rows(path) == sorted(ROWS)
+    guessed = scan(path).table().guessed
+    expected = {"latin-1": "cp1252"}.get(encoding, encoding)
+    assert guessed == ({} if encoding.startswith("utf-8") else {"encoding": expected})
+
+
+LANGUAGES = {
+    "cp1250": ["żółty", "źle", "łąka"],
+    "cp1251": ["кошка", "собака", "птица"],
+    "cp932": ["ねこです", "犬です", "とり"],
+    "euc_jp": ["ねこです", "いぬ"],
+    "gb18030": ["正面", "负面", "中性"],
+    "mac_roman": ["félin", "élève", "thé"],
+}
+
+
+@pytest.mark.parametrize(("encoding", "words"), LANGUAGES.items())
+def test_encodings_of_other_languages_are_recognised(encoding: str, words: list[str]) -> None:
+    text = "worker,task,label\n" + "".join(f"w{n % 5},t{n // 5},{words[n % len(words)]}\n" for n in range(60))
+    assert text.encode(encoding).decode(guess_encoding(text.encode(encoding))) == text
+
+
+def test_an_encoding_that_is_said_is_used(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.csv", TEXT.encode("cp1252"))
+    assert ("ada", "t1", "cafй") in rows(path, encoding="cp1251")
+    with pytest.raises(InputError, match="is not written in ascii: .*Say it with encoding="):
+        allalike.read(path, encoding="ascii")
+    for wrong in ("utf-99", "base64", ""):
+        with pytest.raises(OptionError, match=f"encoding is '{wrong}'. Name one such as utf-8"):
+            allalike.read(path, encoding=wrong)
+
+
+def test_a_text_beyond_the_sample_asks_for_the_encoding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("allalike.readers.delimited.SAMPLE_BYTES", 1000)
+    monkeypatch.setattr("allalike.readers.encodings.SAMPLE_BYTES", 1000)
+    path = write(tmp_path, "a.csv", b"worker,task,label\n" + b"ada,t1,x\n" * 200 + "bob,t1,é\n".encode("cp1252"))
+    with pytest.raises(InputError, match="row 201 is invalid UTF8.*encoding='cp1252'"):
+        allalike.read(path)
+    assert ("bob", "t1", "é") in rows(path, encoding="cp1252")
+
+
+def zipped(content: bytes, *more: str) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("inner/answers.csv", content)
+        for name in more:
+            archive.writestr(name, "x")
+    return buffer.getvalue()
+
+
+def zstd(content: bytes) -> bytes:
+    return bytes(pa.compress(content, codec="zstd", asbytes=True))
+
+
+PACKINGS: dict[str, Callable[[bytes], bytes]] = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": zstd,
+    "zip": zipped,
+}
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_packed_files_are_read_whatever_they_are_called(packing: str, tmp_path: Path) -> None:
+    content = PACKINGS[packing](TEXT.encode("cp1252"))
+    for name in (f"a.csv.{packing}", "a.csv"):
+        assert rows(write(tmp_path, name, content)) == sorted(ROWS)
+    with pytest.raises(InputError, match=f"a.csv.{packing} cannot be unpacked .*Is it complete"):
+        allalike.read(write(tmp_path, f"a.csv.{packing}", content[: len(content) - 9]))
+    packed_json = PACKINGS[packing](b'{"worker": "ada", "task": 1, "label": "x"}\n' * 2)
+    if packing != "zip":
+        assert rows(write(tmp_path, f"b.jsonl.{packing}", packed_json)) == [("ada", 1, "x")]
+
+
+def test_a_plain_file_that_is_called_packed_is_read(tmp_path: Path) -> None:
+    assert rows(write(tmp_path, "a.csv.gz", TEXT)) == sorted(ROWS)
+
+
+def test_an_archive_must_have_one_file(tmp_path: Path) -> None:
+    assert rows(write(tmp_path, "a.zip", zipped(TEXT.encode(), "__MACOSX/._answers.csv", ".DS_Store"))) == sorted(ROWS)
+    with pytest.raises(InputError, match=r"holds 2 files: 'inner/answers.csv', 'b.csv'"):
+        allalike.read(write(tmp_path, "a.zip", zipped(TEXT.encode(), "b.csv")))
+
+
+@pytest.mark.parametrize("packing", PACKINGS)
+def test_a_bomb_is_stopped_and_the_limits_are_said(
+    packing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packed, "_FREE_BYTES", 10_000)
+    monkeypatch.setattr(packed, "MAX_RATIO", 5)
+    path = write(tmp_path, f"a.csv.{packing}", PACKINGS[packing](b"worker,task,label\n" + b"ada,t1,x\n" * 100_000))
+    with pytest.raises(InputError, match="unpacks to more than .* Limits are 5 times its size"):
+        allalike.read(path)
+
+
+def test_rows_that_all_end_early_are_read_and_it_is_said(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.csv", "worker,task,label,approve,reject\nada,t1,x\nbob,t1,x\n")
+    table = scan(path).table()
+    assert rows(path) == [("ada", "t1", "x"), ("bob", "t1", "x")]
+    assert table.load(["reject"])["reject"].to_pylist() == ["", ""]
+    assert table.remarks[0].endswith("end before the column 'approve': it and those behind it are empty.")
+
+
+def test_rows_that_end_early_now_and_then_are_filled_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("allalike.readers.delimited.MAX_FIELD_BYTES", 500)  # of a batch
+    lines = [f"w{n % 9},t{n // 9},x,note\n" for n in range(300)]
+    lines[200] = "w2,t22,x\n"
+    path = write(tmp_path, "a.csv", 'worker,task,label,"a\nnote"\n' + "".join(lines))
+    assert len(rows(path)) == 300
+    table = scan(path).table()
+    for load in (lambda: table.load(["label"]), lambda: list(table.load_batches(["label"]))):  # type: ignore[misc]
+        load()
+        assert list(table.remarks) == [
+            f"1 of 300 rows of {path} has fewer fields than the header, the first is row 201 (line 203): the last ones"
+            " are read as empty."
+        ]
+    both = scan([path, path]).table()
+    assert len(both.remarks) == 0
+    both.load(["label"])
+    assert len(both.remarks) == 2
+
+
+def test_a_row_with_too_many_fields_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.csv", "worker,task,label\nada,t1,x\nbob,t1,x, or y\n")
+    with pytest.raises(InputError, match=r"a.csv: row 2 \(line 3\) has 4 fields, but there are 3 .*quote is missing"):
+        allalike.read(path)
+    assert rows(write(tmp_path, "b.csv", "worker,task,label\nada,t1,x,\nbob,t1,x,\n")) == [
+        ("ada", "t1", "x"),
+        ("bob", "t1", "x"),
+    ]
+
+
+def test_names_of_rows_without_a_head_are_a_column(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.txt", '"worker" "task" "label"\n"1" "ada" "t1" "x"\n"2" "bob" "t1" "x"\n')
+    assert rows(path) == [("ada", "t1", "x"), ("bob", "t1", "x")]
+    assert scan(path).table().names == ["column1", "worker", "task", "label"]
+
+
+@pytest.mark.parametrize("end", ["", "eve,t2,z\n", 'eve,t2,"z"\n'])
+def test_a_quote_that_stays_open_is_an_error(end: str, tmp_path: Path) -> None:
+    lines = 'worker,task,label\nada,t1,x\nbob,t1,"y\nada,t2,x\nbob,t2,x\n' + end
+    with pytest.raises(InputError, match="the 'label' in row 2 begins with a quote .* holds the row 'ada,t2,x', too"):
+        allalike.read(write(tmp_path, "a.csv", lines))
+    other = "worker,note,task,label\nada,n,t1,x\n" + 'bob,"n,t1,y\nada,n,t2,x\nbob,n",t2,x\n'
+    with pytest.raises(InputError, match="the 'note' in row 2 begins with a quote"):
+        allalike.read(write(tmp_path, "b.csv", other))
+
+
+def test_texts_of_several_lines_with_commas_are_fine(tmp_path: Path) -> None:
+    text = 'worker,task,label\nada,t1,"Well, this, is\na text, with, commas\nyes, no, perhaps"\nbob,t1,"a, b, c\n"\n'
+    assert len(rows(write(tmp_path, "a.csv", text), domain="text")) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ada,t1,x\nbob,t1,y\nada,t2,x\nbob,t2,x\n",
+        "1,1,0\n2,1,1\n1,2,0\n2,2,1\n",
+        "w1,t1,3.5\nw2,t1,2.5\nw1,t2,1.25\n",
+        "t1,0,1,1\nt2,1,1,0\nt3,0,0,1\n",
+    ],
+)
+def test_a_missing_header_is_recognised_and_said(text: str, tmp_path: Path) -> None:
+    table = scan(write(tmp_path, "a.csv", text)).table()
+    assert table.names[:3] == ["column1", "column2", "column3"]
+    assert "has no header" in table.remarks[0]
+    assert len(table.load(["column1"])["column1"]) == len(text.splitlines())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "worker,task,label\nada,t1,x\nada,t2,x\n",
+        "worker,task,label\nada,t1,x\nworker,task,label\nbob,t1,x\n",  # two files, one behind the other
+        "task,1,2,3,4\nt1,0,1,3,3\nt2,1,2,2,4\n",
+        ",w1,w2\nt1,0,1\nt2,1,1\n",
+        "who,what,said\n1,1,1\n2,1,1\n",
+        "label\nx\nx\n",
+    ],
+)
+def test_a_header_is_the_normal_case(text: str) -> None:
+    dialect = find_dialect(text, "a.csv")
+    assert dialect.skip == 1
+    assert dialect.names == [name or "column1" for name in text.splitlines()[0].split(",")]
+
+
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_decimal_commas_are_recognised(mark: str, tmp_path: Path) -> None:
+    text = f"worker{mark}task{mark}label\nada{mark}1,5{mark}3,5\nbob{mark}1,5{mark}4\neve{mark}1,5{mark}-1.234,25\n"
+    path = write(tmp_path, "a.csv", text)
+    assert scan(path).table().guessed == {"decimal": ","}
+    assert rows(path, domain="real") == [("ada", "1,5", 3.5), ("bob", "1,5", 4.0), ("eve", "1,5", -1234.25)]
+    sets = write(tmp_path, "b.csv", text.replace("3,5", "3,5,7"))
+    assert scan(sets).table().guessed == {}
+
+
+def test_decimal_commas_can_be_said(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.csv", 'worker,task,label\nada,t1,"3,5"\nbob,t1,"4,5"\n')
+    assert rows(path, domain="real", decimal=",") == [("ada", "t1", 3.5), ("bob", "t1", 4.5)]
+
+
+def book(path: Path, sheets: dict[str, list[list[Any]]]) -> Path:
+    made = openpyxl.Workbook()
+    made.remove(made.active)
+    for name, cells in sheets.items():
+        sheet = made.create_sheet(name)
+        for row in cells:
+            sheet.append(row)
+    made.save(path)
+    return path
+
+
+def test_a_sheet_of_excel_is_read_like_text(tmp_path: Path) -> None:
+    cells: list[list[Any]] = [["worker", "task", "label", None], ["ada", 7.0, "x"], [], ["bob", 7, True]]
+    path = book(tmp_path / "a.xlsx", {"answers": cells, "empty": []})
+    assert rows(path) == [("ada", 7, "x"), ("bob", 7, "TRUE")]
+    assert rows(path.rename(tmp_path / "a.csv"))[0] == ("ada", 7, "x")
+
+
+def test_several_sheets_are_a_question(tmp_path: Path) -> None:
+    cells = [list(HEADER), ["ada", "t1", "x"], ["bob", "t1", "x"]]
+    path = book(tmp_path / "a.xlsx", {"first": cells, "other": cells})
+    with pytest.raises(InputError, match="has 2 sheets: 'first', 'other'. .*tag='first'"):
+        allalike.read(path)
+    assert len(rows(path, tag="other")) == 2
+    with pytest.raises(InputError, match="no sheet 'third'"):
+        allalike.read(path, tag="third")
+
+
+@pytest.mark.parametrize("name", ["a.xls", "a.ods"])
+def test_other_sheets_are_refused_with_advice(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"Save it as \.xlsx or \.csv"):
+        allalike.read(write(tmp_path, name, b"\xd0\xcf\x11\xe0\xa1\xb1"))
+
+
+@pytest.mark.parametrize("cut", [30, 300, 3000])
+def test_a_damaged_sheet_is_a_clear_error(cut: int, tmp_path: Path) -> None:
+    path = book(tmp_path / "a.xlsx", {"first": [list(HEADER), ["ada", "t1", "x"]]})
+    path.write_bytes(path.read_bytes()[:cut])
+    with pytest.raises(InputError, match="a.xlsx cannot be"):
+        allalike.read(path)
+
+
+def test_folders_of_parquet_have_columns_in_their_names(tmp_path: Path) -> None:
+    for task in ("007", "08"):
+        (tmp_path / f"task={task}").mkdir()
+        pq.write_table(
+            pa.table({"worker": ["ada", "bob"], "label": ["x", "y"]}), tmp_path / f"task={task}" / "p.parquet"
+        )
+    (tmp_path / "_SUCCESS").touch()
+    pq.write_table(pa.table({"odd": [1]}), tmp_path / "_metadata.parquet")
+    assert rows(tmp_path) == [("ada", "007", "x"), ("ada", "08", "x"), ("bob", "007", "y"), ("bob", "08", "y")]
+
+
+def test_a_folder_of_files_is_read_as_one(tmp_path: Path) -> None:
+    write(tmp_path, "a.csv", "worker,task,label\nada,t1,x\n")
+    write(tmp_path, "b.csv", "worker,task,label\nbob,t1,x\n")
+    assert rows(tmp_path) == [("ada", "t1", "x"), ("bob", "t1", "x")]
+
+
+def test_arrow_and_parquet_are_known_by_their_first_bytes(tmp_path: Path) -> None:
+    table = pa.table({"worker": ["ada", "bob"], "task": [1, 1], "label": ["x", "x"]})
+    pyarrow.feather.write_feather(table, tmp_path / "a.feather")
+    pq.write_table(table, tmp_path / "a.csv")
+    for name in ("a.feather", "a.csv"):
+        assert rows(tmp_path / name) == [("ada", 1, "x"), ("bob", 1, "x")]
+
+
+def test_matrices_of_numpy_and_scipy_are_read(tmp_path: Path) -> None:
+    matrix = scipy.sparse.coo_array(([2, 0, 1], ([0, 0, 1], [0, 1, 1])), shape=(3, 2))
+    scipy.sparse.save_npz(tmp_path / "a.npz", matrix)
+    assert rows(tmp_path / "a.npz", wide="tasks") == [(0, 0, 2), (1, 0, 0), (1, 1, 1)]
+    np.save(tmp_path / "a.npy", np.array([[1, np.nan], [2, 3]]))
+    assert rows(tmp_path / "a.npy", wide="workers") == [(0, 0, 1), (1, 0, 2), (1, 1, 3)]
+    with pytest.raises(InputError, match="is a matrix. .*wide='tasks'"):
+        allalike.read(tmp_path / "a.npz")
+    np.save(tmp_path / "b.npy", np.array([[{}]], dtype=object), allow_pickle=True)
+    np.savez(tmp_path / "b.npz", np.eye(2), np.eye(3))
+    np.savez(tmp_path / "c.npz", np.array([[print]], dtype=object))
+    for name, message in (("b.npy", "cannot be read"), ("b.npz", "has 2 arrays"), ("c.npz", "cannot be read")):
+        with pytest.raises(InputError, match=message):
+            allalike.read(tmp_path / name, wide="tasks")
+
+
+class Piped(io.TextIOWrapper):
+    """Standard input that is no terminal."""
+
+
+def run(arguments: list[str], sent: bytes, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr("sys.stdin", Piped(io.BytesIO(sent)))
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    return int(str(stop.value.code))
+
+
+def test_answers_and_gold_come_through_a_pipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    method = ["--method", "UA", "--force"]
+    assert run(["discover", "-", *method, "-q"], gzip.compress(TEXT.encode("cp1252")), monkeypatch) == 0
+    assert "café" in Path("allalike-out/truth.csv").read_text(encoding="utf-8")
+    path = str(write(tmp_path, "a.csv", TEXT))
+    assert run(["discover", path, "--gold", "-", "--json", *method], b"task,label\nt2,th\xc3\xa9\n", monkeypatch) == 0
+    assert '"gold": {' in capfd.readouterr().out
+    assert run(["compare", "-", "-"], b"", monkeypatch) == 2
+    assert "is named twice" in capfd.readouterr().err
+    assert run(["discover", "-"], b"[1", monkeypatch) == 2
+    assert capfd.readouterr().err.startswith("allalike: standard input cannot be read as JSON")
+
+
+def test_what_is_more_than_lines_is_not_read_on_executors(tmp_path: Path) -> None:
+    plain = write(tmp_path, "a.csv", TEXT)
+    assert scan(plain).table().delimiter == ","
+    for content in (TEXT.encode("cp1252"), lzma.compress(TEXT.encode()), TEXT.replace(",", " ").encode()):
+        assert Scan(source=write(tmp_path, "b.csv", content)).table().delimiter == ""
