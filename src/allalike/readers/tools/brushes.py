@@ -18,7 +18,7 @@ from allalike.errors import InputError
 if TYPE_CHECKING:
     from allalike.readers.tools.trees import Node
 
-__all__ = ["decode_brush"]
+__all__ = ["decode_brush", "unpack_words"]
 
 _CHANNELS = 4
 _MAX_PIXELS = 1 << 28
@@ -40,13 +40,19 @@ def decode_brush(item: Node) -> npt.NDArray[np.bool_]:
     if not 0 < width * height <= _MAX_PIXELS:
         raise InputError(f"{rle.where}: the picture of {rle.way!r} has {width} x {height} pixels.")
     try:
-        words = _decode(bytes(map(int, rle.numbers())), width * height * _CHANNELS)
+        words = unpack_words(bytes(map(int, rle.numbers())), width * height * _CHANNELS)
     except ValueError as error:
         raise InputError(f"{rle.where}: {rle.way!r} is no mask of Label Studio: {error}.") from error
     return np.asarray(words.reshape(height, width, _CHANNELS)[:, :, -1] > 0)
 
 
-def _decode(packed: bytes, expected: int) -> npt.NDArray[np.uint8]:
+def unpack_words(packed: bytes, expected: int) -> npt.NDArray[np.uint8]:
+    """Unpack so many words.
+
+    >>> packed = [0, 0, 0, 18, 57, 27, 252, 96, 32, 1, 0, 6, 0, 40, 0, 192, 3, 128, 17, 56, 32]
+    >>> unpack_words(bytes(packed), 18).tolist()
+    [1, 1, 1, 1, 2, 3, 5, 6, 7, 8, 4, 4, 4, 4, 4, 4, 4, 4]
+    """
     place = 0
 
     def take(size: int) -> int:
