@@ -246,13 +246,20 @@ def test_texts_of_several_lines_with_commas_are_fine(tmp_path: Path) -> None:
         "1,1,0\n2,1,1\n1,2,0\n2,2,1\n",
         "w1,t1,3.5\nw2,t1,2.5\nw1,t2,1.25\n",
         "t1,0,1,1\nt2,1,1,0\nt3,0,0,1\n",
+        "1\t3\n2\t3\n1\t3\n3\t1\n",
     ],
 )
 def test_a_missing_header_is_recognised_and_said(text: str, tmp_path: Path) -> None:
     table = scan(write(tmp_path, "a.csv", text)).table()
-    assert table.names[:3] == ["column1", "column2", "column3"]
+    assert table.names[:2] == ["column1", "column2"]
     assert "has no header" in table.remarks[0]
     assert len(table.load(["column1"])["column1"]) == len(text.splitlines())
+
+
+def test_text_of_another_format_is_refused(tmp_path: Path) -> None:
+    for name, text in (("a.yaml", "a: [1, 2]\nb: [3, 4]\n"), ("a.txt", "<html><body>1,2\n</body></html>")):
+        with pytest.raises(InputError, match="is of no format that is known"):
+            allalike.read(write(tmp_path, name, text))
 
 
 @pytest.mark.parametrize(
@@ -264,6 +271,7 @@ def test_a_missing_header_is_recognised_and_said(text: str, tmp_path: Path) -> N
         ",w1,w2\nt1,0,1\nt2,1,1\n",
         "who,what,said\n1,1,1\n2,1,1\n",
         "label\nx\nx\n",
+        "Start,Progress,Finished,Q1\nStart Date,Progress,Finished,Which?\nMay 1,half,no,a\nMay 2,half,yes,a\n",
     ],
 )
 def test_a_header_is_the_normal_case(text: str) -> None:

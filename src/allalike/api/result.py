@@ -12,8 +12,16 @@ import numpy as np
 
 from allalike.api.groups import group_columns
 from allalike.api.shown import result_html, result_text
-from allalike.api.tables import frame_of, next_columns, table_of, truth_columns, truth_table, worker_columns
-from allalike.api.targets import result_names, result_output
+from allalike.api.tables import (
+    frame_of,
+    list_truths,
+    next_columns,
+    table_of,
+    truth_columns,
+    truth_table,
+    worker_columns,
+)
+from allalike.api.targets import find_writers, result_names, result_output, written_names
 from allalike.engines.sample import sample_tasks, thin_tasks
 from allalike.errors import UnknownNameError, UnsupportedError
 from allalike.options import check_choice, check_number
@@ -22,10 +30,11 @@ from allalike.system.tables import FORMATS, write_tables
 from allalike.trust.groups import give_voices
 from allalike.trust.next_labels import rank_tasks
 from allalike.trust.numbers import find_biases
+from allalike.writers import Findings
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     import pandas as pd
 
@@ -271,6 +280,7 @@ class Result:
         folder: str | os.PathLike[str],
         *,
         format: str = "csv",  # noqa: A002
+        to: Iterable[str] = (),
         overwrite: bool = False,
     ) -> list[Path]:
         """Write truth, workers, groups, next tasks and summary into a folder, whole or not at all; return their paths.
@@ -283,6 +293,8 @@ class Result:
             Where the files go. It is made if need be.
         format
             The format of the tables: ``csv`` or ``parquet``.
+        to
+            Other tools for which the result is written, too: ``label-studio``, ``coco`` or ``crowd-kit``.
         overwrite
             Whether files of the same names that allalike did not write may be replaced. The files that answers or gold
             were read from are never replaced.
@@ -296,7 +308,13 @@ class Result:
         truth, workers, groups, ahead, summary = result_names(check_choice(format, FORMATS, "format"))
         looked = self.weighing.groups is not None
         names = [truth, workers, *([groups] if looked else []), ahead, summary]
-        with result_output(folder, inputs=self.inputs, overwrite=overwrite).staged(names) as stage:
+        writers = find_writers([to] if isinstance(to, str) else to).values()
+        findings = self._findings()
+        for writer in writers:
+            writer.check(findings)
+        with result_output(folder, inputs=self.inputs, overwrite=overwrite).staged(
+            [*names, *written_names(writers)]
+        ) as stage:
             self.found.write(
                 stage / truth, partial(truth_table, encoding=self.run.encoding, weighing=self.weighing, folder=stage)
             )
@@ -305,7 +323,25 @@ class Result:
                 write_tables(stage / groups, [table_of(group_columns(self.run, self.weighing))])
             asked = rank_tasks(self.found.pieces(), _MAX_NEXT)
             write_tables(stage / ahead, [table_of(next_columns(asked, self.weighing))])
+            for writer in writers:
+                (stage / writer.name).mkdir()
+                writer.write(findings, stage / writer.name)
+            further = [name for name in written_names(writers) if (stage / name).exists()]
             described = {**self.summary, "files": [*list_files(stage), summary]}
             text = json.dumps(described, indent=2, ensure_ascii=False)
             (stage / summary).write_text(f"{text}\n", encoding="utf-8")
-        return [Path(folder) / name for name in names]
+        return [Path(folder) / name for name in [*names, *further]]
+
+    def _findings(self) -> Findings:
+        """Return what writers for other tools may tell."""
+        columns = worker_columns(self.run, self.weighing)
+        rates = columns.get("error_rate")
+        return Findings(
+            domain=self.run.domain.name,
+            truths=lambda: list_truths(self.found.pieces(), self.run.encoding, self.weighing),
+            workers=self.run.workers.tolist(),
+            skills=(self.weighing.weight if rates is None else 1 - np.asarray(rates)).tolist(),
+            probabilities=None if self.posteriors is None else lambda: self.probabilities,
+            inputs=self.inputs,
+            model=f"allalike {self.summary['versions']['allalike']}",
+        )

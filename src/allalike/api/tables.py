@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from allalike.columns.values import Values, arrow_of
+from allalike.writers import Truth
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "fault_columns",
     "frame_of",
+    "list_truths",
     "next_columns",
     "table_of",
     "text_column",
@@ -107,6 +110,18 @@ def truth_columns(piece: Piece, encoding: Encoding, weighing: Weighing) -> dict[
         "changed": piece.found["changed"],
         **({"known": piece.found["known"]} if "known" in piece.found else {}),
     }
+
+
+def list_truths(pieces: Iterable[Piece], encoding: Encoding, weighing: Weighing) -> Iterator[Truth]:
+    """Yield the truth of each task, with its confidence where that is known."""
+    for piece in pieces:
+        columns = truth_columns(piece, encoding, weighing)
+        tasks, labels, sure = (columns.get(name) for name in ("task", "label", sureness(weighing)))
+        assert isinstance(tasks, Values)
+        assert isinstance(labels, Values)
+        known = [None] * len(tasks) if sure is None else [x if math.isfinite(x) else None for x in sure.tolist()]
+        for task, label, confidence in zip(tasks.tolist(), labels.tolist(), known, strict=True):
+            yield Truth(task, label, confidence)
 
 
 def truth_table(piece: Piece, *, encoding: Encoding, weighing: Weighing, folder: Path) -> pa.Table:

@@ -5,16 +5,23 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from allalike.answers import Answers
 from allalike.errors import OutputError
 from allalike.readers import Scan
 from allalike.readers.inputs import find_inputs, list_inputs
+from allalike.registry import find
 from allalike.system.output import Output
 from allalike.system.tables import FORMATS
+from allalike.writers import WRITERS
 
-__all__ = ["inputs_of", "result_names", "result_output", "table_output"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from allalike.writers import Writer
+
+__all__ = ["find_writers", "inputs_of", "result_names", "result_output", "table_output", "written_names"]
 
 _SUMMARY = "summary.json"
 _TABLES = ("truth", "workers", "groups", "next")
@@ -23,12 +30,31 @@ _TABLE_COLUMNS = {"method", "seconds", "iterations", "converged", "note"}
 
 
 def result_names(file_format: str) -> list[str]:
-    """Name the files of a result; those of masks are further ones.
+    """Name the files of a result; those of masks, and for other tools, are further ones.
 
     >>> result_names("csv")
     ['truth.csv', 'workers.csv', 'groups.csv', 'next.csv', 'summary.json']
     """
     return [*(f"{name}.{file_format}" for name in _TABLES), _SUMMARY]
+
+
+def find_writers(names: Iterable[str]) -> dict[str, Writer]:
+    """Return the writers of these names, each once.
+
+    >>> list(find_writers(["coco", "COCO"]))
+    ['coco']
+    """
+    found = [find(name, WRITERS, "writer")() for name in names]
+    return {writer.name: writer for writer in found}
+
+
+def written_names(writers: Iterable[Writer]) -> list[str]:
+    """Name the files that writers may write.
+
+    >>> written_names(find_writers(["coco"]).values())
+    ['coco/annotations.json']
+    """
+    return [f"{writer.name}/{file}" for writer in writers for file in writer.files]
 
 
 def result_output(folder: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), overwrite: bool = False) -> Output:
@@ -69,7 +95,7 @@ def _is_own(path: PurePosixPath) -> bool:
     >>> [_is_own(PurePosixPath(name)) for name in ("truth.csv", "labels/t1.png", "notes.txt", "labels/../notes.txt")]
     [True, True, False, False]
     """
-    own = {*_MASK_FOLDERS, *(name for file_format in FORMATS for name in result_names(file_format))}
+    own = {*_MASK_FOLDERS, *WRITERS, *(name for file_format in FORMATS for name in result_names(file_format))}
     return bool(path.parts) and path.parts[0] in own and ".." not in path.parts
 
 

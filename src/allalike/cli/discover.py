@@ -42,6 +42,7 @@ __all__ = ["discover"]
 @take_solve_options
 @click.option("--min-confidence", type=float, help="How sure a truth must be, from 0 to 1; less sure ones stay empty.")
 @click.option("--format", "file_format", default="csv", help="The tables: csv or parquet.", show_default=True)
+@click.option("--to", multiple=True, help="Write it for another tool, too: label-studio, coco or crowd-kit.")
 @take_write_options
 @take_print_options
 def discover(
@@ -59,7 +60,7 @@ def discover(
     it stay, and of the same name only --overwrite replaces them.
     """
     from allalike.api.discover import discover as run
-    from allalike.api.targets import inputs_of, result_names, result_output
+    from allalike.api.targets import find_writers, inputs_of, result_names, result_output, written_names
     from allalike.methods import METHODS
     from allalike.options import check_choice
     from allalike.registry import make
@@ -77,10 +78,11 @@ def discover(
             inputs=inputs_of(answers, options["gold"], options["history"]),
             overwrite=options["overwrite"],
         )
-        output.check(result_names(file_format))  # before hours of work
+        further = written_names(find_writers(options["to"]).values())
+        output.check([*result_names(file_format), *further])  # before hours of work
         result = run(answers, method=method, engine=engine, **known)
         report("saving")
-        paths = result.save(options["output"], format=file_format, overwrite=options["overwrite"])
+        paths = result.save(options["output"], format=file_format, to=options["to"], overwrite=options["overwrite"])
     if not quiet:
         for line in guesses(result.summary):
             echo(line, err=True)

@@ -29,6 +29,7 @@ __all__ = [
     "fill_outline",
     "lay_over",
     "of_run_lengths",
+    "to_run_lengths",
 ]
 
 MAX_PIXELS = 100_000_000
@@ -189,6 +190,32 @@ def of_run_lengths(encoding: dict[str, Any]) -> Pixels:
         raise ValueError(f"the run lengths are not those of {height} x {width} pixels")
     flat = np.repeat(np.arange(len(runs)) % 2 == 1, runs)
     return flat.reshape(width, height).T
+
+
+def to_run_lengths(pixels: Pixels) -> dict[str, Any]:
+    """Write a mask as COCO's compressed run lengths.
+
+    >>> to_run_lengths(np.array([[0, 1, 0], [1, 0, 0]], dtype=np.bool_))
+    {'size': [2, 3], 'counts': '123'}
+    """
+    height, width = pixels.shape
+    flat = np.concatenate([[False], pixels.T.ravel()])  # off comes first, be it for no pixel
+    changes = np.flatnonzero(flat[1:] != flat[:-1])
+    runs = np.diff(changes, prepend=0, append=height * width).astype(np.int64)
+    written = runs.copy()
+    written[3:] -= runs[1:-2]
+    return {"size": [height, width], "counts": "".join(map(_compressed, written.tolist()))}
+
+
+def _compressed(number: int) -> str:
+    """Write a number in pieces of five bits, the lowest first, until the rest is told by the sign of the last."""
+    text = ""
+    while True:
+        piece, number = number & 31, number >> 5
+        more = number != (-1 if piece & 16 else 0)
+        text += chr(48 + piece + 32 * more)
+        if not more:
+            return text
 
 
 def _is_whole(value: object) -> bool:

@@ -196,8 +196,8 @@ def _rank(text: str, delimiter: str, whole: bool) -> tuple[bool, float] | None:
 
 def _is_row(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     """Tell whether the first row is one like those below, and no header."""
-    rows = rows[:_HEADER_ROWS]
-    if not rows or not all(cell.strip() for cell in first) or first in rows:  # one that is repeated below is a header
+    rows = [row for row in rows[:_HEADER_ROWS] if row != first]  # a header may be repeated, where files were joined
+    if not rows or not all(cell.strip() for cell in first):
         return False
     columns = [[row[place] for row in rows if place < len(row) and row[place].strip()] for place in range(len(first))]
     numbers = [_is_number(cell) for cell in first]
@@ -210,7 +210,11 @@ def _is_row(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
         return recurs + fitting > 0
     if len(first) > _MIN_COLUMNS and _is_counting([cell for cell, own in zip(first, numbers, strict=True) if own]):
         return False  # numbers of workers or tasks, above a matrix
-    return recurs > 1 or (recurs > 0 and fitting > 0) or all(numbers)
+    alike = sum(any(cell == own for cell, own in zip(row, first, strict=False)) for row in rows)
+    with_repeats = sum(len(set(column)) < len(column) for column in columns)
+    if alike < 2 or 2 * recurs < with_repeats:  # a row of texts below the header may repeat some names
+        return all(numbers)
+    return recurs > 1 or fitting > 0
 
 
 def _is_number(cell: str) -> bool:

@@ -78,6 +78,17 @@ _BEGINNINGS: dict[bytes, str] = {
     b"\xd0\xcf\x11\xe0": ".xls",
 }
 _TEXT_BYTES = 1 << 16
+_TEXT_ENDINGS = (
+    "",
+    ".txt",
+    ".text",
+    ".dat",
+    ".data",
+    ".asc",
+    ".lst",
+    ".out",
+    ".log",
+)  # of which the content tells more
 
 
 def open_file(path: Path, files: Files) -> Table:
@@ -109,6 +120,11 @@ def _find_opener(path: Path) -> Opener:
     text = decode_start(start, guess_encoding(start)).lstrip()
     if _has_controls(text[:1000]):
         raise InputError(f"{path} is no text, and of no format that is known. Known endings: {', '.join(ENDINGS)}.")
+    if ending not in _TEXT_ENDINGS or text.startswith("<"):
+        raise InputError(
+            f"{path} is of no format that is known. If it is text with columns, or JSON, give it such an ending. Known"
+            f" endings: {', '.join(ENDINGS)}."
+        )
     return ENDINGS[".json"] if text.startswith(("[", "{")) else ENDINGS[".csv"]
 
 
