@@ -53,8 +53,8 @@ def discover(
 ) -> None:
     """Find the truth in FILES, and how good each worker is.
 
-    FILES are CSV, TSV, JSON, JSON lines, Parquet or PrefLib .soc files, patterns such as 'answers/*.csv', or a folder
-    of masks.
+    FILES are text with columns, JSON, JSON lines, Parquet, Arrow, Excel or PrefLib .soc files, packed or not, patterns
+    such as 'answers/*.csv', a folder of masks or of Parquet files, or - for standard input.
 
     The result is there whole or not at all. It takes the place of an earlier result in the same folder; other files in
     it stay, and of the same name only --overwrite replaces them.
