@@ -124,6 +124,7 @@ def _kind_of(values: Sequence[str]) -> Any:
 
 def _open_dataset(path: Path, file_format: str, discover: Callable[[], Any]) -> Table:
     found = guard(path, file_format, discover)
+    names = guard(path, file_format, lambda: found.schema.names)
     size = sum(Path(name).stat().st_size for name in found.files)
 
     def load(asked: Sequence[str]) -> dict[str, Any]:
@@ -136,7 +137,7 @@ def _open_dataset(path: Path, file_format: str, discover: Callable[[], Any]) -> 
         batches = found.to_batches(columns=list(asked), batch_size=_BATCH_ROWS >> 3)
         yield from each_batch(path, file_format, batches, asked)
 
-    return Table(found.schema.names, load, str(path), load_batches=load_batches, n_bytes=lambda _: size)
+    return Table(names, load, str(path), load_batches=load_batches, n_bytes=lambda _: size)
 
 
 def _extent(file: Any, name: str) -> tuple[int, int]:
