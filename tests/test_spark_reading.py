@@ -197,6 +197,17 @@ def test_text_is_read_in_pieces(spark: Spark, tmp_path: Path, monkeypatch: pytes
     check(spark, written(with_label(QUOTED * 40), tmp_path, ".csv"), domain="categorical")
 
 
+def test_short_rows_open_quotes_and_other_encodings_are_read_as_in_memory(spark: Spark, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    lines = [f"w{i % 9},t{i // 9},{'xy'[i % 2]},note\n" for i in range(90)]
+    path.write_text("worker,task,label,note\n" + "".join(lines) + "w1,t99,x\n")
+    check(spark, str(path))
+    path.write_text("worker,task,label,note\n" + "".join(lines) + 'w1,t99,"x,note\nw2,t3,x,note\n')
+    assert "the 'label' in row 91 begins with a quote that is not closed" in fail(spark, str(path))
+    path.write_bytes("".join(["worker,task,label,note\n", *lines, "w1,t99,é,è\n"]).encode("cp1252"))
+    assert spark_sources.find_source(allalike.scan(str(path)), None, "nowhere") is None  # it is read here
+
+
 def test_a_malformed_file_is_named(spark: Spark, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("worker,task,label\n" + "".join(f"w{i % 9},t{i // 9},x\n" for i in range(90)) + "w1,t99,x,y\n")
