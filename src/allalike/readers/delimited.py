@@ -103,7 +103,7 @@ class _Text:
             return {name: pa.chunked_array([batch[name] for batch in batches], pa.string()) for name in asked}
         columns = {name: table[name] for name in self._inside(asked)}
         self._check(columns)
-        return {name: columns.get(name, _blank(table.num_rows)) for name in asked}
+        return {name: columns[name] if name in columns else _blank(table.num_rows) for name in asked}
 
     def load_batches(self, asked: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield some columns, some rows at a time; from the first block with a ragged row on, Python reads them."""
@@ -117,7 +117,7 @@ class _Text:
                     columns = {name: batch.column(name) for name in self._inside(asked)}
                     self._check(columns, before)
                     before += batch.num_rows
-                    yield {name: columns.get(name, _blank(batch.num_rows)) for name in asked}
+                    yield {name: columns[name] if name in columns else _blank(batch.num_rows) for name in asked}
         except _RaggedError:
             yield from self._fill(asked, before)
 

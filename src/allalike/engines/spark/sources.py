@@ -22,6 +22,8 @@ from allalike.engines.spark.rows import ROLES, Plan
 from allalike.engines.spark.session import find_reason, find_session
 from allalike.engines.spark.shuffle import SparkSource
 from allalike.errors import InputError, UnsupportedError
+from allalike.readers.compression import ENDINGS as PACKED_ENDINGS
+from allalike.readers.formats import ENDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["find_source"]
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".parquet": "", ".pq": ""}
-_OTHER_ENDINGS = (".json", ".jsonl", ".ndjson", ".soc", ".soi", ".toc", ".toi", ".gz")
+_TOOL_ENDINGS = (".soi", ".toc", ".toi", ".xml", ".ann")
 _MAKE_IT_LONG = "Make one row per answer, e.g. with unpivot."
 _MAX_DRIVER_BYTES = 1 << 22  # of files of this machine, which the driver reads sooner than Spark begins
 
@@ -66,7 +68,7 @@ def _may_be_table(name: str) -> bool:
     return (
         plain is not None
         and not Path(name).exists()
-        and Path(name).suffix.lower() not in (*_DELIMITERS, *_OTHER_ENDINGS)
+        and Path(name).suffix.lower() not in (*ENDINGS, *PACKED_ENDINGS, *_TOOL_ENDINGS)
     )
 
 
