@@ -86,9 +86,12 @@ class Routed(Partitions):
         encoding = self.learned
         if encoding is None:
             jobs = [(number,) for number in range(self.n_partitions)]
-            first, *others = apply(partial(_learn, self), jobs)
+            first, *others = apply(self._learn, jobs)
             encoding = first.merge(others)
         return (encoding, None) if gold is None else gold.encode(encoding)
+
+    def _learn(self, number: int) -> Encoding:
+        return self.domain.learn(self.label(number))
 
     def describe(
         self,
@@ -102,10 +105,6 @@ class Routed(Partitions):
         problems = Problems.single(len(self.workers))
         known = {"workers": self.workers, "encoding": encoding, "problems": problems, "ties": ties}
         return {**known, **count_up(tallies, answer_counts, gold, self.notes)}
-
-
-def _learn(routed: Routed, number: int) -> Encoding:
-    return routed.domain.learn(routed.label(number))
 
 
 def route(stream: Stream, folder: Path | None, *, memory: int, partitions: int | None = None) -> Routed:
@@ -250,8 +249,8 @@ class _Pass:
         """Return the domain of many different labels, if it is given, or if they are numbers."""
         if self._domain is not None or not self._different_labels().looks_numeric():
             return self._domain
-        here = not self._kept and len(label) >= SAMPLE_ROWS
-        first = (lambda: (label.head(SAMPLE_ROWS), task.head(SAMPLE_ROWS).factors[0])) if here else self._first_rows
+        read = not self._kept and len(label) >= SAMPLE_ROWS
+        first = (lambda: (label.head(SAMPLE_ROWS), task.head(SAMPLE_ROWS).factors[0])) if read else self._first_rows
         return self._stream.guess(Column("label", arrow_of(_MANY_NUMBERS)), (), 1, first)
 
     def _first_rows(self) -> tuple[Column, Codes]:
