@@ -37,7 +37,7 @@ FILES: dict[str, tuple[str | bytes, str]] = {
     "some_labels.csv": ("worker,task,label\na,1,x\nb,1,\n", "Row 2 has no label"),
     "no_task.csv": ("worker,task,label\na,1,x\nb,,x\n", "Row 2 has no task"),
     "no_id.csv": ("worker,task,label\n,1,x\nb,2,x\n", "Row 1 has no worker"),
-    "nan.csv": ("worker,task,label\na,1,1.5\nb,1,nan\nc,1,2.5\n", "row 2 is 'nan'"),
+    "nan.csv": ("worker,task,label\na,1,1.5\nb,1,nan\nc,1,2.5\n", "Row 2 has no label ('nan' stands there)"),
     "infinite.csv": ("worker,task,label\na,1,1.5\nb,1,inf\nc,1,2.5\n", "row 2 is 'inf'"),
     "text.csv": ("worker,task,label\na,1,1.5\nb,1,2.5\nc,1,oops\n", "row 3 is 'oops'"),
     "free_text.csv": ("worker,task,label\na,1,one\nb,1,another\n", "unclear what kind of labels"),
@@ -47,7 +47,7 @@ FILES: dict[str, tuple[str | bytes, str]] = {
         "row 2 (line 3) has 4 fields, but there are 3 columns: 'b,1,x,y'",
     ),
     "binary.csv": (bytes(range(256)) * 4, "cannot be read"),
-    "long_text.csv": ("worker,task,label\na,1," + "x y z " * 900_000 + "\nb,1,x y z\n", "it has 5,400,000 characters"),
+    "long_text.csv": ("worker,task,label\na,1," + "x y z " * 900_000 + "\nb,1,x y z\n", "it has 5,399,999 characters"),
     "not.parquet": (GOOD, "cannot be read as Parquet"),
     "not.jsonl": (GOOD, "cannot be read as JSON lines"),
     "not.json": ("[1, 2", "cannot be read as JSON"),
@@ -55,7 +55,7 @@ FILES: dict[str, tuple[str | bytes, str]] = {
     "mixed.jsonl": ('{"worker":"a","task":1,"label":1}\n{"worker":"b","task":1,"label":"x"}\n', "cannot be read"),
     "mixed.json": (
         '[{"worker":"a","task":1,"label":1},{"worker":"b","task":1,"label":"x"}]',
-        "labels are of mixed types: 1 is int, 'x' in row 2 is str",
+        "Most labels are numbers, but that in row 2 is 'x'",
     ),
     "answers.xyz": (bytes(range(256)), "is no text, and of no format that is known"),
     "answers": (b"\x7fELF" + bytes(9), "is no text, and of no format that is known"),
@@ -79,7 +79,7 @@ def test_a_bad_file_is_a_clear_error(
     assert stop.value.code == 2
     assert message in printed.err
     assert printed.err.startswith("allalike: ")
-    assert len(printed.err.splitlines()) == 1
+    assert printed.err.splitlines()[1:2] in ([], ["Say it with:"])
     assert not printed.out
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
@@ -153,7 +153,7 @@ def test_a_bad_call_is_a_clear_error(
     printed = capfd.readouterr()
     assert stop.value.code == 2, printed
     assert message in printed.err
-    assert len(printed.err.splitlines()) == 1
+    assert printed.err.splitlines()[1:2] in ([], ["Say it with:"])
     assert not printed.out
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(contents)
 

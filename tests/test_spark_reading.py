@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import allalike
-from allalike import Memory, Spark
+from allalike import Categorical, Memory, Spark
 from allalike.engines.spark import sources as spark_sources
 from allalike.engines.spark.rows import Plan
 from allalike.errors import AllalikeError, InputError, LabelError, UnsupportedError
@@ -179,7 +179,7 @@ def test_the_order_of_a_data_frame_says_which_answer_was_first(spark: Spark, ses
         check(spark, frame, rows, repeats=repeats)
 
 
-QUOTED = ["one", 'a "quote"', "two\nlines", "a, comma", " spaces ", '"', "\r\n", "ünï", 'three\n\nlines, and\n"more"']
+QUOTED = ["one", 'a "quote"', "two\nlines", "a, comma", " spaces ", '"', "a\r\n", "ünï", 'three\n\nlines, and\n"more"']
 
 
 @pytest.mark.parametrize("n", [9, 400])
@@ -325,14 +325,25 @@ def test_labels_that_do_not_fit_are_named_by_their_row(spark: Spark, tmp_path: P
 def test_missing_values_are_refused_or_dropped(spark: Spark, tmp_path: Path, ending: str) -> None:
     holes = [None if k % 7 == 5 else "xy"[k % 2] for k in range(90)]
     without = written(with_label(holes), tmp_path, ending)
-    assert fail(spark, without).startswith("Row 6 has no label, and 13 rows in all.")
+    assert fail(spark, without).startswith("Row 6 has no label; 13 rows of 90 have none.")
     check(spark, without, missing="drop")
     for place, role in enumerate(("worker", "task")):
         answers = table(90)
         ids = [None if k in (40, 70) else value for k, value in enumerate(answers[role].to_pylist())]
         path = written(answers.set_column(place, role, pa.array(ids)), tmp_path, ending)
-        assert fail(spark, path) == f"Row 41 has no {role}, and 2 rows in all. Fill it in, or remove them."
-    assert fail(spark, written(with_label([None] * 9, pa.string()), tmp_path, ending)) == "No row has a label."
+        assert fail(spark, path) == f"Row 41 has no {role}; 2 rows of 90 have none. Fill it in, or remove such rows."
+    empty = written(with_label([None] * 9, pa.string()), tmp_path, ending)
+    assert fail(spark, empty).startswith("No row has a label: all 9 rows")
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+@pytest.mark.usefixtures("small_splits")
+def test_labels_are_made_comparable_as_in_memory(spark: Spark, tmp_path: Path, ending: str) -> None:
+    texts = ["The answer is 42.", "**42**", "42", "7 ", "no idea", "NA", "-1", "forty-two"]
+    path = written(with_label([texts[k % len(texts)] for k in range(90)]), tmp_path, ending)
+    how = {"domain": Categorical(extract="number"), "abstain": -1, "label_map": {"forty-two": 42}, "na": ["NA"]}
+    check(spark, path, missing="drop", gold={"t1": "It is 42.0"}, **how)
+    assert "stands there" in fail(spark, path, **how)
 
 
 def test_no_answers_and_repeats_are_errors(spark: Spark, tmp_path: Path) -> None:

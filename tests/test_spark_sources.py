@@ -173,22 +173,21 @@ def test_labels_are_guessed_from_the_first_that_there_are(
     monkeypatch.setattr(
         spark_sources, "Plan", lambda n_partitions, **more: Plan(n_partitions, max_numbered_labels=2, **more)
     )
-    monkeypatch.setattr(spark_shuffle, "_MAX_SHOWN_LABELS", 40)
     blank = [(f"w{number}", "t", "" if number >= first else f"a>b>c{number}") for number in range(100)]
     full = [(worker, task, f"a>{label}>b{number}") for number, (worker, task, label) in enumerate(ROWS)]
     paths = [csv(tmp_path / "a.csv", blank), csv(tmp_path / "b.csv", full)]
     parts = []
     original = spark_shuffle.ShuffledRows._fetch_first_rows
 
-    def fetched(rows: Any, limit: int) -> list[dict[str, Any]]:
+    def fetched(rows: Any, number: int, limit: int) -> list[dict[str, Any]]:
         parts.append(limit)
-        return original(rows, limit)
+        return original(rows, number, limit)
 
     monkeypatch.setattr(spark_shuffle.ShuffledRows, "_fetch_first_rows", fetched)
     scan = allalike.scan(paths, missing="drop")
     source = spark_sources.find_source(scan, None, SPARK.master)
     assert source is not None
-    some, _ = source.read(2)._show_labels()
+    some, _ = source.read(2)._show_labels(40)
     assert some.data.to_pylist() == [label for *_, label in [*blank[:first], *full][:40]]
     assert parts == [40, 160]
 

@@ -122,7 +122,7 @@ def test_what_was_asked_for_and_guessed_is_noted(tmp_path: Path) -> None:
     stream = replace(
         scan(path, repeats="last", missing="drop", domain="categorical"), choices={"rule": "plurality"}
     ).stream()
-    assert (stream.choices, stream.repeats, stream.missing) == ({"rule": "plurality"}, "last", "drop")
+    assert (stream.choices, stream.repeats, stream.cleaning.missing) == ({"rule": "plurality"}, "last", "drop")
     assert stream.domain == allalike.Categorical()
     assert stream.notes == allalike.read(path, domain="categorical").notes
     with pytest.raises(AllalikeError, match="repeats"):

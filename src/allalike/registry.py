@@ -119,6 +119,9 @@ def make(spec: str, known: Mapping[str, type[T]], kind: str) -> T:
     >>> from allalike.methods import METHODS
     >>> make("iP-TD(max_iter=3)", METHODS, "method").max_iter
     3
+    >>> from allalike.domains import DOMAINS
+    >>> make("categorical(extract=number)", DOMAINS, "domain").extract
+    'number'
     """
     import re
 
@@ -160,10 +163,13 @@ def check_options(cls: type[Any], options: Mapping[str, Any], kind: str) -> dict
 def _options(text: str, spec: str) -> dict[str, Any]:
     import ast
 
+    def read(value: ast.expr) -> Any:
+        return value.id if isinstance(value, ast.Name) else ast.literal_eval(value)  # a word without quotes is itself
+
     try:
-        call = ast.parse(f"f({text})", mode="eval").body
+        call = ast.parse("f({})".format(text.replace("\\", r"\\")), mode="eval").body  # a backslash is one
         if isinstance(call, ast.Call) and not call.args and all(word.arg for word in call.keywords):
-            return {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-    except (SyntaxError, ValueError):
+            return {str(word.arg): read(word.value) for word in call.keywords}
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         pass
     raise OptionError(f"The options in {spec!r} cannot be read. Write them as name(option=value, option='word').")

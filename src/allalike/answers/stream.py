@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from allalike.answers.cleaning import Cleaning
 from allalike.columns.column import Column
 
 if TYPE_CHECKING:
@@ -13,12 +14,14 @@ if TYPE_CHECKING:
     from allalike.columns.factors import Codes
     from allalike.domains import Domain
 
-    Guess = Callable[[Column, Iterable[tuple[Column, Codes]], int], Domain]
+    Sample = Callable[[], tuple[Column, Codes]]
+    Guess = Callable[[Column, Iterable[tuple[Column, Codes]], int, Sample | None], Domain]
 
 Batch = dict[str, Column]
 
-__all__ = ["Batch", "Stream", "join_batches"]
+__all__ = ["SAMPLE_ROWS", "Batch", "Stream", "join_batches"]
 
+SAMPLE_ROWS = 100_000  # by which it is guessed what labels are
 _BATCH_ROWS, _BATCH_BYTES = 1 << 19, 1 << 25  # either is enough
 _OBJECT_BYTES = 1 << 9  # of a Python object, about
 
@@ -39,8 +42,10 @@ class Stream:
         The kind of label, if it is given.
     choices
         Another rule or distance of the domain, be that given or guessed.
-    repeats, missing
-        What to do with a worker's second answer to a task, and with rows without a label; see `allalike.read`.
+    repeats
+        What to do with a worker's second answer to a task; see `allalike.read`.
+    cleaning
+        What is done with labels, and with rows that have none.
     notes
         What was guessed about columns.
 
@@ -56,7 +61,7 @@ class Stream:
     domain: Domain | None = None
     choices: Mapping[str, str] = field(default_factory=dict)
     repeats: str = "first"
-    missing: str = "error"
+    cleaning: Cleaning = field(default_factory=Cleaning)
     notes: dict[str, Any] = field(default_factory=dict)
 
 
@@ -101,6 +106,6 @@ def _joined(batches: list[Batch]) -> Batch:
             joined: Any = [value for data in datas for value in data]
         else:
             joined = pa.chunked_array([chunk for data in datas for chunk in data.chunks])
-        return Column(role, joined, text=batches[0][role].text)
+        return Column(role, joined, text=batches[0][role].text, na=batches[0][role].na)
 
     return batches[0] if len(batches) == 1 else {role: join(role) for role in batches[0]}

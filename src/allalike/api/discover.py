@@ -202,7 +202,8 @@ def open_source(answers: Any, gold: Any, **how: Any) -> tuple[Answers | Scan, Go
         raise OptionError(
             f"The answers have been read or named already. Give {given[0]} to allalike.read or allalike.scan instead."
         )
-    return answers, None if gold is None else open_gold(gold)
+    how = answers.read_options if isinstance(answers, Answers) else {"label_map": answers.label_map}
+    return answers, None if gold is None else open_gold(gold, how.get("label_map"))
 
 
 _USUAL: dict[str, Any] = {

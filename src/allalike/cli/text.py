@@ -34,7 +34,7 @@ def guesses(summary: Mapping[str, Any]) -> list[str]:
             f"Recognised: the masks lie as {guessed['layout']} (a manifest.csv with worker, task, path overrides)."
         )
     if "domain" in guessed:
-        lines.append(f"Recognised: the labels are {guessed['domain']} (--domain {guessed['domain']}).")
+        lines.append(_domain_text(guessed["domain"], summary.get("domain", {}).get("numbers", "")))
     if "engine" in guessed:
         lines.append(
             "Note: the files are larger than half of the free memory, so the answers are kept on disk (--engine"
@@ -42,6 +42,13 @@ def guesses(summary: Mapping[str, Any]) -> list[str]:
         )
     if summary.get("missing_dropped"):
         lines.append(f"Dropped {summary['missing_dropped']:,} rows without a label (--missing drop).")
+    if summary.get("abstained_dropped"):
+        lines.append(f"Left out {summary['abstained_dropped']:,} rows that mean 'no answer' (--abstain).")
+    if unparsed := summary.get("unparsed"):
+        lines.append(
+            f"Left out {unparsed['labels']:,} labels ({share(unparsed['labels'], unparsed['of'])}) in which no answer"
+            f" was found, such as {visible(repr(unparsed['example']))}."
+        )
     if summary.get("repeats_set_aside"):
         lines.append(
             f"Set aside {summary['repeats_set_aside']:,} repeated answers of a worker to a task (--repeats says which)."
@@ -49,6 +56,19 @@ def guesses(summary: Mapping[str, Any]) -> list[str]:
     if summary["workers"] == 1:
         lines.append("There is one worker only: her answers are the truth, and nothing is known about her fault.")
     return lines
+
+
+def _domain_text(name: str, numbers: str) -> str:
+    """Say which kind of label was recognised, and what that means where labels are numbers."""
+    if name == "real":
+        return "Recognised: the labels are numbers: a truth is a mean; for a vote: --domain categorical."
+    if name == "categorical" and numbers:
+        order = " If they are ratings, their order is not used." if numbers == "in a row" else ""
+        return (
+            "Recognised: the labels are classes, though they are numbers: a truth is a vote; for a mean: --domain"
+            f" real.{order}"
+        )
+    return f"Recognised: the labels are {name} (--domain {name})."
 
 
 def report_text(result: Result, paths: Sequence[Path]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,17 +11,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from allalike.columns.edges import find_nothing, has_leading_zeros
 from allalike.columns.factors import Codes, factorize, factorize_objects
 from allalike.columns.values import arrow_of, is_string, numpy_of
 from allalike.errors import InputError, LabelError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from allalike.columns.values import Values
 
-__all__ = ["Column"]
+__all__ = ["Column", "reads_as_number"]
 
+_SAMPLE_ROWS, _MAX_FEW_VALUES = 1 << 16, 1 << 12  # so few values among so many rows are read once each
+_LOOK_ROWS = 1 << 13  # which show whether strings recur
+_CODE_PATTERN = re.compile(r"\s*[-+]?0[0-9]")  # with needless zeros
 _ARROW_TYPES = (str, int, float, bool, bytes)
 
 
@@ -35,6 +40,8 @@ class Column:
         The values, or a function that reads them; they are read when needed and let go once they are encoded.
     text
         Whether the values come from a text file, where an empty field is a missing value and ``"12"`` a number.
+    na
+        Strings that say that there is no value, beside blank ones; nothing if every string is a value.
 
     >>> import pyarrow as pa
     >>> column = Column("label", pa.chunked_array([["2.5", "1"]]), text=True)
@@ -45,9 +52,13 @@ class Column:
     (array([1, 0], dtype=int32), ['1', '2.5'])
     """
 
-    def __init__(self, name: str, data: Any | Callable[[], Any], *, text: bool = False) -> None:
+    def __init__(
+        self, name: str, data: Any | Callable[[], Any], *, text: bool = False, na: Sequence[str] | None = None
+    ) -> None:
         self.name = name
         self.text = text
+        self.na = na
+        self.trimmed = False  # whether it is known that no string begins or ends with blanks
         self._source = data
         self._rows: npt.NDArray[np.int64] | None = None
         self._parsed: dict[Any, tuple[Codes, list[Any]]] = {}
@@ -178,23 +189,15 @@ class Column:
     def numbers(self) -> npt.NDArray[np.float64]:
         """The values as finite numbers; the first row that is none is named in an error."""
         import pyarrow as pa
-        import pyarrow.compute as pc
 
-        if "factors" in self.__dict__:
-            codes, values = self.factors
-            return Column(self.name, values.data).numbers[codes]
         try:
-            data = self.data if not isinstance(self.data, list) else pa.chunked_array([pa.array(self.data)])
-            if pa.types.is_dictionary(data.type):
-                data = data.cast(data.type.value_type)
-            if is_string(data.type):
-                data = pc.utf8_trim_whitespace(data)
-            numbers = numpy_of(data.cast(pa.float64()))
+            numbers = self._cast_to_numbers()
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
             row, value = self.first_without_number()
             raise LabelError(
                 f"The {self.name} {value!r} in row {row} is not a number. Correct it, or say that the labels are"
-                " not numbers (domain 'categorical')."
+                " not numbers.",
+                domain="categorical",
             ) from None
         finite = np.isfinite(numbers)
         if not finite.all():
@@ -205,6 +208,19 @@ class Column:
             )
         return numbers
 
+    def _cast_to_numbers(self) -> npt.NDArray[np.float64]:
+        """Read the values as numbers: each different one once, if it is known that they are few."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if "factors" in self.__dict__ or (not isinstance(self.data, list) and pa.types.is_dictionary(self.data.type)):
+            codes, values = self.factors
+            return Column(self.name, values.data)._cast_to_numbers()[codes]
+        data = self.data if not isinstance(self.data, list) else pa.chunked_array([pa.array(self.data)])
+        if is_string(data.type) and not self.trimmed:
+            data = pc.utf8_trim_whitespace(data)
+        return numpy_of(data.cast(pa.float64()))
+
     def is_numeric(self) -> bool:
         """Tell whether every value is a number, or text that reads as one."""
         try:
@@ -212,39 +228,53 @@ class Column:
         except LabelError:
             return False
 
-    def is_whole(self) -> bool:
-        """Tell whether text that reads as numbers reads as whole numbers."""
-        import pyarrow.compute as pc
+    def looks_numeric(self) -> bool:
+        """Tell whether every value is a number, or text written as one; ``"007"`` reads as a number, but is a code.
 
-        return not pc.any(pc.match_substring_regex(self.data, "[.eE]")).as_py()
+        >>> [Column.of_objects("label", [text, "12"]).looks_numeric() for text in ("7", "007", "x")]
+        [True, False, False]
+        """
+        import pyarrow as pa
+
+        if self.kind != "text":
+            return self.kind in ("whole", "number")
+        few = self.n_distinct(_SAMPLE_ROWS) <= _MAX_FEW_VALUES
+        values = self.factors[1].data if few or "factors" in self.__dict__ else self.data
+        strings = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
+        if pa.types.is_integer(strings.type):
+            return True
+        if pa.types.is_dictionary(strings.type):
+            strings = strings.cast(strings.type.value_type)
+        return not has_leading_zeros(strings) and self.is_numeric()
 
     def n_distinct(self, sample: int | None = None) -> int:
         """Count the different values, of the first rows or of all."""
-        if sample is None or isinstance(self.data, list):
+        if sample is None or "factors" in self.__dict__ or isinstance(self.data, list):
             return len(self.factors[1])
         return len(self.data.slice(0, sample).unique())
 
     def text_among_numbers(self) -> tuple[int, Any] | None:
         """Return row and value of the first text where most of the different values are numbers."""
-        codes, values = self.factors
-        texts = [code for code, value in enumerate(values.tolist()) if not _reads_as_number(value)]
-        if not 0 < len(texts) <= len(values) / 2:
-            return None
-        row = int(np.argmax(np.isin(codes, texts)))
-        return self.row(row), values[int(codes[row])]
+        values = self.factors[1].tolist()
+        texts = sum(not reads_as_number(value) for value in values)
+        return self.first_without_number() if 0 < texts <= len(values) / 2 else None
 
     def missing(self) -> npt.NDArray[np.bool_]:
-        """Mark the rows without a value: null, NaN, or an empty field of a text file."""
+        """Mark the rows without a value: null, NaN, an empty field of a text file, or a string that says so."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         if isinstance(self.data, list):
-            return np.array([value is None for value in self.data], dtype=np.bool_)
+            nothing = {"", *(word.strip() for word in self.na)} if self.na is not None else set()
+            blank = [v is None or (isinstance(v, str) and v.strip() in nothing) for v in self.data]
+            return np.array(blank, dtype=np.bool_)
         data = self.data
         mask = numpy_of(data.is_null()) if data.null_count else np.zeros(len(data), np.bool_)
         if pa.types.is_floating(data.type):
             mask = mask | numpy_of(data.is_null(nan_is_null=True))
-        if self.text and is_string(data.type):
+        if self.na is not None and self.kind == "text":
+            mask = mask | find_nothing(data, self.na)
+        elif self.text and is_string(data.type):
             mask = mask | numpy_of(pc.equal(pc.binary_length(data), pa.scalar(0, pa.int32())))
         return mask
 
@@ -252,11 +282,38 @@ class Column:
         """Return the column with these rows only; errors still name the rows of the original."""
         data = self.data
         if isinstance(data, list):
-            kept = Column(self.name, [value for value, stays in zip(data, rows, strict=True) if stays])
+            data = [value for value, stays in zip(data, rows, strict=True) if stays]
         else:
-            kept = Column(self.name, data.filter(arrow_of(rows)), text=self.text)
-        kept._rows = np.flatnonzero(rows)
-        return kept
+            data = data.filter(arrow_of(rows))
+        return self.replaced(data, np.flatnonzero(rows))
+
+    def replaced(self, data: Any, rows: npt.NDArray[np.int64]) -> Column:
+        """Return a column of other values, of these rows; errors name them as this column would."""
+        column = Column(self.name, data, text=self.text, na=self.na)
+        column._rows = rows if self._rows is None else self._rows[rows]
+        return column
+
+    def compacted(self) -> Column:
+        """Return the column with strings that recur kept as a dictionary, which is looked through faster.
+
+        >>> Column.of_objects("label", ["x", "y"] * 9).compacted().data.type
+        DictionaryType(dictionary<values=string, indices=int32, ordered=0>)
+        """
+        if isinstance(self.data, list) or not is_string(self.data.type):
+            return self
+        if len(self.data.slice(0, _LOOK_ROWS).unique()) > min(_LOOK_ROWS // 8, len(self.data) // 2):
+            return self
+        column = copy(self)
+        column.__dict__["data"] = self.data.dictionary_encode()
+        return column
+
+    def head(self, rows: int) -> Column:
+        """Return the first rows only.
+
+        >>> Column.of_objects("label", ["x", "y"]).head(1).data.to_pylist()
+        ['x']
+        """
+        return Column(self.name, self.data[:rows], text=self.text, na=self.na)
 
     def numbered(self, rows: npt.NDArray[np.int64]) -> Column:
         """Return the column with numbers for its rows, from 0, by which errors name them."""
@@ -272,10 +329,20 @@ class Column:
         """Return the number of a row as the user counts them, from 1 and without a header."""
         return int(self._rows[index] if self._rows is not None else index) + 1
 
+    def first_unlike_number(self) -> tuple[int, Any]:
+        """Return row and value of the first that is not written as a number."""
+        return self._first(lambda value: not reads_as_number(value) or _CODE_PATTERN.match(str(value)) is not None)
+
     def first_without_number(self) -> tuple[int, Any]:
         """Return row and value of the first that does not read as a number."""
-        values = map(self.value, range(len(self)))
-        return next((self.row(r), v) for r, v in enumerate(values) if not _reads_as_number(v))
+        return self._first(lambda value: not reads_as_number(value))
+
+    def _first(self, is_meant: Callable[[Any], bool]) -> tuple[int, Any]:
+        if "factors" not in self.__dict__:
+            return next((self.row(r), v) for r, v in enumerate(map(self.value, range(len(self)))) if is_meant(v))
+        codes, values = self.factors
+        row = int(np.argmax(np.isin(codes, [code for code, value in enumerate(values.tolist()) if is_meant(value)])))
+        return self.row(row), values[int(codes[row])]
 
 
 def _shortened(value: Any) -> str:
@@ -311,7 +378,12 @@ def _with_plain_dictionary(column: Any) -> Any:
     return column if plain else column.cast(column.type.value_type)
 
 
-def _reads_as_number(value: Any) -> bool:
+def reads_as_number(value: Any) -> bool:
+    """Tell whether a value is a finite number, or text that reads as one.
+
+    >>> reads_as_number(" 1.5"), reads_as_number("1_000"), reads_as_number("nan")
+    (True, False, False)
+    """
     if isinstance(value, str) and ("_" in value or not value.strip().isascii()):  # which Python reads, but nobody else
         return False
     try:

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from allalike.domains.spelling import Spelling
 from allalike.errors import UnknownNameError
 from allalike.options import Options
 from allalike.registry import did_you_mean
@@ -73,6 +74,11 @@ class Domain(Options, ABC):
     def n_classes(self) -> int | None:
         """How many classes there are, 0 if that is to be counted, and None where labels are no classes."""
         return None
+
+    @property
+    def spelling(self) -> Spelling:
+        """What is done with each different label when labels are read: nothing, unless they are classes."""
+        return Spelling(strip=False)
 
     @property
     def recurring(self) -> bool:

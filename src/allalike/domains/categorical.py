@@ -9,15 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike.blocks.groups import group_labels
+from allalike.columns.column import Column
 from allalike.columns.factors import factorize, factorize_objects
 from allalike.columns.values import is_string
 from allalike.distances import hamming
 from allalike.domains.base import Domain
 from allalike.domains.encoding import Encoding
 from allalike.domains.kernels import Kernels
+from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import LabelError
+from allalike.extraction.extractors import check_extract
 from allalike.noise import OneCoin
-from allalike.options import whole
+from allalike.options import flag, option, whole
 from allalike.rules.base import Rule
 from allalike.rules.vote import plurality
 
@@ -25,10 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from allalike.blocks.block import Array, Block, Floats
-    from allalike.columns.column import Column
     from allalike.columns.values import Values
 
 __all__ = ["Categorical", "ClassEncoding"]
+
+_MAX_RATINGS = 11  # of a scale, such as 0 to 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,11 +46,20 @@ class Categorical(Domain):
         class was never answered; it matters for what a guess is worth.
     rule
         How a task's labels become one: ``plurality``.
+    strip, lower
+        Whether blanks around a label, and its case, mean nothing.
+    extract
+        How a label is found in what somebody wrote: ``number`` ("The answer is 42." and 42.0 are 42), ``choice``
+        ("[[A]]" and "Answer: A" are A), ``json:KEY``, ``last line``, or a regular expression with one group. Labels in
+        which none is found are missing, and counted. Several ways in a list follow each other.
 
     >>> import allalike
     >>> rows = [("ada", 1, "cat"), ("bob", 1, "cat"), ("eve", 1, "dog")]
     >>> allalike.discover(rows, domain=Categorical(classes=3)).truth["label"].tolist()
     ['cat']
+    >>> rows = [("ada", 1, "The answer is 42."), ("bob", 1, "**42**"), ("eve", 1, "24")]
+    >>> allalike.discover(rows, domain=Categorical(extract="number")).truth["label"].tolist()
+    ['42']
     """
 
     name: ClassVar[str] = "categorical"
@@ -54,6 +67,14 @@ class Categorical(Domain):
     rules: ClassVar[tuple[Rule, ...]] = (Rule("plurality", plurality),)
     distances: ClassVar[tuple[str, ...]] = ("hamming",)
     classes: int | None = whole(None, least=1)
+    strip: bool = flag(True)
+    lower: bool = flag(False)
+    extract: str | tuple[str, ...] | None = option(None, check_extract)
+
+    @property
+    def spelling(self) -> Spelling:
+        """What is done with each different label when labels are read."""
+        return Spelling(self.strip, self.lower, self.extract)
 
     @property
     def n_classes(self) -> int:
@@ -129,9 +150,18 @@ class ClassEncoding(Encoding):
         return place.astype(_code_type(self.n_labels))[codes]
 
     def encode_gold(self, labels: Column) -> tuple[Self, Array]:
-        """Number the truths like the labels; a truth that nobody answered gets the number after the last."""
+        """Number the truths like the labels; a truth that nobody answered gets the number after the last.
+
+        A truth is the same label in another spelling, if the domain says so, and 1, 1.0 and ``"1"`` are one.
+        """
         codes, values = labels.factors
-        return self, self._places(values)[codes]
+        place, alike = self._places(values), {match_key(label): code for code, label in enumerate(self.labels.tolist())}
+        for number in np.flatnonzero(place == self.n_labels):
+            value = values[int(number)]
+            spelt = self.domain.spelling(value) if isinstance(value, str) else None
+            found = (alike.get(match_key(each)) for each in (value, spelt) if each is not None)
+            place[number] = next((code for code in found if code is not None), self.n_labels)
+        return self, place[codes]
 
     def is_unanswered(self, truths: Array) -> npt.NDArray[np.bool_]:
         """Tell which truths have the number after the last."""
@@ -161,7 +191,21 @@ class ClassEncoding(Encoding):
     def describe(self) -> dict[str, Any]:
         """Return how many classes there are, and whence that is known."""
         source = "data" if self.domain.classes is None else "given"
-        return {**super().describe(), "classes": self.n_classes, "classes_from": source}
+        chosen = {name: getattr(self.domain, name) for name in ("strip", "lower", "extract")}
+        unusual = {name: value for name, value in chosen.items() if value != getattr(Categorical, name)}
+        numbers = {"numbers": self._numbers} if self._numbers else {}
+        return {**super().describe(), "classes": self.n_classes, "classes_from": source, **numbers, **unusual}
+
+    @property
+    def _numbers(self) -> str:
+        """What the labels are if all of them are numbers: in a row, as ratings are, or any."""
+        if isinstance(self.labels.data, list):
+            return ""
+        column = Column("label", self.labels.data)
+        if not column.looks_numeric():
+            return ""
+        steps = np.diff(np.sort(column.numbers))
+        return "in a row" if 2 <= len(steps) < _MAX_RATINGS and np.all(steps == 1) else "any"
 
 
 class ClassKernels(Kernels):

@@ -322,7 +322,7 @@ def _placed(values: Any, place: Codes | None, n_workers: int) -> Any:
 def _notes(old: dict[str, Any], more: dict[str, Any], joined: dict[str, Any]) -> dict[str, Any]:
     """Add up what was set aside; what was guessed is what was guessed at first."""
     notes = dict(old)
-    for name in ("repeats_set_aside", "missing_dropped"):
+    for name in ("repeats_set_aside", "missing_dropped", "abstained_dropped"):
         number = sum(part.get(name, 0) for part in (old, more, joined))
         if number:
             notes[name] = number

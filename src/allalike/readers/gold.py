@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from allalike.answers.cleaning import Cleaning
 from allalike.answers.gold import Gold
 from allalike.columns.column import Column
 from allalike.errors import GoldError, InputError
+from allalike.readers.label_maps import read_label_map
 from allalike.readers.names import pick_columns
 from allalike.readers.sources import open_table
 
@@ -35,13 +37,18 @@ def read_gold(gold: Any, answers: Answers) -> Answers:
     return answers.with_gold(open_gold(gold))
 
 
-def open_gold(gold: Any) -> Gold:
+def open_gold(gold: Any, label_map: Any = None) -> Gold:
     """Read known truths: a path or a table with task and label, a mapping, or rows of (task, label).
+
+    A label map says what spellings mean, as it does for the answers.
 
     >>> open_gold({"t2": "x"}).label.data.to_pylist()
     ['x']
     """
-    return gold if isinstance(gold, Gold) else Gold(*_columns(gold))
+    if isinstance(gold, Gold):
+        return gold
+    task, label = _columns(gold)
+    return Gold(task, Cleaning(label_map=read_label_map(label_map)).map_labels(label))
 
 
 def _columns(gold: Any) -> tuple[Column, Column]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
@@ -50,7 +51,7 @@ def open_json_lines(path: Path, encoding: str | None = None) -> Table:
         check_utf8(columns, str(path))
         return columns
 
-    return Table(names, load, str(path))
+    return Table(names, load, str(path), written=True)
 
 
 def _source(path: Path, encoding: str | None) -> Any:
@@ -77,4 +78,4 @@ def open_json(path: Path, encoding: str | None = None) -> Table:
     if not start.startswith("["):
         return open_json_lines(path, encoding)
     records = guard(path, "JSON", lambda: json.loads(read_text(path, encoding)))
-    return of_records(records, str(path))
+    return replace(of_records(records, str(path)), written=True)

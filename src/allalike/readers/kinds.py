@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike.columns.column import Column
 from allalike.domains import DOMAINS, Bitmap, Categorical, Domain, Ranking, Real, Set, Text, Vector
 from allalike.errors import LabelError
 from allalike.masks.files import MaskFile
@@ -13,19 +14,30 @@ from allalike.masks.files import MaskFile
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from allalike.columns.column import Column
+    from allalike.answers.stream import Sample
     from allalike.columns.factors import Codes
 
 __all__ = ["guess_domain"]
 
-_MAX_CLASSES = 20  # of whole numbers; if more of them differ, they are numbers
 _REGIONS = {"boxes": {"bbox"}, "points": {"x", "y"}, "polygons": {"points"}}
 _SAMPLE_ROWS = 1 << 16
+_MAX_CLASSES = 20  # of numbers; if more of them differ, they are numbers, unless they are final answers
+_MIN_RECURRENCE = 2  # answers for each different number without a fraction, for floats to be classes,
+_MIN_FRACTION_RECURRENCE = 3  # and for each of those with fractions
+_MIN_EQUAL_SHARE = 0.15  # of the pairs of answers to a task, where answers are final answers,
+_MIN_EQUAL_RATIO = 8  # which is so many times the share among all pairs,
+_MIN_MEDIAN_GAP = 0.15  # and others are farther from the middle of their task, relative to the numbers themselves
+_MIN_PAIRS = 20
 _MIN_TEXT_WORDS = 3  # on average, for strings that do not repeat to be texts
 
 
 def guess_domain(
-    labels: Column, parts: Iterable[tuple[Column, Codes]], answers: int, *, where: str = "The table"
+    labels: Column,
+    parts: Iterable[tuple[Column, Codes]],
+    answers: int,
+    sample: Sample | None = None,
+    *,
+    where: str = "The table",
 ) -> Domain:
     """Return the domain of labels, or ask.
 
@@ -38,12 +50,17 @@ def guess_domain(
         may be rankings.
     answers
         How many labels there are in all.
+    sample
+        Returns the labels of the first rows with the numbers of their tasks. It is asked only where there are many
+        different numbers.
     where
         What to call the answers in a message.
 
-    Truth values, whole numbers with at most 20 different values, and strings that repeat are classes; other numbers
-    are real; strings of several words that do not repeat are texts. Lists, and strings such as ``a>b>c``, are rankings
-    if the answers to a task all order the same items. Sets, masks and arrays are what they are.
+    Truth values, numbers with at most 20 different values that recur, and strings that repeat are classes. Many
+    different numbers are real, unless those of a task are often the same and else far apart, as final answers to
+    questions are. Strings of digits are numbers, unless they have leading zeros. Strings of several words that do not
+    repeat are texts. Lists, and strings such as ``a>b>c``, are rankings if the answers to a task all order the same
+    items. Sets, masks and arrays are what they are.
 
     >>> from allalike.columns.column import Column
     >>> def guess(labels):
@@ -56,17 +73,17 @@ def guess_domain(
     ranking
     text
     set
+    >>> guess([0.0, 1.0, 1.0, 0.0]), guess(["007", "007", "012"])
+    ('categorical', 'categorical')
     >>> guess(["x17", "x18"])
     Traceback (most recent call last):
     allalike.errors.LabelError: It is unclear what kind of labels these are: 2 different ones in 2 answers, such as
-    'x17'. Say it with domain= (--domain): categorical, real, ...
+    'x17'. They may be categorical, real, ... Say it with domain='categorical'.
     """
     kind = labels.kind
-    if kind == "text" and labels.text and labels.is_numeric():
-        kind = "whole" if labels.is_whole() else "number"
-    if kind == "number" or (kind == "whole" and not _are_few(labels)):
-        return Real()
-    if kind in ("whole", "truth value"):
+    if kind in ("whole", "number") or (kind == "text" and labels.looks_numeric()):
+        return _guess_numbers(labels, answers, sample)
+    if kind == "truth value":
         return Categorical()
     if kind == "object" and (clear := _by_type(labels.data)) is not None:
         return clear
@@ -80,8 +97,41 @@ def guess_domain(
     return _guess_words(labels, answers)
 
 
-def _are_few(labels: Column) -> bool:
-    return labels.n_distinct(_SAMPLE_ROWS) <= _MAX_CLASSES and labels.n_distinct() <= _MAX_CLASSES
+def _guess_numbers(labels: Column, answers: int, sample: Sample | None) -> Domain:
+    if labels.n_distinct(_SAMPLE_ROWS) <= _MAX_CLASSES and labels.n_distinct() <= _MAX_CLASSES:
+        values = labels.factors[1]
+        numbers = Column("label", values.data).numbers
+        written_whole = not any(mark in str(value) for value in values.tolist() for mark in ".eE")
+        least = _MIN_RECURRENCE if np.all(numbers == np.round(numbers)) else _MIN_FRACTION_RECURRENCE
+        return Categorical() if written_whole or answers >= least * len(values) else Real()
+    return Categorical() if sample is not None and _are_final_answers(*sample()) else Real()
+
+
+def _are_final_answers(labels: Column, tasks: Codes) -> bool:
+    """Tell whether numbers are right or wrong: often the same as others of their task, and else far from them.
+
+    Measurements of a thing are close to each other and seldom the same; ratings are the same in all tasks.
+    """
+    numbers = labels.numbers
+    order = np.lexsort((numbers, tasks))
+    numbers, tasks = numbers[order], tasks[order]
+    begins = np.flatnonzero(np.append(True, tasks[1:] != tasks[:-1]))
+    sizes = np.diff(np.append(begins, len(tasks)))
+    same = np.append(True, (tasks[1:] != tasks[:-1]) | (numbers[1:] != numbers[:-1]))
+    pairs, equal = _count_pairs(sizes), _count_pairs(np.bincount(np.cumsum(same) - 1))
+    everywhere = _count_pairs(np.unique(numbers, return_counts=True)[1]) / max(_count_pairs(len(numbers)), 1)
+    if pairs < _MIN_PAIRS or equal < _MIN_EQUAL_SHARE * pairs or equal < _MIN_EQUAL_RATIO * everywhere * pairs:
+        return False
+    middle = np.repeat(numbers[begins + (sizes - 1) // 2], sizes)
+    far = numbers != middle
+    gaps = np.abs(numbers - middle)[far] / np.maximum(np.abs(numbers), np.abs(middle))[far]
+    return not len(gaps) or bool(np.median(gaps) >= _MIN_MEDIAN_GAP)
+
+
+def _count_pairs(sizes: Any) -> float:
+    """Count the pairs within groups of these sizes."""
+    sizes = np.asarray(sizes, np.float64)
+    return float((sizes * (sizes - 1) / 2).sum())
 
 
 def _by_type(values: Any) -> Domain | None:
@@ -130,8 +180,9 @@ def _guess_lists(labels: Column, parts: Iterable[tuple[Column, Codes]], answers:
     if labels.kind == "text" and labels.n_distinct() <= _MAX_CLASSES and labels.n_distinct() < answers:
         return Categorical()
     raise LabelError(
-        "The labels look like lists, but those of a task do not order the same items. Say what they are with domain="
-        " (--domain): ranking, set, interval, vector or bitmap."
+        "The labels look like lists, but those of a task do not order the same items. They may be ranking, set,"
+        " interval, vector or bitmap.",
+        domain="set",
     )
 
 
@@ -149,8 +200,9 @@ def _guess_words(labels: Column, answers: int) -> Domain:
     odd = labels.text_among_numbers() if labels.text else None
     if odd is not None:
         raise LabelError(
-            f"Most labels are numbers, but that in row {odd[0]} is {odd[1]!r}. Correct it, or say what they are with"
-            " domain= (--domain): categorical or real."
+            f"Most labels are numbers, but that in row {odd[0]} is {odd[1]!r}. Correct it, or say what they are:"
+            " categorical, or with further options, such as categorical(extract=number).",
+            domain="categorical",
         )
     values = labels.factors[1]
     if len(values) < answers and len(values) <= max(_MAX_CLASSES, answers / 2):
@@ -163,5 +215,6 @@ def _guess_words(labels: Column, answers: int) -> Domain:
         return Text()
     raise LabelError(
         f"It is unclear what kind of labels these are: {len(values):,} different ones in {answers:,} answers, such as"
-        f" {str(values[0])[:60]!r}. Say it with domain= (--domain): {', '.join(DOMAINS)}."
+        f" {str(values[0])[:60]!r}. They may be {', '.join(DOMAINS)}.",
+        domain="categorical",
     )

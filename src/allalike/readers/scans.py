@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from allalike.answers import Answers
-from allalike.answers.blanks import check_ids, drop_blanks
-from allalike.answers.stream import Stream
+from allalike.answers.blanks import check_ids
+from allalike.answers.cleaning import Cleaning
+from allalike.answers.stream import SAMPLE_ROWS, Stream
 from allalike.columns.column import Column
 from allalike.domains import DOMAINS, Domain
+from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import InputError
 from allalike.options import Options, choice
 from allalike.readers.files import FileOptions, Files
 from allalike.readers.inputs import find_inputs
 from allalike.readers.kinds import guess_domain
+from allalike.readers.label_maps import read_label_map
 from allalike.readers.matrices import find_matrix, load_matrix, stack_cells
 from allalike.readers.names import pick_columns
 from allalike.readers.sources import is_path, matching, open_table
@@ -55,7 +58,7 @@ class Scan(Options):
     wide: str | None = choice(None, *ROWS)
     repeats: str = choice("first", "last", "error")
     missing: str = choice("error", "drop")
-    na: tuple[str, ...] = NA
+    na: tuple[str, ...] | None = None
     abstain: tuple[Any, ...] = ()
     label_map: Any = None
     domain: Domain | None = None
@@ -77,6 +80,25 @@ class Scan(Options):
         return find_inputs(self.source)
 
     @property
+    def cleaning(self) -> Cleaning:
+        """What is done with labels, and with rows that have none."""
+        return Cleaning(
+            missing=self.missing,
+            abstain=tuple(map(match_key, self.abstain)),
+            label_map=self._meanings,
+            spelling=Spelling() if self.domain is None else self.domain.spelling,
+        )
+
+    def list_na(self, *, written: bool) -> tuple[str, ...] | None:
+        """List the strings that say that there is no label: those that are given, or the usual ones of text files."""
+        words = self.na if self.na is not None else NA if written else None
+        return None if words is None else tuple(word for word in words if match_key(word) not in self._meanings)
+
+    @cached_property
+    def _meanings(self) -> dict[Any, str]:
+        return read_label_map(self.label_map)
+
+    @property
     def guess(self) -> Guess:
         """What tells the domain of labels."""
         return guess_domain
@@ -85,14 +107,13 @@ class Scan(Options):
         """Read all answers into memory."""
         report("reading")
         table, picked, guessed = self._opened()
-        found, dropped = _complete(table.columns(picked), self.suited(table).missing)
-        notes, kind = _notes(guessed), self.domain
+        found, left_out = _complete(table.columns(picked), self.suited(table).cleaning)
+        notes, kind = {**_notes(guessed), **left_out}, self.domain
         if kind is None:
-            label = found["label"]
-            kind = guess_domain(label, [(label, found["task"].factors[0])], len(label), where=table.where)
+            label, task = found["label"], found["task"].factors[0]
+            first = label.head(SAMPLE_ROWS), task[:SAMPLE_ROWS]
+            kind = guess_domain(label, [(label, task)], len(label), lambda: first, where=table.where)
             notes["guessed"]["domain"] = kind.name
-        if dropped:
-            notes["missing_dropped"] = dropped
         kind = replace(kind, **self.choices)
         answers = Answers.of_columns(found["worker"], found["task"], found["label"], kind, repeats=self.repeats)
         answers.notes.update(notes)
@@ -113,7 +134,7 @@ class Scan(Options):
             domain=self.domain,
             choices=self.choices,
             repeats=self.repeats,
-            missing=self.suited(table).missing,
+            cleaning=self.suited(table).cleaning,
             notes=_notes(guessed),
         )
 
@@ -139,12 +160,14 @@ class Scan(Options):
         if self.wide is not None:
             matrix = isinstance(self.source, np.ndarray) and self.source.ndim == 2
             table = of_array(self.source, ROWS[self.wide][0]) if matrix else self.table()
+            table = replace(table, na=self.list_na(written=table.text or table.written))
             if table.guessed.get("wide") != self.wide:
                 columns, guessed = stack(table, self.wide, self.columns)
-                return of_columns(columns), _OWN_NAMES, guessed
+                return replace(of_columns(columns), na=table.na), _OWN_NAMES, guessed
         if _is_rows(self.source):
-            return of_columns(_of_rows(self.source)), _OWN_NAMES, {}
+            return replace(of_columns(_of_rows(self.source)), na=self.list_na(written=False)), _OWN_NAMES, {}
         table = self.table()
+        table = replace(table, na=self.list_na(written=table.text or table.written))
         picked, guessed = self.pick(table.names, table.where)
         return table, picked, {**guessed, **({"layout": table.layout} if table.layout else {})}
 
@@ -157,7 +180,7 @@ def read(
     repeats: str = "first",
     missing: str = "error",
     abstain: Any = (),
-    na: Iterable[str] = NA,
+    na: Iterable[str] | None = None,
     label_map: Any = None,
     domain: str | Domain | None = None,
     **files: Unpack[FileOptions],
@@ -181,7 +204,8 @@ def read(
     abstain
         A label, or several, that mean that a worker gave no answer, such as -1.
     na
-        Which labels of text files are none, beside empty ones.
+        Which labels are none, beside blank ones; by default NA, null and the like in text files and JSON, and none
+        elsewhere.
     label_map
         What spellings mean: a mapping, or a file with the columns from and to.
     domain
@@ -205,7 +229,7 @@ def scan(
     repeats: str = "first",
     missing: str = "error",
     abstain: Any = (),
-    na: Iterable[str] = NA,
+    na: Iterable[str] | None = None,
     label_map: Any = None,
     domain: str | Domain | None = None,
     **files: Unpack[FileOptions],
@@ -228,8 +252,8 @@ def scan(
         wide=wide,
         repeats=repeats,
         missing=missing,
-        abstain=tuple(abstain) if isinstance(abstain, list | tuple | set) else (abstain,),
-        na=tuple(na),
+        abstain=tuple(abstain) if isinstance(abstain, list | tuple | set | frozenset) else (abstain,),
+        na=None if na is None else (na,) if isinstance(na, str) else tuple(na),
         label_map=label_map,
         domain=kind,
         files=Files(**files),
@@ -259,14 +283,12 @@ def _of_rows(source: Iterable[Any]) -> dict[str, Column]:
     return {role: Column.of_objects(role, list(part)) for role, part in zip(_OWN_NAMES, parts, strict=True)}
 
 
-def _complete(columns: dict[str, Column], missing: str) -> tuple[dict[str, Column], int]:
-    """Refuse rows without an id, and refuse or drop those without a label; encode the ids."""
-    if not len(columns["label"]):
-        raise InputError("There are no answers.")
-    if columns["label"].missing().all():
-        raise InputError("No row has a label.")
-    columns, labelled = drop_blanks(columns, missing)
+def _complete(columns: dict[str, Column], cleaning: Cleaning) -> tuple[dict[str, Column], dict[str, Any]]:
+    """Refuse rows without an id, clean the labels, and encode the ids; return also what is to be said of it."""
+    rows = len(columns["label"])
+    columns, _, dropped = cleaning.clean(columns)
+    dropped.check(rows, cleaning.spelling.steps)
     for role in ("task", "worker"):  # one after the other, so that only one of them is in memory as it came
         check_ids(columns[role])
         _ = columns[role].factors
-    return columns, int((~labelled).sum())
+    return columns, dropped.notes(rows)

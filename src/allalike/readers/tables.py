@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,10 @@ class Table:
         What to call the table in a message.
     text
         Whether it comes from a text file, where all values are strings.
+    written
+        Whether labels are written in it as in a text file, though not all values are strings, as in JSON.
+    na
+        Strings that say that there is no label, beside blank ones; nothing if every string is a label.
     layout
         How files of labels lie in a folder, where that was found out.
     load_batches
@@ -69,6 +74,8 @@ class Table:
     guessed: Mapping[str, str] = field(default_factory=dict)
     remarks: Sequence[str] = ()
     decimal: str = "."
+    written: bool = False
+    na: Sequence[str] | None = None
 
     def columns(self, picked: Mapping[str, str]) -> dict[str, Column]:
         """Return the column of each role, given its name.
@@ -99,10 +106,26 @@ class Table:
     def column(self, role: str, data: Any) -> Column:
         """Make a column of what was loaded."""
         if isinstance(data, Column):
-            return data
-        if role == "label" and self.text and self.decimal == "," and not isinstance(data, list):
-            data = _with_points(data)
-        return Column.of_objects(role, data) if isinstance(data, list) else Column(role, data, text=self.text)
+            column = copy(data)
+        elif isinstance(data, list):
+            column = Column.of_objects(role, _as_written(data) if self.written and role == "label" else data)
+        else:
+            commas = role == "label" and self.text and self.decimal == ","
+            column = Column(role, _with_points(data) if commas else data, text=self.text)
+        if role == "label":
+            column.na = self.na
+            column.text = column.text or self.written
+        return column
+
+
+def _as_written(values: list[Any]) -> list[Any]:
+    """Return numbers and truth values among strings as strings, as they are written in a file."""
+    kinds = {type(value) for value in values if value is not None}
+    if str not in kinds or not kinds <= {str, int, float, bool}:
+        return values
+    return [
+        v if v is None or isinstance(v, str) else str(v).lower() if isinstance(v, bool) else repr(v) for v in values
+    ]
 
 
 def _with_points(texts: Any) -> Any:
@@ -185,6 +208,7 @@ def join(tables: Sequence[Table]) -> Table:
         load,
         f"{tables[0].where} and {len(tables) - 1} more",
         text=all(table.text for table in tables),
+        written=all(table.text or table.written for table in tables),
         decimal="," if any(table.decimal == "," for table in tables) else ".",
         guessed={option: value for table in reversed(tables) for option, value in table.guessed.items()},
         remarks=_Remarks(tables),
@@ -287,4 +311,7 @@ def slices(columns: Mapping[str, Column]) -> Iterator[dict[str, Column]]:
     rows = max(1, min(most, total * _SLICE_BYTES // max(size, 1)))
     for start in range(0, total, rows):
         piece = slice(start, start + rows)
-        yield {role: Column(column.name, column.data[piece], text=column.text) for role, column in columns.items()}
+        yield {
+            role: Column(column.name, column.data[piece], text=column.text, na=column.na)
+            for role, column in columns.items()
+        }

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.answers.blanks import check_ids, drop_blanks
-from allalike.answers.stream import join_batches
+from allalike.answers.blanks import check_ids
+from allalike.answers.cleaning import Dropped
+from allalike.answers.stream import SAMPLE_ROWS, join_batches
 from allalike.blocks.problems import Problems
 from allalike.columns.column import Column
 from allalike.columns.factors import ranked
@@ -25,7 +26,7 @@ from allalike.columns.values import arrow_of, is_string, numpy_of, take_rows
 from allalike.engines.ingest.partitions import Partitions, Rows, append, pickle_objects
 from allalike.engines.ingest.vocabulary import Vocabulary
 from allalike.engines.shards import count_up
-from allalike.errors import InputError, LabelError
+from allalike.errors import LabelError
 from allalike.system.progress import report
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ _MAX_PARTITIONS = 1 << 10
 _MEMORY_PER_BYTE = 8  # so many bytes a partition takes for each of its own while it is sorted
 _MAX_NUMBERED_LABELS = (1 << 15) - 1  # such as int16 can number
 _ROWS_PER_SORT = 1 << 18  # where rows stay in memory, which is twice as fast as a million at once
+_MANY_NUMBERS = np.arange(1 << 10)
 _POWERS_OF_TEN = 10 ** np.arange(1, 19)
 
 
@@ -84,9 +86,12 @@ class Routed(Partitions):
         encoding = self.learned
         if encoding is None:
             jobs = [(number,) for number in range(self.n_partitions)]
-            first, *others = apply(partial(_learn, self), jobs)
+            first, *others = apply(self._learn, jobs)
             encoding = first.merge(others)
         return (encoding, None) if gold is None else gold.encode(encoding)
+
+    def _learn(self, number: int) -> Encoding:
+        return self.domain.learn(self.label(number))
 
     def describe(
         self,
@@ -100,10 +105,6 @@ class Routed(Partitions):
         problems = Problems.single(len(self.workers))
         known = {"workers": self.workers, "encoding": encoding, "problems": problems, "ties": ties}
         return {**known, **count_up(tallies, answer_counts, gold, self.notes)}
-
-
-def _learn(routed: Routed, number: int) -> Encoding:
-    return routed.domain.learn(routed.label(number))
 
 
 def route(stream: Stream, folder: Path | None, *, memory: int, partitions: int | None = None) -> Routed:
@@ -154,10 +155,11 @@ def _clear(folder: Path | None) -> None:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What is written: whether task ids of text files are whole numbers, and in which form labels are."""
+    """What is written: whether task ids of text files are whole numbers, and the form and domain of labels."""
 
     whole_tasks: bool = True
     labels: str = "codes"
+    domain: Domain | None = None
 
 
 class _PlanChange(Exception):  # noqa: N818
@@ -173,12 +175,13 @@ class _Pass:
     def __init__(self, stream: Stream, folder: Path | None, bits: int, plan: _Plan) -> None:
         self._stream, self._folder, self._bits, self._plan = stream, folder, bits, plan
         self._workers, self._tasks, self._labels = Vocabulary(), Vocabulary(), Vocabulary()
-        self._domain = stream.domain
+        self._domain = stream.domain or plan.domain
         self._text: dict[str, bool] = {}
         self._objects: set[str] = set()
         self._parts: dict[int, Path | Rows] = {}
         self._schema: Any = None
         self._read = self._kept = 0
+        self._dropped = Dropped()
 
     def run(self) -> Routed:
         """Route everything."""
@@ -186,15 +189,13 @@ class _Pass:
         for batch in join_batches(self._stream.batches()):
             before = self._read
             self._read += len(batch["label"])
-            kept, labelled = drop_blanks(batch, self._stream.missing, before=before)
+            kept, labelled, dropped = self._stream.cleaning.clean(batch, before=before)
+            self._dropped += dropped
             for role in ("task", "worker"):
                 check_ids(kept[role], before=before)
             if labelled.any():
                 self._add(kept, before + np.flatnonzero(labelled))
-        if not self._read:
-            raise InputError("There are no answers.")
-        if not self._kept:
-            raise InputError("No row has a label.")
+        self._dropped.check(self._read, self._stream.cleaning.spelling.steps)
         return self._routed()
 
     def _add(self, batch: Batch, rows: RowNumbers) -> None:
@@ -224,8 +225,9 @@ class _Pass:
         return mix(self._tasks.number(column).astype(np.uint64)), ids
 
     def _change(self, **how: Any) -> None:
-        """Change the plan; what is written already must be written anew."""
+        """Change the plan; what is written must be written anew."""
         self._plan = replace(self._plan, **how)
+        self._domain = self._domain or self._plan.domain
         if self._kept:
             raise _PlanChange(self._plan)
 
@@ -235,37 +237,50 @@ class _Pass:
             codes = self._labels.number(label, rows)
             if len(self._labels) <= _MAX_NUMBERED_LABELS:
                 return {"label": codes.astype(np.int16)}
-            self._change(labels="numbers" if self._are_numbers(label) else "plain")
+            domain = self._guess_many(label, task)
+            self._change(labels="numbers" if domain is not None and domain.numeric else "plain", domain=domain)
         if self._plan.labels == "numbers":
             return {"label": self._numbers(label)}
         if self._plan.labels == "codes":
             self._change(labels="plain")
         return {"label": self._plain(label, task, rows), "row": rows}
 
-    def _are_numbers(self, label: Column) -> bool:
-        """Tell whether labels are or shall be numbers, given some of many different ones."""
-        if self._domain is not None:
-            return self._domain.numeric
-        by_type = label.kind in ("whole", "number") or self._text["label"]
-        return by_type and self._different_labels().is_numeric()
+    def _guess_many(self, label: Column, task: Column) -> Domain | None:
+        """Return the domain of many different labels, if it is given, or if they are numbers."""
+        if self._domain is not None or not self._different_labels().looks_numeric():
+            return self._domain
+        read = not self._kept and len(label) >= SAMPLE_ROWS
+        first = (lambda: (label.head(SAMPLE_ROWS), task.head(SAMPLE_ROWS).factors[0])) if read else self._first_rows
+        return self._stream.guess(Column("label", arrow_of(_MANY_NUMBERS)), (), 1, first)
+
+    def _first_rows(self) -> tuple[Column, Codes]:
+        """Return the numbers that are the labels of the first rows, read once more, and the numbers of their tasks."""
+        tasks, codes, numbers, before = Vocabulary(), [np.empty(0, np.int32)], [np.empty(0)], 0
+        for batch in self._stream.batches():
+            kept, _, _ = self._stream.cleaning.clean(batch, before=before)
+            before += len(batch["label"])
+            if not kept["label"].is_numeric() or sum(map(len, codes)) >= SAMPLE_ROWS:
+                break
+            codes.append(tasks.number(kept["task"]))
+            numbers.append(kept["label"].numbers)
+        return Column("label", arrow_of(np.concatenate(numbers)[:SAMPLE_ROWS])), np.concatenate(codes)[:SAMPLE_ROWS]
 
     def _numbers(self, label: Column) -> Any:
         """Read the labels as numbers."""
-        guess = self._stream.guess
-        if self._domain is None:
-            self._domain = guess(Column("label", arrow_of(np.zeros(1))), (), 1)
+        assert self._domain is not None
         try:
             return self._domain.learn(label).encode(label)
         except LabelError:
             if self._stream.domain is None:  # then it is unclear what the labels are, which is another error
-                guess(label, (), len(label))
+                self._stream.guess(label, (), len(label), None)
             raise
 
     def _plain(self, label: Column, task: Column, rows: RowNumbers) -> Any:
         """Return labels as they came; guess what they are by the first batch."""
         if self._domain is None:
             some = Column("label", label.data, text=label.text).numbered(rows)
-            self._domain = self._stream.guess(some, [(some, Column("task", task.data).factors[0])], len(rows))
+            tasks = Column("task", task.data).factors[0]
+            self._domain = self._stream.guess(some, [(some, tasks)], len(rows), self._first_rows)
         if isinstance(label.data, list):
             return self._pickled(label)
         labels = _as_array(label.data)
@@ -312,7 +327,8 @@ class _Pass:
         if self._plan.labels == "codes":
             label_rank, labels = ranked(self._labels.values, text=self._text["label"])
             partitions = replace(partitions, labels=labels, label_rank=label_rank)
-        domain = self._domain or self._stream.guess(self._different_labels(), _parts(partitions), self._kept)
+        guess, first = self._stream.guess, self._first_rows
+        domain = self._domain or guess(self._different_labels(), _parts(partitions), self._kept, first)
         chosen = replace(domain, **self._stream.choices)
         return Routed(
             **vars(partitions),
@@ -334,11 +350,9 @@ class _Pass:
         return encoding
 
     def _notes(self, domain: Domain) -> dict[str, Any]:
-        notes = {**self._stream.notes}
+        notes = {**self._stream.notes, **self._dropped.notes(self._read)}
         if self._stream.domain is None:
             notes["guessed"] = {**notes.get("guessed", {}), "domain": domain.name}
-        if self._read > self._kept:
-            notes["missing_dropped"] = self._read - self._kept
         return notes
 
     def _different_labels(self) -> Column:

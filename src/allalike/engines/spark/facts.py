@@ -7,10 +7,12 @@ their numbers among all: in the order in which they stand in the files, and as e
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike.answers.cleaning import Dropped
 from allalike.columns.column import Column
 from allalike.columns.factors import factorize, ranked
 from allalike.columns.values import Values, arrow_of, is_string, numpy_of
@@ -37,7 +39,9 @@ class Facts:
     n_read, n_kept
         How many rows there are, and how many of them have a label and ids.
     missing
-        How many rows lack a label, or else an id, and the first of them.
+        How many rows lack a label, or else an id, the first of them, and what stands there.
+    dropped
+        How many rows were left out because of their labels.
     workers
         The ids of all workers, in order.
     text
@@ -54,7 +58,8 @@ class Facts:
 
     n_read: int
     n_kept: int
-    missing: dict[str, tuple[int, int]]
+    missing: dict[str, tuple[int, int, Any]]
+    dropped: Dropped
     workers: Values
     text: frozenset[str]
     labels: Values | None
@@ -66,7 +71,7 @@ class Facts:
 
 def join_digests(digests: Iterable[Digest], plan: Plan) -> Facts | None:
     """Put together what is known of all inputs; nothing if files must be read whole."""
-    text = plan.text
+    text, label_text = plan.text, plan.label_text
     known = []
     workers = Vocabulary()
     for digest in digests:
@@ -80,8 +85,8 @@ def join_digests(digests: Iterable[Digest], plan: Plan) -> Facts | None:
     used = [digest for digest in known if digest.n_kept]
     _, ids = ranked(workers.values, text=text) if used else (None, Values([]))
     labels, rows = _join_labels(used, shifts, plan.max_numbered_labels)
-    texts, whole = [], text
-    if labels is None and text:
+    texts, whole = [], label_text
+    if labels is None and label_text:
         for digest in used:
             first_text, own = digest.first_text, digest.whole_numbers["label"]
             if digest.labels is not None:
@@ -90,7 +95,7 @@ def join_digests(digests: Iterable[Digest], plan: Plan) -> Facts | None:
                 texts.append((number_rows(first_text[0], shifts[digest.number]), first_text[1]))
             whole = whole and own
     elif labels is not None:
-        whole = text and whole_numbers(labels.data) is not None
+        whole = label_text and is_string(labels.data.type) and whole_numbers(labels.data) is not None
     flags = {
         "worker": text and len(ids) > 0 and not is_string(ids.data.type),
         "task": text and all(digest.whole_numbers["task"] for digest in used),
@@ -100,6 +105,7 @@ def join_digests(digests: Iterable[Digest], plan: Plan) -> Facts | None:
         n_read=sum(digest.n_read for digest in known),
         n_kept=sum(digest.n_kept for digest in known),
         missing=_join_missing(known, shifts),
+        dropped=_join_dropped(known, shifts),
         workers=ids,
         text=frozenset(role for role, flag in flags.items() if flag),
         labels=labels,
@@ -149,14 +155,25 @@ def _join_labels(digests: list[Digest], shifts: Shifts, max_number: int) -> tupl
     return vocabulary.values.take(order), first[order]
 
 
-def _join_missing(digests: list[Digest], shifts: Shifts) -> dict[str, tuple[int, int]]:
-    missing: dict[str, tuple[int, int]] = {}
+def _join_missing(digests: list[Digest], shifts: Shifts) -> dict[str, tuple[int, int, Any]]:
+    missing: dict[str, tuple[int, int, Any]] = {}
     for digest in digests:
-        for role, (count, row) in digest.missing.items():
+        for role, (count, row, found) in digest.missing.items():
             among = int(number_rows(row, shifts[digest.number]))
-            others, first = missing.get(role, (0, among))
-            missing[role] = others + count, min(first, among)
+            others, *first = missing.get(role, (0, among, found))
+            missing[role] = (others + count, *min(first, [among, found], key=itemgetter(0)))
     return missing
+
+
+def _join_dropped(digests: list[Digest], shifts: Shifts) -> Dropped:
+    total = Dropped()
+    for digest in digests:
+        dropped = digest.dropped
+        if dropped.example is not None:
+            row, label = dropped.example
+            dropped = replace(dropped, example=(int(number_rows(row, shifts[digest.number])), label))
+        total += dropped
+    return total
 
 
 def read_chunks(chunks: Iterable[bytes], facts: Facts, limit: int | None = None) -> dict[str, Any] | None:

@@ -8,11 +8,12 @@ read once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike.answers.cleaning import Cleaning, Dropped
 from allalike.columns.column import Column
 from allalike.columns.factors import distinct
 from allalike.columns.values import Values, arrow_of, is_string, numpy_of, take_rows
@@ -60,6 +61,10 @@ class Plan:
         If there are more different labels than these, the driver does not learn them.
     piece_bytes
         How much text is parsed at once.
+    cleaning
+        What is done with labels.
+    na
+        Strings that say that there is no label, beside blank ones; nothing if every string is a label.
     """
 
     n_partitions: int
@@ -68,11 +73,18 @@ class Plan:
     whole_files: bool = False
     max_numbered_labels: int = (1 << 15) - 1
     piece_bytes: int = 1 << 24
+    cleaning: Cleaning = field(default_factory=Cleaning)
+    na: tuple[str, ...] | None = None
 
     @property
     def text(self) -> bool:
         """Whether all values are strings."""
         return bool(self.files)
+
+    @property
+    def label_text(self) -> bool:
+        """Whether labels are strings as in a text file."""
+        return self.text or bool(self.cleaning.label_map)
 
     def tables(self, batches: Iterable[pa.RecordBatch], number: int) -> Iterator[tuple[Split, pa.Table]]:
         """Yield columns of rows of an input, with their split."""
@@ -96,7 +108,8 @@ class Digest:
     splits: list[tuple[Split, int]] = field(default_factory=list)
     n_read: int = 0
     n_kept: int = 0
-    missing: dict[str, tuple[int, int]] = field(default_factory=dict)
+    missing: dict[str, tuple[int, int, Any]] = field(default_factory=dict)
+    dropped: Dropped = field(default_factory=Dropped)
     workers: Any = None
     labels: Any = None
     first_rows: Any = None
@@ -174,23 +187,52 @@ class _Router:
         digest = self._digest
         rows = digest.n_read + np.arange(table.num_rows)
         digest.n_read += table.num_rows
-        complete = self._find_complete(table, rows)
+        labels, kept = self._clean_labels(table["label"], rows)
+        ids = table.select(ROLES[:2])
+        if not kept.all():
+            ids, rows = ids.filter(arrow_of(kept)), rows[kept]
+        complete = self._find_complete(ids, rows)
         if not complete.all():
-            table, rows = table.filter(arrow_of(complete)), rows[complete]
+            ids, rows, labels = ids.filter(arrow_of(complete)), rows[complete], labels.filter(arrow_of(complete))
         digest.n_kept += len(rows)
         if len(rows):
-            yield from self._chunks({role: _as_array(table[role]) for role in ROLES}, rows)
+            columns = {role: _as_array(ids[role]) for role in ROLES[:2]}
+            yield from self._chunks({**columns, "label": _as_array(labels)}, rows)
 
-    def _find_complete(self, table: pa.Table, rows: Rows) -> npt.NDArray[np.bool_]:
-        """Return which rows have a label and ids, and count the others."""
+    def _clean_labels(self, labels: Any, rows: Rows) -> tuple[Any, npt.NDArray[np.bool_]]:
+        """Return the labels as they are meant, and which rows have one; count the others."""
+        import pyarrow as pa
+
+        plan, digest = self._plan, self._digest
+        if pa.types.is_nested(labels.type):
+            blank = numpy_of(labels.is_null())
+            self._count_missing("label", blank, rows, None)
+            digest.dropped += Dropped(int(blank.sum()))
+            return labels.filter(arrow_of(~blank)), ~blank
+        given = plan.cleaning.map_labels(Column("label", labels, text=plan.text, na=plan.na))
+        blank = given.missing()
+        if blank.any():
+            self._count_missing("label", blank, rows, labels[int(np.argmax(blank))].as_py())
+        cleaned, kept, dropped = plan.cleaning.clean_labels(given, blank)
+        if dropped.example is not None:
+            dropped = replace(dropped, example=(int(rows[dropped.example[0]]), dropped.example[1]))
+        digest.dropped += dropped
+        data = cleaned.data
+        return data.cast(data.type.value_type) if pa.types.is_dictionary(data.type) else data, kept
+
+    def _find_complete(self, ids: pa.Table, rows: Rows) -> npt.NDArray[np.bool_]:
+        """Return which rows have ids, and count the others."""
         complete = np.ones(len(rows), np.bool_)
-        for role in ("label", "task", "worker"):
-            missing = complete & _find_missing(table[role], self._plan.text)
-            if missing.any():
-                count, first = self._digest.missing.get(role, (0, int(rows[np.argmax(missing)])))
-                self._digest.missing[role] = count + int(missing.sum()), first
-                complete &= ~missing
+        for role in ("task", "worker"):
+            missing = complete & _find_missing(ids[role], self._plan.text)
+            self._count_missing(role, missing, rows, None)
+            complete &= ~missing
         return complete
+
+    def _count_missing(self, role: str, missing: npt.NDArray[np.bool_], rows: Rows, found: Any) -> None:
+        if missing.any():
+            count, first, instead = self._digest.missing.get(role, (0, int(rows[np.argmax(missing)]), found))
+            self._digest.missing[role] = count + int(missing.sum()), first, instead
 
     def _chunks(self, columns: dict[str, Any], rows: Rows) -> Iterator[tuple[int, bytes]]:
         import pyarrow as pa
@@ -246,11 +288,11 @@ class _Router:
             codes = self._labels.number(column, rows)
             if len(self._labels) <= self._plan.max_numbered_labels:
                 return _as_dictionary(labels, codes, self._labels, per_chunk)
-        if not self._many_labels and self._plan.text:
+        if not self._many_labels and self._plan.label_text:
             digest.first_text, digest.whole_numbers["label"] = inspect_strings(
                 self._labels.values, self._labels.first_rows
             )
-        elif self._plan.text and column is not None:
+        elif self._plan.label_text and column is not None:
             digest.first_text = digest.first_text or _find_text(column, rows)
             digest.whole_numbers["label"] = digest.whole_numbers["label"] and whole_numbers(labels) is not None
         self._many_labels = True
@@ -268,7 +310,7 @@ def _find_missing(column: Any, text: bool) -> npt.NDArray[np.bool_]:
 
     if pa.types.is_nested(column.type):
         return numpy_of(column.is_null())
-    return Column("label", column, text=text).missing()
+    return Column("task", column, text=text).missing()
 
 
 def inspect_strings(values: Values, first_rows: Rows) -> tuple[FirstText | None, bool]:
@@ -285,9 +327,9 @@ def inspect_strings(values: Values, first_rows: Rows) -> tuple[FirstText | None,
 
 def _find_text(label: Column, rows: Rows) -> FirstText | None:
     """Return row and value of the first label that is no number."""
-    if label.is_numeric():
+    if label.looks_numeric():
         return None
-    row, value = label.numbered(rows).first_without_number()
+    row, value = label.numbered(rows).first_unlike_number()
     return row - 1, value
 
 

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.answers.blanks import blank_error
+from allalike.answers.stream import SAMPLE_ROWS
 from allalike.columns.column import Column
 from allalike.columns.values import arrow_of
 from allalike.engines.spark import on_executors
 from allalike.engines.spark.rows import SCHEMA, route_rows
 from allalike.engines.spark.session import clear_errors, without_warnings
-from allalike.errors import AllalikeError, InputError
+from allalike.errors import AllalikeError
 from allalike.system.serialization import unpack
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ShuffledRows", "SparkSource", "broadcast", "count_partitions", "send"]
 
+_MANY_NUMBERS = np.arange(1 << 10)
 _MAX_SHOWN_LABELS = 1 << 19  # of the first rows, where there are many different ones
 _PARTITION_BYTES = 1 << 24  # of files whose rows go to one partition, about
 _PARTITIONS_PER_CORE = 4  # where it is not known how many rows there are
@@ -73,7 +75,12 @@ class SparkSource:
         with clear_errors(self.session.sparkContext), without_warnings():
             frame = self.frame(self.session)
             n_partitions = partitions or _choose_partitions(frame, self.session.sparkContext)
-            plan = replace(self.plan, n_partitions=n_partitions)
+            plan = replace(
+                self.plan,
+                n_partitions=n_partitions,
+                cleaning=replace(self.scan.cleaning, missing="drop"),  # whether they are refused is known at the end
+                na=self.scan.list_na(written=self.plan.text),
+            )
             chunks, facts = _shuffle(frame, plan)
             if facts is None:  # a field was cut
                 uncut = self.session.newSession()
@@ -82,7 +89,7 @@ class SparkSource:
                 plan = replace(plan, whole_files=True)
                 chunks, facts = _shuffle(self.frame(uncut), plan)
         assert facts is not None
-        _check(facts, self.scan.missing)
+        _check(facts, self.scan)
         return ShuffledRows(self, chunks, plan, facts)
 
 
@@ -104,16 +111,13 @@ def _shuffle(frame: DataFrame, plan: Plan) -> tuple[RDD[on_executors.Record], Fa
     return chunks, told
 
 
-def _check(facts: Facts, missing: str) -> None:
-    if not facts.n_read:
-        raise InputError("There are no answers.")
-    without_label = facts.missing.get("label", (0, 0))[0]
-    if without_label == facts.n_read:
-        raise InputError("No row has a label.")
+def _check(facts: Facts, scan: Scan) -> None:
     for role in ("label", "task", "worker"):
-        if role in facts.missing and (role != "label" or missing == "error"):
-            count, row = facts.missing[role]
-            raise blank_error(role, row + 1, count)
+        count, row, found = facts.missing.get(role, (0, 0, None))
+        all_rows = facts.n_read if role == "label" else facts.n_read - facts.dropped.total
+        if count and (role != "label" or (scan.missing == "error" and count < all_rows)):
+            raise blank_error(role, row + 1, (count, all_rows), found)
+    facts.dropped.check(facts.n_read, scan.cleaning.spelling.steps)
 
 
 @dataclass(frozen=True)
@@ -129,11 +133,8 @@ class ShuffledRows:
     def notes(self) -> dict[str, Any]:
         """What was guessed about columns, and how many rows were dropped."""
         guessed = self.source.guessed
-        dropped = self.facts.missing.get("label", (0, 0))[0]
-        return {
-            "guessed": {"columns": guessed} if guessed else {},
-            **({"missing_dropped": dropped} if dropped else {}),
-        }
+        dropped = self.facts.dropped.notes(self.facts.n_read)
+        return {"guessed": {"columns": guessed} if guessed else {}, **dropped}
 
     def guess(self) -> Domain:
         """Return the domain as it was given, or guess it."""
@@ -141,11 +142,12 @@ class ShuffledRows:
         if scan.domain is not None:
             return scan.domain
         if facts.labels is not None:
-            return scan.guess(self._different_labels(), self._fetch_labels(), facts.n_kept)
-        if facts.numeric or (self.plan.text and facts.first_text is None):
-            return scan.guess(Column("label", arrow_of(np.zeros(1))), (), 1)
-        some, tasks = self._show_labels()
-        return scan.guess(some, [(some, tasks)], len(some))
+            return scan.guess(self._different_labels(), self._fetch_labels(), facts.n_kept, self._show_sample)
+        if facts.numeric or (self.plan.label_text and facts.first_text is None):
+            many = Column("label", arrow_of(_MANY_NUMBERS))
+            return scan.guess(many, (), facts.n_kept, self._show_sample)
+        some, tasks = self._show_labels(_MAX_SHOWN_LABELS)
+        return scan.guess(some, [(some, tasks)], len(some), self._show_sample)
 
     def learn(self, domain: Domain) -> Encoding:
         """Return the encoding of all labels; a label that does not fit is an error."""
@@ -175,7 +177,7 @@ class ShuffledRows:
     def _different_labels(self) -> Column:
         """Return every label once, in the order in which they came first."""
         assert self.facts.labels is not None
-        return Column("label", self.facts.labels.data, text=self.plan.text).numbered(self.facts.first_rows)
+        return Column("label", self.facts.labels.data, text=self.plan.label_text).numbered(self.facts.first_rows)
 
     def _fetch_labels(self) -> Iterator[tuple[Column, Codes]]:
         """Fetch all labels with the numbers of their tasks, one partition after the other."""
@@ -185,13 +187,18 @@ class ShuffledRows:
                 codes, values, tasks = unpack(part)
                 yield Column.of_codes("label", codes, values), tasks
 
-    def _show_labels(self) -> tuple[Column, Codes]:
+    def _show_sample(self) -> tuple[Column, Codes]:
+        """Fetch the labels of the first rows, with the numbers of their tasks."""
+        label, tasks = self._show_labels(SAMPLE_ROWS)
+        return label.head(SAMPLE_ROWS), tasks[:SAMPLE_ROWS]
+
+    def _show_labels(self, number: int) -> tuple[Column, Codes]:
         """Fetch the first labels, and the first that is no number, with the numbers of their tasks."""
         import pyarrow as pa
 
-        parts = self._fetch_first_rows(_MAX_SHOWN_LABELS)
+        parts = self._fetch_first_rows(number, number)
         rows = np.concatenate([part["row"] for part in parts])
-        order = np.argsort(rows)[:_MAX_SHOWN_LABELS]
+        order = np.argsort(rows)[:number]
 
         def join(role: str) -> Any:
             columns = [part[role] for part in parts]
@@ -203,15 +210,15 @@ class ShuffledRows:
         if text is not None and text[0] not in rows:
             labels = pa.chunked_array([*labels.chunks, pa.array([text[1]], labels.type)])
             tasks, rows = np.append(tasks, tasks[-1] + 1), np.append(rows, text[0])
-        return Column("label", labels, text=self.plan.text).numbered(rows), tasks
+        return Column("label", labels, text=self.plan.label_text).numbered(rows), tasks
 
-    def _fetch_first_rows(self, limit: int) -> list[dict[str, Any]]:
+    def _fetch_first_rows(self, number: int, limit: int) -> list[dict[str, Any]]:
         """Fetch the first rows of all partitions: more of them where many have no label."""
         with self._broadcast() as sent:
             take = partial(on_executors.take_first_rows, sent=sent, limit=limit)
             parts = [unpack(part) for part in on_executors.unwrap(self.chunks.mapPartitions(take).collect())]
-        enough = sum(len(part["row"]) for part in parts) >= min(_MAX_SHOWN_LABELS, self.facts.n_kept)
-        return parts if enough else self._fetch_first_rows(4 * limit)
+        enough = sum(len(part["row"]) for part in parts) >= min(number, self.facts.n_kept)
+        return parts if enough else self._fetch_first_rows(number, 4 * limit)
 
     @contextmanager
     def _broadcast(self, *things: Any) -> Iterator[Any]:

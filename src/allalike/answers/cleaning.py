@@ -1,0 +1,256 @@
+"""Cleaning: labels that say nothing are left out, and different spellings of a label become one.
+
+Labels are looked at one different one at a time, however many rows have it; where there is nothing to do but to look
+for blanks, all strings are looked through at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike.answers.blanks import blank_error
+from allalike.columns.column import Column
+from allalike.columns.edges import has_blank_edges
+from allalike.columns.factors import distinct
+from allalike.columns.values import arrow_of, is_string
+from allalike.domains.spelling import Spelling, match_key
+from allalike.errors import InputError, LabelError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Cleaning", "Dropped"]
+
+Mask = npt.NDArray[np.bool_]
+
+_KEPT, _ABSTAINED, _UNPARSED = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """How many rows were left out, and why: without a label, with one that means none, or with one not understood.
+
+    ``example`` is the first label that was not understood, with its row.
+
+    >>> (Dropped(missing=1) + Dropped(missing=2, unparsed=1, example=(7, "?"))).notes(9)
+    {'missing_dropped': 3, 'unparsed': {'labels': 1, 'of': 6, 'example': '?'}}
+    """
+
+    missing: int = 0
+    abstained: int = 0
+    unparsed: int = 0
+    example: tuple[int, str] | None = None
+
+    def __add__(self, other: Dropped) -> Dropped:
+        first = min((each.example for each in (self, other) if each.example is not None), default=None)
+        counts = {name: getattr(self, name) + getattr(other, name) for name in ("missing", "abstained", "unparsed")}
+        return Dropped(**counts, example=first)
+
+    @property
+    def total(self) -> int:
+        """How many rows were left out."""
+        return self.missing + self.abstained + self.unparsed
+
+    def check(self, rows: int, steps: tuple[str, ...] = ()) -> None:
+        """Refuse answers of which nothing is left.
+
+        >>> Dropped(missing=2).check(2)
+        Traceback (most recent call last):
+        allalike.errors.InputError: No row has a label: all 2 rows are empty, or say that there is none.
+        """
+        if not rows:
+            raise InputError("There are no answers.")
+        if self.total < rows:
+            return
+        if self.example is not None:
+            way = " and then ".join(map(repr, steps))
+            raise LabelError(
+                f"None of the labels could be understood with extract {way}: {self.unparsed:,} labels, such as"
+                f" {_shown(self.example[1])} in row {self.example[0] + 1}. Look at the labels, and choose another way."
+            )
+        reason = "mean that there is no answer" if self.abstained else "are empty, or say that there is none"
+        raise InputError(f"No row has a label: all {rows:,} rows {reason}.")
+
+    def notes(self, rows: int) -> dict[str, Any]:
+        """Return what a summary says of rows that were left out, of all that there were."""
+        notes: dict[str, Any] = {"missing_dropped": self.missing, "abstained_dropped": self.abstained}
+        notes = {name: number for name, number in notes.items() if number}
+        if self.unparsed:
+            example = self.example[1] if self.example else ""
+            tried = rows - self.missing - self.abstained
+            notes["unparsed"] = {"labels": self.unparsed, "of": tried, "example": _cut(example)}
+        return notes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cleaning:
+    """What is done with labels before they become answers.
+
+    Parameters
+    ----------
+    missing
+        What to do with rows without a label: ``error``, or ``drop`` them.
+    abstain
+        Labels that mean that a worker gave no answer, as `match_key` has them.
+    label_map
+        What spellings mean, as `match_key` has them.
+    spelling
+        Which differences between labels mean nothing.
+
+    >>> label = Column.of_objects("label", ["cat ", "cat", None, "?"])
+    >>> columns, kept, dropped = Cleaning(missing="drop", abstain=("?",)).clean({"label": label})
+    >>> columns["label"].factors[1].tolist(), kept, dropped
+    (['cat'], array([ True,  True, False, False]), Dropped(missing=1, abstained=1, unparsed=0, example=None))
+    """
+
+    missing: str = "error"
+    abstain: tuple[Any, ...] = ()
+    label_map: Mapping[Any, str] = field(default_factory=dict)
+    spelling: Spelling = field(default_factory=Spelling)
+
+    def clean(
+        self, columns: dict[str, Column], *, before: int | None = None
+    ) -> tuple[dict[str, Column], Mask, Dropped]:
+        """Return the rows that have a label, as it is meant, which rows these are, and how many were left out.
+
+        If the columns are all there are, an error counts the rows without a label; of a batch, ``before`` rows came
+        ahead.
+        """
+        label = self.map_labels(columns["label"].compacted())
+        blank = label.missing()
+        if blank.any() and self.missing == "error" and (before is not None or not blank.all()):
+            raise _blank_error(columns["label"], blank, before)
+        label, kept, dropped = self.clean_labels(label, blank)
+        if dropped.example is not None:
+            dropped = replace(dropped, example=(dropped.example[0] + (before or 0), dropped.example[1]))
+        if not kept.all():
+            columns = {role: column.keep(kept) for role, column in columns.items() if role != "label"}
+        return {**columns, "label": label}, kept, dropped
+
+    def clean_labels(self, label: Column, blank: Mask) -> tuple[Column, Mask, Dropped]:
+        """Do the same with a column of labels of which it is known which are missing."""
+        missing = int(blank.sum())
+        kept = ~blank
+        given = label.keep(kept) if missing else label
+        simple = self.spelling.is_plain and not self.abstain
+        if simple:
+            return self._strip(given), kept, Dropped(missing)
+        if isinstance(given.data, list):
+            codes, values = np.arange(len(given.data)), given.data
+        else:
+            codes, found = distinct(given.data)
+            values = found.tolist()
+        meant = [self._mean(value) for value in values]
+        why = np.array([reason for reason, _ in meant], np.int8)[codes] if meant else np.empty(0, np.int8)
+        stays = why == _KEPT
+        example = None
+        if (why == _UNPARSED).any():
+            row = int(np.argmax(why == _UNPARSED))
+            example = given.row(row) - 1, str(values[codes[row]])
+        kept[kept] = stays
+        dropped = Dropped(missing, int((why == _ABSTAINED).sum()), int((why == _UNPARSED).sum()), example)
+        return _rewritten(given, codes[stays], [value for _, value in meant], np.flatnonzero(stays)), kept, dropped
+
+    def map_labels(self, label: Column) -> Column:
+        """Put what spellings mean in their place; labels are texts from there on."""
+        if not self.label_map:
+            return label
+        if isinstance(label.data, list):
+            data = [None if v is None else self._mapped(v) for v in label.data]
+            return label.replaced(data, np.arange(len(data)))
+        present = ~Column(label.name, label.data).missing()
+        codes, values = distinct(label.data.filter(arrow_of(present)))
+        texts = [self._mapped(value) for value in values.tolist()]
+        mapped = _dictionary(codes, texts, present)
+        column = label.replaced(mapped, np.arange(len(present)))
+        column.text = True
+        return column
+
+    def _mapped(self, value: Any) -> Any:
+        try:
+            found = self.label_map.get(match_key(value))
+        except TypeError:  # which cannot be looked up
+            return value
+        return found if found is not None else value if isinstance(value, str) else str(value)
+
+    def _strip(self, label: Column) -> Column:
+        """Take blanks away from strings that begin or end with them."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not self.spelling.strip or label.kind not in ("text", "object"):
+            return label
+        data = label.data
+        if isinstance(data, list):
+            return label.replaced([v.strip() if isinstance(v, str) else v for v in data], np.arange(len(data)))
+        if pa.types.is_dictionary(data.type):
+            if not any(has_blank_edges(pa.chunked_array([chunk.dictionary])) for chunk in data.chunks):
+                return label
+            data = data.cast(data.type.value_type)
+        if not _is_text(data.type):
+            return label
+        if has_blank_edges(data):
+            label = label.replaced(pc.utf8_trim_whitespace(data), np.arange(len(data)))
+        label.trimmed = True
+        return label
+
+    def _mean(self, value: Any) -> tuple[int, Any]:
+        """Return what becomes of a label, and what it means."""
+        if self._abstains(value):
+            return _ABSTAINED, None
+        if not isinstance(value, str):
+            return _KEPT, value
+        meant = self.spelling(value)
+        if meant is None or (not meant and self.spelling.extract is not None):
+            return _UNPARSED, None
+        return (_ABSTAINED, None) if self._abstains(meant) else (_KEPT, meant)
+
+    def _abstains(self, value: Any) -> bool:
+        return isinstance(value, str | int | float) and match_key(value) in self.abstain
+
+
+def _rewritten(label: Column, codes: Any, values: list[Any], rows: Any) -> Column:
+    """Return a column of these values, of which each row has one."""
+    import pyarrow as pa
+
+    data = label.data
+    if isinstance(data, list):
+        return label.replaced([values[code] for code in codes], rows)
+    if _is_text(data.type) or pa.types.is_dictionary(data.type):
+        kind = data.type.value_type if pa.types.is_dictionary(data.type) else data.type
+        return label.replaced(_dictionary(codes, values, np.ones(len(codes), np.bool_), kind), rows)
+    return label.replaced(data.take(arrow_of(rows)), rows)
+
+
+def _dictionary(codes: Any, values: list[Any], present: Mask, kind: Any = None) -> Any:
+    """Return strings as a dictionary in which each comes once; where none is present, there is none."""
+    import pyarrow as pa
+
+    place = {value: number for number, value in enumerate(dict.fromkeys(v for v in values if v is not None))}
+    among = np.array([place.get(value, 0) for value in values], np.int32)
+    numbers = np.zeros(len(present), np.int32)
+    numbers[present] = among[codes] if len(among) else 0
+    indices = pa.array(numbers, mask=~present)
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(indices, pa.array(list(place), kind or pa.string()))])
+
+
+def _is_text(kind: Any) -> bool:
+    return is_string(kind) and "binary" not in str(kind)
+
+
+def _blank_error(label: Column, blank: Mask, before: int | None) -> InputError:
+    place = int(np.argmax(blank))
+    counted = None if before is not None else (int(blank.sum()), len(blank))
+    return blank_error("label", label.row(place) + (before or 0), counted, label.value(place))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _shown(text: str) -> str:
+    return repr(_cut(text))

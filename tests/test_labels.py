@@ -1,0 +1,220 @@
+"""Labels are read as they are meant, by every engine and from every source, or it is said what is wrong."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import allalike
+from allalike import Categorical
+from allalike.cli.text import guesses
+from allalike.errors import InputError, LabelError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ENGINES = ["memory", "disk"]
+
+
+def table(labels: list[Any], workers: int = 3) -> pd.DataFrame:
+    """Let some workers answer task after task."""
+    places = range(len(labels))
+    ids = {
+        "worker": [f"w{place % workers}" for place in places],
+        "task": [f"t{place // workers:03}" for place in places],
+    }
+    return pd.DataFrame({**ids, "label": labels})
+
+
+def csv(folder: Path, labels: list[Any], name: str = "a.csv") -> Path:
+    table(labels).to_csv(folder / name, index=False)
+    return folder / name
+
+
+def jsonl(folder: Path, labels: list[Any]) -> Path:
+    rows = table(labels).astype(object).to_dict("records")
+    (folder / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder / "a.jsonl"
+
+
+def found(source: Any, engine: str, **how: Any) -> Any:
+    """Find truths by plain votes, which takes little time."""
+    known = how.pop("gold", None)
+    return allalike.discover(allalike.scan(source, **how), engine=engine, method="UA", gold=known)
+
+
+def kind(source: Any, engine: str = "memory", **how: Any) -> tuple[str, set[Any]]:
+    """Return the domain that is recognised, and the truths."""
+    result = found(source, engine, **how)
+    return result.summary["domain"]["name"], set(result.truth["label"].tolist())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("word", ["NA", "nan", "null", "#N/A", "", "  ", " NA"])
+@pytest.mark.parametrize("others", [["cat", "dog"], ["0.25", "11"]])
+def test_words_for_nothing_are_missing_labels_in_text_files(
+    word: str, others: list[str], engine: str, tmp_path: Path
+) -> None:
+    path = csv(tmp_path, [*others, *others, others[0], word] * 3)
+    with pytest.raises(InputError, match="Row 6 has no label") as caught:
+        found(path, engine)
+    assert caught.value.settles == {"missing": "drop"}
+    result = found(path, engine, missing="drop")
+    assert (result.summary["missing_dropped"], result.summary["answers"]) == (3, 15)
+    if word.strip() and engine == "memory":
+        assert f"'{word}' stands there); 3 rows of 18 have none" in str(caught.value)
+        kept = allalike.read(path, na=["?"], domain="categorical")
+        assert (kept.n_answers, kept.encoding.n_classes) == (18, 3)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_other_words_for_nothing_can_be_given_for_every_source(engine: str, tmp_path: Path) -> None:
+    labels = ["cat", "?", "dog", "cat", "dog", "cat"]
+    for source in (csv(tmp_path, labels), table(labels), table(labels).to_dict("records")):
+        result = found(source, engine, na=["?"], missing="drop")
+        assert result.summary["missing_dropped"] == 1
+    assert allalike.read(table(["NA", "cat"] * 3)).encoding.n_classes == 2
+    assert allalike.read(csv(tmp_path, labels).rename(tmp_path / "NA.csv")).tasks.tolist() == ["t000", "t001"]
+
+
+def test_in_a_matrix_words_for_nothing_are_no_answers(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("task,ada,bob,eve\nNA,x,NA,x\nt2,,y,y\nt3,x,y,null\n")
+    answers = allalike.read(tmp_path / "a.csv", wide="tasks")
+    assert (answers.n_answers, answers.tasks.tolist(), answers.encoding.n_classes) == (6, ["NA", "t2", "t3"], 2)
+    assert "missing_dropped" not in answers.notes
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_labels_that_mean_no_answer_are_left_out(engine: str, tmp_path: Path) -> None:
+    labels = [1, 0, -1, 1, -1, 0, 1, 1, -1]
+    frame = table(labels)
+    sources = [csv(tmp_path, labels), frame, frame.astype({"label": float}), frame.astype({"label": str})]
+    for source in sources:
+        for abstain in (-1, -1.0, "-1", ["-1", 7]):
+            result = found(source, engine, abstain=abstain, domain="categorical")
+            assert (result.summary["abstained_dropped"], result.summary["answers"]) == (3, 6)
+            assert result.summary["domain"]["classes"] == 2
+    assert "Left out 3 rows that mean 'no answer' (--abstain)." in guesses(result.summary)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_column_without_any_label_is_an_error(engine: str, tmp_path: Path) -> None:
+    for source in (csv(tmp_path, ["NaN"] * 6), table([np.nan] * 6), csv(tmp_path, [""] * 6, "b.csv")):
+        with pytest.raises(InputError, match="No row has a label: all 6 rows are empty, or say that there is none"):
+            found(source, engine, missing="drop")
+    with pytest.raises(InputError, match="No row has a label: all 6 rows mean that there is no answer"):
+        found(csv(tmp_path, ["-1"] * 6), engine, abstain=-1)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_blanks_around_labels_mean_nothing_unless_they_do(engine: str, tmp_path: Path) -> None:
+    labels = ["cat ", "cat", " cat", "dog", "dog\u00a0", "cat"]
+    for source in (csv(tmp_path, labels), table(labels), table(labels).astype({"label": "category"})):
+        for domain in (None, "categorical"):
+            assert kind(source, engine, domain=domain) == ("categorical", {"cat", "dog"})
+        strict = found(source, engine, domain=Categorical(strip=False))
+        assert strict.summary["domain"]["classes"] == 5
+        lower = found(source, engine, domain=Categorical(lower=True), gold={"t000": "CAT"})
+        assert (lower.summary["domain"]["classes"], lower.summary["gold"]["error"]) == (2, 0)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_spellings_are_mapped_before_anything_else(engine: str, tmp_path: Path) -> None:
+    labels = ["yes", "Y", "NA", "no", "0", "n", "yes", "unsure", "1"]
+    meanings = {"Y": "yes", "1.0": "yes", "n": "no", "0": "no", "NA": "unsure"}
+    pd.DataFrame({"from": meanings.keys(), "to": meanings.values()}).to_csv(tmp_path / "map.csv", index=False)
+    for source in (csv(tmp_path, labels), table(labels)):
+        for label_map in (meanings, tmp_path / "map.csv"):
+            result = found(source, engine, label_map=label_map, gold={"t000": "Y", "t001": "0.0"})
+            assert result.summary["domain"]["classes"] == 3
+            assert result.truth["label"].tolist()[:2] == ["yes", "no"]
+            assert result.summary["gold"]["error"] == 0
+    with pytest.raises(InputError, match="two meanings for '1': 'a' and 'b'"):
+        allalike.read(source, label_map=[("1.0", "a"), ("1", "b")])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_few_numbers_that_recur_are_classes_and_come_back_as_they_were(engine: str, tmp_path: Path) -> None:
+    once_with_nan = table([0.0, 1.0, 1.0] * 4)
+    once_with_nan.loc[5, "label"] = np.nan
+    assert kind(once_with_nan, engine, missing="drop") == ("categorical", {0.0, 1.0})
+    assert kind(csv(tmp_path, ["0.0", "1.0", "1.0"] * 4), engine) == ("categorical", {"1.0"})
+    assert kind(jsonl(tmp_path, [0.0, 1.0, 1.0] * 4), engine) == ("categorical", {1.0})
+    assert kind(csv(tmp_path, ["1", "2.5", "2.5"] * 4), engine) == ("categorical", {"2.5"})
+    assert kind(table([20.5, 21.0, 22.0]), engine)[0] == "real"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_codes_with_leading_zeros_are_no_numbers(engine: str, tmp_path: Path) -> None:
+    codes = [f"{1000 * (place % 7):05}" for place in range(90) for _ in range(3)]
+    assert kind(csv(tmp_path, codes), engine)[0] == "categorical"
+    many = [f"{37 * place:05}" for place in range(90) for _ in range(3)]
+    for source in (csv(tmp_path, many), jsonl(tmp_path, many), table(many)):
+        assert kind(source, engine) == ("categorical", set(many))
+
+
+def final_answers(rng: np.random.Generator) -> list[int]:
+    """Let three models answer questions, of which each has its own answer; errors are anything."""
+    truths = rng.integers(1, 5000, 120)
+    return [int(truth if rng.random() < 0.7 else rng.integers(1, 5000)) for truth in truths for _ in range(3)]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_final_answers_of_models_are_voted_on_from_every_source(engine: str, tmp_path: Path) -> None:
+    numbers = final_answers(np.random.default_rng(0))
+    sources = [
+        csv(tmp_path, numbers),
+        jsonl(tmp_path, numbers),
+        jsonl(tmp_path, list(map(str, numbers))),
+        table(numbers),
+    ]
+    assert [kind(source, engine)[0] for source in sources] == ["categorical"] * 4
+    shuffled = table(numbers).sample(frac=1, random_state=0)
+    assert kind(shuffled, engine)[0] == "categorical"
+
+
+MEASURED = {
+    "ratings": lambda rng: np.clip(5 * np.round((rng.normal(50, 30, 300)) / 5), 0, 100),
+    "counts": lambda rng: np.repeat(rng.integers(1, 80, 100), 3) + (rng.random(300) < 0.3) * rng.integers(-1, 2, 300),
+    "rounded": lambda rng: np.round(np.repeat(rng.normal(20, 5, 100), 3) + rng.normal(0, 0.05, 300), 1),
+    "exact": lambda rng: np.repeat(rng.normal(size=100), 3) + rng.normal(0, 1e-3, 300),
+    "extremes": lambda rng: rng.choice([0, 100, *range(1, 100)], 300, p=[0.4, 0.4, *[0.2 / 99] * 99]),
+}
+
+
+@pytest.mark.parametrize("name", MEASURED)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_measurements_stay_numbers(name: str, engine: str, tmp_path: Path) -> None:
+    numbers = [float(number) for number in MEASURED[name](np.random.default_rng(1))]
+    for source in (csv(tmp_path, numbers), jsonl(tmp_path, numbers), table(numbers)):
+        assert kind(source, engine)[0] == "real"
+
+
+def test_it_is_said_what_numbers_mean(tmp_path: Path) -> None:
+    def said(labels: list[Any]) -> str:
+        return guesses(found(csv(tmp_path, labels), "memory").summary)[0]
+
+    assert said([0.5, 1.25, 3.5] * 2 + [7.5] * 3).endswith("a truth is a mean; for a vote: --domain categorical.")
+    assert said([0, 1, 1] * 4).endswith("a truth is a vote; for a mean: --domain real.")
+    assert said([1, 2, 3] * 4).endswith("--domain real. If they are ratings, their order is not used.")
+    assert said(["a", "b", "b"] * 4) == "Recognised: the labels are categorical (--domain categorical)."
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_quote_that_is_never_closed_is_an_error(engine: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('worker,task,label\nada,t1,cat\nbob,t1,"dog\neve,t1,cat\nada,t2,dog"\nbob,t2,dog\neve,t2,dog\n')
+    with pytest.raises(InputError, match="the 'label' in row 2 begins with a quote that is not closed.*it holds the row 'eve,t1,cat'"):
+        found(path, engine)
+    path.write_text('worker,task,label\nada,t1,"cat\nand, or, dog"\nbob,t1,"cat\nand, or, dog"\neve,t1,cat\n')
+    assert kind(path, engine) == ("categorical", {"cat\nand, or, dog"})
+
+
+def test_a_label_among_numbers_that_is_none_settles_by_a_command(tmp_path: Path) -> None:
+    with pytest.raises(LabelError, match="Most labels are numbers, but that in row 3 is 'x'") as caught:
+        allalike.read(csv(tmp_path, ["1.5", "2.5", "x"]))
+    assert caught.value.settles == {"domain": "categorical"}
