@@ -50,7 +50,7 @@ def ask(frame: Any, **chosen: str) -> ColumnError:
 
 
 def test_a_task_that_leaves_hardly_an_answer_gives_way_to_one_that_leaves_all(exports: Path) -> None:
-    answers = allalike.read(exports / "crowdtruth-rte.csv")
+    answers = allalike.read(exports / "crowdtruth-rte.csv", tool="plain")
     assert answers.notes["guessed"]["columns"] == {
         "worker": "!amt_worker_ids",
         "task": "orig_id",
@@ -60,7 +60,7 @@ def test_a_task_that_leaves_hardly_an_answer_gives_way_to_one_that_leaves_all(ex
 
 
 def test_a_label_that_is_always_the_same_gives_way_to_one_that_is_not(exports: Path) -> None:
-    answers = allalike.read(exports / "prodigy.jsonl")
+    answers = allalike.read(exports / "prodigy.jsonl", tool="plain")
     assert answers.notes["guessed"]["columns"]["label"] == "answer"
     assert (answers.n_answers, len(answers.workers), len(answers.tasks)) == (900, 29, 101)
 
@@ -209,7 +209,7 @@ def test_two_files_of_one_name_are_not_two_workers(tmp_path: Path) -> None:
 
 def test_the_question_about_files_of_judges_does_not_propose_their_data_sets(exports: Path) -> None:
     with pytest.raises(ColumnError) as caught:
-        find_roles(allalike.readers.sources.open_table(sorted(exports.glob("judgebench-*.jsonl"))), {})
+        allalike.read(sorted(exports.glob("judgebench-*.jsonl")), tool="plain")
     assert "source" not in str(caught.value.settles)
 
 

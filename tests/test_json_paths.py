@@ -12,13 +12,13 @@ import allalike
 from allalike.errors import ColumnError, InputError
 from allalike.readers.paths import expand_records, list_paths
 
-WHO = {"worker": "annotations[].completed_by.id", "task": "id", "label": "annotations[].result[0].choice"}
+WHO = {"worker": "answers[].by.id", "task": "id", "label": "answers[].result[0].choice"}
 RECORDS = [
     {
         "id": number,
         "meta": {"lang": "en"},
-        "annotations": [
-            {"completed_by": {"id": who}, "result": [{"choice": "ab"[(number + who) % 3 == 0]}, {"choice": "z"}]}
+        "answers": [
+            {"by": {"id": who}, "result": [{"choice": "ab"[(number + who) % 3 == 0]}, {"choice": "z"}]}
             for who in (1, 2, 3)
         ],
     }
@@ -52,16 +52,26 @@ def test_paths_are_proposed_where_no_column_fits(nested: Path) -> None:
         allalike.read(nested)
     proposed = caught.value.settles["columns"]
     assert (proposed["worker"], proposed["task"]) == (WHO["worker"], WHO["task"])
-    assert "'annotations[].result[].choice'" in str(caught.value)
+    assert "'answers[].result[].choice'" in str(caught.value)
 
 
 def test_a_path_that_is_not_there_names_those_that_are(nested: Path) -> None:
-    with pytest.raises(ColumnError, match=r"has no 'annotations\[\]\.user' in its first record.*completed_by\.id"):
-        allalike.read(nested, columns={**WHO, "worker": "annotations[].user"})
+    with pytest.raises(ColumnError, match=r"has no 'answers\[\]\.user' in its first record.*by\.id"):
+        allalike.read(nested, columns={**WHO, "worker": "answers[].user"})
+
+
+def test_paths_into_an_export_of_a_tool_are_read_as_they_stand(exports: Path) -> None:
+    columns = {
+        "worker": "annotations[].completed_by.id",
+        "task": "id",
+        "label": "annotations[].result[0].type",
+    }
+    answers = allalike.read(exports / "label-studio-coders.json", columns=columns, missing="drop")
+    assert (len(answers.workers), len(answers.tasks)) == (3, 30)
 
 
 def test_paths_through_all_records_may_say_so() -> None:
-    columns = expand_records(RECORDS, ["[].id", "annotations[].completed_by.id"], "x")
+    columns = expand_records(RECORDS, ["[].id", "answers[].by.id"], "x")
     assert columns.load(["[].id"])["[].id"][:4] == [0, 0, 0, 1]
 
 

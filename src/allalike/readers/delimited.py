@@ -111,7 +111,7 @@ class _Text:
         """Return some columns of the first rows; what is remarked about them is for those who read all."""
         return take_rows(replace(self, remarks=[]).load_batches(asked, _SAMPLE_BYTES), asked, rows)
 
-    def load_batches(self, asked: Sequence[str], size: int = MAX_FIELD_BYTES) -> Iterator[dict[str, Any]]:
+    def load_batches(self, asked: Sequence[str], size: int | None = None) -> Iterator[dict[str, Any]]:
         """Yield some columns, some rows at a time; from the first block with a ragged row on, Python reads them."""
         import pyarrow.csv as pacsv
 
@@ -134,13 +134,13 @@ class _Text:
         packed = find_packing(self.path) or self.path.suffix.lower() in ENDINGS  # Arrow would go by the ending
         return open_bytes(self.path) if packed else nullcontext(self.path)
 
-    def _options(self, asked: Sequence[str], size: int = MAX_FIELD_BYTES) -> dict[str, Any]:
+    def _options(self, asked: Sequence[str], size: int | None = None) -> dict[str, Any]:
         import pyarrow as pa
         import pyarrow.csv as pacsv
 
         read = pacsv.ReadOptions(
-            block_size=size,
-            use_threads=size == MAX_FIELD_BYTES,
+            block_size=size or MAX_FIELD_BYTES,
+            use_threads=size is None,
             column_names=self.dialect.fields,
             skip_rows=self.dialect.skip,
             encoding="utf8" if self.encoding.startswith("utf-8") else self.encoding,

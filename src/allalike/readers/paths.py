@@ -16,7 +16,7 @@ from allalike.registry import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["expand_records", "list_paths", "with_paths"]
+__all__ = ["expand_records", "is_path_into", "list_paths", "with_paths"]
 
 Steps = tuple[str | int | None, ...]  # keys, places in a list, and None for each element of it
 
@@ -24,6 +24,15 @@ _STEP = re.compile(r"([^.\[\]]+)|\[(\d*)\]")
 _MAX_DEPTH = 5
 _LOOKED_AT = 200  # records in which paths are looked for
 _ABSENT = object()
+
+
+def is_path_into(name: str) -> bool:
+    """Tell whether a name can only be a path through a list.
+
+    >>> is_path_into("annotations[].user"), is_path_into("a.b"), is_path_into("Rate [a]")
+    (True, False, False)
+    """
+    return re.search(r"\[\d*\]", str(name)) is not None
 
 
 def with_paths(table: Table, records: Any) -> Table:

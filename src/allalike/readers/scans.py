@@ -22,6 +22,7 @@ from allalike.readers.frames import find_opener, hold, is_matrix, of_matrix
 from allalike.readers.inputs import find_inputs
 from allalike.readers.kinds import guess_domain
 from allalike.readers.matrices import find_matrix, load_matrix
+from allalike.readers.paths import is_path_into
 from allalike.readers.roles import find_roles
 from allalike.readers.sources import is_path, matching, open_table
 from allalike.readers.tables import Table, of_columns
@@ -119,11 +120,19 @@ class Scan(Options):
         )
 
     def table(self) -> Table:
-        """Open the files, to see which columns they have; a matrix of no survey tool is read as it stands."""
+        """Open the files, to see which columns they have.
+
+        They are read as they stand where a tool's reader knows no such matrix, nor columns of the names that are given.
+        """
+        names = list(self.columns.values()) if isinstance(self.columns, Mapping) else []
+        plain = replace(self.files, tool=PLAIN)
+        if self.files.tool is None and any(map(is_path_into, names)):
+            return open_table(self.source, plain)
         table = open_table(self.source, self.files)
-        if self.files.tool is None and "tool" in table.guessed and self.wide not in (None, table.guessed.get("wide")):
-            return open_table(self.source, replace(self.files, tool=PLAIN))
-        return table
+        if self.files.tool is not None or "tool" not in table.guessed:
+            return table
+        other = self.wide not in (None, table.guessed.get("wide")) or any(name not in table.names for name in names)
+        return open_table(self.source, plain) if other else table
 
     def suited(self, table: Table) -> Scan:
         """Return it with what the reader of a table knows: exports have rows without a label where not all answered."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
+from allalike.readers.compression import ENDINGS as PACKED
 from allalike.readers.compression import inner_path
 from allalike.readers.files import Files
 from allalike.readers.formats import ENDINGS, open_file
@@ -115,7 +116,7 @@ def _stem(path: Path) -> str:
     >>> _stem(Path("answers/ada.v2.csv.gz"))
     'ada.v2'
     """
-    return inner_path(path).stem
+    return path.with_suffix("").stem if path.suffix.lower() in PACKED else path.stem
 
 
 def _check_stems(paths: Sequence[Path]) -> None:
