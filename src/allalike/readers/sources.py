@@ -80,9 +80,10 @@ def is_path(source: object) -> bool:
 def open_files(sources: Sequence[str | os.PathLike[str]], files: Files) -> Table:
     """Open one file, several, or all that match a pattern, as one table; exports of a tool by its own reader."""
     paths = [path for source in sources for path in matching(_as_path(source))]
-    if files.worker_from is not None:
-        paths = [inner for path in paths for inner in _inside(path)]
     tool = find_tool(paths, files.tool)
+    if tool is None and files.worker_from is not None:
+        paths = [inner for path in paths for inner in _inside(path)]
+        tool = find_tool(paths, files.tool)
     if tool is not None:
         return tool.open(paths, files)
     if files.worker_from is None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from allalike.readers.tables import Table
 
-__all__ = ["ROWS", "Stacked", "stack"]
+__all__ = ["ROWS", "Stacked", "find_row_column", "stack"]
 
 ROWS = {"tasks": ("task", "worker"), "workers": ("worker", "task")}
 _LOOKED_AT = 10_000  # rows by which it is told what columns are
@@ -82,6 +82,16 @@ def stack(table: Table, wide: str, chosen: Mapping[str, str], files: Files | Non
     heads = [names[place] for place in kept]
     long = _long(rows, heads, [cells[place] for place in kept], [present[place] for place in kept], across)
     return Stacked(long, guessed, tuple(remarks))
+
+
+def find_row_column(table: Table, wide: str, chosen: Mapping[str, str]) -> str | None:
+    """Return the column that names the rows of a matrix, or nothing if none does.
+
+    >>> from allalike.readers.tables import of_records
+    >>> find_row_column(of_records([{"item": "t1", "ada": "x"}]), "tasks", {})
+    'item'
+    """
+    return _find_ids(table, Sample(table.sample(_LOOKED_AT)), ROWS[wide][0], chosen)[0]
 
 
 def _left_out(names: Sequence[str], across: str) -> list[str]:
