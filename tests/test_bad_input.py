@@ -79,7 +79,7 @@ def test_a_bad_file_is_a_clear_error(
     assert stop.value.code == 2
     assert message in printed.err
     assert printed.err.startswith("allalike: ")
-    assert printed.err.splitlines()[1:2] in ([], ["Say it with:"])
+    assert all(line.startswith("  ") for line in printed.err.split("Say it with:")[0].splitlines()[1:])
     assert not printed.out
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
@@ -122,8 +122,7 @@ CALLS: dict[str, tuple[list[str], str]] = {
     "oracle without gold": (["good.csv", "--method", "OA"], "OA needs known truths"),
     "real": (["good.csv", "--domain", "real"], "The label 'x' in row 1 is not a number"),
     "classes": (["good.csv", "--domain", "categorical(classes=1)"], "2 different labels, but classes is 1"),
-    "unanswered task": (["empty_row.csv", "--wide", "tasks"], "Nobody answered task '2'"),
-    "unanswered column": (["empty_column.csv", "--wide", "workers"], "Nobody answered task 't2'"),
+    "an empty matrix": (["empty.csv", "--wide", "tasks"], "empty.csv has no answers"),
     "one column": (["tasks.csv", "--wide", "tasks"], "has one column only"),
     "repeated": (["good.csv", "again.csv", "--repeats", "error"], "Worker 'a' answered task 1 more than once"),
     "output": (["good.csv", "-o", "good.csv"], "is a file, not a folder"),
@@ -143,8 +142,7 @@ def test_a_bad_call_is_a_clear_error(
         "other.csv": "task,label\n9,x\n",
         "two.csv": "task,label\n1,x\n1,y\n",
         "tasks.csv": "task\n1\n",
-        "empty_row.csv": "task,a,b\n1,x,x\n2,,\n",
-        "empty_column.csv": "worker,t1,t2\na,x,\nb,x,\n",
+        "empty.csv": "task,a,b\n1,,\n2,,\n",
     }
     for name, content in contents.items():
         Path(name).write_text(content)
@@ -171,7 +169,8 @@ ROWS: dict[str, tuple[Any, str]] = {
     "lists": ([("a", 1, ["x"]), ("b", 1, ["y"])], "do not order the same items"),
     "unhashable": ([("a", 1, {"x": 1}), ("b", 1, {"x": 1})], "labels cannot be told apart"),
     "a number": (5, "cannot be read from int"),
-    "a matrix": (np.zeros((2, 3)), "cannot be read from ndarray"),
+    "a matrix": (np.zeros((2, 3)), "does not say whether its rows are tasks or workers. Say it with wide='tasks'"),
+    "an array": (np.zeros(3), "cannot be read from ndarray"),
     "a column of nothing": (pd.DataFrame({"worker": ["a"], "task": [1], "label": [np.nan]}), "No row has a label"),
     "two columns of a name": (
         pd.DataFrame([["a", 1, "x", 1]], columns=["worker", "task", "label", "task"]),

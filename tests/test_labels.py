@@ -208,7 +208,9 @@ def test_it_is_said_what_numbers_mean(tmp_path: Path) -> None:
 def test_a_quote_that_is_never_closed_is_an_error(engine: str, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text('worker,task,label\nada,t1,cat\nbob,t1,"dog\neve,t1,cat\nada,t2,dog"\nbob,t2,dog\neve,t2,dog\n')
-    with pytest.raises(InputError, match="the 'label' in row 2 begins with a quote that is not closed.*it holds the row 'eve,t1,cat'"):
+    with pytest.raises(
+        InputError, match="the 'label' in row 2 begins with a quote that is not closed.*it holds the row 'eve,t1,cat'"
+    ):
         found(path, engine)
     path.write_text('worker,task,label\nada,t1,"cat\nand, or, dog"\nbob,t1,"cat\nand, or, dog"\neve,t1,cat\n')
     assert kind(path, engine) == ("categorical", {"cat\nand, or, dog"})

@@ -20,6 +20,7 @@
     DataWarning (UserWarning)               the answers are hardly what was meant
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 __all__ = [
@@ -57,15 +58,21 @@ class InputError(AllalikeError, ValueError):
 
     >>> print(InputError("The labels may be numbers or classes.", domain="real"))
     The labels may be numbers or classes. Say it with domain='real'.
+
+    ``lines`` show what was seen, such as rows of a table, below what is said.
     """
 
-    def __init__(self, what: str = "", **settles: Any) -> None:
+    def __init__(self, what: str = "", *, lines: Sequence[str] = (), **settles: Any) -> None:
         super().__init__(what)
+        self.lines = tuple(lines)
         self.settles = settles
 
     def __str__(self) -> str:
         options = ", ".join(f"{name}={value!r}" for name, value in self.settles.items())
-        return f"{self.args[0]} Say it with {options}." if options else str(self.args[0])
+        shown = "\n".join([str(self.args[0]), *self.lines])
+        if not options:
+            return shown
+        return shown + ("\n" if self.lines else " ") + f"Say it with {options}."
 
 
 class ColumnError(InputError, LookupError):

@@ -58,7 +58,8 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
         echo("Aborted!", err=True)
         sys.exit(1)
     except InputError as error:
-        _stop(str(error.args[0]), 2, complete_command(_typed(arguments), error.settles) if error.settles else "")
+        settled = complete_command(_typed(arguments), error.settles) if error.settles else ""
+        _stop(str(error.args[0]), 2, settled, error.lines)
     except AllalikeError as error:
         _stop(str(error), 2)
     except MemoryError:
@@ -83,9 +84,9 @@ def _typed(arguments: Sequence[str] | None) -> Sequence[str]:
     return sys.argv[1:] if arguments is None else arguments
 
 
-def _stop(message: str, code: int, command: str = "") -> NoReturn:
+def _stop(message: str, code: int, command: str = "", lines: Sequence[str] = ()) -> NoReturn:
     """Print what is wrong, and the command that settles it if there is one; what users gave is made visible."""
-    echo(f"allalike: {visible(message)}", err=True)
+    echo("\n".join([f"allalike: {visible(message)}", *map(visible, lines)]), err=True)
     if command:
         echo(f"Say it with:\n  {visible(command)}", err=True)
     sys.exit(code)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
@@ -18,7 +18,7 @@ from allalike.readers.failures import MAX_FIELD_BYTES, check_utf8, guard
 from allalike.readers.files import Files
 from allalike.readers.quotes import check_quotes
 from allalike.readers.ragged import fill_rows
-from allalike.readers.tables import Table
+from allalike.readers.tables import Table, take_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -30,6 +30,7 @@ __all__ = ["open_delimited"]
 
 _FORMAT = "text with columns"
 _PEEK_BYTES = 1 << 16
+_SAMPLE_BYTES = 1 << 19  # that are read at once where not much is needed
 _UNPACKED_RATIO = 4  # bytes of text in a byte of a compressed file, about
 _OTHER_WIDTH = re.compile(r"Expected \d+ columns, got \d+")  # as Arrow says it
 
@@ -73,6 +74,7 @@ def open_delimited(path: Path, delimiter: str = ",", files: Files | None = None)
         str(path),
         text=True,
         load_batches=text.load_batches,
+        load_sample=text.load_sample,
         n_bytes=lambda _: size,
         delimiter=dialect.delimiter if plain else "",
         decimal=decimal,
@@ -105,14 +107,18 @@ class _Text:
         self._check(columns)
         return {name: columns[name] if name in columns else _blank(table.num_rows) for name in asked}
 
-    def load_batches(self, asked: Sequence[str]) -> Iterator[dict[str, Any]]:
+    def load_sample(self, asked: Sequence[str], rows: int) -> dict[str, Any]:
+        """Return some columns of the first rows; what is remarked about them is for those who read all."""
+        return take_rows(replace(self, remarks=[]).load_batches(asked, _SAMPLE_BYTES), asked, rows)
+
+    def load_batches(self, asked: Sequence[str], size: int | None = None) -> Iterator[dict[str, Any]]:
         """Yield some columns, some rows at a time; from the first block with a ragged row on, Python reads them."""
         import pyarrow.csv as pacsv
 
         before = 0
         try:
             with self._guard(self._source) as source:
-                reader = self._guard(lambda: pacsv.open_csv(source, **self._options(asked)))
+                reader = self._guard(lambda: pacsv.open_csv(source, **self._options(asked, size)))
                 while (batch := self._guard(lambda: next(reader, None))) is not None:
                     columns = {name: batch.column(name) for name in self._inside(asked)}
                     self._check(columns, before)
@@ -128,12 +134,13 @@ class _Text:
         packed = find_packing(self.path) or self.path.suffix.lower() in ENDINGS  # Arrow would go by the ending
         return open_bytes(self.path) if packed else nullcontext(self.path)
 
-    def _options(self, asked: Sequence[str]) -> dict[str, Any]:
+    def _options(self, asked: Sequence[str], size: int | None = None) -> dict[str, Any]:
         import pyarrow as pa
         import pyarrow.csv as pacsv
 
         read = pacsv.ReadOptions(
-            block_size=MAX_FIELD_BYTES,
+            block_size=size or MAX_FIELD_BYTES,
+            use_threads=size is None,
             column_names=self.dialect.fields,
             skip_rows=self.dialect.skip,
             encoding="utf8" if self.encoding.startswith("utf-8") else self.encoding,

@@ -43,6 +43,8 @@ def guard(path: Path, file_format: str, read: Callable[[], Any]) -> Any:
         return read()
     except OSError as error:
         raise unreadable(path, error) from error
+    except RecursionError as error:
+        raise InputError(f"{path} cannot be read as {file_format}: it is nested too deeply.") from error
     except (pa.ArrowException, UnicodeDecodeError, json.JSONDecodeError, EOFError) as error:
         reason = str(error).splitlines()[0].strip().rstrip(".")
         if "straddl" in reason:

@@ -7,7 +7,6 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allalike.columns.column import Column
 from allalike.errors import InputError
 from allalike.readers.compression import check_archive
 from allalike.readers.failures import unreadable
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from allalike.readers.files import Files
     from allalike.readers.tables import Table
 
-__all__ = ["find_matrix", "load_matrix", "refuse_matrix", "stack_cells"]
+__all__ = ["find_matrix", "load_matrix", "refuse_matrix"]
 
 _ENDINGS = (".npy", ".npz")
 
@@ -68,31 +67,6 @@ def load_matrix(path: Path) -> Any:
     if len(matrix.shape) != 2:
         raise InputError(f"{path} has {len(matrix.shape)} dimensions: {matrix.shape}. A matrix has 2.")
     return matrix
-
-
-def stack_cells(matrix: Any, down: str, across: str) -> dict[str, Column]:
-    """Turn a matrix into three columns; NaN is no answer, nor is a cell that a sparse matrix does not have.
-
-    >>> import numpy as np
-    >>> cells = stack_cells(np.array([[1.0, np.nan], [2.0, 3.0]]), "task", "worker")
-    >>> {role: column.data.to_pylist() for role, column in cells.items()}
-    {'task': [0, 1, 1], 'worker': [0, 0, 1], 'label': [1, 2, 3]}
-    """
-    import numpy as np
-
-    if hasattr(matrix, "tocoo"):
-        stored = matrix.tocoo()
-        rows, columns, values = stored.row, stored.col, stored.data
-    else:
-        rows, columns = (part.ravel() for part in np.indices(matrix.shape))
-        values = np.asarray(matrix).ravel()
-    if values.dtype.kind == "f":
-        there = ~np.isnan(values)
-        rows, columns, values = rows[there], columns[there], values[there]
-        if (np.abs(values) < 2**53).all() and (values == np.trunc(values)).all():  # an empty cell made floats of them
-            values = values.astype(np.int64)
-    parts = {down: rows, across: columns, "label": values}
-    return {role: Column.of_objects(role, parts[role].tolist()) for role in parts}
 
 
 def _load(path: Path) -> Any:

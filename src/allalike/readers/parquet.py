@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allalike.readers.failures import check_utf8, each_batch, guard
-from allalike.readers.tables import Table
+from allalike.readers.tables import Table, take_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -56,11 +56,16 @@ def open_parquet(path: Path) -> Table:
         with guard(path, "Parquet", lambda: reopen(asked, buffer_size=_BUFFER_BYTES)) as open_file:
             yield from each_batch(path, "Parquet", open_file.iter_batches(rows, columns=list(asked)), asked)
 
+    def load_sample(asked: Sequence[str], rows: int) -> dict[str, Any]:
+        with guard(path, "Parquet", lambda: reopen(asked, buffer_size=_BUFFER_BYTES)) as open_file:
+            batches = open_file.iter_batches(rows, columns=list(asked), use_threads=False)
+            return take_rows(each_batch(path, "Parquet", batches, asked), asked, rows)
+
     def n_bytes(asked: Sequence[str]) -> int:
         extents = [_extent(file, name) for name in asked]
         return sum(max(size, _CODE_BYTES * values) for size, values in extents)
 
-    return Table(names, load, str(path), load_batches=load_batches, n_bytes=n_bytes)
+    return Table(names, load, str(path), load_batches=load_batches, n_bytes=n_bytes, load_sample=load_sample)
 
 
 def open_arrow(path: Path) -> Table:

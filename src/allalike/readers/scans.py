@@ -20,13 +20,15 @@ from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import InputError
 from allalike.options import Options, choice
 from allalike.readers.files import FileOptions, Files
+from allalike.readers.frames import find_opener, hold, is_matrix, of_matrix
 from allalike.readers.inputs import find_inputs
 from allalike.readers.kinds import guess_domain
 from allalike.readers.label_maps import read_label_map
-from allalike.readers.matrices import find_matrix, load_matrix, stack_cells
-from allalike.readers.names import pick_columns
+from allalike.readers.matrices import find_matrix, load_matrix
+from allalike.readers.paths import is_path_into
+from allalike.readers.roles import find_roles
 from allalike.readers.sources import is_path, matching, open_table
-from allalike.readers.tables import Table, of_array, of_columns
+from allalike.readers.tables import Table, of_columns
 from allalike.readers.tools import PLAIN
 from allalike.readers.wide import ROWS, stack
 from allalike.registry import choose
@@ -108,7 +110,7 @@ class Scan(Options):
         report("reading")
         table, picked, guessed = self._opened()
         found, left_out = _complete(table.columns(picked), self.suited(table).cleaning)
-        notes, kind = {**_notes(guessed), **left_out}, self.domain
+        notes, kind = {**_notes(guessed, table), **left_out}, self.domain
         if kind is None:
             label, task = found["label"], found["task"].factors[0]
             first = label.head(SAMPLE_ROWS), task[:SAMPLE_ROWS]
@@ -135,41 +137,58 @@ class Scan(Options):
             choices=self.choices,
             repeats=self.repeats,
             cleaning=self.suited(table).cleaning,
-            notes=_notes(guessed),
+            notes=_notes(guessed, table),
         )
 
     def table(self) -> Table:
-        """Open the files, to see which columns they have; a matrix of no survey tool is read as it stands."""
+        """Open the files, to see which columns they have.
+
+        They are read as they stand where a tool's reader knows no such matrix, nor columns of the names that are given.
+        """
+        names = list(self.columns.values()) if isinstance(self.columns, Mapping) else []
+        plain = replace(self.files, tool=PLAIN)
+        if self.files.tool is None and any(map(is_path_into, names)):
+            return open_table(self.source, plain)
         table = open_table(self.source, self.files)
-        if self.files.tool is None and "tool" in table.guessed and self.wide not in (None, table.guessed.get("wide")):
-            return open_table(self.source, replace(self.files, tool=PLAIN))
-        return table
+        if self.files.tool is not None or "tool" not in table.guessed:
+            return table
+        other = self.wide not in (None, table.guessed.get("wide")) or any(name not in table.names for name in names)
+        return open_table(self.source, plain) if other else table
 
     def suited(self, table: Table) -> Scan:
         """Return it with what the reader of a table knows: exports have rows without a label where not all answered."""
         return replace(self, missing=table.guessed.get("missing", self.missing))
 
-    def pick(self, names: list[str], where: str) -> tuple[dict[str, str], dict[str, str]]:
-        """Find the columns of worker, task and label among these; return also what was guessed."""
-        return pick_columns(names, self.columns, where)
+    def pick(self, table: Table) -> tuple[dict[str, str], dict[str, str]]:
+        """Find the columns of worker, task and label of a table; return also what was guessed."""
+        words = self.list_na(written=table.text or table.written)
+        found = find_roles(table, self.columns, frozenset(words or ()))
+        return found.picked, found.guessed
 
     def _opened(self) -> tuple[Table, dict[str, str], dict[str, str]]:
         """Return a table, which of its columns are worker, task and label, and what was guessed about that."""
+        if is_matrix(self.source):
+            return of_matrix(self.source, *self._rows_of_matrix()), _OWN_NAMES, {}
         if self.wide is not None and (path := find_matrix(self.source)) is not None:
-            return of_columns(stack_cells(load_matrix(path), *ROWS[self.wide])), _OWN_NAMES, {}
-        if self.wide is not None:
-            matrix = isinstance(self.source, np.ndarray) and self.source.ndim == 2
-            table = of_array(self.source, ROWS[self.wide][0]) if matrix else self.table()
-            table = replace(table, na=self.list_na(written=table.text or table.written))
-            if table.guessed.get("wide") != self.wide:
-                columns, guessed = stack(table, self.wide, self.columns)
-                return replace(of_columns(columns), na=table.na), _OWN_NAMES, guessed
+            return of_matrix(load_matrix(path), *ROWS[self.wide]), _OWN_NAMES, {}
         if _is_rows(self.source):
             return replace(of_columns(_of_rows(self.source)), na=self.list_na(written=False)), _OWN_NAMES, {}
         table = self.table()
         table = replace(table, na=self.list_na(written=table.text or table.written))
-        picked, guessed = self.pick(table.names, table.where)
-        return table, picked, {**guessed, **({"layout": table.layout} if table.layout else {})}
+        if self.wide is not None and table.guessed.get("wide") != self.wide:
+            stacked = stack(table, self.wide, self.columns, self.files)
+            return replace(stacked.table(table), na=table.na), _OWN_NAMES, stacked.guessed
+        found = find_roles(table, self.columns, frozenset(table.na or ()))
+        layout = {"layout": found.table.layout} if found.table.layout else {}
+        return replace(found.table, na=table.na), found.picked, {**found.guessed, **layout}
+
+    def _rows_of_matrix(self) -> tuple[str, str]:
+        if self.wide is None:
+            shape = " x ".join(map(str, self.source.shape))
+            raise InputError(
+                f"A matrix of {shape} cells does not say whether its rows are tasks or workers.", wide="tasks"
+            )
+        return ROWS[self.wide]
 
 
 def read(
@@ -190,11 +209,12 @@ def read(
     Parameters
     ----------
     source
-        A path or several (CSV, TSV, JSON lines, JSON, Parquet; globs too), a pandas, polars or pyarrow table, a
-        mapping of columns, or rows of (worker, task, label).
+        A path or several (CSV, TSV, JSON lines, JSON, Parquet; globs too), a pandas, polars, pyarrow or DuckDB table,
+        a mapping of columns or ``{task: {worker: label}}``, rows of (worker, task, label), or a matrix of numpy or
+        scipy.
     columns
-        Which column is which: ``{"worker": ..., "task": ..., "label": ...}``. What is not given is recognised by
-        its name.
+        Which column is which: ``{"worker": ..., "task": ..., "label": ...}``; in nested records also paths such as
+        ``annotations[].user``. What is not given is recognised by its name, and by what columns hold.
     wide
         ``tasks`` for one row per task and one column per worker, ``workers`` for one row per worker.
     repeats
@@ -247,7 +267,7 @@ def scan(
     """
     kind = None if domain is None else choose(domain, DOMAINS, "domain", Domain)  # type: ignore[type-abstract]
     return Scan(
-        source=source,
+        source=hold(source),
         columns=columns or {},
         wide=wide,
         repeats=repeats,
@@ -260,18 +280,19 @@ def scan(
     )
 
 
-def _notes(guessed: dict[str, str]) -> dict[str, Any]:
-    """Return what was guessed about columns, and how files lie in a folder."""
+def _notes(guessed: dict[str, str], table: Table) -> dict[str, Any]:
+    """Return what was guessed about columns, how files lie in a folder, and what else was found out about them."""
     layout = {name: guessed.pop(name) for name in ("layout",) if name in guessed}
-    return {"guessed": {**({"columns": guessed} if guessed else {}), **layout}}
+    found = {"guessed": {**({"columns": guessed} if guessed else {}), **layout, **table.guessed}}
+    return {**found, **({"remarks": list(table.remarks)} if table.remarks else {})}
 
 
 def _is_rows(source: Any) -> bool:
-    if isinstance(source, str | Mapping) or not isinstance(source, Iterable) or hasattr(source, "__arrow_c_stream__"):
+    if isinstance(source, str | Mapping) or not isinstance(source, Iterable) or find_opener(source) is not None:
         return False
     if isinstance(source, list | tuple):
         return not source or isinstance(source[0], list | tuple)
-    return not hasattr(source, "columns") and not isinstance(source, np.ndarray)
+    return not hasattr(source, "columns") and not isinstance(source, np.ndarray) and not hasattr(source, "index")
 
 
 def _of_rows(source: Iterable[Any]) -> dict[str, Column]:

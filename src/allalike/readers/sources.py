@@ -5,22 +5,29 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
+from allalike.readers.compression import ENDINGS as PACKED
+from allalike.readers.compression import inner_path
 from allalike.readers.files import Files
 from allalike.readers.formats import ENDINGS, open_file
+from allalike.readers.frames import find_opener
 from allalike.readers.masks import MANIFEST, open_masks
 from allalike.readers.parquet import PARQUET_ENDINGS, open_parts
-from allalike.readers.tables import Table, join, of_frame, of_records
+from allalike.readers.paths import with_paths
+from allalike.readers.tables import Table, join, of_records
 from allalike.readers.tools import find_tool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["is_path", "matching", "open_files", "open_table"]
+__all__ = ["FILE_COLUMN", "is_path", "matching", "open_files", "open_table"]
+
+FILE_COLUMN = "filename"  # the column of workers who have a file each
 
 _MANY_FILES = 1000  # of a folder, by which it is told what is in it
 
@@ -35,15 +42,18 @@ def open_table(source: Any, files: Files | None = None) -> Table:
         return open_files([source], files or Files())
     if isinstance(source, list | tuple) and source and all(is_path(item) for item in source):
         return open_files(source, files or Files())
+    if (opener := find_opener(source)) is not None:
+        return opener(source)
     if isinstance(source, Mapping):
         return _of_mapping(source)
-    if hasattr(source, "__arrow_c_stream__") and (hasattr(source, "columns") or hasattr(source, "schema")):
-        return of_frame(source)
     if isinstance(source, list | tuple) and source and isinstance(source[0], Mapping):
-        return of_records(source)
+        return with_paths(of_records(source), lambda: source)
+    names = getattr(getattr(source, "dtype", None), "names", None)
+    if names:  # an array of numpy with named fields
+        return _of_mapping({name: source[name].tolist() for name in names})
     raise InputError(
-        f"Answers cannot be read from {type(source).__name__}. Give a path, a pandas, polars or pyarrow table, or rows"
-        " of (worker, task, label)."
+        f"Answers cannot be read from {type(source).__name__}. Give a path, a pandas, polars, pyarrow or DuckDB table,"
+        " a matrix of numpy or scipy, a mapping {task: {worker: label}}, or rows of (worker, task, label)."
     )
 
 
@@ -71,14 +81,77 @@ def open_files(sources: Sequence[str | os.PathLike[str]], files: Files) -> Table
     """Open one file, several, or all that match a pattern, as one table; exports of a tool by its own reader."""
     paths = [path for source in sources for path in matching(_as_path(source))]
     tool = find_tool(paths, files.tool)
+    if tool is None and files.worker_from is not None:
+        paths = [inner for path in paths for inner in _inside(path)]
+        tool = find_tool(paths, files.tool)
     if tool is not None:
         return tool.open(paths, files)
-    return join([_open_folder(path, files) if path.is_dir() else open_file(path, files) for path in paths])
+    if files.worker_from is None:
+        return join([_open_folder(path, files) if path.is_dir() else open_file(path, files) for path in paths])
+    _check_stems(paths)
+    return join([_with_worker(open_file(path, files), _stem(path)) for path in paths])
 
 
 def _as_path(source: str | os.PathLike[str]) -> Path:
     """Return a path, which may have a name of its own for messages."""
     return source if isinstance(source, Path) else Path(source)
+
+
+def _inside(path: Path) -> list[Path]:
+    """Return the files of a folder that are answers by their endings, or else the path."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(
+        file
+        for file in path.iterdir()
+        if file.is_file() and inner_path(file).suffix.lower() in ENDINGS and file.name[0] not in "._"
+    )
+    if not found:
+        raise InputError(f"The folder {path} has no files with a known ending: {', '.join(ENDINGS)}.")
+    return found
+
+
+def _stem(path: Path) -> str:
+    """Return the name of a file without its endings.
+
+    >>> _stem(Path("answers/ada.v2.csv.gz"))
+    'ada.v2'
+    """
+    return path.with_suffix("").stem if path.suffix.lower() in PACKED else path.stem
+
+
+def _check_stems(paths: Sequence[Path]) -> None:
+    stems = [_stem(path) for path in paths]
+    twice = next((stem for stem in stems if stems.count(stem) > 1), None)
+    if twice is not None:
+        raise InputError(f"Two files are called {twice!r}, but each is to be a worker. Rename one of them.")
+
+
+def _with_worker(table: Table, worker: str) -> Table:
+    """Return a table with one more column: the worker who gave all of its answers."""
+    import pyarrow as pa
+
+    name = FILE_COLUMN
+
+    def fill(columns: dict[str, Any], asked: Sequence[str]) -> dict[str, Any]:
+        first = next(iter(columns.values()))
+        rows = first() if callable(first) else first
+        return {**columns, name: pa.array([worker] * len(rows))} if name in asked else columns
+
+    def others(asked: Sequence[str]) -> list[str]:
+        return [other for other in asked if other != name]
+
+    batches, part, expand = table.load_batches, table.load_sample, table.expand
+    return replace(
+        table,
+        names=[name, *others(table.names)],
+        load=lambda asked: fill(table.load(others(asked)), asked),
+        load_batches=None if batches is None else lambda asked: (fill(each, asked) for each in batches(others(asked))),
+        load_sample=None if part is None else lambda asked, rows: fill(part(others(asked), rows), asked),
+        expand=None if expand is None else lambda paths: _with_worker(expand(others(paths)), worker),
+        n_bytes=lambda asked: table.n_bytes(others(asked)),
+        roles={**table.roles, "worker": name},
+    )
 
 
 def matching(path: Path) -> list[Path]:

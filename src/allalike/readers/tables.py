@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from allalike.columns.column import Column
 from allalike.errors import InputError
 from allalike.readers.failures import check_utf8
 
-if TYPE_CHECKING:
-    import numpy as np
-
-__all__ = ["Table", "join", "of_array", "of_columns", "of_frame", "of_records", "slices"]
+__all__ = ["Table", "join", "of_columns", "of_frame", "of_records", "slices", "take_rows"]
 
 _SLICE_ROWS, _SLICE_OBJECTS = 1 << 20, 1 << 16  # of Arrow columns, and of Python objects
 _SLICE_BYTES = 1 << 26
+_MOST_SAMPLED_PARTS = 50
 
 
 @dataclass(frozen=True)
@@ -59,6 +57,14 @@ class Table:
         What was found out about the file, by the option that says otherwise, such as ``{"tool": "toloka"}``.
     remarks
         What was done with the file that its owner should know, in sentences. They may become more when it is read.
+    load_sample
+        Reads some columns of so many of the first rows, where that is much faster than a batch is.
+    expand
+        Makes a table of paths into its records, such as ``annotations[].user``, where records are nested.
+    list_paths
+        Lists such paths: those that are in step together, for each list of the records.
+    index
+        What the rows are called, where a frame has names for them beside its columns.
     """
 
     names: list[str]
@@ -76,6 +82,29 @@ class Table:
     decimal: str = "."
     written: bool = False
     na: Sequence[str] | None = None
+    load_sample: Callable[[Sequence[str], int], dict[str, Any]] | None = None
+    expand: Callable[[Sequence[str]], Table] | None = None
+    list_paths: Callable[[], list[list[str]]] | None = None
+    index: Sequence[Any] | None = None
+
+    def sample(self, rows: int, names: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return columns of the first rows, of each of its parts if it has several: Arrow columns, or lists.
+
+        >>> of_records([{"who": "ada"}, {"who": "bob"}]).sample(1)
+        {'who': ['ada']}
+        """
+        asked = list(self.names if names is None else names)
+        if not asked:
+            return {}
+        if self.parts:
+            return _sample_parts(self.parts, rows, asked)
+        if self.load_sample is not None:
+            with suppress(InputError):  # such as a field that is longer than what is read at once
+                return self.load_sample(asked, rows)
+        if self.load_batches is not None:
+            return take_rows(self.load_batches(asked), asked, rows)
+        loaded = {name: data() if callable(data) else data for name, data in self.load(asked).items()}
+        return {name: (data.data if isinstance(data, Column) else data)[:rows] for name, data in loaded.items()}
 
     def columns(self, picked: Mapping[str, str]) -> dict[str, Column]:
         """Return the column of each role, given its name.
@@ -145,11 +174,7 @@ def of_frame(frame: Any) -> Table:
     ['worker']
     """
     if hasattr(frame, "iloc"):
-        twice = [name for name in frame.columns if list(frame.columns).count(name) > 1]
-        if twice:
-            raise InputError(f"The table has two columns called {twice[0]!r}. Rename one of them.")
-        names = {str(name): name for name in frame.columns}
-        return Table(list(names), lambda asked: {name: _of_series(frame[names[name]]) for name in asked})
+        return _of_pandas(frame)
     import pyarrow as pa
 
     table = frame if isinstance(frame, pa.Table) else pa.table(frame)
@@ -160,6 +185,21 @@ def of_frame(frame: Any) -> Table:
         return columns
 
     return Table(table.column_names, load)
+
+
+def _of_pandas(frame: Any) -> Table:
+    """Open a frame of pandas; an index that has names becomes columns, another one is what the rows are called."""
+    named = [name for name in frame.index.names if name is not None]
+    plain = type(frame.index).__name__ == "RangeIndex"
+    if frame.index.nlevels > 1 or (named and named[0] not in frame.columns):
+        frame = frame.reset_index()
+        plain = True
+    twice = [name for name in frame.columns if list(frame.columns).count(name) > 1]
+    if twice:
+        raise InputError(f"The table has two columns called {twice[0]!r}. Rename one of them.")
+    names = {str(name): name for name in frame.columns}
+    index = None if plain else frame.index.tolist()
+    return Table(list(names), lambda asked: {name: _of_series(frame[names[name]]) for name in asked}, index=index)
 
 
 def _of_series(series: Any) -> Any:
@@ -212,6 +252,10 @@ def join(tables: Sequence[Table]) -> Table:
         decimal="," if any(table.decimal == "," for table in tables) else ".",
         guessed={option: value for table in reversed(tables) for option, value in table.guessed.items()},
         remarks=_Remarks(tables),
+        parts=tuple(tables),
+        roles=tables[0].roles,
+        expand=partial(_expand, tables) if all(table.expand is not None for table in tables) else None,
+        list_paths=tables[0].list_paths,
     )
     if any(table.load_batches is None for table in tables):
         return joined
@@ -219,7 +263,6 @@ def join(tables: Sequence[Table]) -> Table:
         joined,
         load_batches=partial(_load_batches, tables),
         n_bytes=lambda asked: sum(table.n_bytes(asked) for table in tables),
-        parts=tuple(tables),
     )
 
 
@@ -237,6 +280,41 @@ class _Remarks(Sequence[str]):
 
     def __getitem__(self, place: Any) -> Any:
         return self._all()[place]
+
+
+def _expand(tables: Sequence[Table], paths: Sequence[str]) -> Table:
+    return join([table.expand(paths) for table in tables if table.expand is not None])
+
+
+def take_rows(batches: Iterable[Mapping[str, Any]], names: Sequence[str], rows: int) -> dict[str, Any]:
+    """Join as many batches as have so many rows, and cut what is more.
+
+    >>> take_rows([{"who": ["ada", "bob"]}, {"who": ["eve", "zoe"]}], ["who"], 3)
+    {'who': ['ada', 'bob', 'eve']}
+    """
+    found: dict[str, list[Any]] = {name: [] for name in names}
+    for batch in batches:
+        for name in names:
+            found[name].append(batch[name][:rows])
+        rows -= len(batch[names[0]])
+        if rows <= 0:
+            break
+    return {name: _concatenate(name, parts) if parts else [] for name, parts in found.items()}
+
+
+def _sample_parts(parts: Sequence[Table], rows: int, names: Sequence[str]) -> dict[str, Any]:
+    """Return some rows of each part; of many parts, of some that lie equally far apart."""
+    some = parts[:: -(-len(parts) // _MOST_SAMPLED_PARTS)]
+    samples = [part.sample(-(-rows // len(some)), names) for part in some]
+    return {name: _concatenate_any([sample[name] for sample in samples]) for name in names}
+
+
+def _concatenate_any(parts: list[Any]) -> Any:
+    """Put parts of a column together; if their types differ they are lists of objects."""
+    try:
+        return _concatenate("", parts)
+    except InputError:
+        return [value for part in parts for value in (part if isinstance(part, list) else part.to_pylist())]
 
 
 def _load_batches(tables: Sequence[Table], names: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -274,18 +352,6 @@ def _concatenate(name: str, parts: list[Any]) -> Any:
         columns = [column.cast(_plain(column.type)) for column in columns]
     _check_kinds(name, {column.type for column in columns})
     return pa.chunked_array([chunk for column in columns for chunk in column.chunks], columns[0].type)
-
-
-def of_array(array: np.ndarray[Any, Any], rows: str) -> Table:
-    """Open a matrix of numpy as a wide table: its rows and columns are numbered from 0.
-
-    >>> import numpy as np
-    >>> of_array(np.eye(2), "task").names
-    ['task', '0', '1']
-    """
-    columns = {str(number): list(column) for number, column in enumerate(array.T)}
-    columns = {rows: list(range(len(array))), **columns}
-    return Table(list(columns), lambda asked: {name: columns[name] for name in asked}, "The matrix")
 
 
 def of_columns(columns: Mapping[str, Column]) -> Table:

@@ -9,7 +9,6 @@ the first rows may turn out wrong later; then routing starts anew, and knows bet
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
 

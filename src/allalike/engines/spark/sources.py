@@ -24,6 +24,8 @@ from allalike.engines.spark.shuffle import SparkSource
 from allalike.errors import InputError, UnsupportedError
 from allalike.readers.compression import ENDINGS as PACKED_ENDINGS
 from allalike.readers.formats import ENDINGS
+from allalike.readers.names import pick_columns
+from allalike.readers.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,13 +95,27 @@ def _open_frame(source: Scan, session: SparkSession, frame: Frame, where: str) -
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise InputError(f"{where} has two columns called {twice[0]!r}. Rename one of them.")
-    picked, guessed = source.pick(names, where)
+
+    def numbered(own: SparkSession) -> DataFrame:  # by their positions, for Spark may not distinguish names
+        return frame(own).toDF(*map(str, range(len(names))))
+
+    picked, guessed = source.pick(_table_of(names, where, lambda: numbered(session)))
     positions = {role: str(names.index(name)) for role, name in picked.items()}
 
-    def rows(own: SparkSession) -> DataFrame:  # by their positions, for Spark may not distinguish names
-        return frame(own).toDF(*map(str, range(len(names)))).select(*_select_roles(positions))
+    def rows(own: SparkSession) -> DataFrame:
+        return numbered(own).select(*_select_roles(positions))
 
     return SparkSource(source, session, rows, Plan(1), guessed)
+
+
+def _table_of(names: list[str], where: str, frame: Callable[[], DataFrame]) -> Table:
+    """Return what tells the columns of a data frame apart: their names, and some rows where names are not enough."""
+
+    def sample(_: object, rows: int) -> dict[str, Any]:
+        table = frame().limit(rows).toArrow()
+        return dict(zip(names, table.columns, strict=True))
+
+    return Table(names, lambda asked: {name: [] for name in asked}, where, load_sample=sample)
 
 
 def _open_table(source: Scan, session: SparkSession, name: str) -> SparkSource:
@@ -115,6 +131,8 @@ def _open_table(source: Scan, session: SparkSession, name: str) -> SparkSource:
 def _open_local(source: Scan, start: Callable[[], SparkSession], paths: list[str]) -> SparkSource | None:
     """Read files of this machine, which all executors must see."""
     listed = [inner for path in paths for inner in _list_files(path)]
+    if source.files.worker_from is not None:
+        return None
     table = replace(source, source=listed).table()
     parts = table.parts or (table,)
     if (
@@ -127,7 +145,7 @@ def _open_local(source: Scan, start: Callable[[], SparkSession], paths: list[str
     numbers = {os.path.abspath(part.where): number for number, part in enumerate(parts)}  # noqa: PTH100
     if len(numbers) < len(parts):  # Spark reads a file once
         return None
-    picked, guessed = source.pick(table.names, table.where)
+    picked, guessed = source.pick(table)
     source = source.suited(table)
     session = start()
     paths = [f"file://{_escape(path)}" for path in numbers]
@@ -173,7 +191,8 @@ def _open_remote(source: Scan, session: SparkSession, paths: list[str], delimite
     else:
         kinds = _column_types(session, paths, unquote(uris[0]))
         names = list(kinds)
-    picked, guessed = source.pick(names, paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more")
+    where = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+    picked, guessed = pick_columns(names, source.columns, where)
     schema = None if delimiter else _schema(kinds, picked)
     if isinstance(schema, str):
         raise UnsupportedError(f"Spark cannot read the column {schema!r} of {uris[0]}. Give it another type or name.")
