@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from allalike.blocks.groups import group_labels
 from allalike.columns.factors import factorize, factorize_objects
+from allalike.columns.matches import find_places
 from allalike.columns.values import is_string
 from allalike.distances import hamming
 from allalike.domains.base import Domain
@@ -131,7 +132,8 @@ class ClassEncoding(Encoding):
     def encode_gold(self, labels: Column) -> tuple[Self, Array]:
         """Number the truths like the labels; a truth that nobody answered gets the number after the last."""
         codes, values = labels.factors
-        return self, self._places(values)[codes]
+        place = find_places(values, self.labels)
+        return self, np.where(place < 0, self.n_labels, place)[codes]
 
     def is_unanswered(self, truths: Array) -> npt.NDArray[np.bool_]:
         """Tell which truths have the number after the last."""

@@ -15,7 +15,7 @@ from allalike.answers.blanks import check_ids, drop_blanks
 from allalike.answers.stream import Stream
 from allalike.columns.column import Column
 from allalike.domains import DOMAINS, Domain
-from allalike.errors import InputError
+from allalike.errors import ColumnError, InputError, OptionError
 from allalike.options import Options, choice
 from allalike.readers.files import FileOptions, Files
 from allalike.readers.inputs import find_inputs
@@ -30,6 +30,8 @@ from allalike.registry import choose
 from allalike.system.progress import report
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from allalike.answers.stream import Guess
 
 __all__ = ["NA", "Scan", "read", "scan"]
@@ -74,7 +76,7 @@ class Scan(Options):
     @property
     def inputs(self) -> tuple[Path, ...]:
         """The files and folders that the answers are read from, if there are any."""
-        return find_inputs(self.source)
+        return (*find_inputs(self.source), *find_inputs(self.label_map))
 
     @property
     def guess(self) -> Guess:
@@ -86,7 +88,7 @@ class Scan(Options):
         report("reading")
         table, picked, guessed = self._opened()
         found, dropped = _complete(table.columns(picked), self.suited(table).missing)
-        notes, kind = _notes(guessed), self.domain
+        notes, kind = _notes(guessed, table), self.domain
         if kind is None:
             label = found["label"]
             kind = guess_domain(label, [(label, found["task"].factors[0])], len(label), where=table.where)
@@ -114,19 +116,49 @@ class Scan(Options):
             choices=self.choices,
             repeats=self.repeats,
             missing=self.suited(table).missing,
-            notes=_notes(guessed),
+            notes=_notes(guessed, table),
         )
 
     def table(self) -> Table:
         """Open the files, to see which columns they have; a matrix of no survey tool is read as it stands."""
         table = open_table(self.source, self.files)
         if self.files.tool is None and "tool" in table.guessed and self.wide not in (None, table.guessed.get("wide")):
-            return open_table(self.source, replace(self.files, tool=PLAIN))
+            table = open_table(self.source, replace(self.files, tool=PLAIN))
+        self._check_tool(table)
         return table
+
+    def _check_tool(self, table: Table) -> None:
+        """Refuse what is said about an export of a tool, or about a matrix, where there is none."""
+        files = self.files
+        if "tool" in table.guessed or files.tool not in (None, PLAIN):
+            return
+        if files.tag is not None:
+            raise OptionError(f"{table.where} is no export of a known tool, and has no tag {files.tag!r}.")
+        if self.wide is None and (files.only or files.skip):
+            listed = ", ".join(map(repr, (*files.only, *files.skip)))
+            raise InputError(f"Columns of a matrix are chosen ({listed}), but none is read.", wide="tasks")
 
     def suited(self, table: Table) -> Scan:
         """Return it with what the reader of a table knows: exports have rows without a label where not all answered."""
         return replace(self, missing=table.guessed.get("missing", self.missing))
+
+    def beside(self, name: str) -> Iterator[dict[str, Column]]:
+        """Yield the tasks, and another column in the place of the labels, some rows at a time.
+
+        >>> source = {"worker": ["ada"], "task": [1], "label": ["x"], "gold": ["y"]}
+        >>> [part["label"].data.to_pylist() for part in Scan(source=source).beside("gold")]
+        [['y']]
+        """
+        if self.wide == "workers":
+            raise ColumnError("A matrix with one row per worker has no column for truths. Give them in a file.")
+        alone = self if self.wide is None else replace(self, files=replace(self.files, only=(name,), skip=()))
+        table, picked, _ = alone._opened()
+        names = table.names if self.wide is None else self.table().names
+        if name not in names:
+            raise ColumnError(f"{table.where} has no column {name!r}. It has: {', '.join(map(repr, names))}.")
+        if self.wide is None:
+            return table.batches({"task": picked["task"], "label": name})
+        return (_of_worker(batch, name) for batch in table.batches(picked))
 
     def pick(self, names: list[str], where: str) -> tuple[dict[str, str], dict[str, str]]:
         """Find the columns of worker, task and label among these; return also what was guessed."""
@@ -141,7 +173,8 @@ class Scan(Options):
             table = of_array(self.source, ROWS[self.wide][0]) if matrix else self.table()
             if table.guessed.get("wide") != self.wide:
                 columns, guessed = stack(table, self.wide, self.columns)
-                return of_columns(columns), _OWN_NAMES, guessed
+                stacked = replace(of_columns(columns), guessed=table.guessed, remarks=table.remarks)
+                return stacked, _OWN_NAMES, guessed
         if _is_rows(self.source):
             return of_columns(_of_rows(self.source)), _OWN_NAMES, {}
         table = self.table()
@@ -222,6 +255,10 @@ def scan(
     [2.0]
     """
     kind = None if domain is None else choose(domain, DOMAINS, "domain", Domain)  # type: ignore[type-abstract]
+    of_files = [name for name in ("tool", "tag", "worker_from", "encoding") if files.get(name) is not None]
+    listed = source if isinstance(source, list | tuple) else [source]
+    if of_files and not all(map(is_path, listed)):
+        raise OptionError(f"{of_files[0]} is for files, and these answers are in none ({type(source).__name__}).")
     return Scan(
         source=source,
         columns=columns or {},
@@ -236,10 +273,17 @@ def scan(
     )
 
 
-def _notes(guessed: dict[str, str]) -> dict[str, Any]:
-    """Return what was guessed about columns, and how files lie in a folder."""
+def _notes(guessed: dict[str, str], table: Table) -> dict[str, Any]:
+    """Return what was guessed about columns, how files lie in a folder, and what else was found out about them."""
     layout = {name: guessed.pop(name) for name in ("layout",) if name in guessed}
-    return {"guessed": {**({"columns": guessed} if guessed else {}), **layout}}
+    found = {"guessed": {**({"columns": guessed} if guessed else {}), **layout, **table.guessed}}
+    return {**found, **({"remarks": list(table.remarks)} if table.remarks else {})}
+
+
+def _of_worker(batch: dict[str, Column], name: str) -> dict[str, Column]:
+    """Return the answers of one worker."""
+    rows = np.array([worker == name for worker in batch["worker"].data.to_pylist()], np.bool_)
+    return {role: column.keep(rows) for role, column in batch.items()}
 
 
 def _is_rows(source: Any) -> bool:
