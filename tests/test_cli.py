@@ -182,7 +182,6 @@ def test_an_unexpected_error_is_one_line_and_exit_code_one(
 IMPATIENT = """
 import sys
 from allalike.cli import console, main
-from program import call
 console._SECONDS_WITHOUT_BAR = float(sys.argv[1])
 main(sys.argv[2:])
 """
