@@ -100,10 +100,12 @@ def _single_values(run: Run) -> Iterator[Doubt]:
     """Wonder about one worker, one task or one label; an election is one task."""
     answers = int(run.answer_counts.sum())
     if len(run.workers) == 1:
+        column = f"Perhaps {_column(run, 'worker')} is not who answered: then name the right column."
+        column = "" if "tool" in run.notes.get("guessed", {}) else f" {column}"
         yield Doubt(
-            f"All {answers:,} answers are by one worker, {run.workers[0]!r}, with whom nobody can be compared. Perhaps"
-            f" {_column(run, 'worker')} is not who answered: then name the right column. If every worker has a column,"
-            " it is a matrix, to be read as wide.",
+            f"All {answers:,} answers are by one worker, {run.workers[0]!r}, with whom nobody can be compared.{column}"
+            " If every worker has a file, name all of them; if every one has a column, it is a matrix, to be read as"
+            " wide.",
             severe=True,
         )
     if run.n_tasks == 1 and run.domain.name != "ranking":

@@ -132,7 +132,7 @@ class Scan(Options):
         files = self.files
         if "tool" in table.guessed or files.tool not in (None, PLAIN):
             return
-        if files.tag is not None:
+        if files.tag is not None and table.load_batches is not None:  # of sheets it names one
             raise OptionError(f"{table.where} is no export of a known tool, and has no tag {files.tag!r}.")
         if self.wide is None and (files.only or files.skip):
             listed = ", ".join(map(repr, (*files.only, *files.skip)))
