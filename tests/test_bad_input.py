@@ -22,7 +22,7 @@ from allalike.errors import GoldError
 from allalike.methods import DTD, IPTD, OA, PTD, PTDAK
 from allalike.readers import delimited
 
-GOOD = "worker,task,label\na,1,x\nb,1,x\nc,1,y\n"
+GOOD = "worker,task,label\na,1,x\nb,1,x\nc,1,y\na,2,y\nb,2,y\n"
 
 FILES: dict[str, tuple[str | bytes, str]] = {
     "empty.csv": ("", "is empty"),
@@ -138,7 +138,7 @@ def test_a_bad_call_is_a_clear_error(
     contents = {
         "good.csv": GOOD,
         "again.csv": GOOD,
-        "numbers.csv": "worker,task,label\na,1,1.5\nb,1,2.5\nc,1,2.0\n",
+        "numbers.csv": "worker,task,label\na,1,1.5\nb,1,2.5\nc,1,2.0\na,2,1\nb,2,2\n",
         "other.csv": "task,label\n9,x\n",
         "two.csv": "task,label\n1,x\n1,y\n",
         "tasks.csv": "task\n1\n",

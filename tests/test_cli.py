@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import os
 import pty
 import re
-import signal
 import subprocess
 import sys
 import time
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -24,18 +21,9 @@ import pytest
 import allalike
 from allalike import DOMAINS, METHODS, RULES
 from allalike.cli import console, main
+from program import call
 
 PROGRAM = Path(sys.executable).with_name("allalike")
-
-
-def call(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run the program in this process, in a folder."""
-    out, err, before = io.StringIO(), io.StringIO(), signal.getsignal(signal.SIGTERM)
-    with contextlib.chdir(folder), redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as stop:
-        main(arguments)
-    signal.signal(signal.SIGTERM, before)
-    assert isinstance(stop.value.code, int)
-    return subprocess.CompletedProcess(arguments, stop.value.code, out.getvalue(), err.getvalue())
 
 
 @pytest.fixture
@@ -112,7 +100,7 @@ def test_options_reach_the_method_and_the_domain(answers: Path) -> None:
 
 
 def test_gold_and_rule(answers: Path) -> None:
-    (answers / "numbers.csv").write_text("worker,task,label\na,1,1.5\nb,1,2.5\nc,1,9.5\n")
+    (answers / "numbers.csv").write_text("worker,task,label\na,1,1.5\nb,1,2.5\nc,1,9.5\na,2,1.5\nb,2,3.5\n")
     (answers / "gold.csv").write_text("task,truth\n1,2.5\n")
     done = call("discover", "numbers.csv", "--rule", "median", "--gold", "gold.csv", "--method", "UA", folder=answers)
     assert "Error against the gold of 1 tasks: 0; unweighted 0." in done.stdout
@@ -126,9 +114,9 @@ def test_a_wide_file(answers: Path) -> None:
 
 def test_one_worker_repeats_and_dropped_rows_are_noted(answers: Path) -> None:
     (answers / "one.csv").write_text("worker,task,label\na,1,x\na,1,y\na,2,x\na,3,\n")
-    done = call("discover", "one.csv", "--missing", "drop", folder=answers)
+    done = call("discover", "one.csv", "--missing", "drop", "--force", folder=answers)
     assert done.returncode == 0
-    assert "one worker only" in done.stderr
+    assert "Note: All 2 answers are by one worker, 'a'" in done.stderr
     assert "Set aside 1 repeated" in done.stderr
     assert "Dropped 1 rows" in done.stderr
 

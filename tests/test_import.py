@@ -33,7 +33,7 @@ def test_the_program_needs_no_pandas_to_read_parquet_and_write_a_result(tmp_path
         "names = ['worker', 'task', 'label']\n"
         "pq.write_table(pa.Table.from_arrays([strings('a', 'b', 'c'), strings('1', '1', '1'), strings('x', 'x', 'y')],"
         " names=names), path)\n"
-        "try:\n    main(['discover', path, '-q', '-o', path + '.out'])\n"
+        "try:\n    main(['discover', path, '-q', '--force', '-o', path + '.out'])\n"
         "except SystemExit as stop:\n    print(stop.code, 'pandas' in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from allalike.answers.gold import Gold, Truths, find_places
 from allalike.blocks.block import Array, Block
 from allalike.blocks.problems import Problems
 from allalike.columns.factors import unite
+from allalike.columns.matches import find_places
 from allalike.errors import InputError
 from allalike.options import check_choice
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from allalike.answers.gold import Gold, Truths
     from allalike.columns.column import Column
     from allalike.columns.factors import Codes
     from allalike.columns.values import Values
@@ -152,14 +153,15 @@ class Answers:
         """Return the answers with the truths of those tasks that they have."""
         place = find_places(truths.tasks, self.tasks)
         known = np.flatnonzero(place >= 0)
-        known = known[np.argsort(place[known])]
-        task = place[known]
+        task, first = np.unique(place[known], return_index=True)
+        known = known[first]
         return replace(self, gold_task=task, gold_label=self.encoding.fit_tasks(truths.label[known], task, self.tasks))
 
     def with_gold(self, gold: Gold) -> Answers:
         """Return the answers with known truths; those of tasks that nobody answered are counted in the notes.
 
         >>> import allalike
+        >>> from allalike.answers import Gold
         >>> from allalike.columns.column import Column
         >>> answers = allalike.read([("ada", "t1", "x"), ("bob", "t1", "y"), ("ada", "t2", "x")])
         >>> gold = Gold(Column.of_objects("task", ["t2", "t3"]), Column.of_objects("label", ["x", "y"]))
@@ -181,6 +183,18 @@ class Answers:
     def n_answers(self) -> int:
         """How many answers there are."""
         return len(self.worker)
+
+    @property
+    def n_single(self) -> int:
+        """How many tasks have one answer only."""
+        return int(np.count_nonzero(np.diff(self.starts) == 1))
+
+    @property
+    def only_number(self) -> float | None:
+        """The number that all labels are, if they are numbers and all the same."""
+        if self.label.ndim != 1 or self.label.dtype.kind != "f" or not (self.label == self.label[0]).all():
+            return None
+        return float(self.label[0])
 
     def per_task(self) -> Answers:
         """Return the answers as one problem per task, in which every worker has a fault and a weight of her own.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.columns.column import Column
-from allalike.columns.values import is_string, numpy_of
+from allalike.columns.matches import write_plainly
 from allalike.errors import GoldError, InputError, LabelError
 
 if TYPE_CHECKING:
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from allalike.columns.values import Values
     from allalike.domains import Encoding
 
-__all__ = ["Gold", "Truths", "find_places"]
+__all__ = ["Gold", "Truths"]
+
+_PLAIN = (str, int, float)
 
 
 @dataclass(frozen=True)
@@ -33,14 +35,17 @@ class Truths:
 class Gold:
     """Known truths as they came: a column of tasks, none of which comes twice, and one of labels.
 
+    ``blank`` says how many tasks came without a label, and are left out.
+
     >>> from allalike.columns.column import Column
-    >>> gold = Gold(Column.of_objects("task", ["t2", "t3"]), Column.of_objects("label", ["x", "y"]))
+    >>> gold = Gold.of(Column.of_objects("task", ["t2", "t3", "t4"]), Column.of_objects("label", ["x", "y", None]))
     >>> gold.count(1, "t1")
-    {'tasks': 1, 'without_answers': 1}
+    {'tasks': 1, 'without_answers': 1, 'blank': 1}
     """
 
     task: Column
     label: Column
+    blank: int = 0
 
     def __post_init__(self) -> None:
         for column in (self.task, self.label):
@@ -48,11 +53,33 @@ class Gold:
             if missing.any():
                 raise GoldError(f"The gold has no {column.name} in row {column.row(int(np.argmax(missing)))}.")
         if not len(self.task):
-            raise GoldError("The gold is empty.")
+            raise GoldError("The gold is empty." if not self.blank else "No row of the gold has a label.")
         codes, ids = self.task.factors
         if np.bincount(codes).max() > 1:
-            twice = ids[int(np.argmax(np.bincount(codes)))]
-            raise GoldError(f"The gold has two truths for task {twice!r}. Keep one of them.")
+            twice = int(np.argmax(np.bincount(codes)))
+            values, labels = self.label.parsed(lambda value: value)
+            first, second = (labels[values[row]] for row in np.flatnonzero(codes == twice)[:2])
+            raise GoldError(
+                f"The gold has two truths for task {ids[twice]!r}, {first!r} and {second!r}. Keep one of them."
+            )
+
+    @classmethod
+    def of(cls, task: Column, label: Column, blank: npt.NDArray[np.bool_] | None = None) -> Gold:
+        """Leave out tasks without a label, as ``blank`` marks them, and truths that are there already.
+
+        >>> task, label = Column.of_objects("task", [1, 1, 2]), Column.of_objects("label", ["x", "x", "y"])
+        >>> len(Gold.of(task, label).task)
+        2
+        """
+        blank = label.missing() if blank is None else blank
+        lost = task.missing()
+        if lost.any():
+            raise GoldError(f"The gold has no task in row {task.row(int(np.argmax(lost)))}.")
+        first = _mark_first(task.keep(~blank), label.keep(~blank))
+        kept = np.flatnonzero(~blank)[first]
+        stays = np.zeros(len(blank), np.bool_)
+        stays[kept] = True
+        return cls(task.keep(stays), label.keep(stays), int(blank.sum()))
 
     def encode(self, encoding: Encoding) -> tuple[Encoding, Truths]:
         """Turn the truths into codes; return also the encoding that knows them, for nobody need have answered them."""
@@ -74,7 +101,8 @@ class Gold:
         """
         tasks, labels = (_listed(*pair) for pair in ((self.task, more.task), (self.label, more.label)))
         truths = dict(zip(tasks, labels, strict=True))
-        return Gold(Column.of_objects("task", list(truths)), _column(list(truths.values())))
+        columns = Column.of_objects("task", list(truths)), _column(list(truths.values()))
+        return Gold(*columns, self.blank + more.blank)
 
     def count(self, known: int, first_task: Any) -> dict[str, int]:
         """Say how many truths are those of tasks that were answered, which at least one must be."""
@@ -84,7 +112,48 @@ class Gold:
                 f"None of the {len(ids)} tasks with gold was answered. The first is {ids[0]!r}; the first task of the"
                 f" answers is {first_task!r}."
             )
-        return {"tasks": known, "without_answers": len(ids) - known}
+        return {
+            "tasks": known,
+            "without_answers": len(ids) - known,
+            **({"blank": self.blank} if self.blank else {}),
+        }
+
+    def find_unanswered(self, encoding: Encoding) -> list[Any]:
+        """List the labels that nobody gave, each once.
+
+        >>> import allalike
+        >>> answers = allalike.read([("ada", 1, "cat"), ("bob", 1, "cat"), ("ada", 2, "dog")])
+        >>> gold = Gold.of(Column.of_objects("task", [1, 2]), Column.of_objects("label", ["CAT", "dog"]))
+        >>> gold.find_unanswered(answers.encoding)
+        ['CAT']
+        """
+        encoding, truths = self.encode(encoding)
+        rows = np.argsort(self.task.factors[0])[encoding.is_unanswered(truths.label)]
+        if not len(rows):
+            return []
+        codes, values = self.label.parsed(lambda value: value)
+        return [values[code] for code in dict.fromkeys(codes[np.sort(rows)].tolist())]
+
+
+def _mark_first(task: Column, label: Column) -> npt.NDArray[np.bool_]:
+    """Mark the rows that are the first with this task and this label."""
+    first, numbers = np.ones(len(task), np.bool_), task.factors[0]
+    if np.bincount(numbers, minlength=1).max() <= 1:
+        return first
+    codes, values = label.parsed(lambda value: value)
+    kept: dict[int, list[Any]] = {}
+    for row, number in enumerate(numbers.tolist()):
+        seen = kept.setdefault(number, [])
+        first[row] = not any(_is_same(values[codes[row]], other) for other in seen)
+        if first[row]:
+            seen.append(values[codes[row]])
+    return first
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if isinstance(one, _PLAIN) and isinstance(other, _PLAIN):
+        return write_plainly(one) == write_plainly(other)
+    return bool(np.all(one == other))
 
 
 def _listed(*columns: Column) -> list[Any]:
@@ -101,40 +170,3 @@ def _column(labels: list[Any]) -> Column:
         return Column.of_objects("label", labels)
     except InputError:  # lists, and texts that are lists
         return Column("label", labels)
-
-
-def find_places(wanted: Values, tasks: Values) -> npt.NDArray[np.int64]:
-    """Return where each wanted id stands among the tasks, or -1; ids of another type match by their text.
-
-    >>> from allalike.columns.values import Values
-    >>> find_places(Values(["8", "9"]), Values([7, 8]))
-    array([ 1, -1])
-    """
-    if not len(wanted):
-        return np.empty(0, np.int64)
-    if not isinstance(wanted.data, list) and not isinstance(tasks.data, list):
-        found = _arrow_places(wanted.data, tasks.data)
-        if found is not None:
-            return found
-    key = (lambda value: value) if type(wanted[0]) is type(tasks[0]) else str
-    place = {key(task): number for number, task in enumerate(tasks.tolist())}
-    return np.array([place.get(key(value), -1) for value in wanted.tolist()])
-
-
-def _arrow_places(wanted: Any, tasks: Any) -> npt.NDArray[np.int64] | None:
-    """Look ids up without making objects of them: those of the same type, and whole numbers and their texts."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    kinds = [wanted.type, tasks.type]
-    if all(pa.types.is_integer(kind) for kind in kinds):
-        common = pa.int64()
-    elif all(pa.types.is_integer(kind) or (is_string(kind) and "binary" not in str(kind)) for kind in kinds):
-        common = pa.large_string()
-    else:
-        return None
-    try:
-        found = pc.index_in(wanted.cast(common), value_set=tasks.cast(common))
-    except pa.ArrowInvalid:  # whole numbers beyond 63 bits
-        return None
-    return numpy_of(found.fill_null(pa.scalar(-1, pa.int32()))).astype(np.int64)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from allalike.answers import Answers
 from allalike.api.comparison import Comparison, Outcome
 from allalike.api.discover import (
     check_served,
@@ -15,8 +16,9 @@ from allalike.api.discover import (
     find_truths,
     find_versions,
     open_run,
-    open_source,
 )
+from allalike.api.doubts import find_doubts, warn_of
+from allalike.api.opening import open_source
 from allalike.api.targets import inputs_of
 from allalike.errors import AllalikeError, GoldError, OptionError
 from allalike.methods import METHODS, OA, UA, Method
@@ -46,6 +48,7 @@ def compare(
     missing: str = "error",
     repeats: str = "first",
     abstain: Any = (),
+    gold_columns: Mapping[str, str] | None = None,
 ) -> Comparison:
     """Run many methods on the same answers, and say which is best, or how much they agree.
 
@@ -56,7 +59,7 @@ def compare(
 
     Parameters
     ----------
-    answers, domain, engine, seed, ties, columns, wide, missing, repeats, abstain
+    answers, domain, engine, seed, ties, columns, wide, missing, repeats, abstain, gold_columns
         As in `discover`.
     gold
         Known truths, as in `discover`. Without them, the methods are compared with each other.
@@ -75,11 +78,13 @@ def compare(
     """
     draws, named = find_ties(seed, ties), _named(methods)
     how = {"columns": columns, "wide": wide, "missing": missing, "repeats": repeats, "abstain": abstain}
-    source, known = open_source(answers, gold, domain=domain, **how)
+    source, known = open_source(answers, gold, gold_columns, domain=domain, **how)
     where, run = open_run(source, known, engine=engine, ties=draws)
     has_gold = run.n_gold > 0
     chosen = _serving(run.encoding, has_gold=has_gold) if named is None else named
     _check(chosen, run.encoding, has_gold=has_gold)
+    doubts = find_doubts(run, known or (source.gold if isinstance(source, Answers) else None))
+    warn_of(doubts, stacklevel=2)
     outcomes = _solve_all(_titled([UA(), *chosen]), run)
     summary = {
         **describe_answers(run),
@@ -97,6 +102,7 @@ def compare(
         summary["gold"] = {**run.notes.get("gold", {}), "compared": len(found.distances[UA.name])}
         summary["best"] = next(row["method"] for row in found.rows if row["verdict"] == "best")
     summary["ranked_by"] = found.ranked_by
+    summary["warnings"] = [doubt.what for doubt in doubts]
     summary["versions"] = find_versions()
     return found
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.answers import Answers
+from allalike.api.doubts import doubt_draws, find_doubts, warn_of
 from allalike.api.groups import describe_trust
 from allalike.api.history import read_history
 from allalike.api.known import keep_known, rank_correlation
+from allalike.api.opening import open_source
 from allalike.api.result import Result
 from allalike.api.targets import inputs_of
 from allalike.api.update import Origin
@@ -23,7 +24,7 @@ from allalike.engines import ENGINES, Engine, Memory
 from allalike.errors import OptionError, UnsupportedError
 from allalike.methods import METHODS, Method
 from allalike.options import check_choice, check_number
-from allalike.readers import Scan, open_gold, scan
+from allalike.readers import Scan
 from allalike.registry import choose
 from allalike.system.memory import free_memory
 from allalike.system.progress import report
@@ -32,8 +33,10 @@ from allalike.trust.numbers import find_truth_limits
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from allalike.answers import Answers
     from allalike.answers.gold import Gold
     from allalike.answers.history import History
+    from allalike.api.doubts import Doubt
     from allalike.blocks.block import Array, Block, Floats
     from allalike.domains import Domain, Encoding, Kernels
     from allalike.engines import News, Run, TaskTable
@@ -48,7 +51,6 @@ __all__ = [
     "find_truths",
     "find_versions",
     "open_run",
-    "open_source",
 ]
 
 
@@ -69,6 +71,7 @@ def discover(
     missing: str = "error",
     repeats: str = "first",
     abstain: Any = (),
+    gold_columns: Mapping[str, str] | None = None,
 ) -> Result:
     """Find the truth behind noisy answers, and how good each worker is.
 
@@ -86,8 +89,9 @@ def discover(
         Where it runs: a name from `allalike.ENGINES` or an `Engine`. By default ``memory``, and ``disk`` for files that
         are larger than half of the free memory.
     gold
-        Truths that are known: a path or a table with task and label, a mapping, or rows of (task, label). The
-        summary reports the error against them. OA uses them, and auto where the answers can be read in several ways.
+        Truths that are known: a path or a table with task and label, a mapping, rows of (task, label), or
+        ``"column:NAME"`` for a column of the answers' own table. The summary reports the error against them. OA uses
+        them, and auto where the answers can be read in several ways.
     history
         What is known of workers from earlier answers, for auto: a result, the path of its table of workers, or a table
         with worker, answers and error_rate (or rmse).
@@ -102,6 +106,10 @@ def discover(
         How sure a truth must be at least; tasks with less have no label.
     columns, wide, missing, repeats, abstain
         How the answers are read, as in `allalike.read`, which has further options for files.
+    gold_columns
+        Which columns of the gold are which, where their names do not tell: ``{"task": ..., "label": ...}``.
+
+    Answers that are hardly what was meant give a `DataWarning`; what else is strange is in the summary's ``warnings``.
 
     >>> import allalike
     >>> rows = [("ada", "t1", "cat"), ("bob", "t1", "cat"), ("eve", "t1", "dog"), ("ada", "t2", "dog"),
@@ -116,19 +124,26 @@ def discover(
     chosen = chosen.plainly() if plain else chosen
     past = None if history is None else open_history(history, chosen)
     how = {"columns": columns, "wide": wide, "missing": missing, "repeats": repeats, "abstain": abstain}
-    source, known = open_source(answers, gold, domain=domain, **how)
+    source, known = open_source(answers, gold, gold_columns, domain=domain, **how)
     where, run = open_run(source, known, engine=engine, ties=draws)
     origin = replace(Origin.of(source, known), inputs=inputs_of(source, gold, history), history=past)
-    result = _solve(run, chosen, origin, engine=where.name, seed=seed, ties=ties, **least)
+    check_served(chosen, run.encoding)
+    doubts = find_doubts(run, origin.gold)
+    warn_of(doubts, stacklevel=2)
+    result = _solve(run, chosen, origin, doubts, engine=where.name, seed=seed, ties=ties, **least)
     if warning := chosen.limit_reached(result.weighing):
         warnings.warn(warning, stacklevel=2)
     return result
 
 
 def _solve(
-    run: Run, method: Method, origin: Origin, earlier: tuple[Weighing, News] | None = None, **settings: Any
+    run: Run,
+    method: Method,
+    origin: Origin,
+    doubts: list[Doubt],
+    earlier: tuple[Weighing, News] | None = None,
+    **settings: Any,
 ) -> Result:
-    check_served(method, run.encoding)
     if origin.history is not None:
         run.history = origin.history.of_workers(run.workers.tolist(), most=1.0 if run.encoding.n_classes else np.inf)
     weighing = method.go_on(run, *earlier) if earlier else method.weigh(run)
@@ -146,6 +161,8 @@ def _solve(
     summary = _summary(run, weighing, found, described)
     if run.n_gold:
         summary["gold"] = {**summary.get("gold", {}), **_compare_with_gold(run, weighing, honest)}
+    doubts = [*doubts, *doubt_draws(summary["tied"], run.n_tasks)]
+    summary["warnings"] = [doubt.what for doubt in doubts]
     return Result(run, weighing, found, summary, posteriors, renew, origin.inputs)
 
 
@@ -153,9 +170,12 @@ def _renew(
     run: Run, method: Method, origin: Origin, weighing: Weighing, settings: dict[str, Any], more: Any, gold: Any
 ) -> Result:
     grown, remembered, news = origin.grow(run, more, gold)
-    result = _solve(grown, method, remembered, (weighing, news), **settings)
+    check_served(method, grown.encoding)
+    doubts = find_doubts(grown, remembered.gold)
+    warn_of(doubts, stacklevel=3)  # whoever called `Result.update`
+    result = _solve(grown, method, remembered, doubts, (weighing, news), **settings)
     if warning := method.limit_reached(result.weighing):
-        warnings.warn(warning, stacklevel=3)  # whoever called `Result.update`
+        warnings.warn(warning, stacklevel=3)
     return result
 
 
@@ -192,28 +212,6 @@ def open_run(
     if engine is None and where.name != Memory.name:
         run.notes["guessed"] = {**run.notes.get("guessed", {}), "engine": where.name}
     return where, run
-
-
-def open_source(answers: Any, gold: Any, **how: Any) -> tuple[Answers | Scan, Gold | None]:
-    """Return answers as they are, or named, and the known truths; those that were read or named say how themselves."""
-    if not isinstance(answers, Answers | Scan):
-        answers = scan(answers, **how)
-    elif given := [name for name, value in how.items() if value != _USUAL[name]]:
-        raise OptionError(
-            f"The answers have been read or named already. Give {given[0]} to allalike.read or allalike.scan instead."
-        )
-    how = answers.read_options if isinstance(answers, Answers) else {"label_map": answers.label_map}
-    return answers, None if gold is None else open_gold(gold, how.get("label_map"))
-
-
-_USUAL: dict[str, Any] = {
-    "domain": None,
-    "columns": None,
-    "wide": None,
-    "missing": "error",
-    "repeats": "first",
-    "abstain": (),
-}
 
 
 def _find_engine(engine: str | Engine | None, source: Answers | Scan) -> Engine:

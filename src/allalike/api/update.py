@@ -55,7 +55,7 @@ class Origin:
             raise UnsupportedError(
                 "It is not known where the known truths of these answers came from. Give them with gold= instead."
             )
-        known, fresh = self.gold, None if gold is None else open_gold(gold, self.scan.label_map)
+        known, fresh = self.gold, None if gold is None else open_gold(gold, label_map=self.scan.label_map)
         if fresh is not None:
             fresh.encode(run.encoding)  # so that errors name the rows of this gold
             known = fresh if known is None else known.joined(fresh)

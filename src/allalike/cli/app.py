@@ -18,7 +18,7 @@ from allalike.cli.demo import demo
 from allalike.cli.discover import discover
 from allalike.cli.lists import domains, formats, methods, rules
 from allalike.cli.simulate import simulate
-from allalike.errors import AllalikeError, InputError
+from allalike.errors import AllalikeError, DataWarning, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,10 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
         sys.exit(1)
     except InputError as error:
         settled = complete_command(_typed(arguments), error.settles) if error.settles else ""
-        _stop(str(error.args[0]), 2, settled, error.lines)
+        _stop(str(error.args[0]), 2, settled, lines=error.lines)
+    except DataWarning as doubt:
+        what = f"{doubt} (Columns are named with --worker, --task and --label; --wide reads a matrix.)"
+        _stop(what, 2, complete_command(_typed(arguments), {"force": True}), "To go on all the same")
     except AllalikeError as error:
         _stop(str(error), 2)
     except MemoryError:
@@ -84,9 +87,11 @@ def _typed(arguments: Sequence[str] | None) -> Sequence[str]:
     return sys.argv[1:] if arguments is None else arguments
 
 
-def _stop(message: str, code: int, command: str = "", lines: Sequence[str] = ()) -> NoReturn:
+def _stop(
+    message: str, code: int, command: str = "", purpose: str = "Say it with", *, lines: Sequence[str] = ()
+) -> NoReturn:
     """Print what is wrong, and the command that settles it if there is one; what users gave is made visible."""
     echo("\n".join([f"allalike: {visible(message)}", *map(visible, lines)]), err=True)
     if command:
-        echo(f"Say it with:\n  {visible(command)}", err=True)
+        echo(f"{purpose}:\n  {visible(command)}", err=True)
     sys.exit(code)

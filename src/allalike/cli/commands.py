@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["complete_command"]
+__all__ = ["complete_command", "write_flag"]
 
-_FLAG_OF_OPTION = {"tool": "--from", "columns": "--columns"}
+_FLAG_OF_OPTION = {"tool": "--from"}
 
 
 def complete_command(arguments: Sequence[str], settles: Mapping[str, Any]) -> str:
@@ -22,7 +22,7 @@ def complete_command(arguments: Sequence[str], settles: Mapping[str, Any]) -> st
     """
     flags = _flags(settles)
     kept: list[str] = []
-    words = iter(arguments)
+    words = iter(_without_roles(arguments, settles.get("columns", {})))
     for word in words:
         name, equals, _ = word.partition("=")
         if name not in flags:
@@ -33,13 +33,37 @@ def complete_command(arguments: Sequence[str], settles: Mapping[str, Any]) -> st
     return shlex.join(["allalike", *kept, *listed])
 
 
+def _without_roles(arguments: Sequence[str], roles: Mapping[str, Any]) -> list[str]:
+    """Take roles out of ``--columns``, for they are named by flags of their own.
+
+    >>> _without_roles(["a.csv", "--columns", "worker=x,task=y", "-q"], {"task": "z"})
+    ['a.csv', '--columns', 'worker=x', '-q']
+    """
+    kept = list(arguments)
+    for place in [place for place, word in enumerate(kept[:-1]) if roles and word == "--columns"][::-1]:
+        parts = [part for part in kept[place + 1].split(",") if part.partition("=")[0].strip() not in roles]
+        kept[place : place + 2] = ["--columns", ",".join(parts)] if parts else []
+    return kept
+
+
+def write_flag(option: str, value: Any) -> str:
+    """Write an option of Python as a flag, ready to be copied.
+
+    >>> write_flag("tool", "toloka"), write_flag("abstain", -1)
+    ('--from toloka', '--abstain=-1')
+    """
+    return shlex.join(part for flag, values in _flags({option: value}).items() for part in _written(flag, values[0]))
+
+
 def _flags(settles: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return the values of each flag; one that stands alone has none."""
     flags: dict[str, list[str]] = {}
     for name, value in settles.items():
-        if isinstance(value, dict):
+        if name == "columns":
             flags.update({f"--{role}": [str(column)] for role, column in value.items()})
             continue
+        if isinstance(value, dict):
+            value = ",".join(f"{role}={column}" for role, column in value.items())
         flag = _FLAG_OF_OPTION.get(name, "--" + name.replace("_", "-"))
         flags[flag] = [] if value is True else [*map(str, value)] if isinstance(value, list | tuple) else [str(value)]
     return flags

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allalike.cli.console import bar_after_a_second, echo, notes_for_warnings, rows, visible
+from allalike.cli.label_columns import choose_label
 from allalike.cli.options import (
     name_answers,
     name_engine,
+    open_answers,
     take_print_options,
     take_read_options,
     take_solve_options,
@@ -58,9 +60,9 @@ def compare(
     from allalike.api.targets import inputs_of, table_output
 
     files = spool_input(files, options)
-    with notes_for_warnings(quiet=quiet), bar_after_a_second(quiet=quiet):
-        known = {name: options[name] for name in ("gold", "seed", "ties")}
-        answers = name_answers(files, options)
+    with notes_for_warnings(quiet=quiet, force=options["force"]), bar_after_a_second(quiet=quiet):
+        answers, gold = open_answers(choose_label(name_answers(files, options), options["label"]), options)
+        known = {**gold, "seed": options["seed"], "ties": options["ties"]}
         if output is not None:
             inputs = inputs_of(answers, options["gold"])
             table_output(output, inputs=inputs, overwrite=overwrite).check([Path(output).name])  # before hours of work

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allalike.errors import ConvergenceWarning
+from allalike.errors import ConvergenceWarning, DataWarning
 from allalike.system.progress import watching
 
 if TYPE_CHECKING:
@@ -110,10 +110,14 @@ def bar_after_a_second(*, quiet: bool) -> Iterator[None]:
 
 
 @contextmanager
-def notes_for_warnings(*, quiet: bool) -> Iterator[None]:
-    """Print a method's warnings as notes."""
+def notes_for_warnings(*, quiet: bool, force: bool = False) -> Iterator[None]:
+    """Print a method's warnings as notes, and stop at answers that are hardly what was meant, unless forced to go on.
+
+    What is to be said of the answers themselves is in the summary.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
+        warnings.simplefilter("ignore" if force else "error", DataWarning)
         yield
     if not quiet:
         for warning in caught:

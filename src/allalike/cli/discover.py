@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from allalike.cli.console import bar_after_a_second, echo, notes_for_warnings
+from allalike.cli.console import bar_after_a_second, echo, notes_for_warnings, visible
+from allalike.cli.label_columns import choose_labels, name_folders
 from allalike.cli.options import (
     name_answers,
     name_engine,
+    open_answers,
     take_print_options,
     take_read_options,
     take_solve_options,
@@ -18,6 +21,13 @@ from allalike.cli.options import (
 )
 from allalike.cli.standard_input import spool_input
 from allalike.cli.text import guesses, report_text
+from allalike.errors import AllalikeError, DataWarning, InputError, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from allalike.api.result import Result
+    from allalike.readers import Scan
 
 __all__ = ["discover"]
 
@@ -45,48 +55,103 @@ __all__ = ["discover"]
 @click.option("--to", multiple=True, help="Write it for another tool, too: label-studio, coco or crowd-kit.")
 @take_write_options
 @take_print_options
-def discover(
-    files: tuple[str, ...],
-    as_json: bool,
-    quiet: bool,
-    **options: Any,
-) -> None:
+def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> None:
     """Find the truth in FILES, and how good each worker is.
 
     FILES are text with columns, JSON, JSON lines, Parquet, Arrow, Excel or PrefLib .soc files, packed or not, patterns
     such as 'answers/*.csv', a folder of masks or of Parquet files, or - for standard input.
 
     The result is there whole or not at all. It takes the place of an earlier result in the same folder; other files in
-    it stay, and of the same name only --overwrite replaces them.
+    it stay, and of the same name only --overwrite replaces them. Where --label names several columns, each has a result
+    of its own, in a folder of its name; one that fails does not stop the others, but the exit code is 2 then.
     """
-    from allalike.api.discover import discover as run
-    from allalike.api.targets import find_writers, inputs_of, result_names, result_output, written_names
     from allalike.methods import METHODS
     from allalike.options import check_choice
     from allalike.registry import make
-    from allalike.system.progress import report
     from allalike.system.tables import FORMATS
 
     files = spool_input(files, options)
-    file_format = check_choice(options["file_format"], FORMATS, "--format")
-    method, engine = make(options["method"], METHODS, "method"), name_engine(options)
-    with notes_for_warnings(quiet=quiet), bar_after_a_second(quiet=quiet):
-        known = {name: options[name] for name in ("gold", "history", "plain", "seed", "ties", "min_confidence")}
-        answers = name_answers(files, options)
-        output = result_output(
-            options["output"],
-            inputs=inputs_of(answers, options["gold"], options["history"]),
-            overwrite=options["overwrite"],
-        )
-        further = written_names(find_writers(options["to"]).values())
-        output.check([*result_names(file_format), *further])  # before hours of work
-        result = run(answers, method=method, engine=engine, **known)
-        report("saving")
-        paths = result.save(options["output"], format=file_format, to=options["to"], overwrite=options["overwrite"])
+    check_choice(options["file_format"], FORMATS, "--format")
+    options |= {"method": make(options["method"], METHODS, "method"), "engine": name_engine(options)}
+    with notes_for_warnings(quiet=quiet, force=options["force"]), bar_after_a_second(quiet=quiet):
+        sources = choose_labels(name_answers(files, options), options["label"])
+        found: Found = {}
+        failed: dict[str, str] = {}
+        if len(sources) == 1:
+            found[None] = _run(sources[0], options["output"], options)
+        else:
+            found, failed = _run_each(sources, options)
     if not quiet:
-        for line in guesses(result.summary):
-            echo(line, err=True)
+        _print_notes(found)
     if as_json:
-        echo(json.dumps({**result.summary, "files": list(map(str, paths))}, indent=2, ensure_ascii=False))
+        records = {name: {**result.summary, "files": list(map(str, paths))} for name, (result, paths) in found.items()}
+        whole = records.get(None, {"results": records, "failed": failed})
+        echo(json.dumps(whole, indent=2, ensure_ascii=False))
     elif not quiet:
-        echo(report_text(result, paths))
+        echo("\n\n".join(_heading(name) + report_text(*each) for name, each in found.items()))
+    if failed:
+        for name, reason in failed.items():
+            echo(f"allalike: the labels in {visible(repr(name))} have no result. {visible(reason)}", err=True)
+        click.get_current_context().exit(2)
+
+
+Found = dict[str | None, tuple["Result", "Sequence[Path]"]]  # by the column of the labels, if there are several
+
+
+def _run(source: Scan, folder: str, options: dict[str, Any]) -> tuple[Result, Sequence[Path]]:
+    """Find the truths of one label column, and write them."""
+    from allalike.api.discover import discover as run
+    from allalike.system.progress import report
+
+    _check_output(source, folder, options)
+    answers, gold = open_answers(source, options)
+    known = {name: options[name] for name in ("history", "plain", "seed", "ties", "min_confidence", "method", "engine")}
+    result = run(answers, **gold, **known)
+    report("saving")
+    how = {"format": options["file_format"], "to": options["to"], "overwrite": options["overwrite"]}
+    return result, result.save(folder, **how)
+
+
+def _check_output(source: Scan, folder: str, options: dict[str, Any]) -> None:
+    """Refuse an output that must not be, before hours of work."""
+    from allalike.api.targets import find_writers, inputs_of, result_names, result_output, written_names
+
+    inputs = inputs_of(source, options["gold"], options["history"])
+    output = result_output(folder, inputs=inputs, overwrite=options["overwrite"])
+    further = written_names(find_writers(options["to"]).values())
+    output.check([*result_names(options["file_format"]), *further])
+
+
+def _run_each(sources: list[Scan], options: dict[str, Any]) -> tuple[Found, dict[str, str]]:
+    """Find the truths of one label column after the other; return also why some have none."""
+    if options["gold"] is not None:
+        raise UnsupportedError(
+            "--gold is for one column of labels, but --label names several. Give it with one of them."
+        )
+    from allalike.api.targets import result_output
+
+    result_output(options["output"])  # which may be no folder at all
+    names = [source.columns["label"] for source in sources]
+    folders = dict(zip(names, name_folders(names), strict=True))
+    targets = {name: str(Path(options["output"]) / folders[name]) for name in names}
+    found: Found = {}
+    failed: dict[str, str] = {}
+    for name, source in zip(names, sources, strict=True):
+        _check_output(source, targets[name], options)
+    for name, source in zip(names, sources, strict=True):
+        try:
+            found[name] = _run(source, targets[name], options)
+        except (AllalikeError, DataWarning) as error:
+            failed[name] = str(error.args[0]) if isinstance(error, InputError) else str(error)
+    return found, failed
+
+
+def _print_notes(found: Found) -> None:
+    for name, (result, _) in found.items():
+        heading = [] if name is None else [f"{visible(name)}:"]
+        for line in [*heading, *guesses(result.summary)]:
+            echo(line, err=True)
+
+
+def _heading(name: str | None) -> str:
+    return "" if name is None else f"{visible(name)}\n{'-' * len(visible(name))}\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = [
     "name_answers",
     "name_engine",
+    "open_answers",
+    "read_roles",
     "take_print_options",
     "take_read_options",
     "take_solve_options",
@@ -41,7 +44,11 @@ _READ_OPTIONS = (
     click.option("--per-task", is_flag=True, help="Make every task a problem of its own, with its own weights."),
     click.option("--worker", help="The column that says who answered. Recognised if not given."),
     click.option("--task", help="The column that says what was asked."),
-    click.option("--label", help="The column that says what was answered; 'Answer.*' for a result for each."),
+    click.option(
+        "--label",
+        multiple=True,
+        help="The column that says what was answered; several, or 'Answer.*', for a result for each.",
+    ),
     click.option("--columns", help="The three of them in short: worker=...,task=...,label=... ."),
     click.option("--worker-from", help="Where each worker has a file: filename."),
     click.option("--from", "tool", help="The tool that wrote the files; 'allalike formats' lists them. Recognised."),
@@ -71,7 +78,11 @@ _SOLVE_OPTIONS = (
         "--master",
         help="Where Spark runs, such as spark://host:7077. By default as spark-submit says, or here: local[*].",
     ),
-    click.option("--gold", help="Known truths, to measure errors against: a file with the columns task and label."),
+    click.option(
+        "--gold",
+        help="Known truths, to measure errors against: a file with task and label, or column:NAME for one of FILES.",
+    ),
+    click.option("--gold-columns", help="Which columns of the gold are which: task=...,label=... ."),
     click.option("--seed", type=int, default=0, help="Which draw to take among tied labels.", show_default=True),
     click.option(
         "--ties",
@@ -107,7 +118,7 @@ def take_solve_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of how answers are solved.
 
     >>> [parameter.name for parameter in click.command(take_solve_options(lambda **options: None)).params]
-    ['engine', 'memory', 'folder', 'master', 'gold', 'seed', 'ties']
+    ['engine', 'memory', 'folder', 'master', 'gold', 'gold_columns', 'seed', 'ties']
     """
     return _with(_SOLVE_OPTIONS, command)
 
@@ -135,15 +146,32 @@ def _with(options: tuple[Callable[..., Any], ...], command: Callable[..., Any]) 
     return reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
 
-def name_answers(files: tuple[str, ...], options: Mapping[str, Any]) -> Answers | Scan:
-    """Name files as the options say; they are read here if every task is a problem of its own."""
+def name_answers(files: tuple[str, ...], options: Mapping[str, Any]) -> Scan:
+    """Name files as the options say, but for labels in several columns."""
     from allalike.readers import scan
 
     choices = {name: options[name] for name in ("distance", "rule") if options[name] is not None}
-    named = {role: options[role] for role in ("worker", "task", "label") if options[role] is not None}
+    named = {role: options[role] for role in ("worker", "task") if options[role] is not None}
     how = {name: options[name] for name in _READING if options[name] not in ((), None)}
-    source = replace(scan(list(files), columns={**_roles(options["columns"]), **named}, **how), choices=choices)
-    return source.read().per_task() if options["per_task"] else source
+    columns = read_roles(options["columns"], "--columns", "worker=...,task=...,label=...")
+    for role in columns:
+        if options.get(role):
+            raise OptionError(f"--columns and --{role} both name the {role}. Leave one of them out.")
+    return replace(scan(list(files), columns={**columns, **named}, **how), choices=choices)
+
+
+def open_answers(source: Scan, options: Mapping[str, Any]) -> tuple[Answers | Scan, dict[str, Any]]:
+    """Return answers, and how their gold is named; both are read here if every task is a problem of its own."""
+    gold = options["gold"]
+    columns = read_roles(options["gold_columns"], "--gold-columns", "task=...,label=...")
+    if not options["per_task"]:
+        return source, {"gold": gold, "gold_columns": columns or None}
+    from allalike.api.opening import open_source
+    from allalike.readers import Scan
+
+    answers, known = open_source(source, gold, columns or None)
+    whole = answers.read() if isinstance(answers, Scan) else answers
+    return whole.per_task(), {"gold": known}
 
 
 def name_engine(options: Mapping[str, Any]) -> Engine | None:
@@ -161,16 +189,16 @@ def name_engine(options: Mapping[str, Any]) -> Engine | None:
     return replace(engine, **chosen)  # type: ignore[type-var]
 
 
-def _roles(columns: str | None) -> dict[str, str]:
+def read_roles(columns: str | None, flag: str, form: str) -> dict[str, str]:
     """Read worker=...,task=...,label=... .
 
-    >>> _roles("worker=who, label=what")
+    >>> read_roles("worker=who, label=what", "--columns", "worker=...,task=...,label=...")
     {'worker': 'who', 'label': 'what'}
     """
     pairs = {}
-    for part in columns.split(",") if columns else ():
+    for part in re.split(r",(?=\s*\w+\s*=)", columns) if columns else ():  # names may have commas
         role, equals, name = part.partition("=")
         if not equals:
-            raise OptionError(f"--columns is {columns!r}. Write it as worker=...,task=...,label=... .")
+            raise OptionError(f"{flag} is {columns!r}. Write it as {form} .")
         pairs[role.strip()] = name.strip()
     return pairs

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import shlex
 from typing import TYPE_CHECKING, Any
 
+from allalike.cli.commands import write_flag
 from allalike.cli.console import rows, visible
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ __all__ = ["few_text", "gold_text", "guesses", "report_text", "share", "worker_r
 
 _N_SHOWN_WORKERS = 5
 _N_SHOWN_GROUPS = 3
+_SAID_OTHERWISE = ("columns", "layout", "domain", "engine")
 
 
 def guesses(summary: Mapping[str, Any]) -> list[str]:
@@ -26,9 +29,10 @@ def guesses(summary: Mapping[str, Any]) -> list[str]:
     guessed = summary.get("guessed", {})
     if "columns" in guessed:
         columns = guessed["columns"]
-        flag = visible(",".join(f"{role}={name}" for role, name in columns.items()))
+        flag = visible(shlex.quote(",".join(f"{role}={name}" for role, name in columns.items())))
         listed = ", ".join(f"{name!r} is the {role}" for role, name in columns.items())
         lines.append(f"Recognised: {listed} (--columns {flag}).")
+    lines += [_recognised(option, value) for option, value in guessed.items() if option not in _SAID_OTHERWISE]
     if "layout" in guessed:
         lines.append(
             f"Recognised: the masks lie as {guessed['layout']} (a manifest.csv with worker, task, path overrides)."
@@ -53,9 +57,23 @@ def guesses(summary: Mapping[str, Any]) -> list[str]:
         lines.append(
             f"Set aside {summary['repeats_set_aside']:,} repeated answers of a worker to a task (--repeats says which)."
         )
-    if summary["workers"] == 1:
-        lines.append("There is one worker only: her answers are the truth, and nothing is known about her fault.")
-    return lines
+    return [*lines, *(f"Note: {visible(said)}" for name in ("remarks", "warnings") for said in summary.get(name, ()))]
+
+
+def _recognised(option: str, value: str) -> str:
+    """Say what was found out about a file, with the flag that says otherwise.
+
+    >>> _recognised("encoding", "cp1252"), _recognised("wide", "tasks")
+    ('Recognised: encoding cp1252 (--encoding cp1252).', 'Recognised: a matrix, one row per task (--wide tasks).')
+    """
+    from allalike.readers.tools import TOOLS
+
+    what = f"{option.replace('_', ' ')} {visible(value)}"
+    if option == "tool":
+        what = f"an export of {TOOLS[value].title if value in TOOLS else visible(value)}"
+    elif option == "wide":
+        what = f"a matrix, one row per {value.removesuffix('s')}"
+    return f"Recognised: {what} ({write_flag(option, value)})."
 
 
 def _domain_text(name: str, numbers: str) -> str:

@@ -11,12 +11,13 @@ import numpy.typing as npt
 from allalike.blocks.groups import group_labels
 from allalike.columns.column import Column
 from allalike.columns.factors import factorize, factorize_objects
+from allalike.columns.matches import find_places
 from allalike.columns.values import is_string
 from allalike.distances import hamming
 from allalike.domains.base import Domain
 from allalike.domains.encoding import Encoding
 from allalike.domains.kernels import Kernels
-from allalike.domains.spelling import Spelling, match_key
+from allalike.domains.spelling import Spelling
 from allalike.errors import LabelError
 from allalike.extraction.extractors import check_extract
 from allalike.noise import OneCoin
@@ -155,13 +156,17 @@ class ClassEncoding(Encoding):
         A truth is the same label in another spelling, if the domain says so, and 1, 1.0 and ``"1"`` are one.
         """
         codes, values = labels.factors
-        place, alike = self._places(values), {match_key(label): code for code, label in enumerate(self.labels.tolist())}
-        for number in np.flatnonzero(place == self.n_labels):
-            value = values[int(number)]
-            spelt = self.domain.spelling(value) if isinstance(value, str) else None
-            found = (alike.get(match_key(each)) for each in (value, spelt) if each is not None)
-            place[number] = next((code for code in found if code is not None), self.n_labels)
-        return self, place[codes]
+        place = find_places(values, self.labels)
+        missed = np.flatnonzero(place < 0)
+        if len(missed):
+            spelt = [self._spelt(values[int(number)]) for number in missed]
+            place[missed] = find_places(factorize_objects(spelt)[1], self.labels)[factorize_objects(spelt)[0]]
+        return self, np.where(place < 0, self.n_labels, place)[codes]
+
+    def _spelt(self, value: Any) -> Any:
+        """Return a truth as the domain spells it, if it can."""
+        spelt = self.domain.spelling(value) if isinstance(value, str) else None
+        return value if spelt is None else spelt
 
     def is_unanswered(self, truths: Array) -> npt.NDArray[np.bool_]:
         """Tell which truths have the number after the last."""

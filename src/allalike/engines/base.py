@@ -52,10 +52,11 @@ class Engine(ABC):
 class Run(ABC):
     """The answers in an engine, to whose blocks kernels are applied: all that a method sees of them.
 
-    ``given`` says how many answers each worker gave, ``n_gold`` for how many tasks the truth is known, ``notes`` what
-    was guessed or set aside on the way; ``worker_task`` names the task of each worker where every task is a problem of
-    its own, ``block_answers`` says how many answers a block holds, about, if that was asked for, and ``history`` what
-    is known of the workers from earlier answers.
+    ``answer_counts`` says how many answers each worker gave, ``n_single`` how many tasks have one answer only,
+    ``only_number`` what all labels are where they are one number, ``n_gold`` for how many tasks the truth is known,
+    ``notes`` what was guessed or set aside on the way; ``worker_task`` names the task of each worker where every task
+    is a problem of its own, ``block_answers`` says how many answers a block holds, about, if that was asked for, and
+    ``history`` what is known of the workers from earlier answers.
 
     An engine adds the shards, as it keeps them. A run that ``grows`` is one to which answers can be added later
     (`allalike.engines.growing`): it can `pick` some of its answers, and `extend` itself by a shard.
@@ -71,6 +72,8 @@ class Run(ABC):
     problems: Problems
     ties: Ties
     notes: dict[str, Any]
+    n_single: int = 0
+    only_number: float | None = None
     worker_task: Values | None = None
     block_answers: int | None = None
     history: History | None = None

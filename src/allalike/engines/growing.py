@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.answers import Answers
-from allalike.answers.gold import find_places
 from allalike.blocks.block import Block
 from allalike.blocks.problems import Problems
 from allalike.columns.factors import Codes, unite
+from allalike.columns.matches import find_places, write_plainly
 from allalike.columns.values import Values, is_string
 from allalike.engines.base import Run
 from allalike.engines.news import News
@@ -215,6 +215,8 @@ def grow(
     before, after = _placed(run.answer_counts, place, len(workers)), answers.answer_counts
     grown.answer_counts = before + after - sum(part.answer_counts for part in old)
     grown.n_tasks = run.n_tasks + len(answers.tasks) - sum(len(part.tasks) for part in old)
+    grown.n_single = run.n_single + answers.n_single - sum(part.n_single for part in old)
+    grown.only_number = run.only_number if run.only_number == answers.only_number else None
     grown.n_gold = run.n_gold + len(answers.gold_task) - sum(part.n_gold for part in picked)
     grown.notes = _notes(run.notes, more.notes, answers.notes)
     if gold is not None:
@@ -300,8 +302,9 @@ def _hash_loosely(ids: Values, run: Growing) -> Hashes:
         tasks = run.find(_nothing).joined().tasks
         place = find_places(ids, tasks)
         return tasks.take(place[place >= 0]).hashes()
-    texts = list(map(str, ids.tolist()))
-    numbers = [int(text) for text in texts if _WHOLE.fullmatch(text)]
+    plain = list(map(write_plainly, ids.tolist()))
+    numbers = [int(text) for text in plain if _WHOLE.fullmatch(text)]
+    texts = [*map(str, ids.tolist()), *plain, *(f"{number}.0" for number in numbers)]
     forms = ids, Values(pa.array(texts, pa.large_string())), Values(pa.array(numbers, pa.int64()))
     return np.concatenate([form.hashes() for form in forms])
 

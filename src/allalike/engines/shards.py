@@ -57,6 +57,8 @@ class Tally:
     """Counts of what a shard holds, some of its tasks, evenly spaced, and the range of the hashes of all of them."""
 
     n_tasks: int
+    n_single: int
+    only_number: float | None
     n_gold: int
     repeats: int
     sample_tasks: Values
@@ -69,6 +71,8 @@ def describe(answers: Answers, ties: Ties) -> dict[str, Any]:
         "workers": answers.workers,
         "answer_counts": answers.answer_counts,
         "n_tasks": len(answers.tasks),
+        "n_single": answers.n_single,
+        "only_number": answers.only_number,
         "n_gold": len(answers.gold_task),
         "encoding": answers.encoding,
         "problems": answers.problems,
@@ -84,6 +88,7 @@ def count_up(
     """Return what a run knows of answers once all shards are made: counts, and notes with what was found out then."""
     n_gold = sum(tally.n_gold for tally in tallies)
     repeats = sum(tally.repeats for tally in tallies)
+    numbers = {tally.only_number for tally in tallies}
     notes = {**({"repeats_set_aside": repeats} if repeats else {}), **notes}
     if gold is not None:
         firsts = Values.join([tally.sample_tasks.take(np.zeros(1, np.int64)) for tally in tallies])
@@ -91,6 +96,8 @@ def count_up(
     return {
         "answer_counts": answer_counts,
         "n_tasks": sum(tally.n_tasks for tally in tallies),
+        "n_single": sum(tally.n_single for tally in tallies),
+        "only_number": numbers.pop() if len(numbers) == 1 else None,
         "n_gold": n_gold,
         "notes": notes,
     }
@@ -146,6 +153,8 @@ def of_answers(
     places = np.unique(np.linspace(0, len(answers.tasks) - 1, _N_SAMPLE_TASKS).astype(np.int64))
     tally = Tally(
         n_tasks=len(answers.tasks),
+        n_single=answers.n_single,
+        only_number=answers.only_number,
         n_gold=len(answers.gold_task),
         repeats=answers.notes.get("repeats_set_aside", 0),
         sample_tasks=answers.tasks.take(places),

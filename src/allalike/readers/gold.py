@@ -5,22 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from allalike.answers.cleaning import Cleaning
 from allalike.answers.gold import Gold
 from allalike.columns.column import Column
-from allalike.errors import GoldError, InputError
+from allalike.columns.values import numpy_of
+from allalike.errors import ColumnError, GoldError, InputError
 from allalike.readers.label_maps import read_label_map
 from allalike.readers.names import pick_columns
 from allalike.readers.sources import open_table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import numpy.typing as npt
+
     from allalike.answers import Answers
     from allalike.readers.tables import Table
 
-__all__ = ["open_gold", "read_gold"]
+__all__ = ["COLUMN", "gather_gold", "open_gold", "read_gold"]
 
+COLUMN = "column:"  # before the name of a column of the answers in which truths are
 _ROLES = ("task", "label")
-_TRUTH_NAMES = ("gold", "truth", "target", "correct", "trueanswer")
+_TRUTHS = (
+    "gold golden goldlabel goldstandard truth groundtruth gt true truelabel trueanswer trueclass target correct"
+    " correctanswer correctlabel expert expertlabel expertanswer reference solution key"
+)
+_TRUTH_NAMES = frozenset(_TRUTHS.split())
 
 
 def read_gold(gold: Any, answers: Answers) -> Answers:
@@ -37,23 +49,67 @@ def read_gold(gold: Any, answers: Answers) -> Answers:
     return answers.with_gold(open_gold(gold))
 
 
-def open_gold(gold: Any, label_map: Any = None) -> Gold:
+def open_gold(
+    gold: Any, *, columns: Mapping[str, str] | None = None, na: Iterable[str] = (), label_map: Any = None
+) -> Gold:
     """Read known truths: a path or a table with task and label, a mapping, or rows of (task, label).
 
-    A label map says what spellings mean, as it does for the answers.
+    Which ``columns`` of a table they are can be said; otherwise their names tell. Truths without a label are left out
+    and counted; in text files, ``na`` are further words for none. A label map says what spellings mean, as it does for
+    the answers.
 
     >>> open_gold({"t2": "x"}).label.data.to_pylist()
     ['x']
+    >>> open_gold({"question": [1, 2], "expert": ["x", None], "worker": ["ada", "bob"]}).blank
+    1
     """
     if isinstance(gold, Gold):
         return gold
-    task, label = _columns(gold)
-    return Gold(task, Cleaning(label_map=read_label_map(label_map)).map_labels(label))
+    task, label = _columns(gold, columns)
+    return Gold.of(task, _mapped(label, label_map), _blank(label, na))
 
 
-def _columns(gold: Any) -> tuple[Column, Column]:
+def _mapped(label: Column, label_map: Any) -> Column:
+    return Cleaning(label_map=read_label_map(label_map)).map_labels(label)
+
+
+def gather_gold(parts: Iterable[dict[str, Column]], *, na: Iterable[str] = (), label_map: Any = None) -> Gold:
+    """Make known truths of a column of the answers, in which each task has its truth in every row, or in some.
+
+    ``parts`` are columns of tasks and of truths, some rows at a time.
+
+    >>> task, label = Column.of_objects("task", [1, 1, 2]), Column.of_objects("label", ["x", None, None])
+    >>> gather_gold([{"task": task, "label": label}]).task.factors[1].tolist()
+    [1]
+    """
+    found = [pair for part in parts for pair in _different(part["task"], part["label"], tuple(na))]
+    if not found:
+        raise GoldError("No row of the gold has a label.")
+    tasks, labels = zip(*found, strict=True)
+    return Gold.of(_joined("task", list(tasks)), _mapped(_joined("label", list(labels)), label_map))
+
+
+def _joined(role: str, values: list[Any]) -> Column:
+    """Make one column of values from several parts; whole numbers among texts are texts in all of them."""
+    kinds = set(map(type, values))
+    if len(kinds) > 1 and kinds <= {str, int, float, bool}:
+        values = list(map(str, values))
+    return Column.of_objects(role, values) if kinds <= {str, int, float, bool} else Column(role, values)
+
+
+def _different(task: Column, label: Column, na: tuple[str, ...]) -> Iterator[tuple[Any, Any]]:
+    """Yield the different pairs of a task and its truth."""
+    here = ~_blank(label, na)
+    ids, labels = task.keep(here).factors, label.keep(here).parsed(lambda value: value)
+    numbers = ids[0].astype(np.int64) * len(labels[1]) + labels[0]
+    for number in np.unique(numbers).tolist():
+        place, truth = divmod(number, len(labels[1]))
+        yield ids[1][place], labels[1][truth]
+
+
+def _columns(gold: Any, chosen: Mapping[str, str] | None) -> tuple[Column, Column]:
     is_series = hasattr(gold, "items") and hasattr(gold, "index") and not hasattr(gold, "columns")
-    if is_series or (isinstance(gold, Mapping) and not set(_ROLES) <= set(gold)):
+    if is_series or (isinstance(gold, Mapping) and not chosen and not _is_table(gold)):
         rows = list(gold.items())
     elif isinstance(gold, list | tuple) and gold and isinstance(gold[0], list | tuple):
         rows = list(gold)
@@ -61,17 +117,78 @@ def _columns(gold: Any) -> tuple[Column, Column]:
         if bad is not None:
             raise GoldError(f"Row {bad + 1} of the gold is not a pair of task and label: {rows[bad]!r}.")
     else:
-        return _of_table(open_table(gold))
+        return _of_table(_opened(gold), chosen or {})
+    if chosen:
+        raise GoldError(f"The gold has no columns of which gold_columns, {chosen!r}, could be some. Leave it out.")
     tasks, labels = zip(*rows, strict=True) if rows else ((), ())
     return Column.of_objects("task", list(tasks)), Column.of_objects("label", list(labels))
 
 
-def _of_table(table: Table) -> tuple[Column, Column]:
-    named = [name for name in table.names if name.casefold() in _TRUTH_NAMES]
-    chosen = {"label": named[0]} if len(named) == 1 else {}
+def _is_table(gold: Mapping[Any, Any]) -> bool:
+    """Tell a mapping of columns from one of tasks to truths, which may be lists too: its columns are known by name."""
+    names = [str(name) for name, values in gold.items() if isinstance(values, list | tuple | np.ndarray)]
+    if set(_ROLES) <= set(gold):
+        return True
+    named = [name for name in names if _plain(name) in _TRUTH_NAMES]
+    truth = {"label": named[0]} if named else {}
     try:
-        picked, _ = pick_columns(table.names, chosen, table.where, roles=_ROLES)
+        return len(names) == len(gold) and bool(pick_columns(names, truth, "", roles=_ROLES))
+    except ColumnError:
+        return False
+
+
+def _opened(gold: Any) -> Table:
+    if isinstance(gold, str) and not gold:
+        raise GoldError("The gold is ''. Name a file, or leave it out.")
+    try:
+        return open_table(gold)
     except InputError as error:
-        raise GoldError(f"The gold cannot be read: {error} Rename the columns to task and label.") from error
+        raise GoldError(f"The gold cannot be read. {error}") from error
+
+
+def _of_table(table: Table, chosen: Mapping[str, str]) -> tuple[Column, Column]:
+    if not isinstance(chosen, Mapping):
+        raise GoldError(f"gold_columns is {chosen!r}. Write it as {{'task': ..., 'label': ...}}.")
+    wrong = [name for role, name in chosen.items() if role in _ROLES and name not in table.names]
+    if odd := [role for role in chosen if role not in _ROLES]:
+        raise GoldError(f"gold_columns names {odd[0]!r}. The roles are: {', '.join(_ROLES)}.")
+    named = [name for name in table.names if _plain(name) in _TRUTH_NAMES and name not in chosen.values()]
+    truth = {"label": named[0]} if len(named) == 1 and "label" not in chosen else {}
+    try:
+        picked, _ = pick_columns(table.names, {**chosen, **truth}, table.where, roles=_ROLES)
+    except ColumnError as error:
+        listed = ", ".join(map(repr, table.names))
+        what = f"no column {wrong[0]!r}" if wrong else f"{len(named)} columns of truths" if len(named) > 1 else ""
+        what = what or "no two columns that are clearly task and label"
+        raise GoldError(
+            f"The gold cannot be read: {table.where} has {what}. It has: {listed}.",
+            **_settle(table.names, named, chosen, wrong),
+        ) from error
     columns = table.columns(picked)
     return columns["task"], columns["label"]
+
+
+def _settle(names: list[str], truths: list[str], chosen: Mapping[str, str], wrong: list[str]) -> dict[str, Any]:
+    """Propose columns: those that were chosen rightly, a truth by its name, and the first ones for the rest."""
+    right = {role: name for role, name in chosen.items() if name not in wrong}
+    label = right.get("label") or next(iter(truths), None)
+    others = [name for name in names if name not in (label, *right.values())]
+    task = right.get("task") or next(iter(others), None)
+    label = label or next((name for name in others if name != task), None)
+    return {} if task is None or label is None else {"gold_columns": {"task": task, "label": label}}
+
+
+def _plain(name: str) -> str:
+    return "".join(mark for mark in name.casefold() if mark.isalnum())
+
+
+def _blank(label: Column, na: Iterable[str]) -> npt.NDArray[np.bool_]:
+    """Mark what is no label: missing, and in text files also blank, and the words for none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    missing = label.missing()
+    if not (label.text and label.kind == "text"):
+        return missing
+    words = pc.is_in(pc.utf8_trim_whitespace(label.data), value_set=pa.array(["", *na], label.data.type))
+    return missing | numpy_of(words).astype(np.bool_)

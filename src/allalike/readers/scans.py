@@ -17,7 +17,7 @@ from allalike.answers.stream import SAMPLE_ROWS, Stream
 from allalike.columns.column import Column
 from allalike.domains import DOMAINS, Domain
 from allalike.domains.spelling import Spelling, match_key
-from allalike.errors import InputError
+from allalike.errors import ColumnError, InputError, OptionError
 from allalike.options import Options, choice
 from allalike.readers.files import FileOptions, Files
 from allalike.readers.frames import find_opener, hold, is_matrix, of_matrix
@@ -35,6 +35,8 @@ from allalike.registry import choose
 from allalike.system.progress import report
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from allalike.answers.stream import Guess
 
 __all__ = ["NA", "Scan", "read", "scan"]
@@ -79,7 +81,7 @@ class Scan(Options):
     @property
     def inputs(self) -> tuple[Path, ...]:
         """The files and folders that the answers are read from, if there are any."""
-        return find_inputs(self.source)
+        return (*find_inputs(self.source), *find_inputs(self.label_map))
 
     @property
     def cleaning(self) -> Cleaning:
@@ -150,14 +152,44 @@ class Scan(Options):
         if self.files.tool is None and any(map(is_path_into, names)):
             return open_table(self.source, plain)
         table = open_table(self.source, self.files)
-        if self.files.tool is not None or "tool" not in table.guessed:
-            return table
-        other = self.wide not in (None, table.guessed.get("wide")) or any(name not in table.names for name in names)
-        return open_table(self.source, plain) if other else table
+        if self.files.tool is None and "tool" in table.guessed:
+            known = self.wide in (None, table.guessed.get("wide")) and all(name in table.names for name in names)
+            table = table if known else open_table(self.source, plain)
+        self._check_tool(table)
+        return table
+
+    def _check_tool(self, table: Table) -> None:
+        """Refuse what is said about an export of a tool, or about a matrix, where there is none."""
+        files = self.files
+        if "tool" in table.guessed or files.tool not in (None, PLAIN):
+            return
+        if files.tag is not None and table.load_batches is not None:  # of sheets it names one
+            raise OptionError(f"{table.where} is no export of a known tool, and has no tag {files.tag!r}.")
+        if self.wide is None and (files.only or files.skip):
+            listed = ", ".join(map(repr, (*files.only, *files.skip)))
+            raise InputError(f"Columns of a matrix are chosen ({listed}), but none is read.", wide="tasks")
 
     def suited(self, table: Table) -> Scan:
         """Return it with what the reader of a table knows: exports have rows without a label where not all answered."""
         return replace(self, missing=table.guessed.get("missing", self.missing))
+
+    def beside(self, name: str) -> Iterator[dict[str, Column]]:
+        """Yield the tasks, and another column in the place of the labels, some rows at a time.
+
+        >>> source = {"worker": ["ada"], "task": [1], "label": ["x"], "gold": ["y"]}
+        >>> [part["label"].data.to_pylist() for part in Scan(source=source).beside("gold")]
+        [['y']]
+        """
+        if self.wide == "workers":
+            raise ColumnError("A matrix with one row per worker has no column for truths. Give them in a file.")
+        alone = self if self.wide is None else replace(self, files=replace(self.files, only=(name,), skip=()))
+        table, picked, _ = alone._opened()
+        names = table.names if self.wide is None else self.table().names
+        if name not in names:
+            raise ColumnError(f"{table.where} has no column {name!r}. It has: {', '.join(map(repr, names))}.")
+        if self.wide is None:
+            return table.batches({"task": picked["task"], "label": name})
+        return (_of_worker(batch, name) for batch in table.batches(picked))
 
     def pick(self, table: Table) -> tuple[dict[str, str], dict[str, str]]:
         """Find the columns of worker, task and label of a table; return also what was guessed."""
@@ -266,6 +298,10 @@ def scan(
     [2.0]
     """
     kind = None if domain is None else choose(domain, DOMAINS, "domain", Domain)  # type: ignore[type-abstract]
+    of_files = [name for name in ("tool", "tag", "worker_from", "encoding") if files.get(name) is not None]
+    listed = source if isinstance(source, list | tuple) else [source]
+    if of_files and not all(map(is_path, listed)):
+        raise OptionError(f"{of_files[0]} is for files, and these answers are in none ({type(source).__name__}).")
     return Scan(
         source=hold(source),
         columns=columns or {},
@@ -285,6 +321,12 @@ def _notes(guessed: dict[str, str], table: Table) -> dict[str, Any]:
     layout = {name: guessed.pop(name) for name in ("layout",) if name in guessed}
     found = {"guessed": {**({"columns": guessed} if guessed else {}), **layout, **table.guessed}}
     return {**found, **({"remarks": list(table.remarks)} if table.remarks else {})}
+
+
+def _of_worker(batch: dict[str, Column], name: str) -> dict[str, Column]:
+    """Return the answers of one worker."""
+    rows = np.array([worker == name for worker in batch["worker"].data.to_pylist()], np.bool_)
+    return {role: column.keep(rows) for role, column in batch.items()}
 
 
 def _is_rows(source: Any) -> bool:

@@ -19,6 +19,7 @@ _MOST_CLASSES = 20
 _LEAST_COLUMNS = 3
 _TIMES_MORE = 3  # values than usual, in a column that is still like the others
 _TEXT_WORDS = 4  # of free text, on average
+_FEWEST_DIFFERENT = 10  # rows that must all differ for a column to be no answers
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 _QUESTION = re.compile(r"(?:q|question|item|task)[\W_]*\d+.*|.*\?|.*\[.+\]", re.IGNORECASE)
 
@@ -153,6 +154,6 @@ def _reason(content: Content, usual: str, *, recur: bool) -> str:
     values = [str(value) for value in content.values if value is not None]
     if values and all(map(_EMAIL.fullmatch, values)):
         return "e-mail addresses"
-    if recur and content.n_present == _present(content) > 2:
+    if recur and content.n_present == _present(content) >= _FEWEST_DIFFERENT:
         return "all different"
     return "told by its name" if is_aside(content.name) else ""

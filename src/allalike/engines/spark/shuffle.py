@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +62,8 @@ class SparkSource:
         How its rows are read, and where they go.
     guessed
         What was guessed about columns.
+    notes
+        What else was found out about the files, for the summary.
     """
 
     scan: Scan
@@ -69,6 +71,7 @@ class SparkSource:
     frame: Callable[[SparkSession], DataFrame]
     plan: Plan
     guessed: dict[str, str]
+    notes: dict[str, Any] = field(default_factory=dict)
 
     def read(self, partitions: int | None) -> ShuffledRows:
         """Read everything, and send each row to the partition of its task."""
@@ -132,9 +135,12 @@ class ShuffledRows:
     @property
     def notes(self) -> dict[str, Any]:
         """What was guessed about columns, and how many rows were dropped."""
-        guessed = self.source.guessed
-        dropped = self.facts.dropped.notes(self.facts.n_read)
-        return {"guessed": {"columns": guessed} if guessed else {}, **dropped}
+        guessed, notes = self.source.guessed, self.source.notes
+        return {
+            **notes,
+            "guessed": {**({"columns": guessed} if guessed else {}), **notes.get("guessed", {})},
+            **self.facts.dropped.notes(self.facts.n_read),
+        }
 
     def guess(self) -> Domain:
         """Return the domain as it was given, or guess it."""

@@ -160,7 +160,9 @@ def _open_local(source: Scan, start: Callable[[], SparkSession], paths: list[str
         _hash_path(uri): TextFile(number, parts[number].where, parts[number].names, parts[number].delimiter, picked)
         for uri, number in uris.items()
     }
-    return _file_source(source, session, frame, files, picked, guessed)
+    found = _file_source(source, session, frame, files, picked, guessed)
+    remarks = {"remarks": list(table.remarks)} if table.remarks else {}
+    return replace(found, notes={"guessed": dict(table.guessed), **remarks})
 
 
 def _open_uris(source: Scan, session: SparkSession, paths: list[str]) -> SparkSource:

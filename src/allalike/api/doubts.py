@@ -1,0 +1,261 @@
+"""Doubts: what in the answers makes one wonder whether they are what was meant."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.columns.matches import find_places
+from allalike.columns.values import Values
+from allalike.errors import DataWarning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from allalike.answers.gold import Gold
+    from allalike.blocks.block import Array, Block
+    from allalike.engines import Run
+
+__all__ = ["Doubt", "doubt_draws", "find_doubts", "find_spellings", "warn_of"]
+
+_MAX_REPEATS, _MANY_REPEATS = 0.2, 0.05  # of all rows
+_MIN_UNLIKE = 6  # answers, all of them different, that are no accident
+_MIN_NUMBERS = 3  # different ones that may be a scale: two are yes and no
+_MANY_WORKERS = 2  # times as many as there are tasks
+_SHOWN_LABELS = 3
+_MAX_LABELS = 1 << 12  # that are looked at
+_WRAPPING = " \t\r\n\"'`*_()[]{}<>.,;:!"
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A reason to wonder whether the answers are what was meant, and whether nothing can come of them if not."""
+
+    what: str
+    severe: bool = False
+
+
+def find_doubts(run: Run, gold: Gold | None = None) -> list[Doubt]:
+    """Look at answers before any work is done on them; what makes every result worthless comes first.
+
+    >>> import allalike
+    >>> from allalike.blocks.ties import Ties
+    >>> run = allalike.Memory().load(allalike.read([("ada", 1, "x"), ("bob", 2, "x"), ("bob", 3, "y")]), Ties())
+    >>> for doubt in find_doubts(run):
+    ...     print(doubt.severe, doubt.what[:29])
+    True No task has two answers: 3 an
+    False There are two workers only: b
+    """
+    looks = (_repeats, _single_values, _meetings, _different_labels, _spellings, _numbers, _crowd)
+    found = [doubt for look in looks for doubt in look(run)]
+    found += _truths(run, gold) if gold is not None else ()
+    return sorted(found, key=lambda doubt: not doubt.severe)
+
+
+def warn_of(doubts: Iterable[Doubt], *, stacklevel: int) -> None:
+    """Give a `DataWarning` for each doubt that is severe, in the name of a caller so many levels up.
+
+    >>> warn_of([Doubt("There may be more workers.")], stacklevel=2)
+    """
+    for doubt in doubts:
+        if doubt.severe:
+            warnings.warn(DataWarning(doubt.what), stacklevel=stacklevel + 1)
+
+
+def doubt_draws(tied: int, tasks: int) -> list[Doubt]:
+    """Wonder about truths of which most were drawn among equals.
+
+    >>> [doubt.what for doubt in doubt_draws(3, 4)]
+    ['3 of 4 truths were drawn among equals: there are too few answers a task, or too many labels.']
+    """
+    if tied <= max(tasks / 2, 1):
+        return []
+    return [
+        Doubt(
+            f"{tied:,} of {tasks:,} truths were drawn among equals: there are too few answers a task, or too many"
+            " labels."
+        )
+    ]
+
+
+def _repeats(run: Run) -> Iterator[Doubt]:
+    aside = run.notes.get("repeats_set_aside", 0)
+    rows = int(run.answer_counts.sum()) + aside
+    if aside > _MAX_REPEATS * rows:
+        yield Doubt(
+            f"{_share(aside, rows)} rows have a worker and a task that an earlier row has, and are set aside. Perhaps"
+            f" {_column(run, 'task')}, of {run.n_tasks:,} different values, is not what was asked, or"
+            f" {_column(run, 'worker')}, of {len(run.workers):,}, not who answered: then name the right columns. If a"
+            " label is spread over several rows, such as one for each item of a ranking, make one row of them.",
+            severe=True,
+        )
+    elif aside > _MANY_REPEATS * rows:
+        yield Doubt(f"{_share(aside, rows)} rows have a worker and a task that another row has, and are set aside.")
+
+
+def _single_values(run: Run) -> Iterator[Doubt]:
+    """Wonder about one worker, one task or one label; an election is one task."""
+    answers = int(run.answer_counts.sum())
+    if len(run.workers) == 1:
+        column = f"Perhaps {_column(run, 'worker')} is not who answered: then name the right column."
+        column = "" if "tool" in run.notes.get("guessed", {}) else f" {column}"
+        yield Doubt(
+            f"All {answers:,} answers are by one worker, {run.workers[0]!r}, with whom nobody can be compared.{column}"
+            " If every worker has a file, name all of them; if every one has a column, it is a matrix, to be read as"
+            " wide.",
+            severe=True,
+        )
+    if run.n_tasks == 1 and run.domain.name != "ranking":
+        yield Doubt(
+            f"All {answers:,} answers are about one task. Perhaps {_column(run, 'task')} is not what was asked: then"
+            " name the right column. If every task has a column, it is a matrix, to be read as wide.",
+            severe=True,
+        )
+    only = [run.only_number] if run.encoding.numeric else _labels(run)
+    if answers > 1 and len(only) == 1 and only[0] is not None:
+        yield Doubt(
+            f"All {answers:,} labels are the same, {only[0]!r}. Perhaps {_column(run, 'label')} is what was asked,"
+            " and not what was answered: then name the right column.",
+            severe=True,
+        )
+
+
+def _meetings(run: Run) -> Iterator[Doubt]:
+    answers = int(run.answer_counts.sum())
+    if run.n_single == run.n_tasks > 1:
+        yield Doubt(
+            f"No task has two answers: {answers:,} answers to {run.n_tasks:,} tasks, so that no two workers can be"
+            f" compared. Perhaps {_column(run, 'task')} numbers the rows, and is not what was asked: then name the"
+            " right column. If every worker has a column, it is a matrix, to be read as wide.",
+            severe=True,
+        )
+    elif 0 < run.n_single < run.n_tasks:
+        yield Doubt(f"{_share(run.n_single, run.n_tasks)} tasks have one answer only, which is taken for the truth.")
+
+
+def _different_labels(run: Run) -> Iterator[Doubt]:
+    """Wonder about classes as many as answers."""
+    answers = int(run.answer_counts.sum())
+    if run.encoding.n_classes is not None and _MIN_UNLIKE <= answers <= run.encoding.n_labels:
+        yield Doubt(
+            f"There are as many different labels as answers, {answers:,}, such as {_labels(run)[0]!r}: no two workers"
+            f" agree. Perhaps {_column(run, 'label')} is not what was answered: then name the right column. If these"
+            " are texts or numbers, give them this domain.",
+            severe=True,
+        )
+
+
+def _numbers(run: Run) -> Iterator[Doubt]:
+    """Wonder about numbers that were taken for classes, or the reverse, where nobody said what they are."""
+    if "domain" not in run.notes.get("guessed", {}):
+        return
+    if run.encoding.numeric:
+        yield Doubt("The labels are read as numbers: a truth is a mean. For a vote, the domain is categorical.")
+    elif run.encoding.n_classes is not None and run.encoding.n_labels >= _MIN_NUMBERS and _are_numbers(_labels(run)):
+        yield Doubt(
+            f"The labels are {run.encoding.n_labels:,} different numbers, read as classes: a truth is what most said."
+            " For a mean, the domain is real."
+        )
+
+
+def _spellings(run: Run) -> Iterator[Doubt]:
+    """Wonder about classes that may be one."""
+    groups = find_spellings(_labels(run)) if run.encoding.n_classes is not None else []
+    if groups:
+        shown = "; ".join(" and ".join(map(repr, group)) for group in groups[:_SHOWN_LABELS])
+        more = f" and {len(groups) - _SHOWN_LABELS:,} more" if len(groups) > _SHOWN_LABELS else ""
+        yield Doubt(
+            f"Some labels differ only in case, blanks or wrapping: {shown}{more}. If they mean the same,"
+            f" {_joining(groups)} or a label map joins them."
+        )
+
+
+def _joining(groups: list[tuple[str, ...]]) -> str:
+    """Name the domain that takes spellings for one."""
+    case = all(len({label.strip().casefold() for label in group}) == 1 for group in groups)
+    option = "lower=True" if case else "extract='choice'"
+    return f"the domain categorical({option})"
+
+
+def find_spellings(labels: Iterable[Any]) -> list[tuple[str, ...]]:
+    """Group labels that differ only in case, blanks, quotes and brackets around them.
+
+    >>> find_spellings(["A", "B", "[[A]]", "a", "+1", "-1", "New York", "new  york"])
+    [('A', '[[A]]', 'a'), ('New York', 'new  york')]
+    """
+    groups: dict[str, list[str]] = {}
+    for label in labels:
+        if isinstance(label, str):
+            groups.setdefault(" ".join(label.strip(_WRAPPING).casefold().split()), []).append(label)
+    return [tuple(group) for plain, group in groups.items() if plain and len(group) > 1]
+
+
+def _are_numbers(labels: list[Any]) -> bool:
+    return all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels)
+
+
+def _crowd(run: Run) -> Iterator[Doubt]:
+    if run.worker_task is not None:
+        return
+    workers = len(run.workers)
+    if workers == 2:
+        yield Doubt("There are two workers only: both count the same, for their answers do not tell who is better.")
+    elif workers > _MANY_WORKERS * run.n_tasks > _MANY_WORKERS and run.domain.name != "ranking":
+        yield Doubt(
+            f"There are {workers:,} workers and {run.n_tasks:,} tasks: if {_column(run, 'worker')} is what was asked"
+            f" and {_column(run, 'task')} who answered, name them the other way round."
+        )
+
+
+def _truths(run: Run, gold: Gold) -> Iterator[Doubt]:
+    """Wonder about known truths that no answer can meet."""
+    without = run.notes.get("gold", {}).get("without_answers", 0)
+    if without:
+        yield Doubt(
+            f"{_share(without, run.n_gold + without)} tasks with gold have no answers, the first of them"
+            f" {_first_unanswered(run, gold)!r}."
+        )
+    if unknown := gold.find_unanswered(run.encoding):
+        known = ", ".join(map(repr, _labels(run)[:_SHOWN_LABELS]))
+        more = ", ..." if run.encoding.n_labels > _SHOWN_LABELS else ""
+        alike = [group for group in find_spellings([unknown[0], *_labels(run)]) if group[0] == unknown[0]]
+        hint = f" If it is {alike[0][1]!r}, {_joining(alike)} or a label map joins them." if alike else ""
+        yield Doubt(
+            f"{len(unknown):,} of the labels in the gold occur in no answer, the first of them {unknown[0]!r}. The"
+            f" answers have {known}{more}.{hint}"
+        )
+
+
+def _first_unanswered(run: Run, gold: Gold) -> Any:
+    ids = gold.task.factors[1]
+    pieces = (piece.tasks.take(np.flatnonzero(piece.found["known"])) for piece in run.find(_mark_known).pieces())
+    known = Values.join(list(pieces))
+    return ids[int(np.argmin(find_places(ids, known)))]
+
+
+def _mark_known(block: Block) -> dict[str, Array]:
+    known = np.zeros(block.n_tasks, np.bool_)
+    known[block.gold_task] = True
+    return {"known": known}
+
+
+def _labels(run: Run) -> list[Any]:
+    """Return the labels that occur, where labels are classes, or the first of them."""
+    labels: list[Any] = run.encoding.decode(np.arange(min(run.encoding.n_labels, _MAX_LABELS))).tolist()
+    return labels
+
+
+def _column(run: Run, role: str) -> str:
+    return repr(run.notes.get("guessed", {}).get("columns", {}).get(role, role))
+
+
+def _share(part: int, whole: int) -> str:
+    """Write a part of a whole.
+
+    >>> _share(7704, 8000)
+    '7,704 of 8,000 (96 %)'
+    """
+    return f"{part:,} of {whole:,} ({100 * part / whole:.0f} %)"

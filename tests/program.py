@@ -1,0 +1,29 @@
+"""The program, called in the process of a test."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import signal
+import subprocess
+from contextlib import redirect_stderr, redirect_stdout
+from typing import TYPE_CHECKING
+
+import pytest
+
+from allalike.cli import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["call"]
+
+
+def call(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the program in this process, in a folder."""
+    out, err, before = io.StringIO(), io.StringIO(), signal.getsignal(signal.SIGTERM)
+    with contextlib.chdir(folder), redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as stop:
+        main(arguments)
+    signal.signal(signal.SIGTERM, before)
+    assert isinstance(stop.value.code, int)
+    return subprocess.CompletedProcess(arguments, stop.value.code, out.getvalue(), err.getvalue())
