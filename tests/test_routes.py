@@ -258,7 +258,7 @@ def test_a_bad_file_is_the_same_error_as_in_memory(name: str, tmp_path: Path) ->
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     work = tmp_path / "work"
     work.mkdir()
-    message = "Row 1 has no label" if name == "no_labels.csv" else message  # more rows may follow
+    message = message.replace("No row has a label", "Row 1 has no label")  # more rows may follow
     message = message.partition(" (")[0]
     with pytest.raises(AllalikeError, match="(?s)" + message):
         shards_of(route(scan(path).stream(), work, memory=1 << 30))

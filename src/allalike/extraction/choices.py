@@ -9,6 +9,7 @@ from allalike.extraction.marks import find_bold, find_boxed, find_phrases, find_
 
 __all__ = ["extract_choice"]
 
+_MAX_CHARACTERS = 200  # of a text that is a choice and nothing else
 _NOUNS = "model|assistant|response|answer|option|choice|candidate|output|system|completion|summary|text|verdict"
 _NOUN = rf"(?:(?:the\s+)?(?:correct\s+|final\s+|best\s+|better\s+)*(?:{_NOUNS})s?\s*(?:is|:|=)?[\s_\-:]*)"
 _OPEN, _CLOSE = r"[\s\"'`*_$(\[{<]*", r"[\s\"'`*_$)\]}>.,;:!]*"
@@ -67,12 +68,12 @@ def _unmarked(text: str) -> str | None:
 
 
 def _whole(text: str) -> str | None:
-    found = _WHOLE_PATTERN.fullmatch(text)
+    found = _WHOLE_PATTERN.fullmatch(text) if len(text) <= _MAX_CHARACTERS else None
     return _shown(found[1]) if found else None
 
 
 def _start(line: str) -> str | None:
-    found = _START_PATTERN.match(line)
+    found = _START_PATTERN.match(line[:_MAX_CHARACTERS])
     return _shown(next(filter(None, found.groups()))) if found else None
 
 

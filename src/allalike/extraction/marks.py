@@ -3,6 +3,7 @@ r"""Marks: where a text says that its answer stands, such as \boxed{42} or "The 
 from __future__ import annotations
 
 import re
+from collections import deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,6 +11,8 @@ if TYPE_CHECKING:
 
 __all__ = ["find_bold", "find_boxed", "find_phrases", "find_tagged"]
 
+_MAX_PHRASES = 50  # that are looked at, from the end of a text
+_MAX_LINE_CHARACTERS = 1000  # of a line that is looked at
 _BOX_PATTERN = re.compile(r"\\(?:boxed|fbox)\s*\{")
 _TAG_PATTERN = re.compile(r"<(answer|final_answer)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE)
 _PHRASE_PATTERN = re.compile(
@@ -53,8 +56,8 @@ def find_phrases(text: str) -> Iterator[str]:
     >>> list(find_phrases("The answer is 41. Wait. Final answer: 42"))
     ['42', '41. Wait. Final answer: 42']
     """
-    for match in reversed(list(_PHRASE_PATTERN.finditer(text))):
-        line = text[match.end() :].partition("\n")[0].strip()
+    for match in reversed(deque(_PHRASE_PATTERN.finditer(text), maxlen=_MAX_PHRASES)):
+        line = text[match.end() : match.end() + _MAX_LINE_CHARACTERS].partition("\n")[0].strip()
         if line:
             yield line
 
@@ -65,5 +68,5 @@ def find_bold(text: str) -> Iterator[str]:
     >>> list(find_bold("**Step 1** gives **42**."))
     ['42', 'Step 1']
     """
-    for match in reversed(list(_BOLD_PATTERN.finditer(text))):
+    for match in reversed(deque(_BOLD_PATTERN.finditer(text), maxlen=_MAX_PHRASES)):
         yield (match[1] or match[2]).strip()

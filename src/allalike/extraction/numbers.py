@@ -14,6 +14,7 @@ _DIGITS = 12  # of a fraction that has no end
 _MAX_EXPONENT = 30  # of a number that is written out
 _MAX_CHARACTERS = 1000  # of a number
 _MAX_FORMULA_CHARACTERS = 200
+_MAX_END_CHARACTERS = 4000  # of a text, among which its last number is looked for
 _THOUSANDS_PATTERN = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,2}(?:,\d{2})*,\d{3}(?:\.\d+)?")
 _PLAIN_PATTERN = re.compile(r"\d+(?:\.\d+)?|\.\d+")
 _TOKEN = r"(?:\d(?:[\d.,]*\d)?|\.\d+)(?:[eE][-+]?\d{1,4}(?![\w.]))?"
@@ -22,7 +23,7 @@ _NUMBER_PATTERN = re.compile(
     rf"(?P<sign>(?:(?<![\w)\]}}])[-+])?)(?:[$€£¥₹]\s?)?(?P<minus>-?)"
     rf"(?:(?P<whole>\d+)\s+(?=\d+\s?/\s?\d))?(?P<top>{_TOKEN})(?:\s?/\s?(?P<below>{_TOKEN})(?!\s?/))?"
 )
-_HASHES_PATTERN = re.compile(r"#{4,}\s*((?:[^\w\n]{0,4})[\d.][^\n]*)")
+_HASHES_PATTERN = re.compile(r"(?<!#)#{4,}\s*((?:[^\w\n]{0,4})[\d.][^\n]*)")
 _PURE_PATTERN = re.compile(r"[^\w.,]*(?:[\d.,]|[-+/]|[eE][-+]?\d)+[^\w.,]*[.]?(?:\s*[^\W\d][\w²³^°/ .-]*)?\W*")
 _SYMBOLS_PATTERN = re.compile(r"\\?sqrt|\\[dtc]?frac|√|\\pi\b|π|\\infty|∞|\\pm|±|\\theta|\\log|\\ln|\\sin|\\cos|\\tan")
 _VARIABLE_PATTERN = re.compile(r"\d\s?\*?(?:[xyzabcknpqrt]\b|\()|\b[xyzn]\s*[-+*/^]|[\d)}]\s*\^|\d\s*[-+*]\s*\d")
@@ -38,7 +39,10 @@ _LATEX = (  # what is written otherwise in LaTeX and in print
     (re.compile(r"\\[dtc]?frac\s*(\d)\s*(\d)"), r"\\frac{\1}{\2}"),
     (re.compile(r"(\d)\s*\\[dtc]?frac"), r"\1 \\frac"),
     (re.compile(r"\\[dtc]?frac\s*\{\s*(-?[\d.,]+)\s*\}\s*\{\s*([\d.,]+)\s*\}"), r"\1/\2"),
-    (re.compile(r"([\d.]+)\s*(?:\\times|\\cdot|\u00d7|\*|x)\s*10\s*\^\s*\{?\s*([-+]?\d{1,4})\s*\}?"), r"\1e\2"),
+    (
+        re.compile(r"(?<![\d.])([\d.]{1,40})\s*(?:\\times|\\cdot|\u00d7|\*|x)\s*10\s*\^\s*\{?\s*([-+]?\d{1,4})\s*\}?"),
+        r"\1e\2",
+    ),
     (re.compile(r"\\(?:left|right|quad|displaystyle|approx|[ ,;:!()\[\]])"), " "),
     (re.compile(r"\^\s*\{?\s*\\circ\s*\}?|\\degree"), "°"),
 )
@@ -65,12 +69,12 @@ def extract_number(text: str) -> str | None:
         marked = find(text)
         if marked is not None:
             return _read_marked(marked)
-    plain = _without_latex(text)
-    if found := _HASHES_PATTERN.findall(plain):
-        return _first(found[-1])
-    for line in find_phrases(plain.replace("**", "")):
-        if (number := _first(_SENTENCE_END_PATTERN.split(line, maxsplit=1)[0])) is not None:
+    if found := _HASHES_PATTERN.findall(text):
+        return _first(_without_latex(found[-1][:_MAX_CHARACTERS]))
+    for line in find_phrases(text.replace("**", "")):
+        if (number := _first(_SENTENCE_END_PATTERN.split(_without_latex(line), maxsplit=1)[0])) is not None:
             return number
+    plain = _without_latex(text[-_MAX_END_CHARACTERS:])
     for bold in find_bold(plain):
         if _PURE_PATTERN.fullmatch(bold.rpartition("=")[2].strip()) and (number := _first(bold)) is not None:
             return number
@@ -97,7 +101,7 @@ def _answer_field(text: str) -> str | None:
 
 def _read_marked(text: str) -> str | None:
     """Read a marked answer: a number with words around it, or a short formula, which stays as it is."""
-    inner = find_boxed(text) or text
+    inner = (find_boxed(text) or text)[:_MAX_CHARACTERS]
     plain = _without_latex(inner).strip().strip("$*` ")
     if (only := _only(plain)) is not None:
         return only
