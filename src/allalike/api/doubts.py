@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike.api.spellings import find_abstentions, find_spellings, find_truth_words, name_joining
 from allalike.columns.matches import find_places
 from allalike.columns.values import Values
 from allalike.errors import DataWarning
@@ -19,15 +21,17 @@ if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block
     from allalike.engines import Run
 
-__all__ = ["Doubt", "doubt_draws", "find_doubts", "find_spellings", "warn_of"]
+__all__ = ["Doubt", "doubt_draws", "find_doubts", "warn_of"]
 
 _MAX_REPEATS, _MANY_REPEATS = 0.2, 0.05  # of all rows
 _MIN_UNLIKE = 6  # answers, all of them different, that are no accident
 _MIN_NUMBERS = 3  # different ones that may be a scale: two are yes and no
 _MANY_WORKERS = 2  # times as many as there are tasks
+_MIN_SWAPPED = 0.15  # by which a worker's answers agree more than those to a task
+_MIN_SWAPPED_PAIRS = 50
+_MAX_COUNTS = 1 << 22  # of labels, for each worker
 _SHOWN_LABELS = 3
 _MAX_LABELS = 1 << 12  # that are looked at
-_WRAPPING = " \t\r\n\"'`*_()[]{}<>.,;:!"
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,17 @@ def find_doubts(run: Run, gold: Gold | None = None) -> list[Doubt]:
     True No task has two answers: 3 an
     False There are two workers only: b
     """
-    looks = (_repeats, _single_values, _meetings, _different_labels, _spellings, _numbers, _crowd)
+    looks = (
+        _repeats,
+        _single_values,
+        _meetings,
+        _different_labels,
+        _spellings,
+        _abstentions,
+        _numbers,
+        _crowd,
+        _swapped,
+    )
     found = [doubt for look in looks for doubt in look(run)]
     found += _truths(run, gold) if gold is not None else ()
     return sorted(found, key=lambda doubt: not doubt.severe)
@@ -169,28 +183,20 @@ def _spellings(run: Run) -> Iterator[Doubt]:
         more = f" and {len(groups) - _SHOWN_LABELS:,} more" if len(groups) > _SHOWN_LABELS else ""
         yield Doubt(
             f"Some labels differ only in case, blanks or wrapping: {shown}{more}. If they mean the same,"
-            f" {_joining(groups)} or a label map joins them."
+            f" {name_joining(groups)} or a label map joins them."
         )
+    words = find_truth_words(_labels(run)) if run.encoding.n_classes is not None else []
+    if words:
+        shown = "; ".join(" and ".join(map(repr, group)) for group in words)
+        yield Doubt(f"Some labels are different words for the same: {shown}. A label map joins them.")
 
 
-def _joining(groups: list[tuple[str, ...]]) -> str:
-    """Name the domain that takes spellings for one."""
-    case = all(len({label.strip().casefold() for label in group}) == 1 for group in groups)
-    option = "lower=True" if case else "extract='choice'"
-    return f"the domain categorical({option})"
-
-
-def find_spellings(labels: Iterable[Any]) -> list[tuple[str, ...]]:
-    """Group labels that differ only in case, blanks, quotes and brackets around them.
-
-    >>> find_spellings(["A", "B", "[[A]]", "a", "+1", "-1", "New York", "new  york"])
-    [('A', '[[A]]', 'a'), ('New York', 'new  york')]
-    """
-    groups: dict[str, list[str]] = {}
-    for label in labels:
-        if isinstance(label, str):
-            groups.setdefault(" ".join(label.strip(_WRAPPING).casefold().split()), []).append(label)
-    return [tuple(group) for plain, group in groups.items() if plain and len(group) > 1]
+def _abstentions(run: Run) -> Iterator[Doubt]:
+    """Wonder about classes that may be none."""
+    found = find_abstentions(_labels(run)) if run.encoding.n_classes is not None else []
+    if found and run.encoding.n_labels > 2:
+        listed = " and ".join(map(repr, found[:_SHOWN_LABELS]))
+        yield Doubt(f"The label {listed} may mean that there is no answer; named so (abstain), it is left out.")
 
 
 def _are_numbers(labels: list[Any]) -> bool:
@@ -203,11 +209,42 @@ def _crowd(run: Run) -> Iterator[Doubt]:
     workers = len(run.workers)
     if workers == 2:
         yield Doubt("There are two workers only: both count the same, for their answers do not tell who is better.")
-    elif workers > _MANY_WORKERS * run.n_tasks > _MANY_WORKERS and run.domain.name != "ranking":
+    elif (
+        workers > _MANY_WORKERS * run.n_tasks > _MANY_WORKERS
+        and run.domain.name != "ranking"
+        and "tool" not in run.notes.get("guessed", {})
+    ):
         yield Doubt(
             f"There are {workers:,} workers and {run.n_tasks:,} tasks: if {_column(run, 'worker')} is what was asked"
             f" and {_column(run, 'task')} who answered, name them the other way round."
         )
+
+
+def _swapped(run: Run) -> Iterator[Doubt]:
+    """Wonder about workers whose answers to different tasks agree more than the answers to one task do."""
+    n_labels = run.encoding.n_labels
+    if run.encoding.n_classes is None or run.worker_task is not None or len(run.workers) * n_labels > _MAX_COUNTS:
+        return
+    counts = run.sum(partial(_count_labels, n_labels=n_labels))["labels"]
+    same, pairs = (counts * (counts - 1)).sum(), (run.answer_counts * (run.answer_counts - 1)).sum()
+    met = run.unweighted_peer_sums
+    shared = met["weight"].sum()
+    if min(pairs, shared) < _MIN_SWAPPED_PAIRS:
+        return
+    own, others = float(same / pairs), float(1 - met["distance"].sum() / shared)
+    chance = float(np.square(counts.sum(axis=0) / counts.sum()).sum())
+    if own - max(others, chance) > _MIN_SWAPPED:
+        yield Doubt(
+            f"A worker's answers to different tasks are the same in {100 * own:.0f} %, different workers' answers to"
+            f" one task in {100 * others:.0f} %. Perhaps {_column(run, 'worker')} is what was asked and"
+            f" {_column(run, 'task')} who answered; if not, workers answer without looking."
+        )
+
+
+def _count_labels(block: Block, *, n_labels: int) -> dict[str, Array]:
+    """Count how often each worker gave each label."""
+    places = block.worker * n_labels + block.label
+    return {"labels": np.bincount(places, minlength=block.n_workers * n_labels).reshape(-1, n_labels)}
 
 
 def _truths(run: Run, gold: Gold) -> Iterator[Doubt]:
@@ -222,7 +259,7 @@ def _truths(run: Run, gold: Gold) -> Iterator[Doubt]:
         known = ", ".join(map(repr, _labels(run)[:_SHOWN_LABELS]))
         more = ", ..." if run.encoding.n_labels > _SHOWN_LABELS else ""
         alike = [group for group in find_spellings([unknown[0], *_labels(run)]) if group[0] == unknown[0]]
-        hint = f" If it is {alike[0][1]!r}, {_joining(alike)} or a label map joins them." if alike else ""
+        hint = f" If it is {alike[0][1]!r}, {name_joining(alike)} or a label map joins them." if alike else ""
         yield Doubt(
             f"{len(unknown):,} of the labels in the gold occur in no answer, the first of them {unknown[0]!r}. The"
             f" answers have {known}{more}.{hint}"

@@ -20,7 +20,7 @@ __all__ = ["few_text", "gold_text", "guesses", "report_text", "share", "worker_r
 
 _N_SHOWN_WORKERS = 5
 _N_SHOWN_GROUPS = 3
-_SAID_OTHERWISE = ("columns", "layout", "domain", "engine")
+_SAID_OTHERWISE = ("columns", "layout", "domain", "engine", "missing")
 
 
 def guesses(summary: Mapping[str, Any]) -> list[str]:
@@ -77,16 +77,9 @@ def _recognised(option: str, value: str) -> str:
 
 
 def _domain_text(name: str, numbers: str) -> str:
-    """Say which kind of label was recognised, and what that means where labels are numbers."""
-    if name == "real":
-        return "Recognised: the labels are numbers: a truth is a mean; for a vote: --domain categorical."
-    if name == "categorical" and numbers:
-        order = " If they are ratings, their order is not used." if numbers == "in a row" else ""
-        return (
-            "Recognised: the labels are classes, though they are numbers: a truth is a vote; for a mean: --domain"
-            f" real.{order}"
-        )
-    return f"Recognised: the labels are {name} (--domain {name})."
+    """Say which kind of label was recognised; what it means where labels are numbers is a warning of its own."""
+    order = " If they are ratings, their order is not used." if numbers == "in a row" else ""
+    return f"Recognised: the labels are {'numbers' if name == 'real' else name} (--domain {name}).{order}"
 
 
 def report_text(result: Result, paths: Sequence[Path]) -> str:
@@ -128,7 +121,7 @@ def confidence_text(summary: Mapping[str, Any]) -> list[str]:
     if found := summary.get("confidence"):
         source = "known truths" if found["temperature_from"] == "gold" else "held-out answers"
         lines += [
-            f"Truths are expected to be right in {100 * found['mean']:.0f} % (told by {source}); shared errors are not"
+            f"Truths are expected to be right in {percent(found['mean'])} (told by {source}); shared errors are not"
             " seen in answers (--gold).",
             f"{found['answers_per_task']:.3g} answers a task count like about {found['voices_per_task']:.2g}"
             " independent ones, to a factor of 2.",
@@ -298,6 +291,15 @@ def _fault_cells(weighing: Weighing, picked: list[Any]) -> dict[str, Sequence[ob
     low, high, fault = (known[name][picked].tolist() for name in ("low", "high", weighing.trust.unit))
     limits = ["" if math.isnan(left) else f"{left:.3g}..{right:.3g}" for left, right in zip(low, high, strict=True)]
     return {weighing.trust.unit: fault, **({"low..high": limits} if any(limits) else {})}
+
+
+def percent(probability: float) -> str:
+    """Write how probable something is; nothing that is estimated is certain.
+
+    >>> percent(0.934), percent(0.9999)
+    ('93 %', 'over 99 %')
+    """
+    return "over 99 %" if probability > 0.99 else f"{100 * probability:.0f} %"
 
 
 def share(part: int, whole: int) -> str:

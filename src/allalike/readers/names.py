@@ -24,7 +24,7 @@ SYNONYMS = {
             assessor grader tolker volunteer student expert username
         """,
         "task": """
-            task item question example document hit id object image sentence instance unit query problem
+            task item question q example document hit id object image sentence instance unit query problem
             sample orig record doc element subtask exercise pair subject tweet clip video post article
         """,
         "label": """

@@ -131,15 +131,16 @@ class Scan(Options):
         CSV and Parquet files are read some rows at a time; everything else is in memory from now on.
         """
         table, picked, guessed = self._opened()
+        notes = _notes(guessed, table)
         return Stream(
-            batches=partial(table.batches, picked),
+            batches=partial(_read_batches, table, picked, notes),
             guess=partial(guess_domain, where=table.where),
             size=table.size(picked),
             domain=self.domain,
             choices=self.choices,
             repeats=self.repeats,
             cleaning=self.suited(table).cleaning,
-            notes=_notes(guessed, table),
+            notes=notes,
         )
 
     def table(self) -> Table:
@@ -209,7 +210,7 @@ class Scan(Options):
         table = replace(table, na=self.list_na(written=table.text or table.written))
         if self.wide is not None and table.guessed.get("wide") != self.wide:
             stacked = stack(table, self.wide, self.columns, self.files)
-            return replace(stacked.table(table), na=table.na), _OWN_NAMES, stacked.guessed
+            return stacked.table(table), _OWN_NAMES, stacked.guessed
         found = find_roles(table, self.columns, frozenset(table.na or ()))
         layout = {"layout": found.table.layout} if found.table.layout else {}
         return replace(found.table, na=table.na), found.picked, {**found.guessed, **layout}
@@ -321,6 +322,13 @@ def _notes(guessed: dict[str, str], table: Table) -> dict[str, Any]:
     layout = {name: guessed.pop(name) for name in ("layout",) if name in guessed}
     found = {"guessed": {**({"columns": guessed} if guessed else {}), **layout, **table.guessed}}
     return {**found, **({"remarks": list(table.remarks)} if table.remarks else {})}
+
+
+def _read_batches(table: Table, picked: Mapping[str, str], notes: dict[str, Any]) -> Iterator[dict[str, Column]]:
+    """Read a table in batches; what there is to say of it is known once all are read."""
+    yield from table.batches(picked)
+    if table.remarks:
+        notes["remarks"] = list(table.remarks)
 
 
 def _of_worker(batch: dict[str, Column], name: str) -> dict[str, Column]:

@@ -38,7 +38,8 @@ class Stacked:
 
     def table(self, matrix: Table) -> Table:
         """Return the columns as a table that knows what was found out about the matrix."""
-        return replace(of_columns(self.columns), guessed=matrix.guessed, remarks=(*matrix.remarks, *self.remarks))
+        remarks = (*matrix.remarks, *self.remarks)
+        return replace(of_columns(self.columns), guessed=matrix.guessed, remarks=remarks, na=matrix.na)
 
 
 def stack(table: Table, wide: str, chosen: Mapping[str, str], files: Files | None = None) -> Stacked:
@@ -57,7 +58,7 @@ def stack(table: Table, wide: str, chosen: Mapping[str, str], files: Files | Non
     down, across = ROWS[wide]
     if not table.names:
         raise InputError(f"{table.where} has no columns.")
-    head = Sample(table.sample(_LOOKED_AT))
+    head = Sample(table.sample(_LOOKED_AT), frozenset(table.na or ()))
     ids, guessed = _find_ids(table, head, down, chosen)
     names = _select([name for name in table.names if name != ids], files, table.where)
     if not names:
@@ -91,7 +92,7 @@ def find_row_column(table: Table, wide: str, chosen: Mapping[str, str]) -> str |
     >>> find_row_column(of_records([{"item": "t1", "ada": "x"}]), "tasks", {})
     'item'
     """
-    return _find_ids(table, Sample(table.sample(_LOOKED_AT)), ROWS[wide][0], chosen)[0]
+    return _find_ids(table, Sample(table.sample(_LOOKED_AT), frozenset(table.na or ())), ROWS[wide][0], chosen)[0]
 
 
 def _left_out(names: Sequence[str], across: str) -> list[str]:
