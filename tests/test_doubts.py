@@ -122,7 +122,7 @@ MILD: dict[str, tuple[Rows, str]] = {
     "tasks with one answer": ([*crowd(), ("ada", "s", "x"), ("bob", "t", "y")], "2 of 14 (14 %) tasks have one answer"),
     "case": (
         [*crowd(), ("ada", "s", "X"), ("bob", "s", "X ")],
-        "Some labels differ only in case, blanks or wrapping: 'X' and",
+        "2 labels differ only in how they are written: 'X' and 'x'",
     ),
     "wrapping": (
         [*crowd(), ("ada", "s", "[[x]]"), ("bob", "s", "z")],
@@ -133,6 +133,22 @@ MILD: dict[str, tuple[Rows, str]] = {
         "The labels are 3 different numbers, read as classes",
     ),
     "means": ([(w, t, t + n / 3) for n, w in enumerate(WORKERS) for t in range(9)], "The labels are read as numbers"),
+    "words for yes": (
+        [*crowd(), ("ada", "s", "yes"), ("bob", "s", "True"), ("ada", "t", "no"), ("bob", "t", "no")],
+        "'True' and 'yes'. If they mean the same, a label map joins them",
+    ),
+    "a word for nothing": (
+        [*crowd(), ("ada", "s", "Not sure"), ("bob", "s", "x")],
+        "The label 'Not sure' may mean that there is no answer",
+    ),
+    "less than nothing": (
+        [(w, t, (t + n) % 3 - 1) for n, w in enumerate(WORKERS) for t in range(9)],
+        "The label -1 may mean that there is no answer",
+    ),
+    "the wrong way round": (
+        [(f"t{t}", f"w{w}", "xyz"[t % 3] if (w + t) % 5 else "x") for t in range(12) for w in range(15)],
+        "Perhaps 'worker' is what was asked and 'task' who answered",
+    ),
     "swapped": ([(f"w{w}", t, "xy"[w % 2]) for w in range(30) for t in range(5)], "There are 30 workers and 5 tasks"),
     "drawn": ([(w, t, "xxyy"[n]) for n, w in enumerate(WORKERS) for t in range(4)], "4 of 4 truths were drawn among"),
 }

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.api.spellings import find_abstentions, find_spellings, find_truth_words, name_joining
 from allalike.columns.matches import find_places
 from allalike.columns.values import Values
+from allalike.domains.abstentions import find_abstentions
+from allalike.domains.spellings import find_spellings
 from allalike.errors import DataWarning
 
 if TYPE_CHECKING:
@@ -177,18 +178,18 @@ def _numbers(run: Run) -> Iterator[Doubt]:
 
 def _spellings(run: Run) -> Iterator[Doubt]:
     """Wonder about classes that may be one."""
-    groups = find_spellings(_labels(run)) if run.encoding.n_classes is not None else []
-    if groups:
-        shown = "; ".join(" and ".join(map(repr, group)) for group in groups[:_SHOWN_LABELS])
-        more = f" and {len(groups) - _SHOWN_LABELS:,} more" if len(groups) > _SHOWN_LABELS else ""
+    found = find_spellings(_labels(run)) if run.encoding.n_classes is not None else None
+    if found is not None:
+        shown = "; ".join(f"{one!r} and {other!r}" for one, other in found.pairs[:_SHOWN_LABELS])
         yield Doubt(
-            f"Some labels differ only in case, blanks or wrapping: {shown}{more}. If they mean the same,"
-            f" {name_joining(groups)} or a label map joins them."
+            f"{found.labels:,} labels differ only in how they are written: {shown}. If they mean the same,"
+            f" {_joining(found.option)}."
         )
-    words = find_truth_words(_labels(run)) if run.encoding.n_classes is not None else []
-    if words:
-        shown = "; ".join(" and ".join(map(repr, group)) for group in words)
-        yield Doubt(f"Some labels are different words for the same: {shown}. A label map joins them.")
+
+
+def _joining(option: str) -> str:
+    """Say what makes spellings one."""
+    return f"the domain {option} or a label map joins them" if option else "a label map joins them"
 
 
 def _abstentions(run: Run) -> Iterator[Doubt]:
@@ -258,8 +259,9 @@ def _truths(run: Run, gold: Gold) -> Iterator[Doubt]:
     if unknown := gold.find_unanswered(run.encoding):
         known = ", ".join(map(repr, _labels(run)[:_SHOWN_LABELS]))
         more = ", ..." if run.encoding.n_labels > _SHOWN_LABELS else ""
-        alike = [group for group in find_spellings([unknown[0], *_labels(run)]) if group[0] == unknown[0]]
-        hint = f" If it is {alike[0][1]!r}, {name_joining(alike)} or a label map joins them." if alike else ""
+        alike = find_spellings([unknown[0], *_labels(run)])
+        same = [other for one, other in (alike.pairs if alike else ()) if one == unknown[0]]
+        hint = f" If it is {same[0]!r}, {_joining(alike.option)}." if alike and same else ""
         yield Doubt(
             f"{len(unknown):,} of the labels in the gold occur in no answer, the first of them {unknown[0]!r}. The"
             f" answers have {known}{more}.{hint}"
