@@ -171,7 +171,7 @@ def _renew(
 ) -> Result:
     grown, remembered, news = origin.grow(run, more, gold)
     check_served(method, grown.encoding)
-    doubts = find_doubts(grown, remembered.gold)
+    doubts = find_doubts(grown, remembered.gold, again=True)
     warn_of(doubts, stacklevel=3)  # whoever called `Result.update`
     result = _solve(grown, method, remembered, doubts, (weighing, news), **settings)
     if warning := method.limit_reached(result.weighing):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block
     from allalike.engines import Run
 
-__all__ = ["Doubt", "doubt_draws", "find_doubts", "warn_of"]
+__all__ = ["Doubt", "doubt_draws", "find_doubts", "is_about_numbers", "warn_of"]
 
 _MAX_REPEATS, _MANY_REPEATS = 0.2, 0.05  # of all rows
 _MIN_UNLIKE = 6  # answers, all of them different, that are no accident
@@ -32,6 +32,7 @@ _MIN_SWAPPED = 0.15  # by which a worker's answers agree more than those to a ta
 _MIN_SWAPPED_PAIRS = 50
 _MAX_COUNTS = 1 << 22  # of labels, for each worker
 _SHOWN_LABELS = 3
+_NUMBERS = "The labels are"  # so a warning begins that says what numbers are taken for
 _MAX_LABELS = 1 << 12  # that are looked at
 
 
@@ -43,8 +44,10 @@ class Doubt:
     severe: bool = False
 
 
-def find_doubts(run: Run, gold: Gold | None = None) -> list[Doubt]:
+def find_doubts(run: Run, gold: Gold | None = None, *, again: bool = False) -> list[Doubt]:
     """Look at answers before any work is done on them; what makes every result worthless comes first.
+
+    Where they are looked at again, because some were added, all of them are not gone over.
 
     >>> import allalike
     >>> from allalike.blocks.ties import Ties
@@ -54,18 +57,9 @@ def find_doubts(run: Run, gold: Gold | None = None) -> list[Doubt]:
     True No task has two answers: 3 an
     False There are two workers only: b
     """
-    looks = (
-        _repeats,
-        _single_values,
-        _meetings,
-        _different_labels,
-        _spellings,
-        _abstentions,
-        _numbers,
-        _crowd,
-        _swapped,
-    )
+    looks = (_repeats, _single_values, _meetings, _different_labels, _spellings, _abstentions, _numbers, _crowd)
     found = [doubt for look in looks for doubt in look(run)]
+    found += () if again else _swapped(run)
     found += _truths(run, gold) if gold is not None else ()
     return sorted(found, key=lambda doubt: not doubt.severe)
 
@@ -163,15 +157,24 @@ def _different_labels(run: Run) -> Iterator[Doubt]:
         )
 
 
+def is_about_numbers(sentence: str) -> bool:
+    """Tell whether a warning says what the kind of label means, which is said where that is guessed, too.
+
+    >>> is_about_numbers("The labels are read as numbers: a truth is a mean."), is_about_numbers("Nobody answered.")
+    (True, False)
+    """
+    return sentence.startswith(_NUMBERS)
+
+
 def _numbers(run: Run) -> Iterator[Doubt]:
     """Wonder about numbers that were taken for classes, or the reverse, where nobody said what they are."""
     if "domain" not in run.notes.get("guessed", {}):
         return
     if run.encoding.numeric:
-        yield Doubt("The labels are read as numbers: a truth is a mean. For a vote, the domain is categorical.")
+        yield Doubt(f"{_NUMBERS} read as numbers: a truth is a mean. For a vote, the domain is categorical.")
     elif run.encoding.n_classes is not None and run.encoding.n_labels >= _MIN_NUMBERS and _are_numbers(_labels(run)):
         yield Doubt(
-            f"The labels are {run.encoding.n_labels:,} different numbers, read as classes: a truth is what most said."
+            f"{_NUMBERS} {run.encoding.n_labels:,} different numbers, read as classes: a truth is what most said."
             " For a mean, the domain is real."
         )
 

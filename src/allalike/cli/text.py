@@ -57,7 +57,10 @@ def guesses(summary: Mapping[str, Any]) -> list[str]:
         lines.append(
             f"Set aside {summary['repeats_set_aside']:,} repeated answers of a worker to a task (--repeats says which)."
         )
-    return [*lines, *(f"Note: {visible(said)}" for name in ("remarks", "warnings") for said in summary.get(name, ()))]
+    from allalike.api.doubts import is_about_numbers
+
+    notes = [*summary.get("remarks", ()), *summary.get("warnings", ())]
+    return [*lines, *(f"Note: {visible(said)}" for said in notes if not is_about_numbers(said))]
 
 
 def _recognised(option: str, value: str) -> str:
@@ -77,9 +80,16 @@ def _recognised(option: str, value: str) -> str:
 
 
 def _domain_text(name: str, numbers: str) -> str:
-    """Say which kind of label was recognised; what it means where labels are numbers is a warning of its own."""
-    order = " If they are ratings, their order is not used." if numbers == "in a row" else ""
-    return f"Recognised: the labels are {'numbers' if name == 'real' else name} (--domain {name}).{order}"
+    """Say which kind of label was recognised, and what that means where labels are numbers."""
+    if name == "real":
+        return "Recognised: the labels are numbers: a truth is a mean; for a vote: --domain categorical."
+    if name == "categorical" and numbers:
+        order = " If they are ratings, their order is not used." if numbers == "in a row" else ""
+        return (
+            "Recognised: the labels are classes, though they are numbers: a truth is a vote; for a mean: --domain"
+            f" real.{order}"
+        )
+    return f"Recognised: the labels are {name} (--domain {name})."
 
 
 def report_text(result: Result, paths: Sequence[Path]) -> str:

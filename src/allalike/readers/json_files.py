@@ -168,9 +168,12 @@ def _is_one_object(path: Path, start: str, encoding: str) -> bool:
     """Tell whether a file is one object, and not one a line."""
     if not start.startswith("{"):
         return False
-    with guard(path, "JSON", lambda: open_text(path, encoding)) as file:
-        line = guard(path, "JSON", lambda: next((line for line in file if line.strip()), ""))
-        more = guard(path, "JSON", lambda: any(line.strip() for line in file))
+    try:
+        with guard(path, "JSON", lambda: open_text(path, encoding)) as file:
+            line = guard(path, "JSON", lambda: next((line for line in file if line.strip()), ""))
+            more = guard(path, "JSON", lambda: any(line.strip() for line in file))
+    except InputError:  # whose row will be named where lines are read
+        return False
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):

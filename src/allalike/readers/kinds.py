@@ -25,9 +25,9 @@ _MAX_CLASSES = 20  # of numbers; if more of them differ, they are numbers, unles
 _MIN_RECURRENCE = 2  # answers for each different number without a fraction, for floats to be classes,
 _MIN_FRACTION_RECURRENCE = 3  # and for each of those with fractions
 _MIN_EQUAL_SHARE = 0.15  # of the pairs of answers to a task, where answers are final answers,
-_CLEAR_EQUAL_SHARE = 0.3  # with which they need not be far apart,
 _MIN_EQUAL_RATIO = 8  # which is so many times the share among all pairs,
-_MIN_MEDIAN_GAP = 0.15  # and others are farther from the middle of their task, relative to the numbers themselves
+_MIN_MEDIAN_GAP = 0.15  # and others are farther from the middle of their task, relative to the numbers themselves;
+_CLEAR_EQUAL_SHARE, _CLEAR_MEDIAN_GAP = 0.3, 0.05  # where so many are equal, others may be nearer
 _MIN_PAIRS = 20
 _MIN_TEXT_WORDS = 3  # on average, for strings that do not repeat to be texts
 
@@ -123,12 +123,11 @@ def _are_final_answers(labels: Column, tasks: Codes) -> bool:
     everywhere = _count_pairs(np.unique(numbers, return_counts=True)[1]) / max(_count_pairs(len(numbers)), 1)
     if pairs < _MIN_PAIRS or equal < _MIN_EQUAL_SHARE * pairs or equal < _MIN_EQUAL_RATIO * everywhere * pairs:
         return False
-    if equal >= _CLEAR_EQUAL_SHARE * pairs:
-        return True
     middle = np.repeat(numbers[begins + (sizes - 1) // 2], sizes)
     far = numbers != middle
     gaps = np.abs(numbers - middle)[far] / np.maximum(np.abs(numbers), np.abs(middle))[far]
-    return not len(gaps) or bool(np.median(gaps) >= _MIN_MEDIAN_GAP)
+    least = _CLEAR_MEDIAN_GAP if equal >= _CLEAR_EQUAL_SHARE * pairs else _MIN_MEDIAN_GAP
+    return not len(gaps) or bool(np.median(gaps) >= least)
 
 
 def _count_pairs(sizes: Any) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from allalike.readers.names import SYNONYMS, rate_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from allalike.readers.contents import Content, Sample
 
@@ -84,10 +84,13 @@ def find_readings(sample: Sample, chosen: Mapping[str, str]) -> list[Reading]:
     return sorted(readings, key=lambda reading: (-reading.total, *reading.columns.values()))
 
 
-def rate_structure(sample: Sample, columns: Mapping[str, str], *, whole: bool = True) -> float:
+def rate_structure(
+    sample: Sample, columns: Mapping[str, str], *, whole: bool = True, known: Container[str] = ()
+) -> float:
     """Tell how well columns make rows of answers, from 0 to 1, without a look at what labels say.
 
-    Where a sample is not the whole table, tasks with one answer in it may have others, and are no fault.
+    Where a sample is not the whole table, tasks with one answer in it may have others, and are no fault. A label that
+    is known to be one is not rated.
 
     >>> from allalike.readers.contents import Sample
     >>> sample = Sample({"who": ["a", "b"] * 2, "what": [1, 1, 2, 2], "topic": [1] * 4, "said": [0, 1, 1, 1]})
@@ -98,7 +101,7 @@ def rate_structure(sample: Sample, columns: Mapping[str, str], *, whole: bool = 
     """
     worker, task, label = (columns[role] for role in SYNONYMS)
     pair = _rate_pair(sample, worker, task) if whole else sample.kept(worker, task)
-    return pair * _rate_label(sample, worker, [task], label)
+    return pair if "label" in known else pair * _rate_label(sample, worker, [task], label)
 
 
 def _rate(sample: Sample, columns: dict[str, str], tasks: Sequence[str]) -> Reading:

@@ -108,7 +108,7 @@ def _look(table: Table, known: Mapping[str, str], na: frozenset[str]) -> dict[st
         try:
             named = Sample(table.sample(SAMPLE_ROWS, list(by_name.values())), na)
             whole = named.n_rows < SAMPLE_ROWS
-            structure = rate_structure(named, by_name, whole=whole) if named.n_rows >= _FEW_ROWS else 1.0
+            structure = rate_structure(named, by_name, whole=whole, known=known) if named.n_rows >= _FEW_ROWS else 1.0
             if structure >= _POSSIBLE:
                 return by_name
             sample = _sample(table, na)

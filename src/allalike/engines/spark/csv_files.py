@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     Split = tuple[int, int]
     Place = tuple[int, int]  # how many rows and lines came before
 
-__all__ = ["CutFieldError", "TextFile", "cut_at_splits", "read_lines", "split_header"]
+__all__ = ["REMARK", "CutFieldError", "TextFile", "cut_at_splits", "read_lines", "split_header"]
 
+REMARK = b"remark"  # what was done with the rows of a table, in its metadata
 _SENTINEL = "\x1e"  # the values of a record that is put behind a piece
 
 
@@ -101,9 +102,11 @@ class TextFile:
         text = io.StringIO(lines.decode("utf-8-sig"), newline="")
         dialect = Dialect(self.names, self.delimiter, skip=int(not before[1]))
         asked = list(dict.fromkeys(self.columns.values()))
-        batches = list(fill_rows(text, dialect, asked, self.name, [], before=before))
+        remarks: list[str] = []
+        batches = list(fill_rows(text, dialect, asked, self.name, remarks, before=before))
         joined = {name: pa.chunked_array([batch[name] for batch in batches]) for name in asked}
-        return pa.table({role: joined[name] for role, name in self.columns.items()})
+        said = {REMARK: " ".join(remarks).encode()} if remarks else {}
+        return pa.table({role: joined[name] for role, name in self.columns.items()}, metadata=said)
 
     def check_quotes(self, table: pa.Table, before: int) -> None:
         """Refuse fields that swallowed further rows."""

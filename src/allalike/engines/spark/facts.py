@@ -54,6 +54,8 @@ class Facts:
         Row and value of the first of many labels of text files that is no number.
     shifts
         Of each input, where its splits begin, and what makes the numbers of rows there those among all.
+    remarks
+        What was done with rows, in sentences.
     """
 
     n_read: int
@@ -67,6 +69,7 @@ class Facts:
     numeric: bool
     first_text: FirstText | None
     shifts: Shifts
+    remarks: tuple[str, ...] = ()
 
 
 def join_digests(digests: Iterable[Digest], plan: Plan) -> Facts | None:
@@ -113,6 +116,7 @@ def join_digests(digests: Iterable[Digest], plan: Plan) -> Facts | None:
         numeric=any(digest.numeric for digest in used),
         first_text=min(texts, default=None),
         shifts=shifts,
+        remarks=tuple(dict.fromkeys(remark for digest in known for remark in digest.remarks)),
     )
 
 

@@ -19,7 +19,7 @@ from allalike.columns.factors import distinct
 from allalike.columns.values import Values, arrow_of, is_string, numpy_of, take_rows
 from allalike.engines.ingest.routes import whole_numbers
 from allalike.engines.ingest.vocabulary import Vocabulary
-from allalike.engines.spark.csv_files import CutFieldError, TextFile, cut_at_splits, read_lines
+from allalike.engines.spark.csv_files import REMARK, CutFieldError, TextFile, cut_at_splits, read_lines
 from allalike.errors import AllalikeError
 from allalike.system.serialization import pack
 
@@ -117,6 +117,7 @@ class Digest:
     first_text: FirstText | None = None
     numeric: bool = False
     cut_field: bool = False
+    remarks: list[str] = field(default_factory=list)
 
 
 def route_rows(batches: Iterable[pa.RecordBatch], plan: Plan) -> Iterator[pa.RecordBatch]:
@@ -180,7 +181,9 @@ class _Router:
         for split, table in tables:
             before = splits.pop()[1] if splits and splits[-1][0] == split else 0
             splits.append((split, before + table.num_rows))
-            yield table
+            if table.schema.metadata and REMARK in table.schema.metadata:
+                self._digest.remarks.append(table.schema.metadata[REMARK].decode())
+            yield table.replace_schema_metadata(None)
 
     def route(self, table: pa.Table) -> Iterator[tuple[int, bytes]]:
         """Yield a chunk for each partition that gets some of the rows."""

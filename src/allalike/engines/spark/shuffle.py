@@ -136,8 +136,10 @@ class ShuffledRows:
     def notes(self) -> dict[str, Any]:
         """What was guessed about columns, and how many rows were dropped."""
         guessed, notes = self.source.guessed, self.source.notes
+        remarks = [*notes.get("remarks", ()), *self.facts.remarks]
         return {
             **notes,
+            **({"remarks": remarks} if remarks else {}),
             "guessed": {**({"columns": guessed} if guessed else {}), **notes.get("guessed", {})},
             **self.facts.dropped.notes(self.facts.n_read),
         }
