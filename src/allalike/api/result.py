@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike.api.agreement import Agreement, measure_agreement
 from allalike.api.groups import group_columns
 from allalike.api.shown import result_html, result_text
 from allalike.api.tables import (
@@ -117,6 +118,16 @@ class Result:
         ['group', 'kind', 'size', 'members', 'common', 'shared_rare', 'fidelity', 'probability']
         """
         return frame_of(group_columns(self.run, self.weighing))
+
+    @cached_property
+    def agreement(self) -> Agreement:
+        """How much the workers agree: Krippendorff's alpha with limits of 95 %, each worker's effect on it, and kappas.
+
+        >>> import allalike
+        >>> allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "y"), ("bob", 2, "x")]).agreement.alpha
+        0.0
+        """
+        return measure_agreement(self.run)
 
     @cached_property
     def probabilities(self) -> pd.DataFrame:

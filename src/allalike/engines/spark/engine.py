@@ -316,7 +316,7 @@ def _cut(answers: Answers, begin: int, end: int) -> Answers:
 
 
 def _only_row(parts: list[Floats]) -> Floats:
-    return parts[0][0]
+    return np.asarray(parts[0][0])
 
 
 def _ranges(n_partitions: int, n_workers: int) -> int:
