@@ -18,10 +18,9 @@ from allalike.blocks.ties import Ties
 from allalike.columns.column import Column
 from allalike.engines import Engine
 from allalike.errors import UnsupportedError
-from allalike.trust import agreement as alphas
 from allalike.trust.agreement import measure_alpha
 from allalike.trust.label_totals import MAX_SLOTS
-from allalike.trust.resamples import draw_weights
+from allalike.trust.resamples import draw_weights, find_limits
 from samples import Row, crowd, kind, problems, sparse_crowd
 
 # Of irrCAC 0.4.4, which cannot be installed beside a current scipy: raw.CAC(table, digits=15) finds gwet, fleiss,
@@ -156,8 +155,12 @@ def test_the_effect_of_a_worker_is_what_alpha_is_without_her_answers(domain: str
 def test_a_resample_is_what_alpha_is_of_the_tasks_drawn(domain: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = crowd(domain, seed=4, n=4, m=7, missing=0.3)
     drawn: list[Any] = []
-    limits = alphas.find_limits
-    monkeypatch.setattr(alphas, "find_limits", lambda values: drawn.append(values) or limits(values))  # type: ignore[func-returns-value]
+
+    def watch(values: Any) -> tuple[float, float]:
+        drawn.append(values)
+        return find_limits(values)
+
+    monkeypatch.setattr("allalike.trust.agreement.find_limits", watch)
     run = allalike.discover(rows, domain=kind(domain), method="UA").run
     measure_agreement(run)
     tasks = defaultdict(list)
@@ -254,7 +257,7 @@ def test_the_matrix_has_the_mean_distance_of_each_pair() -> None:
     assert found is not None
     for i, j in combinations(range(4), 2):
         expected = np.nanmean((said[i] - said[j]) ** 2)
-        assert found.loc[f"w{i}", f"w{j}"] == found.loc[f"w{j}", f"w{i}"] == pytest.approx(expected)
+        assert [found.iloc[i, j], found.iloc[j, i]] == pytest.approx([expected, expected])
 
 
 def test_above_500_workers_there_is_no_matrix_and_no_cohen() -> None:
@@ -302,6 +305,20 @@ def test_labels_of_different_tasks_that_nobody_can_compare_have_no_alpha() -> No
     found = allalike.agreement(rows, domain=allalike.Custom(distance=apart))
     assert np.isnan(found.alpha)
     assert found.observed > 0
+
+
+def test_unknown_distances_do_not_count_with_a_worker_nor_without_her() -> None:
+    rng = np.random.default_rng(3)
+    apart = rng.random((40, 40))
+    apart[rng.random((40, 40)) < 0.15] = np.nan
+    apart = apart + apart.T
+    np.fill_diagonal(apart, 0.0)
+    rows = [(worker, task, 5 * task + worker) for worker in range(5) for task in range(8)]
+    found = allalike.agreement(rows, domain=allalike.Custom(distance=apart))
+    assert np.isfinite(found.alpha)
+    for worker, without in zip(found.workers["worker"], found.workers["alpha_without"], strict=True):
+        again = allalike.agreement([row for row in rows if row[0] != worker], domain=allalike.Custom(distance=apart))
+        assert without == pytest.approx(again.alpha, abs=1e-9)
 
 
 def test_chance_gives_zero_and_opposition_less() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["agreement"]
 
+_WIDTH = 80
 _N_SHOWN = 4  # workers at each end
 _MAX_ID = 30  # characters of an id, so that a line fits
 
@@ -46,35 +48,40 @@ def agreement(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any
 
 def _text(found: Agreement, summary: dict[str, Any]) -> list[str]:
     domain = summary["domain"]
-    lines = [
+    prose = (
         f"{summary['answers']:,} answers of {summary['workers']:,} workers to {summary['tasks']:,} tasks"
-        f" ({domain['name']} labels, distance {domain['distance']}).",
-    ]
+        f" ({domain['name']}, {visible(domain['distance'])})."
+    )
     if summary["paired_tasks"] < summary["tasks"]:
-        lines.append(
-            f"{summary['paired_answers']:,} of them are to the {summary['paired_tasks']:,} tasks with several answers,"
-            " which alone count."
+        prose += (
+            f" {summary['paired_answers']:,} are to the {summary['paired_tasks']:,} tasks with several answers, and"
+            " only these count for alpha."
         )
-    lines += ["", rows(_coefficients(summary))]
+    lines = [*wrap(prose, _WIDTH), "", rows(_coefficients(summary)), ""]
     if summary["alpha"] is None:
-        reason = "no task has two answers" if not summary["paired_tasks"] else "all answers may be the same"
-        lines += ["", f"Alpha is not known: {reason}, and nothing can be said about agreement."]
-        return lines
+        return [*lines, f"Alpha is not known: {_reason(summary)}."]
     error = f", give or take {summary['expected_error']:.2g}" if summary["expected_error"] else ""
-    lines += [
-        "",
-        f"Distance of answers to the same task {summary['observed']:.4g}, to any tasks {summary['expected']:.4g}",
-        f"({summary['expected_from']}{error}). Alpha 1: no distance; 0: no closer than by chance.",
-    ]
+    prose = (
+        f"The distance of two answers to the same task is {summary['observed']:.4g}, and to any tasks"
+        f" {summary['expected']:.4g} (known from {summary['expected_from']}{error}). Alpha is 1 if nobody disagrees,"
+        " and 0 if answers to the same task are no closer than any."
+    )
+    lines += wrap(prose, _WIDTH)
     if effects := _effects(found):
         lines += ["", "Who raises alpha, and who lowers it:", rows(effects)]
     return lines
 
 
+def _reason(summary: dict[str, Any]) -> str:
+    if not summary["paired_tasks"]:
+        return "no task has two answers"
+    return "all answers are the same" if summary["expected"] == 0 else "answers to different tasks cannot be compared"
+
+
 def _coefficients(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
     limits = ""
     if summary["low"] is not None:
-        limits = f"{summary['low']:.3f} to {summary['high']:.3f} for other tasks like these (95 %)"
+        limits = f"{summary['low']:.3f} to {summary['high']:.3f} for other such tasks (95 %)"
     lines = [("Krippendorff's alpha", _number(summary["alpha"]), limits)]
     if summary["percent"] is not None:
         lines.append(("percent agreement", f"{100 * summary['percent']:.1f} %", "equal pairs of answers to a task"))

@@ -147,15 +147,10 @@ def _group_sums(block: Block, *, kernels: Kernels, groups: TaskGroups, features:
     found = compare_tasks(block, kernels)
     group, counts = groups.number(block.task_hash), found.paired.astype(np.float64)
     size = block.sizes * counts
-    partners = np.maximum(size - 1, 0.0)
-    each = {
-        "answers": size,
-        "observed": size * found.mean,
-        "within": size * partners * found.mean,
-        "pairs": size * partners,
-        "tasks": counts,
-        "mean": found.mean,
-    }
+    each = {"answers": size, "observed": size * found.mean, "tasks": counts, "mean": found.mean}
+    if features is None:
+        pairs = size * np.maximum(size - 1, 0.0)
+        each |= {"pairs": pairs, "within": pairs * found.mean}
     sums = {name: sum_by(group, values, groups.count) for name, values in each.items()}
     if features is not None:
         sums |= features.add_tasks(block, kernels, group, found.paired, groups.count)
