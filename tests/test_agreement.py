@@ -217,13 +217,15 @@ def test_engines_and_blocks_and_the_order_of_rows_make_no_difference(domain: str
         assert {"alpha", "low", "high", "expected_error"} <= set(numbers)
 
 
-def test_an_updated_result_agrees_like_a_new_one() -> None:
-    rows = crowd("categorical", seed=7, n=5, m=30, missing=0.4)
-    grown = allalike.discover(rows[:60], method="UA").update(rows[60:]).agreement
-    expected = allalike.discover(rows, method="UA").agreement
+@pytest.mark.parametrize("domain", ["categorical", "real", "text"])
+def test_an_updated_result_agrees_like_a_new_one(domain: str) -> None:
+    rows = crowd(domain, seed=7, n=5, m=30, missing=0.4)
+    first, more = rows[:60], rows[60:]
+    grown = allalike.discover(first, domain=kind(domain), method="UA").update(more).agreement
+    expected = allalike.discover(rows, domain=kind(domain), method="UA").agreement
     assert repr(grown) == repr(expected)
-    assert grown.cohen == pytest.approx(expected.cohen)
-    pd.testing.assert_frame_equal(grown.workers, expected.workers)
+    assert grown.cohen == pytest.approx(expected.cohen) if domain == "categorical" else grown.cohen is None
+    pd.testing.assert_frame_equal(grown.workers, expected.workers, rtol=1e-9, atol=1e-12)
 
 
 def test_alpha_of_many_classes_is_exact_and_the_effects_nearly() -> None:
@@ -289,6 +291,15 @@ def test_what_cannot_be_known_is_nan_or_none(what: str, engine: Engine) -> None:
     assert found.summary()["alpha"] is None
     assert found.matrix is not None
     assert "unknown" in repr(found)
+
+
+@pytest.mark.parametrize("said", [0.1, 1 / 3, 1e8 + 0.1])
+def test_without_the_only_one_who_differs_alpha_is_not_known(said: float) -> None:
+    rows = [
+        (worker, task, said + (worker == "eve") * task / 7) for worker in ("ada", "bob", "eve") for task in range(9)
+    ]
+    found = allalike.agreement(rows, domain="real").workers["alpha_without"]
+    assert found.isna().tolist() == [False, False, True]
 
 
 def test_one_task_has_an_alpha_but_no_limits() -> None:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["Features", "LabelTotals", "count_labels", "find_class_totals", "find_number_totals"]
 
 MAX_SLOTS = 64
-_ROUNDING, _NUMBER_ROUNDING = 1e-13, 1e-14
+_ROUNDING = 1e-13  # relative: less is what equal numbers differ by
 
 
 class Features(ABC):
@@ -117,13 +117,10 @@ class LabelTotals:
         What is summed.
     factor
         What the spread of labels is multiplied by.
-    rounding
-        The spread that numbers may have though they are all equal.
     """
 
     features: Features
     factor: float
-    rounding: float = 0.0
 
     error = 0.0
     source = "label totals"
@@ -135,7 +132,7 @@ class LabelTotals:
         n = np.where(enough, answers, 2.0)
         length, mean = sums["square"] / n, sums["vector"] / n[..., None]
         spread = length - np.einsum("...i,...i->...", mean, mean)
-        spread = np.where(spread <= _ROUNDING * length + self.rounding, 0.0, spread)
+        spread = np.where(spread <= _ROUNDING * length, 0.0, spread)
         return np.where(enough, self.factor * spread * (n / (n - 1)), np.nan)
 
     def expect_without(self, total: Mapping[str, Array], leaving: Mapping[str, Array]) -> Floats:
@@ -189,7 +186,7 @@ def find_number_totals(run: Run) -> LabelTotals:
     """
     sums = run.total(partial(_add_numbers, kernels=run.kernels))
     mean = sums["vector"] / max(float(sums["answers"]), 1.0)
-    return LabelTotals(Numbers(mean), 2.0, float(np.square(_NUMBER_ROUNDING * mean).sum()))
+    return LabelTotals(Numbers(mean), 2.0)
 
 
 def _add_numbers(block: Block, *, kernels: Kernels) -> dict[str, Floats]:
