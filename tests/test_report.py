@@ -145,6 +145,7 @@ def test_crowds_of_which_little_is_known_are_shown_without_a_warning(rows: list[
     content = content_of(rows, domain=domain, method=method)
     assert len(content["data"]["tasks"]["id"]) == len({task for _, task, _ in rows})
     assert compact(content["data"])
+    assert ("map" in content["charts"]) == (len(rows) > len({task for _, task, _ in rows}))
 
 
 def test_tasks_that_are_problems_of_their_own_are_shown_without_a_map() -> None:

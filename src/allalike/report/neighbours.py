@@ -28,14 +28,17 @@ _MAX_PAIRS, _MAX_COSTLY_PAIRS = 4_000_000, 200_000
 
 
 def compare_workers(material: Material, block: Block, shown: npt.NDArray[np.intp]) -> dict[str, Any]:
-    """Return the places of workers on a map, and their matrix in the order of a tree."""
+    """Return the places of workers on a map, and their matrix in the order of a tree; nothing if no two of them met."""
     distances = _find_distances(material, block, shown)
+    met = float(np.isfinite(distances[np.triu_indices(len(shown), 1)]).mean())
+    if not met:
+        return {}
     if material.run.domain.distance == "squared":
         distances = np.sqrt(distances)
     filled = fill_unknown(distances)
     return {
         "places": place_workers(filled, material.weighing.disparity[shown]),
-        "met": float(np.isfinite(distances[np.triu_indices(len(shown), 1)]).mean()),
+        "met": met,
         "matrix": pack_matrix(distances, order_workers(filled)),
     }
 
