@@ -38,7 +38,7 @@ const placeOfAlias = (alias) => (/^W[1-9]\d*$/.test(alias) ? Number(alias.slice(
 
 function workerButton(place, kind = "link") {
   const known = place < data.workers.answers.length;
-  const button = element("button", { type: "button", class: kind, "data-name": place, disabled: !known }, workerName(place));
+  const button = element("button", { type: "button", class: kind, "data-name": place, disabled: !known, title: workerName(place) }, workerName(place));
   if (known) button.addEventListener("click", () => openWorker(place));
   return button;
 }
@@ -46,7 +46,7 @@ function workerButton(place, kind = "link") {
 function taskButton(name, kind = "link") {
   const row = taskRow(name);
   if (row === undefined) return element("span", { class: kind === "chip" ? "chip" : "label" }, name);
-  return element("button", { type: "button", class: kind, onclick: () => openTask(row) }, name);
+  return element("button", { type: "button", class: kind, title: name, onclick: () => openTask(row) }, name);
 }
 
 let rowOfTask = null;

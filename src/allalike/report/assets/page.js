@@ -33,7 +33,7 @@ function filterTasks() {
 
 function hideNames() {
   namesHidden = byId("hide-names").checked;
-  for (const node of document.querySelectorAll("[data-name]")) node.textContent = workerName(Number(node.dataset.name));
+  for (const node of document.querySelectorAll("[data-name]")) node.textContent = node.title = workerName(Number(node.dataset.name));
   renameMarks();
   filterWorkers();
   if (matrix && !byId("matrix-figure").hidden) {

@@ -81,7 +81,7 @@ function answersView(row, [who, what]) {
     ? element("div", { class: "case" }, element("p", {}, workerButton(place), element("span", { class: "muted" }, ` ${percent(shares[i])} of the weight`)), what[i] === truth ? element("p", {}, "the same as the truth") : compareLabels(what[i], truth))
     : element("tr", {}, element("th", { scope: "row" }, workerButton(place)), element("td", {}, labelCell(what[i])), element("td", { class: "number" }, percent(shares[i])), element("td", {}, bar(shares[i] / top))));
   const list = pictured ? element("div", {}, who.map(one)) : element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "All answers" }, element("table", {},
-    element("thead", {}, element("tr", {}, ["Worker", "Answer", "Share of the weight", ""].map((title, i) => (title ? element("th", { scope: "col", class: i === 2 ? "number" : null }, title) : element("td"))))),
+    element("thead", {}, element("tr", {}, ["Worker", "Answer", "Weight", ""].map((title, i) => (title ? element("th", { scope: "col", class: i === 2 ? "number" : null }, title) : element("td"))))),
     element("tbody", {}, who.map(one))));
   return [
     element("h3", {}, data.kind === "number" ? "Answers, larger with more weight; the line is the truth, the band its limits" : "Answers together, by weight"),
