@@ -25,6 +25,7 @@ _MARK = "var(--mark)"
 _FAULTS = [f"var(--fault-{number})" for number in range(1, 6)]
 _SHAPES = {"usual": "circle", "no signal": "triangle-up", "few answers": "diamond"}
 _MAX_INTERVALS = 24
+_MAX_SINGLE_TICKS = 8
 _MAX_LARGE = 60  # workers for whom a map has room
 
 
@@ -119,10 +120,15 @@ def chart_bins(values: Floats, title: str, what: str, counts: Array | None = Non
         "encoding": {
             "x": {**_axis("from", title), "bin": {"binned": True}},
             "x2": {"field": "to"},
-            "y": _axis("n", what, {"tickMinStep": 1, "format": ",d"}),
+            "y": _axis("n", what, {"format": ",d", **_whole_ticks(int(max(counts)))}),
             "description": {"field": "label"},
         },
     }
+
+
+def _whole_ticks(top: int) -> dict[str, Any]:
+    """Have ticks at whole numbers where there are so few that others would stand between them."""
+    return {"values": list(range(top + 1))} if top <= _MAX_SINGLE_TICKS else {}
 
 
 def _bin(edges: Floats, i: int, n: int, what: str) -> str:

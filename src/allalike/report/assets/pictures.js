@@ -89,7 +89,7 @@ function renameMarks() {
     const place = Number(node.dataset.worker);
     if (node.tagName === "text") {
       const name = workerName(place);
-      node.textContent = name.length > 18 ? `${name.slice(0, 17)}…` : name;
+      node.textContent = name.length > 16 ? `${name.slice(0, 15)}…` : name;
     } else node.setAttribute("aria-label", tellWorker(place));
   }
 }
