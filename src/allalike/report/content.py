@@ -17,7 +17,7 @@ from allalike.engines.sample import pick_tasks
 from allalike.report.advice import UNSURE, advise
 from allalike.report.answers import find_constant, judge_answers
 from allalike.report.brevity import Budget, brief, compact, cut
-from allalike.report.details import MAX_NAME, detail_tasks, detail_workers, table_of_confusions
+from allalike.report.details import MAX_NAME, count_detailed, detail_tasks, detail_workers, table_of_confusions
 from allalike.report.labels import Labels
 from allalike.report.neighbours import compare_workers
 from allalike.report.people import People, choose_workers, find_flags, name_sureness, read_unit
@@ -177,7 +177,7 @@ def _detail(
 
 
 def _list_tasks(survey: Survey, labels: Labels, limits: Limits) -> tuple[dict[str, Any], dict[int, int]]:
-    """Return the columns of the table of tasks, and the row of each by the hash of its id."""
+    """Return the columns of the table of tasks, and by the hash of its id the row of each whose answers may fit."""
     piece, budget = survey.shown, Budget(limits.table_size)
     names = [cut(str(task), MAX_NAME) for task in piece.tasks.tolist()]
     label, unweighted = labels.refer(piece.found["label"]), labels.refer(piece.found["unweighted"])
@@ -204,8 +204,9 @@ def _list_tasks(survey: Survey, labels: Labels, limits: Limits) -> tuple[dict[st
     for name in ("known", "abstained"):
         if name in piece.found:
             columns[name] = np.flatnonzero(piece.found[name][:kept]).tolist()
-    hashes = piece.tasks.hashes()[:kept].tolist()
-    return columns, dict(zip(hashes, range(kept), strict=True))
+    n_detailed = count_detailed(piece.answers[:kept], limits.task_size)
+    hashes = piece.tasks.hashes()[:n_detailed].tolist()
+    return columns, dict(zip(hashes, range(n_detailed), strict=True))
 
 
 def _neighbours(material: Material, block: Block, shown: npt.NDArray[np.intp]) -> dict[str, Any]:

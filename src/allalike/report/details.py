@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from allalike.report.labels import Labels
     from allalike.report.people import People
 
-__all__ = ["MAX_NAME", "detail_tasks", "detail_workers", "table_of_confusions"]
+__all__ = ["MAX_NAME", "count_detailed", "detail_tasks", "detail_workers", "table_of_confusions"]
 
 MAX_NAME = 160  # characters of a task's id
 _MAX_ANSWERS = 300  # of a task that are listed
@@ -29,6 +29,16 @@ _MAX_DISAGREEMENTS = 10
 _MAX_CLASSES = 8
 _ANSWERS_AT_ONCE, _COSTLY_ANSWERS_AT_ONCE = 60_000, 500
 _ROOM_OF_ANSWER, _ROOM_OF_NAME, _ROOM_OF_DISAGREEMENT = 8, 60, 20  # bytes
+
+
+def count_detailed(answers: npt.NDArray[np.int64], size: int) -> int:
+    """Count the first tasks whose answers may fit into so many bytes, however short their labels are.
+
+    >>> count_detailed(np.array([5, 5, 5]), 100)
+    2
+    """
+    room = np.cumsum(np.minimum(answers, _MAX_ANSWERS)) * _ROOM_OF_ANSWER
+    return int(np.searchsorted(room, size, side="right"))
 
 
 def detail_tasks(

@@ -17,7 +17,7 @@ __all__ = ["cite", "describe_agreement", "list_facts", "list_figures", "list_set
 _ELSEWHERE = ("answers", "workers", "tasks", "versions", "trust", "files")  # what the page says in another place
 _NAMING = ("leaders", "its_leaders")  # names of workers, which a page can hide only where it knows them
 _MAX_SETTINGS, _MAX_VALUE = 60, 200
-_MAX_PAIRED_ANSWERS = 1_000_000  # from which on it takes too long to look at each pair of workers
+_MAX_PAIRS = 4_000_000  # of answers to a task, from which on it takes too long to look at each, about
 _COEFFICIENTS = {
     "percent": ("Equal pairs of answers", "the share of pairs of answers to a task that are the same"),
     "fleiss": ("Fleiss' kappa", "agreement of many workers beyond that of drawn labels"),
@@ -107,7 +107,7 @@ def describe_agreement(material: Material) -> dict[str, Any] | None:
         limits = f"{agreement.low:.3f} to {agreement.high:.3f}" if math.isfinite(agreement.low) else ""
         rows.append({"name": alpha["name"], "value": f"{agreement.alpha:.3f}", "limits": limits, "meaning": meaning})
     for key, (name, meaning) in _COEFFICIENTS.items():
-        if key == "cohen" and material.summary["answers"] > _MAX_PAIRED_ANSWERS:
+        if key == "cohen" and material.summary["answers"] ** 2 > _MAX_PAIRS * material.summary["tasks"]:
             continue
         value = getattr(agreement, key)
         if value is not None and math.isfinite(value):
