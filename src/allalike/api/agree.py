@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from allalike.api.agreement import Agreement, measure_agreement
-from allalike.api.discover import open_run, open_source
+from allalike.api.discover import open_run
+from allalike.api.opening import open_source
 from allalike.blocks.ties import Ties
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def agreement(
 
     >>> said = {"ada": [1, 2, 3, 3, 2, 1], "bob": [1, 2, 3, 3, 2, 2], "eve": [2, 3, 3, 3, 2, 3]}
     >>> rows = [(worker, task, float(x)) for worker, numbers in said.items() for task, x in enumerate(numbers)]
-    >>> agreement(rows)
+    >>> agreement(rows, domain="real")
     Krippendorff's alpha 0.509 (-0.088 to 0.886)
     """
     how = {"columns": columns, "wide": wide, "missing": missing, "repeats": repeats, "abstain": abstain}

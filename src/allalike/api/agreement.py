@@ -187,7 +187,7 @@ def measure_agreement(run: Run) -> Agreement:
     >>> import allalike
     >>> from allalike.blocks.ties import Ties
     >>> rows = [("ada", 1, 1.0), ("bob", 1, 1.0), ("ada", 2, 3.0), ("bob", 2, 3.0)]
-    >>> measure_agreement(allalike.Memory().load(allalike.read(rows), Ties()))
+    >>> measure_agreement(allalike.Memory().load(allalike.read(rows, domain="real"), Ties()))
     Krippendorff's alpha 1.000
     """
     n_classes = run.encoding.n_classes

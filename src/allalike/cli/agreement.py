@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allalike.cli.console import bar_after_a_second, echo, notes_for_warnings, rows, visible
+from allalike.cli.label_columns import choose_label
 from allalike.cli.options import name_answers, name_engine, take_engine_options, take_print_options, take_read_options
+from allalike.cli.standard_input import spool_input
 from allalike.cli.text import guesses
 
 if TYPE_CHECKING:
@@ -34,8 +36,10 @@ def agreement(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any
     """
     from allalike.api.agree import agreement as run
 
-    with notes_for_warnings(quiet=quiet), bar_after_a_second(quiet=quiet):
-        found = run(name_answers(files, options), engine=name_engine(options))
+    files = spool_input(files, options)
+    with notes_for_warnings(quiet=quiet, force=options["force"]), bar_after_a_second(quiet=quiet):
+        source = choose_label(name_answers(files, options), options["label"])
+        found = run(source.read().per_task() if options["per_task"] else source, engine=name_engine(options))
         summary = {**found.run.notes, **found.summary()}
     if not quiet:
         for line in guesses({**summary, "workers": None}):

@@ -83,7 +83,7 @@ def measure_alpha(run: Run, label_counts: Floats | None = None) -> Alpha:
     >>> from allalike.blocks.ties import Ties
     >>> said = {"ada": [1, 2, 3, 3, 2, 1], "bob": [1, 2, 3, 3, 2, 2], "eve": [2, 3, 3, 3, 2, 3]}
     >>> rows = [(worker, task, float(x)) for worker, numbers in said.items() for task, x in enumerate(numbers)]
-    >>> found = measure_alpha(allalike.Memory().load(allalike.read(rows), Ties()))
+    >>> found = measure_alpha(allalike.Memory().load(allalike.read(rows, domain="real"), Ties()))
     >>> round(found.value, 3), found.without.round(3), found.source
     (0.509, array([0.441, 0.175, 0.867]), 'label totals')
     """
