@@ -13,21 +13,37 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
 from allalike.engines import Disk, Engine, Memory
+from chromium import MISSING
 
 settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("no clock")
 
 
 class _Scheduling(LoadScopeScheduling):  # type: ignore[misc]
-    """Tests of Spark go to one process, since it takes seconds to start; all others go wherever there is one."""
+    """Tests of Spark go to one process, and those in a browser, which take seconds to start; all others go anywhere."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "spark" if nodeid.startswith("tests/test_spark") else nodeid.partition("[")[0]
+        if nodeid.startswith("tests/test_spark"):
+            return "spark"
+        return "browser" if nodeid.startswith("tests/test_report_browser") else nodeid.partition("[")[0]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
     return _Scheduling(config, log) if config.getoption("dist") == "load" else None
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say so if pages were not tried in a browser."""
+    if any(MISSING in str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])):
+        terminalreporter.write_line(MISSING, yellow=True)
+
+
+@pytest.fixture(autouse=True)
+def _reports_are_short(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write a line in place of a report, which takes a second, unless a test is about reports."""
+    if not any(word in request.node.nodeid for word in ("test_report", "report/", "api/result.py")):
+        monkeypatch.setattr("allalike.report.page.render", lambda material: "<!doctype html>")
 
 
 def _engines() -> list[object]:

@@ -1,6 +1,8 @@
 # The public names and their homes, for editors, mypy and `__init__.py`, which imports each when it is used.
 
 from allalike.answers import Answers as Answers
+from allalike.api.agree import agreement as agreement
+from allalike.api.agreement import Agreement as Agreement
 from allalike.api.compare import compare as compare
 from allalike.api.comparison import Comparison as Comparison
 from allalike.api.discover import discover as discover

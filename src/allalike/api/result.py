@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike.api.agreement import Agreement, measure_agreement
 from allalike.api.groups import group_columns
+from allalike.api.pages import gather_material, put_page, write_page
 from allalike.api.shown import result_html, result_text
 from allalike.api.tables import (
     frame_of,
@@ -21,7 +23,7 @@ from allalike.api.tables import (
     truth_table,
     worker_columns,
 )
-from allalike.api.targets import find_writers, result_names, result_output, written_names
+from allalike.api.targets import REPORT, find_writers, result_names, result_output, written_names
 from allalike.engines.sample import sample_tasks, thin_tasks
 from allalike.errors import UnknownNameError, UnsupportedError
 from allalike.options import check_choice, check_number
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
+    from allalike.report.material import Material
 
 __all__ = ["Result"]
 
@@ -117,6 +120,16 @@ class Result:
         ['group', 'kind', 'size', 'members', 'common', 'shared_rare', 'fidelity', 'probability']
         """
         return frame_of(group_columns(self.run, self.weighing))
+
+    @cached_property
+    def agreement(self) -> Agreement:
+        """How much the workers agree: Krippendorff's alpha with limits of 95 %, each worker's effect on it, and kappas.
+
+        >>> import allalike
+        >>> allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "y"), ("bob", 2, "x")]).agreement.alpha
+        0.0
+        """
+        return measure_agreement(self.run)
 
     @cached_property
     def probabilities(self) -> pd.DataFrame:
@@ -282,6 +295,7 @@ class Result:
         format: str = "csv",  # noqa: A002
         to: Iterable[str] = (),
         overwrite: bool = False,
+        report: bool = False,
     ) -> list[Path]:
         """Write truth, workers, groups, next tasks and summary into a folder, whole or not at all; return their paths.
 
@@ -298,6 +312,8 @@ class Result:
         overwrite
             Whether files of the same names that allalike did not write may be replaced. The files that answers or gold
             were read from are never replaced.
+        report
+            Whether to write ``report.html`` beside them, the page that `report` writes.
 
         >>> import allalike, tempfile
         >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
@@ -307,7 +323,7 @@ class Result:
         """
         truth, workers, groups, ahead, summary = result_names(check_choice(format, FORMATS, "format"))
         looked = self.weighing.groups is not None
-        names = [truth, workers, *([groups] if looked else []), ahead, summary]
+        names = [truth, workers, *([groups] if looked else []), ahead, *([REPORT] if report else []), summary]
         writers = find_writers([to] if isinstance(to, str) else to).values()
         findings = self._findings()
         for writer in writers:
@@ -326,6 +342,8 @@ class Result:
             for writer in writers:
                 (stage / writer.name).mkdir()
                 writer.write(findings, stage / writer.name)
+            if report:
+                put_page(self.material(), stage / REPORT)
             further = [name for name in written_names(writers) if (stage / name).exists()]
             described = {**self.summary, "files": [*list_files(stage), summary]}
             text = json.dumps(described, indent=2, ensure_ascii=False)
@@ -345,3 +363,29 @@ class Result:
             inputs=self.inputs,
             model=f"allalike {self.summary['versions']['allalike']}",
         )
+
+    def report(self, path: str | os.PathLike[str] = REPORT, *, overwrite: bool = False) -> Path:
+        """Write a page on which a person sees it: what to do next, workers, a map of them, tasks, agreement, settings.
+
+        It is one file that opens in any browser and asks no network, of less than 2 MB however many answers there are:
+        of large ones it shows sums and the most important rows, and says so. Needs the extra ``report``.
+
+        Parameters
+        ----------
+        path
+            Where the page goes. An earlier report makes way.
+        overwrite
+            Whether a file may be replaced that allalike did not write.
+
+        >>> import allalike, tempfile
+        >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result.report(folder + "/seen.html").read_text(encoding="utf-8")[:15]
+        '<!doctype html>'
+        """
+        return write_page(self.material(), path, inputs=self.inputs, overwrite=overwrite)
+
+    def material(self) -> Material:
+        """Return what a report is made of."""
+        agreement = self.agreement if len(self.run.problems.sizes) == 1 else None
+        return gather_material(self.run, self.weighing, self.found, self.summary, agreement, self.inputs)

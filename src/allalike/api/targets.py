@@ -21,8 +21,18 @@ if TYPE_CHECKING:
 
     from allalike.writers import Writer
 
-__all__ = ["find_writers", "inputs_of", "result_names", "result_output", "table_output", "written_names"]
+__all__ = [
+    "REPORT",
+    "find_writers",
+    "inputs_of",
+    "page_output",
+    "result_names",
+    "result_output",
+    "table_output",
+    "written_names",
+]
 
+REPORT = "report.html"
 _SUMMARY = "summary.json"
 _TABLES = ("truth", "workers", "groups", "next")
 _MASK_FOLDERS = ("labels", "unweighted")
@@ -95,7 +105,7 @@ def _is_own(path: PurePosixPath) -> bool:
     >>> [_is_own(PurePosixPath(name)) for name in ("truth.csv", "labels/t1.png", "notes.txt", "labels/../notes.txt")]
     [True, True, False, False]
     """
-    own = {*_MASK_FOLDERS, *WRITERS, *(name for file_format in FORMATS for name in result_names(file_format))}
+    own = {REPORT, *_MASK_FOLDERS, *WRITERS, *(name for file_format in FORMATS for name in result_names(file_format))}
     return bool(path.parts) and path.parts[0] in own and ".." not in path.parts
 
 
@@ -119,6 +129,38 @@ def table_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (),
         overwrite=overwrite,
         failure=f"The table cannot be written to {name}",
     )
+
+
+def page_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), overwrite: bool = False) -> Output:
+    """Say where a report is written: into a file, which may take the place of a report.
+
+    >>> page_output("").check([])
+    Traceback (most recent call last):
+    allalike.errors.OutputError: The path of the report is ''. Name a file, such as report.html.
+    """
+    name = os.fspath(path)
+    if not name:
+        raise OutputError("The path of the report is ''. Name a file, such as report.html.")
+    target = Path(name)
+    if target.is_dir():
+        raise OutputError(f"The report cannot be written to {name}: it is a folder, not a file.")
+    return Output(
+        folder=target.parent,
+        find_own=lambda folder: [target.name] if _is_report(folder / target.name) else [],
+        inputs=tuple(list_inputs(inputs)),
+        overwrite=overwrite,
+        failure=f"The report cannot be written to {name}",
+    )
+
+
+def _is_report(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    try:
+        with path.open(encoding="utf-8") as file:
+            return 'name="generator" content="allalike' in file.read(1000)
+    except (OSError, ValueError):
+        return False
 
 
 def _is_comparison(path: Path) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from allalike.cli.agreement import agreement
 from allalike.cli.commands import complete_command
 from allalike.cli.compare import compare
 from allalike.cli.console import echo, visible
@@ -35,7 +36,7 @@ def app() -> None:
     """
 
 
-for _command in (discover, compare, simulate, datasets, demo, methods, domains, rules, formats):
+for _command in (discover, compare, agreement, simulate, datasets, demo, methods, domains, rules, formats):
     app.add_command(_command)
 
 

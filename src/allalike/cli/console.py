@@ -18,7 +18,7 @@ from allalike.system.progress import watching
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["bar_after_a_second", "echo", "notes_for_warnings", "rows", "visible"]
+__all__ = ["bar_after_a_second", "can_report", "echo", "notes_for_warnings", "rows", "visible"]
 
 _SECONDS_WITHOUT_BAR = 1.0
 _STAGES = {
@@ -122,6 +122,20 @@ def notes_for_warnings(*, quiet: bool, force: bool = False) -> Iterator[None]:
     if not quiet:
         for warning in caught:
             echo(f"Note: {visible(warning.message)}", err=True)
+
+
+def can_report(*, quiet: bool) -> bool:
+    """Tell whether a report can be written; if not, print how to get what is missing."""
+    from allalike.errors import UnsupportedError
+    from allalike.report.drawing import check_packages
+
+    try:
+        check_packages()
+    except UnsupportedError as error:
+        if not quiet:
+            echo(f"Note: there is no report.html. {error} (--no-report says that you want none.)", err=True)
+        return False
+    return True
 
 
 def rows(table: Iterable[Sequence[Any]], *, indent: str = "  ") -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from allalike.cli.console import echo, notes_for_warnings, rows, visible
+from allalike.cli.console import can_report, echo, notes_for_warnings, rows, visible
 from allalike.cli.options import take_write_options
 
 __all__ = ["demo"]
@@ -38,7 +38,7 @@ def demo(output: str, overwrite: bool, seed: int) -> None:
     gold = {f"task-{task:03d}": _CLASSES[code] for task, code in enumerate(truth)}
     with notes_for_warnings(quiet=False):
         result = discover(answers, method=Auto(use_gold=False), gold=gold)
-    paths = result.save(output, overwrite=overwrite)
+    paths = result.save(output, overwrite=overwrite, report=can_report(quiet=False))
 
     summary, found = result.summary, result.weighing
     echo(

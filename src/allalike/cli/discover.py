@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allalike.cli.console import bar_after_a_second, echo, notes_for_warnings, visible
+from allalike.cli.console import bar_after_a_second, can_report, echo, notes_for_warnings, visible
 from allalike.cli.label_columns import choose_labels, name_folders
 from allalike.cli.options import (
     name_answers,
@@ -53,6 +53,7 @@ __all__ = ["discover"]
 @click.option("--min-confidence", type=float, help="How sure a truth must be, from 0 to 1; less sure ones stay empty.")
 @click.option("--format", "file_format", default="csv", help="The tables: csv or parquet.", show_default=True)
 @click.option("--to", multiple=True, help="Write it for another tool, too: label-studio, coco or crowd-kit.")
+@click.option("--no-report", is_flag=True, help="Leave out report.html, the page to look at.")
 @take_write_options
 @take_print_options
 def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> None:
@@ -73,6 +74,7 @@ def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any)
     files = spool_input(files, options)
     check_choice(options["file_format"], FORMATS, "--format")
     options |= {"method": make(options["method"], METHODS, "method"), "engine": name_engine(options)}
+    options["report"] = not options["no_report"] and can_report(quiet=quiet)
     with notes_for_warnings(quiet=quiet, force=options["force"]), bar_after_a_second(quiet=quiet):
         sources = choose_labels(name_answers(files, options), options["label"])
         found: Found = {}
@@ -108,17 +110,17 @@ def _run(source: Scan, folder: str, options: dict[str, Any]) -> tuple[Result, Se
     known = {name: options[name] for name in ("history", "plain", "seed", "ties", "min_confidence", "method", "engine")}
     result = run(answers, **gold, **known)
     report("saving")
-    how = {"format": options["file_format"], "to": options["to"], "overwrite": options["overwrite"]}
+    how = {"format": options["file_format"], **{name: options[name] for name in ("to", "overwrite", "report")}}
     return result, result.save(folder, **how)
 
 
 def _check_output(source: Scan, folder: str, options: dict[str, Any]) -> None:
     """Refuse an output that must not be, before hours of work."""
-    from allalike.api.targets import find_writers, inputs_of, result_names, result_output, written_names
+    from allalike.api.targets import REPORT, find_writers, inputs_of, result_names, result_output, written_names
 
     inputs = inputs_of(source, options["gold"], options["history"])
     output = result_output(folder, inputs=inputs, overwrite=options["overwrite"])
-    further = written_names(find_writers(options["to"]).values())
+    further = [*written_names(find_writers(options["to"]).values()), *([REPORT] if options["report"] else [])]
     output.check([*result_names(options["file_format"]), *further])
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "name_engine",
     "open_answers",
     "read_roles",
+    "take_engine_options",
     "take_print_options",
     "take_read_options",
     "take_solve_options",
@@ -70,7 +71,7 @@ _READ_OPTIONS = (
     click.option("--decimal", default=".", help="What stands before fractions: a point or a comma."),
     click.option("--force", is_flag=True, help="Go on with answers that are hardly what was meant."),
 )
-_SOLVE_OPTIONS = (
+_ENGINE_OPTIONS = (
     click.option("--engine", help="Where it runs: memory, disk or spark. By default memory, and disk for large files."),
     click.option("--memory", help="How much memory the disk engine may use, such as 2GB. By default half of the free."),
     click.option("--folder", help="Where the disk engine puts its work folder. By default where temporary files go."),
@@ -78,6 +79,9 @@ _SOLVE_OPTIONS = (
         "--master",
         help="Where Spark runs, such as spark://host:7077. By default as spark-submit says, or here: local[*].",
     ),
+)
+_SOLVE_OPTIONS = (
+    *_ENGINE_OPTIONS,
     click.option(
         "--gold",
         help="Known truths, to measure errors against: a file with task and label, or column:NAME for one of FILES.",
@@ -112,6 +116,15 @@ def take_read_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ['files', 'domain', 'distance']
     """
     return _with(_READ_OPTIONS, command)
+
+
+def take_engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of where it runs.
+
+    >>> [parameter.name for parameter in click.command(take_engine_options(lambda **options: None)).params]
+    ['engine', 'memory', 'folder', 'master']
+    """
+    return _with(_ENGINE_OPTIONS, command)
 
 
 def take_solve_options(command: Callable[..., Any]) -> Callable[..., Any]:

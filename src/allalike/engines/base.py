@@ -101,6 +101,13 @@ class Run(ABC):
         """
 
     @abstractmethod
+    def total(self, kernel: Kernel) -> dict[str, Floats]:
+        """Add up the named arrays of ``kernel(block)`` as they are: they belong to no worker, and all have one shape.
+
+        A kernel leaves out the tasks that do not count (``block.live``).
+        """
+
+    @abstractmethod
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
         """Add up the named matrices of ``kernel(block, places)``, for some of the workers or for all.
 

@@ -11,7 +11,7 @@ import numpy as np
 from allalike.engines.base import Engine
 from allalike.engines.growing import Change, Growing, Overlay, Picked, count_small, pick
 from allalike.engines.shards import Shard, Tally, describe, encode, find_piece, in_order, of_answers
-from allalike.engines.sums import PairSums, Sums, select_workers
+from allalike.engines.sums import PairSums, PlainSums, Sums, select_workers
 from allalike.engines.task_table import Piece, TaskTable
 from allalike.options import Options, whole
 from allalike.system.progress import report
@@ -121,6 +121,13 @@ class MemoryRun(Growing):
         for block in self.blocks:
             sums.add(block, kernel, params)
         return sums.arrays
+
+    def total(self, kernel: Kernel) -> dict[str, Floats]:
+        """Add up what the kernel returns for each block, as it is."""
+        totals = PlainSums()
+        for block in self.blocks:
+            totals.add(block, kernel)
+        return totals.arrays
 
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
         """Add up matrices, at the places of the block's workers."""

@@ -22,11 +22,13 @@ from allalike.engines.shards import Shard, fitting_answers
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import numpy.typing as npt
+
     from allalike.blocks.block import Array, Floats
     from allalike.domains import Kernels
     from allalike.engines.base import Run
 
-__all__ = ["sample_tasks", "thin_tasks"]
+__all__ = ["pick_tasks", "sample_tasks", "thin_tasks"]
 
 _MAX_GOLD = 1000  # tasks whose truth is known are all taken, if they are no more
 _HASHES = 2.0**64
@@ -64,6 +66,23 @@ def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True) -> MemoryR
     )
 
 
+def pick_tasks(run: Run, wanted: npt.NDArray[np.uint64], *, share: float = 0.0) -> Block:
+    """Bring the tasks whose ids have these hashes into memory, and a share of all others, chosen by their hashes.
+
+    The labels are codes, nothing is prepared, and workers have the numbers that they have in the run.
+
+    >>> import allalike
+    >>> from allalike.blocks.ties import Ties
+    >>> rows = [(worker, task, "x") for worker in "abc" for task in range(100)]
+    >>> answers = allalike.read(rows)
+    >>> run = allalike.Memory().load(answers, Ties())
+    >>> pick_tasks(run, answers.tasks.hashes()[:2]).n_tasks, pick_tasks(run, np.empty(0, np.uint64), share=1.0).n_tasks
+    (2, 100)
+    """
+    picked = run.gather(partial(_pick, kernels=run.kernels, wanted=np.sort(wanted), share=share))
+    return _join(picked, run.problems.n_workers)
+
+
 def thin_tasks(run: MemoryRun, n_answers: int, seed: int) -> MemoryRun:
     """Keep so many answers of each task, or all of it, chosen by a hash of seed, task and worker.
 
@@ -92,10 +111,19 @@ def _thin(block: Block, n_answers: int, worker_hash: Array) -> Block:
 
 
 def _choose(block: Block, share: Floats, *, kernels: Kernels, gold: bool) -> Block:
-    """Return the chosen tasks of a block, with the numbers of their workers in the whole run."""
     chosen = block.task_hash / _HASHES < share.take(block.worker[block.starts])
     if gold:
         chosen[block.gold_task] = True
+    return _take(block, chosen, kernels)
+
+
+def _pick(block: Block, *, kernels: Kernels, wanted: npt.NDArray[np.uint64], share: float) -> Block:
+    """Return the wanted tasks of a block, and some others."""
+    return _take(block, np.isin(block.task_hash, wanted) | (block.task_hash / _HASHES < share), kernels)
+
+
+def _take(block: Block, chosen: npt.NDArray[np.bool_], kernels: Kernels) -> Block:
+    """Return the chosen tasks of a block, with the numbers of their workers in the whole run."""
     if block.live is not None:
         chosen &= block.live
     tasks = np.flatnonzero(chosen)

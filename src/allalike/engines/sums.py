@@ -9,11 +9,11 @@ import numpy as np
 from allalike.blocks.matrices import MatrixSum, stack_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from allalike.blocks.block import Block, Floats, Kernel
 
-__all__ = ["PairSums", "Sums", "select_workers"]
+__all__ = ["PairSums", "PlainSums", "Sums", "select_workers"]
 
 
 def select_workers(block: Block, params: Iterable[Floats]) -> list[Floats]:
@@ -57,6 +57,34 @@ class Sums:
             else:
                 self.arrays[name] = part
         return self
+
+
+class PlainSums:
+    """Sums of arrays that belong to no worker, and have the same shape for every block.
+
+    >>> from allalike.blocks.block import Block
+    >>> totals = PlainSums()
+    >>> for _ in range(2):
+    ...     totals.add(Block.of([[0], [1]]), lambda block: {"sizes": np.bincount(block.sizes, minlength=4)})
+    >>> totals.merge(totals).arrays
+    {'sizes': array([0., 0., 4., 0.])}
+    """
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, Floats] = {}
+
+    def add(self, block: Block, kernel: Kernel) -> None:
+        """Add what the kernel returns for a block."""
+        self._add(kernel(block))
+
+    def merge(self, other: PlainSums) -> PlainSums:
+        """Add all that another has."""
+        self._add(other.arrays)
+        return self
+
+    def _add(self, parts: Mapping[str, Floats]) -> None:
+        for name, part in parts.items():
+            self.arrays[name] = self.arrays[name] + part if name in self.arrays else np.asarray(part, np.float64)
 
 
 class PairSums:

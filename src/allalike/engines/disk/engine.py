@@ -29,7 +29,7 @@ from allalike.engines.shards import (
     sample_cuts,
     sum_up,
 )
-from allalike.engines.sums import PairSums, Sums, select_workers
+from allalike.engines.sums import PairSums, PlainSums, Sums, select_workers
 from allalike.engines.task_table import Piece, TaskTable
 from allalike.errors import OptionError
 from allalike.options import Options, whole
@@ -205,6 +205,13 @@ class DiskRun(Growing):
             sums.merge(lane)
         return sums.arrays
 
+    def total(self, kernel: Kernel) -> dict[str, Floats]:
+        """Add up what the kernel returns for each block, lane by lane."""
+        totals = PlainSums()
+        for lane in self.shards.lanes(partial(_total, kernel=kernel)):
+            totals.merge(lane)
+        return totals.arrays
+
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
         """Add up matrices, in this process: each other would have a matrix of its own."""
         sums = PairSums(len(self.workers), rows)
@@ -316,6 +323,14 @@ def _sum(stored_shards: list[StoredShard], *, kernel: Kernel, params: tuple[Floa
         for block in stored.read_blocks():
             sums.add(block, kernel, params)
     return sums
+
+
+def _total(stored_shards: list[StoredShard], *, kernel: Kernel) -> PlainSums:
+    totals = PlainSums()
+    for stored in stored_shards:
+        for block in stored.read_blocks():
+            totals.add(block, kernel)
+    return totals
 
 
 def _find(stored: StoredShard, *, folder: Path, kernel: Kernel, params: tuple[Floats, ...], cuts: Cuts) -> Ranges:

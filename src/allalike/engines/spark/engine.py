@@ -173,6 +173,10 @@ class SparkRun(Run):
         """Add up what the kernel returns for each block."""
         return self._add(on_executors.sum_blocks, kernel, params, np.concatenate, len(self.workers))
 
+    def total(self, kernel: Kernel) -> dict[str, Floats]:
+        """Add up what the kernel returns for each block, as it is: one row for all."""
+        return self._add(on_executors.sum_totals, kernel, (), _only_row, 1)
+
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
         """Add up matrices."""
         rows = rows or range(len(self.workers))
@@ -309,6 +313,10 @@ def _cut(answers: Answers, begin: int, end: int) -> Answers:
         notes={},
         read_options={},
     )
+
+
+def _only_row(parts: list[Floats]) -> Floats:
+    return np.asarray(parts[0][0])
 
 
 def _ranges(n_partitions: int, n_workers: int) -> int:

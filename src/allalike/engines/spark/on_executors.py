@@ -18,7 +18,7 @@ import numpy as np
 
 from allalike.engines.shards import Shard, encode, find_piece, in_order, of_answers, sum_up
 from allalike.engines.spark.facts import join_digests, make_columns, make_label_column, read_chunks
-from allalike.engines.sums import PairSums, Sums, select_workers
+from allalike.engines.sums import PairSums, PlainSums, Sums, select_workers
 from allalike.errors import AllalikeError
 from allalike.system.files import atomic_file
 from allalike.system.serialization import pack, unpack
@@ -59,6 +59,7 @@ __all__ = [
     "put_in_order",
     "sum_blocks",
     "sum_pairs",
+    "sum_totals",
     "take_first_rows",
     "unwrap",
     "write_pieces",
@@ -208,6 +209,14 @@ def sum_blocks(blocks: Iterator[Block], n_workers: int, kernel: Kernel, params: 
     for block in blocks:
         sums.add(block, kernel, params)
     return sums.arrays
+
+
+def sum_totals(blocks: Iterator[Block], n_rows: int, kernel: Kernel, params: tuple[Floats, ...]) -> Totals:
+    """Add up what a kernel returns for each block and belongs to no worker, as the one row of each array."""
+    totals = PlainSums()
+    for block in blocks:
+        totals.add(block, kernel)
+    return {name: array[None] for name, array in totals.arrays.items()}
 
 
 def sum_pairs(

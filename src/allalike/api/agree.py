@@ -1,0 +1,46 @@
+"""agreement: from answers to how much workers agree, without looking for truths."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from allalike.api.agreement import Agreement, measure_agreement
+from allalike.api.discover import open_run
+from allalike.api.opening import open_source
+from allalike.blocks.ties import Ties
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from allalike.domains import Domain
+    from allalike.engines import Engine
+
+__all__ = ["agreement"]
+
+
+def agreement(
+    answers: Any,
+    *,
+    domain: str | Domain | None = None,
+    engine: str | Engine | None = None,
+    columns: Mapping[str, str] | None = None,
+    wide: str | None = None,
+    missing: str = "error",
+    repeats: str = "first",
+    abstain: Any = (),
+) -> Agreement:
+    """Measure how much workers agree: Krippendorff's alpha for any kind of label, and for classes the kappas and AC1.
+
+    Parameters
+    ----------
+    answers, domain, engine, columns, wide, missing, repeats, abstain
+        As in `discover`.
+
+    >>> said = {"ada": [1, 2, 3, 3, 2, 1], "bob": [1, 2, 3, 3, 2, 2], "eve": [2, 3, 3, 3, 2, 3]}
+    >>> rows = [(worker, task, float(x)) for worker, numbers in said.items() for task, x in enumerate(numbers)]
+    >>> agreement(rows, domain="real")
+    Krippendorff's alpha 0.509 (-0.088 to 0.886)
+    """
+    how = {"columns": columns, "wide": wide, "missing": missing, "repeats": repeats, "abstain": abstain}
+    source, _ = open_source(answers, None, domain=domain, **how)
+    return measure_agreement(open_run(source, None, engine=engine, ties=Ties())[1])

@@ -1,0 +1,139 @@
+"""The command `allalike agreement`."""
+
+from __future__ import annotations
+
+import json
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from allalike.cli.console import bar_after_a_second, echo, notes_for_warnings, rows, visible
+from allalike.cli.label_columns import choose_label
+from allalike.cli.options import name_answers, name_engine, take_engine_options, take_print_options, take_read_options
+from allalike.cli.standard_input import spool_input
+from allalike.cli.text import guesses
+
+if TYPE_CHECKING:
+    from allalike.api.agreement import Agreement
+
+__all__ = ["agreement"]
+
+_WIDTH = 80
+_N_SHOWN = 4  # workers at each end
+_MAX_ID = 30  # characters of an id, so that a line fits
+
+
+@click.command(no_args_is_help=True)
+@take_read_options
+@take_engine_options
+@take_print_options
+def agreement(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> None:
+    """Measure how much the workers of FILES agree.
+
+    Krippendorff's alpha with its limits of 95 %, for any kind of label; for classes also percent agreement, the kappas
+    of Fleiss and Cohen, and Gwet's AC1; and who raises or lowers alpha. FILES are as in 'allalike discover'.
+    """
+    from allalike.api.agree import agreement as run
+
+    files = spool_input(files, options)
+    with notes_for_warnings(quiet=quiet, force=options["force"]), bar_after_a_second(quiet=quiet):
+        source = choose_label(name_answers(files, options), options["label"])
+        found = run(source.read().per_task() if options["per_task"] else source, engine=name_engine(options))
+        summary = {**found.run.notes, **found.summary()}
+    if not quiet:
+        for line in guesses({**summary, "workers": None}):
+            echo(line, err=True)
+    if as_json:
+        echo(json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False))
+    elif not quiet:
+        echo("\n".join(_text(found, summary)))
+
+
+def _text(found: Agreement, summary: dict[str, Any]) -> list[str]:
+    domain = summary["domain"]
+    prose = (
+        f"{summary['answers']:,} answers of {summary['workers']:,} workers to {summary['tasks']:,} tasks"
+        f" ({domain['name']}, {visible(domain['distance'])})."
+    )
+    if summary["paired_tasks"] < summary["tasks"]:
+        prose += (
+            f" {summary['paired_answers']:,} are to the {summary['paired_tasks']:,} tasks with several answers, and"
+            " only these count for alpha."
+        )
+    lines = [*wrap(prose, _WIDTH), "", rows(_coefficients(summary)), ""]
+    if summary["alpha"] is None:
+        return [*lines, f"Alpha is not known: {_reason(summary)}."]
+    error = f", give or take {summary['expected_error']:.2g}" if summary["expected_error"] else ""
+    prose = (
+        f"The distance of two answers to the same task is {summary['observed']:.4g}, and to any tasks"
+        f" {summary['expected']:.4g} (known from {summary['expected_from']}{error}). Alpha is 1 if nobody disagrees,"
+        " and 0 if answers to the same task are no closer than any."
+    )
+    lines += wrap(prose, _WIDTH)
+    if effects := _effects(found):
+        lines += ["", "Who raises alpha, and who lowers it:", rows(effects)]
+    return lines
+
+
+def _reason(summary: dict[str, Any]) -> str:
+    if not summary["paired_tasks"]:
+        return "no task has two answers"
+    return "all answers are the same" if summary["expected"] == 0 else "answers to different tasks cannot be compared"
+
+
+def _coefficients(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
+    limits = ""
+    if summary["low"] is not None:
+        limits = f"{summary['low']:.3f} to {summary['high']:.3f} for other such tasks (95 %)"
+    lines = [("Krippendorff's alpha", _number(summary["alpha"]), limits)]
+    if summary["percent"] is not None:
+        lines.append(("percent agreement", f"{100 * summary['percent']:.1f} %", "equal pairs of answers to a task"))
+        lines.append(("Fleiss' kappa", _number(summary["fleiss"]), ""))
+        lines.append(("Gwet's AC1", _number(summary["ac1"]), ""))
+        number = summary["cohen_pairs"]
+        pairs = "" if number is None else f"mean over {number:,} pair{'s' if number > 1 else ''} of workers"
+        lines.append(("Cohen's kappa", _number(summary["cohen"]), pairs))
+    width = max(len(value) for _, value, _ in lines)
+    return [(name, value.rjust(width), note) for name, value, note in lines]
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _effects(found: Agreement) -> list[tuple[object, ...]]:
+    """List the workers with the largest effects, up and down."""
+    import numpy as np
+
+    without = found.found.without
+    effect = found.alpha - without
+    known = np.flatnonzero(~np.isnan(effect))
+    order = known[np.argsort(-effect[known], kind="stable")]
+    picked = [*order[:_N_SHOWN], *order[max(_N_SHOWN, len(order) - _N_SHOWN) :]]
+    lines: list[tuple[object, ...]] = [
+        (
+            _shortened(str(found.run.workers[int(number)])),
+            f"{found.run.answer_counts[number]:,}".rjust(len("answers")),
+            f"{without[number]:.4f}".rjust(len("alpha without")),
+            f"{_rounded(effect[number]):+.4f}".rjust(len("effect")),
+        )
+        for number in picked
+    ]
+    if len(order) > 2 * _N_SHOWN:
+        lines.insert(_N_SHOWN, ("...", "", "", ""))
+    return [("worker", "answers", "alpha without", "effect"), *lines] if lines else []
+
+
+def _rounded(value: float) -> float:
+    """Return a number without the sign of a zero.
+
+    >>> _rounded(-1e-9)
+    0.0
+    """
+    return value if abs(value) >= 5e-5 else 0.0
+
+
+def _shortened(name: str) -> str:
+    shown = visible(name)
+    return shown if len(shown) <= _MAX_ID else f"{shown[: _MAX_ID - 3]}..."

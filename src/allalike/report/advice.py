@@ -1,0 +1,170 @@
+"""Advice: what to do next, in the order in which it pays, each with the evidence and a command.
+
+A result is a list of numbers, and people ask: whom can I trust, what should be labelled again, and is it right. Each
+piece of advice is made of what the summary and the tables say, and nothing is recommended without a number.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.report.brevity import brief
+from allalike.trust.faults import FEW
+
+if TYPE_CHECKING:
+    from allalike.report.material import Material
+
+__all__ = ["UNSURE", "advise"]
+
+_MAX_NAMED = 8
+UNSURE = 0.8  # truths that are less sure are worth another answer
+_WANTED_GOLD = 50  # known truths from which on errors themselves can be looked at
+
+Advice = dict[str, Any]
+
+
+def advise(material: Material, flags: list[list[str]], *, single: int, unsure: int) -> list[Advice]:
+    """Return what to do next: a title, the reason, the workers and tasks that it is about, and a command.
+
+    Parameters
+    ----------
+    material
+        What the report is made of.
+    flags
+        What is remarkable about each worker.
+    single, unsure
+        How many tasks have one answer only, and how many truths are less sure than 0.8.
+
+    >>> import allalike
+    >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x")])
+    >>> [each["title"] for each in advise(result.material(), [[], []], single=1, unsure=2)]
+    ['Ask more workers about 2 tasks', 'Find the truth of about 50 tasks']
+    """
+    found = [
+        _about_readings(material),
+        _about_tasks(material, single, unsure),
+        _about_copies(material),
+        _about_flag(material, flags, "no signal", "What they answer does not depend on the tasks."),
+        _about_flag(material, flags, "worse than the crowd", "They err more than the others, whatever chance did."),
+        _about_few(material, flags),
+        _about_gold(material),
+    ]
+    return [each for each in found if each]
+
+
+def _command(material: Material, options: str) -> str:
+    files = " ".join(map(shlex.quote, material.inputs)) or "FILE"
+    return f"allalike discover {files} {options}".strip()
+
+
+def _about_readings(material: Material) -> Advice | None:
+    second = material.summary.get("reading", {}).get("second_reading")
+    if not second:
+        return None
+    return {
+        "title": "Say which of two readings is true",
+        "text": (
+            f"Another reading fits about as well and decides {second['tasks']:,} tasks otherwise. Agreement cannot tell"
+            " which is true; the truths of a few of these tasks can."
+        ),
+        "workers": [*second["leaders"], *second["its_leaders"]][:_MAX_NAMED],
+        "tasks": [],
+        "command": _command(material, "--gold gold.csv"),
+    }
+
+
+def _about_tasks(material: Material, single: int, unsure: int) -> Advice | None:
+    tasks, gains = material.next_tasks["task"].tolist(), np.asarray(material.next_tasks["gain"])[:_MAX_NAMED]
+    if not tasks or not (single or unsure):
+        return None
+    number = max(single, unsure)
+    reasons = [
+        f"{unsure:,} truths are less sure than {UNSURE:g}." if unsure else "",
+        f"{single:,} tasks have one answer only, with which nobody can disagree." if single else "",
+        "One more answer helps most on those that next.csv lists first.",
+    ]
+    gain = brief(gains[np.isfinite(gains)].mean(), 2) if np.isfinite(gains).any() else None
+    if gain:
+        reasons.append(
+            f"An answer to the first of them raises the chance that it is right by about {100 * gain:.2g} %."
+        )
+    return {
+        "title": f"Ask more workers about {number:,} {'task' if number == 1 else 'tasks'}",
+        "text": " ".join(filter(None, reasons)),
+        "workers": [],
+        "tasks": tasks[:_MAX_NAMED],
+        "command": "",
+    }
+
+
+def _about_copies(material: Material) -> Advice | None:
+    groups = material.weighing.groups
+    copies = [] if groups is None else [group for group in groups.found if group.copies]
+    if not copies:
+        return None
+    first = copies[0]
+    members = sum(len(group.members) for group in copies)
+    several = f"{len(copies):,} groups of workers copy" if len(copies) > 1 else "A group of workers copies"
+    return {
+        "title": "Ask those who copy how they worked",
+        "text": (
+            f"{several}: {members:,} workers. The first group has {first.common:,} common tasks,"
+            f" {first.rare:,} of them with a rare answer in common, which chance explains with probability"
+            f" {first.chance:.1g}. Each group counts as one voice; --plain counts everybody."
+        ),
+        "workers": [material.run.workers[number] for number in first.members[:_MAX_NAMED]],
+        "tasks": [],
+        "command": _command(material, "--plain"),
+    }
+
+
+def _about_flag(material: Material, flags: list[list[str]], flag: str, reason: str) -> Advice | None:
+    who = np.array([number for number, words in enumerate(flags) if flag in words], np.intp)
+    if not len(who):
+        return None
+    answers = material.run.answer_counts
+    who = who[np.argsort(-answers[who], kind="stable")]
+    share = 100 * answers[who].sum() / answers.sum()
+    titles = {"no signal": "Talk to", "worse than the crowd": "Train or replace"}
+    return {
+        "title": f"{titles[flag]} {len(who):,} {'worker' if len(who) == 1 else 'workers'}: {flag}",
+        "text": f"{reason} They gave {share:.2g} % of the answers.",
+        "workers": [material.run.workers[int(number)] for number in who[:_MAX_NAMED]],
+        "tasks": [],
+        "command": "",
+    }
+
+
+def _about_few(material: Material, flags: list[list[str]]) -> Advice | None:
+    few = sum("few answers" in words for words in flags)
+    if few * 4 < len(flags):
+        return None
+    return {
+        "title": "Let workers meet on more tasks",
+        "text": (
+            f"{few:,} of {len(flags):,} workers have fewer than {FEW} answers that somebody else answered too. Little"
+            " can be known about them; give several workers the same tasks."
+        ),
+        "workers": [],
+        "tasks": [],
+        "command": "",
+    }
+
+
+def _about_gold(material: Material) -> Advice | None:
+    known = material.run.n_gold
+    if known >= _WANTED_GOLD:
+        return None
+    return {
+        "title": f"Find the truth of about {_WANTED_GOLD} tasks",
+        "text": (
+            "Errors that most workers share are not seen in answers. Known truths of a few dozen tasks, drawn at"
+            f" random, show how often the result is right{f'; there are {known:,} so far' if known else ''}."
+        ),
+        "workers": [],
+        "tasks": [],
+        "command": _command(material, "--gold gold.csv"),
+    }

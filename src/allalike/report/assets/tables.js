@@ -1,0 +1,124 @@
+// Tables that are sorted by their heads, filtered from outside, turned page by page, and exported as they are shown.
+
+const ROWS_A_PAGE = 20;
+
+class Table {
+  // A column has a title, a cell (row -> text or node), and what it is sorted by and exported as (row -> value).
+  constructor(place, { name, caption, columns, size, sorted }) {
+    Object.assign(this, { place, name, caption, columns, sort: sorted, page: 0 });
+    this.rows = Array.from({ length: size }, (_, row) => row);
+    this.total = size;
+    this.body = element("tbody");
+    this.heads = columns.map((column, place) => element("th", { scope: "col", class: column.number ? "number" : null, title: column.hint },
+      element("button", { type: "button", onclick: () => this.sortBy(place) }, column.title)));
+    this.count = element("span", { class: "count", "aria-live": "polite" });
+    this.back = element("button", { type: "button", onclick: () => this.turn(-1) }, "‹ Back");
+    this.on = element("button", { type: "button", onclick: () => this.turn(1) }, "More ›");
+    const save = element("button", { type: "button", class: "save", onclick: () => this.save() }, "Save these rows as CSV");
+    place.append(
+      element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+        element("table", {}, element("thead", {}, element("tr", {}, this.heads)), this.body)),
+      element("div", { class: "pages" }, this.count, this.back, this.on, save));
+    this.filter(() => true);
+  }
+
+  filter(keep) {
+    this.shown = this.rows.filter(keep);
+    this.page = 0;
+    this.arrange();
+  }
+
+  sortBy(place) {
+    const first = this.columns[place].number && !this.columns[place].rising ? "descending" : "ascending";
+    const other = first === "ascending" ? "descending" : "ascending";
+    this.sort = [place, this.sort && this.sort[0] === place && this.sort[1] === first ? other : first];
+    this.page = 0;
+    this.arrange();
+  }
+
+  // What is not known comes last, whichever way the rest goes; rows that are equal stay as they were given.
+  arrange() {
+    if (this.sort) {
+      const [place, way] = this.sort, turn = way === "ascending" ? 1 : -1;
+      const keys = new Map(this.shown.map((row) => [row, this.columns[place].key(row)]));
+      const unknown = (key) => key === null || key === undefined || key === "";
+      this.shown.sort((a, b) => {
+        const [x, y] = [keys.get(a), keys.get(b)];
+        if (unknown(x) || unknown(y)) return unknown(x) - unknown(y) || a - b;
+        return (typeof x === "number" ? x - y : x < y ? -1 : x > y ? 1 : 0) * turn || a - b;
+      });
+    }
+    this.draw();
+  }
+
+  turn(pages) {
+    this.page += pages;
+    this.draw();
+  }
+
+  draw() {
+    const first = this.page * ROWS_A_PAGE, last = Math.min(first + ROWS_A_PAGE, this.shown.length);
+    this.heads.forEach((head, place) => head.setAttribute("aria-sort", this.sort && this.sort[0] === place ? this.sort[1] : "none"));
+    this.body.replaceChildren(...this.shown.slice(first, last).map((row) => element("tr", {},
+      this.columns.map((column, place) => element(place ? "td" : "th", { scope: place ? null : "row", class: column.number ? "number" : null }, column.cell(row))))));
+    const part = this.shown.length === this.total ? "" : ` (of ${whole.format(this.total)})`;
+    this.count.textContent = this.shown.length ? `${whole.format(first + 1)} to ${whole.format(last)} of ${whole.format(this.shown.length)}${part}` : "Nothing fits.";
+    this.back.disabled = this.page === 0;
+    this.on.disabled = last >= this.shown.length;
+  }
+
+  save() {
+    const exported = (column, row) => (column.csv || column.key)(row);
+    download(`${this.name}.csv`, [this.columns.map((column) => column.title), ...this.shown.map((row) => this.columns.map((column) => exported(column, row)))]);
+  }
+}
+
+const numeric = (title, values, hint, more = {}) => ({ title, hint, number: true, key: (row) => values[row], cell: (row) => number(values[row]), ...more });
+
+// A point with its limits on a line that is the same for all workers.
+function intervalCell(row, most) {
+  const { value, low, high } = data.workers;
+  if (value[row] === null) return "–";
+  const place = (x) => 4 + 112 * Math.min(Math.max(x / most, 0), 1);
+  const limits = low && low[row] !== null ? [low[row], high[row]] : null;
+  return shape("svg", { viewBox: "0 0 120 18", class: "interval", "aria-hidden": "true" },
+    shape("line", { x1: 4, x2: 116, y1: 9, y2: 9, stroke: "var(--line)" }),
+    limits ? shape("line", { x1: place(limits[0]), x2: place(limits[1]), y1: 9, y2: 9, stroke: "var(--mark)", "stroke-width": 3 }) : null,
+    shape("circle", { cx: place(value[row]), cy: 9, r: 4, fill: "var(--mark)" }));
+}
+
+function workersTable() {
+  const w = data.workers, size = w.answers.length, title = data.unit[0].toUpperCase() + data.unit.slice(1);
+  const most = Math.max(...w.value.map((v, i) => Math.max(v || 0, (w.high && w.high[i]) || 0)), 1e-9);
+  const digits = most > 10 ? 1 : most > 0.1 ? 2 : 4;
+  const limits = (row) => (w.low && w.low[row] !== null ? `${w.low[row].toFixed(digits)} to ${w.high[row].toFixed(digits)}` : "");
+  const columns = [
+    { title: "Worker", key: workerName, cell: (row) => workerButton(row) },
+    numeric("Answers", w.answers, "how many she gave"),
+    numeric(title, w.value, "how far she is from the truth", { rising: true }),
+    ...(w.low ? [{ title: "95 % limits", key: (row) => w.high[row] === null ? null : w.high[row] - w.low[row], csv: limits, number: true, rising: true, hint: "between which it lies", cell: limits }] : []),
+    { title: "Picture", key: (row) => w.value[row], csv: () => "", cell: (row) => intervalCell(row, most) },
+    numeric("Weight", w.weight, "how much she counts", { cell: (row) => (w.weight[row] ? w.weight[row].toPrecision(3) : "0") }),
+    ...(w.effect ? [numeric("Effect on alpha", w.effect, "what she adds to agreement; below 0 it would be higher without her")] : []),
+    { title: "Remarks", key: (row) => w.flags[row].join(", "), cell: (row) => element("span", {}, w.flags[row].map((flag) => element("span", { class: "remark" }, flag))) },
+  ];
+  return new Table(byId("workers-table"), { name: "workers", caption: "Workers", columns, size });
+}
+
+function tasksTable() {
+  const t = data.tasks, size = t.id.length, changed = new Set(t.changed), tied = new Set(t.tied), known = new Set(t.known || []), abstained = new Set(t.abstained || []);
+  const remarks = (row) => [changed.has(row) && "changed by weights", tied.has(row) && "drawn among equals", known.has(row) && "truth known", abstained.has(row) && "not sure enough"].filter(Boolean);
+  const sure = t.low
+    ? [numeric("Low", t.low, "95 % limits of the truth"), numeric("High", t.high, "95 % limits of the truth")]
+    : [numeric(data.sureness[0].toUpperCase() + data.sureness.slice(1), t.sure, "how sure the truth is", { rising: true })];
+  const text = (row) => (abstained.has(row) ? "–" : labelText(t.label[row]));
+  const columns = [
+    { title: "Task", key: (row) => t.id[row], cell: (row) => taskButton(t.id[row]) },
+    { title: "Truth", key: (row) => (data.kind === "number" ? labelOf(t.label[row]) : text(row)), csv: (row) => (data.kind === "number" && !abstained.has(row) ? labelOf(t.label[row]) : text(row)), number: data.kind === "number", cell: (row) => (abstained.has(row) ? "–" : labelCell(t.label[row])) },
+    ...sure,
+    numeric("Answers", t.answers, "how many there are"),
+    { title: "Unweighted", key: (row) => labelText(t.unweighted[row]), cell: (row) => (changed.has(row) ? labelCell(t.unweighted[row]) : element("span", { class: "muted" }, "the same")) },
+    { title: "Remarks", key: (row) => remarks(row).join(", "), cell: (row) => element("span", {}, remarks(row).map((each) => element("span", { class: "remark" }, each))) },
+  ];
+  return new Table(byId("tasks-table"), { name: "tasks", caption: "Tasks", columns, size });
+}

@@ -1,0 +1,91 @@
+"""Material: what a report is made of, handed over by the result that it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from allalike.blocks.block import Array, Floats
+    from allalike.columns.values import Values
+    from allalike.engines import Run, TaskTable
+    from allalike.methods import Weighing
+
+__all__ = ["Agreed", "Columns", "Material"]
+
+Columns = Mapping[str, "Values | Array"]
+
+
+class Agreed(Protocol):
+    """What a report says of how much workers agree; what is not defined is None, and what cannot be known is NaN."""
+
+    @property
+    def alpha(self) -> float:
+        """Krippendorff's alpha."""
+
+    @property
+    def low(self) -> float:
+        """Its lower limit, of 95 %."""
+
+    @property
+    def high(self) -> float:
+        """Its upper limit, of 95 %."""
+
+    @property
+    def expected_from(self) -> str:
+        """What the expected distance is known from."""
+
+    @property
+    def percent(self) -> float | None:
+        """The share of equal pairs of answers to a task."""
+
+    @property
+    def fleiss(self) -> float | None:
+        """Fleiss' kappa."""
+
+    @property
+    def ac1(self) -> float | None:
+        """Gwet's AC1."""
+
+    @property
+    def cohen(self) -> float | None:
+        """Cohen's kappa, the mean over pairs of workers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Material:
+    """A result in its parts, so that a report need not know who holds them together.
+
+    Parameters
+    ----------
+    run
+        The answers, where they are.
+    weighing
+        What the method found out about the workers.
+    found
+        The truths, one row per task.
+    summary
+        Counts, settings, versions, and what was done and why.
+    workers, next_tasks
+        The columns of the table of workers, and of that of the first tasks to be asked next.
+    agreement, effects
+        How much the workers agree, and how much each adds to it; nothing where every task is a problem of its own.
+    inputs
+        The names of the files that the answers came from.
+
+    >>> import allalike
+    >>> material = allalike.discover([("ada", 1, "x"), ("bob", 1, "x")]).material()
+    >>> material.workers["worker"].tolist(), material.summary["tasks"]
+    (['ada', 'bob'], 1)
+    """
+
+    run: Run
+    weighing: Weighing
+    found: TaskTable
+    summary: Mapping[str, Any]
+    workers: Columns
+    next_tasks: Columns
+    agreement: Agreed | None
+    effects: Floats | None
+    inputs: tuple[str, ...] = ()

@@ -1,0 +1,71 @@
+"""Neighbours: how far workers are apart, as a map and as a matrix in which those who agree stand together.
+
+The distances are those of the answers at hand, of so many tasks that their pairs can be compared at once; roots where
+distances are squares, so that they are lengths. Of the matrix, what lies above the diagonal is kept, one byte a pair: 0
+to 254 up to the largest distance, and 255 where two workers have no task in common.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.report.answers import compare_pairs
+from allalike.report.brevity import brief
+from allalike.report.places import fill_unknown, order_workers, place_workers
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from allalike.blocks.block import Block, Floats
+    from allalike.report.material import Material
+
+__all__ = ["compare_workers", "pack_matrix"]
+
+_MAX_PAIRS, _MAX_COSTLY_PAIRS = 4_000_000, 200_000
+
+
+def compare_workers(material: Material, block: Block, shown: npt.NDArray[np.intp]) -> dict[str, Any]:
+    """Return the places of workers on a map, and their matrix in the order of a tree; nothing if no two of them met."""
+    distances = _find_distances(material, block, shown)
+    met = float(np.isfinite(distances[np.triu_indices(len(shown), 1)]).mean())
+    if not met:
+        return {}
+    if material.run.domain.distance == "squared":
+        distances = np.sqrt(distances)
+    filled = fill_unknown(distances)
+    return {
+        "places": place_workers(filled, material.weighing.disparity[shown]),
+        "met": met,
+        "matrix": pack_matrix(distances, order_workers(filled)),
+    }
+
+
+def _find_distances(material: Material, block: Block, shown: npt.NDArray[np.intp]) -> Floats:
+    cheap = material.run.encoding.n_classes or material.run.encoding.numeric
+    pairs = np.cumsum(block.sizes.astype(np.float64) ** 2)
+    first = max(int(np.searchsorted(pairs, _MAX_PAIRS if cheap else _MAX_COSTLY_PAIRS)), 1)
+    tasks = np.arange(min(first, block.n_tasks))
+    rows = np.arange(int(block.sizes[tasks].sum()))
+    return compare_pairs(block.pick(tasks, rows), material.run.encoding, shown)
+
+
+def pack_matrix(distances: Floats, order: npt.NDArray[np.intp]) -> dict[str, Any]:
+    """Return a matrix in an order, one byte a pair.
+
+    >>> packed = pack_matrix(np.array([[0.0, 0.5, np.nan], [0.5, 0.0, 1.0], [np.nan, 1.0, 0.0]]), np.array([2, 1, 0]))
+    >>> packed["order"], packed["largest"], list(base64.b64decode(packed["bytes"]))
+    ([2, 1, 0], 1, [254, 255, 127])
+    """
+    above = distances[np.ix_(order, order)][np.triu_indices(len(order), 1)]
+    known = np.isfinite(above)
+    largest = float(above[known].max(initial=0.0))
+    scaled = np.where(known, above, 0.0) * (254 / largest if largest > 0 else 0.0)
+    packed = np.where(known, scaled.round(), 255).astype(np.uint8)
+    return {
+        "order": order.tolist(),
+        "largest": brief(largest),
+        "bytes": base64.b64encode(packed.tobytes()).decode(),
+    }

@@ -1,0 +1,84 @@
+"""Page: content becomes one HTML file that needs nothing else and asks nobody.
+
+The template has no logic beyond loops and conditions, and escapes whatever it is given. What the tables are made of is
+JSON in a block that browsers do not run, with no sign in it that could end the block. A Content-Security-Policy allows
+the one script and the one style sheet of the page, by their hashes, and pictures that are part of it; everything else
+is forbidden: other scripts, `eval`, requests to any network, frames, forms.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from allalike.report.brevity import compact
+from allalike.report.content import describe
+from allalike.report.drawing import Painter, check_packages
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from allalike.report.material import Material
+
+__all__ = ["find_policy", "render", "write_page"]
+
+_SCRIPTS = ("elements.js", "labels.js", "tables.js", "panels.js", "pictures.js", "page.js")
+
+
+def render(material: Material) -> str:
+    """Return the page of a result.
+
+    >>> import allalike
+    >>> page = render(allalike.discover([("ada", 1, "x"), ("<i>", 1, "y"), ("eve", 1, "x")]).material())
+    >>> page[:15], "<i>" in page, "script-src 'sha256-" in page
+    ('<!doctype html>', False, True)
+    """
+    check_packages()
+    with Painter() as painter:
+        content = describe(material)
+        pictures = painter.draw(content.pop("charts"))
+    return write_page(content, pictures)
+
+
+def write_page(content: Mapping[str, Any], pictures: Mapping[str, str]) -> str:
+    """Put content and pictures into the template."""
+    import jinja2
+    from markupsafe import Markup
+
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    template = environment.from_string(_read("page.html"))
+    style, script = _read("page.css"), "\n".join(map(_read, _SCRIPTS))
+    return template.render(
+        **{name: value for name, value in content.items() if name != "data"},
+        policy=Markup(find_policy(script, style)),
+        pictures={name: Markup(svg) for name, svg in pictures.items()},  # drawn from numbers and aliases
+        style=Markup(style),
+        script=Markup(script),
+        data=Markup(compact(content["data"])),
+        kind=content["data"]["kind"],
+        unit=content["data"]["unit"],
+        sureness=content["data"]["sureness"],
+    )
+
+
+def find_policy(script: str, style: str) -> str:
+    """Return the policy that allows one script and one style sheet, and nothing from anywhere.
+
+    >>> find_policy("", "")[:33]
+    "default-src 'none'; script-src 's"
+    """
+    hashed = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (script, style)]
+    return (
+        f"default-src 'none'; script-src 'sha256-{hashed[0]}'; style-src 'sha256-{hashed[1]}'; img-src data: blob:;"
+        " base-uri 'none'; form-action 'none'"
+    )
+
+
+@cache
+def _read(name: str) -> str:
+    return (files("allalike.report") / "assets" / name).read_text("utf-8")

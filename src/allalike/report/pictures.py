@@ -1,0 +1,131 @@
+"""Pictures: the charts of a page with the rows they are drawn from, and a sentence for each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.report.brevity import brief
+from allalike.report.charts import chart_bins, chart_gold, chart_intervals, chart_map
+from allalike.report.people import name_sureness, read_unit
+
+if TYPE_CHECKING:
+    from allalike.report.material import Material
+    from allalike.report.people import People
+    from allalike.report.tasks import Survey
+
+__all__ = ["describe_pictures"]
+
+_MIN_GOLD_ANSWERS = 3  # of a worker to tasks whose truth is known, as for the rank correlation
+_MAX_DOTS = 500
+
+
+def describe_pictures(
+    material: Material, people: People, workers: dict[str, Any], survey: Survey, neighbours: dict[str, Any]
+) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    """Return charts by name, those that show something, and for each what it says in words."""
+    unit = read_unit(material).replace("_", " ")
+    rows = _worker_rows(workers)
+    values = np.asarray(material.workers[read_unit(material)], np.float64)
+    numbers = "low" in survey.shown.found
+    charts = {
+        "map": chart_map(_places(rows, neighbours), unit) if neighbours else None,
+        "intervals": chart_intervals(rows, unit),
+        "faults": chart_bins(values, f"{unit} of workers", "workers"),
+        "sureness": (
+            chart_bins(survey.sample.doubt, "width of the limits of a truth", "tasks")
+            if numbers
+            else chart_bins(np.empty(0), f"{name_sureness(material)} of truths", "tasks", survey.counts)
+        ),
+        "gold": chart_gold(_gold_rows(material, people), unit if unit != "rmse" else "squared error"),
+    }
+    shown = {name: chart for name, chart in charts.items() if chart}
+    return shown, {name: _TELL[name](material, neighbours) for name in shown}
+
+
+def _worker_rows(workers: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the workers shown, each as a row of a chart."""
+    n = len(workers["answers"])
+    none = [None] * n
+    names = ("answers", "value", "low", "high")
+    columns = zip(*(workers.get(name, none) for name in names), workers["group"], workers["flags"], strict=True)
+    return [
+        {**dict(zip(names, row, strict=False)), "alias": f"W{place}", "group": row[4], "shape": _shape(row[5])}
+        for place, row in enumerate(columns, 1)
+    ]
+
+
+def _shape(flags: list[str]) -> str:
+    if "no signal" in flags or "always the same answer" in flags:
+        return "no signal"
+    return "few answers" if "few answers" in flags else "usual"
+
+
+def _places(rows: list[dict[str, Any]], neighbours: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            "x": brief(x),
+            "y": brief(y),
+            "fault": row["value"],
+            **{k: row[k] for k in ("alias", "answers", "shape", "group")},
+        }
+        for row, (x, y) in zip(rows, neighbours["places"], strict=True)
+    ]
+
+
+def _gold_rows(material: Material, people: People) -> list[dict[str, Any]]:
+    """Return workers with their disparity and their mean distance to known truths, the most active ones."""
+    if not material.run.n_gold or len(material.run.problems.sizes) > 1:
+        return []
+    sums = material.run.sum(material.run.kernels.gold_sums)
+    asked = np.flatnonzero(sums["answers"] >= _MIN_GOLD_ANSWERS)
+    asked = asked[np.argsort(-sums["answers"][asked], kind="stable")][:_MAX_DOTS]
+    asked = asked[np.isfinite(material.weighing.disparity[asked])]
+    return [
+        {
+            "alias": f"W{place + 1}",
+            "disparity": brief(material.weighing.disparity[i]),
+            "error": brief(sums["distance"][i] / sums["answers"][i]),
+            "answers": int(sums["answers"][i]),
+        }
+        for i, place in zip(asked, people.refer(asked), strict=True)
+    ]
+
+
+def _tell_map(material: Material, neighbours: dict[str, Any]) -> str:
+    met = "" if neighbours["met"] > 0.999 else f" {100 * neighbours['met']:.2g} % of the pairs have a task in common."
+    return (
+        "Each mark is a worker; who answers alike is close. Good workers crowd together, each bad one is alone in her"
+        f" own way, and copies lie on each other.{met}"
+    )
+
+
+def _tell_intervals(material: Material, neighbours: dict[str, Any]) -> str:
+    sure = " with the limits of 95 %" if "low" in material.workers else ""
+    return f"The best and the worst workers{sure}; a short line is well known, a long one hardly."
+
+
+def _tell_sureness(material: Material, neighbours: dict[str, Any]) -> str:
+    if material.run.encoding.numeric:
+        return "How wide the limits of the truths are: tasks at the right need more answers."
+    return "How sure the truths are: tasks at the left need more answers."
+
+
+def _tell_gold(material: Material, neighbours: dict[str, Any]) -> str:
+    told = material.summary.get("gold", {}).get("disparity_predicts")
+    if not told:
+        return "If the dots rise from left to right, distance to the others tells who errs."
+    return (
+        f"Distance to the others tells who errs with a rank correlation of {told['rank_correlation']:.2f}"
+        f" ({told['low']:.2f} to {told['high']:.2f})."
+    )
+
+
+_TELL = {
+    "map": _tell_map,
+    "intervals": _tell_intervals,
+    "faults": lambda material, neighbours: "How far workers are from the truth.",
+    "sureness": _tell_sureness,
+    "gold": _tell_gold,
+}

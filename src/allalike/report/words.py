@@ -1,0 +1,201 @@
+"""Words: what a page says of a result in sentences, figures and lists."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from allalike.report.brevity import brief, cut
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from allalike.report.material import Agreed, Material
+
+__all__ = ["cite", "describe_agreement", "list_facts", "list_figures", "list_settings", "say_left_out"]
+
+_ELSEWHERE = ("answers", "workers", "tasks", "versions", "trust", "files")  # what the page says in another place
+_NAMING = ("leaders", "its_leaders")  # names of workers, which a page can hide only where it knows them
+_MAX_SETTINGS, _MAX_VALUE = 60, 200
+_MAX_PAIRS = 4_000_000  # of answers to a task, from which on it takes too long to look at each, about
+_COEFFICIENTS = {
+    "percent": ("Equal pairs of answers", "the share of pairs of answers to a task that are the same"),
+    "fleiss": ("Fleiss' kappa", "agreement of many workers beyond that of drawn labels"),
+    "cohen": ("Cohen's kappa", "agreement of two workers beyond chance, the mean over pairs"),
+    "ac1": ("Gwet's AC1", "agreement beyond chance, also where one class is frequent"),
+}
+
+
+def list_facts(material: Material) -> list[str]:
+    """Say in short phrases what was read and how.
+
+    >>> import allalike
+    >>> list_facts(allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]).material())
+    ['3 answers', '3 workers', '1 task', 'categorical labels of 2 classes', 'method auto']
+    """
+    summary = material.summary
+    classes = summary["domain"].get("classes")
+    return [
+        _count(summary["answers"], "answer"),
+        _count(summary["workers"], "worker"),
+        _count(summary["tasks"], "task"),
+        f"{summary['domain']['name']} labels" + (f" of {_count(classes, 'class', 'classes')}" if classes else ""),
+        f"method {summary['method']['name']}",
+    ]
+
+
+def list_figures(material: Material) -> list[dict[str, str]]:
+    """Return the few numbers that sum a result up, each with a name and a note."""
+    summary = material.summary
+    found = [
+        _figure_of_confidence(summary.get("confidence")),
+        _figure_of_alpha(material.agreement),
+        _figure_of_gold(summary.get("gold", {})),
+        {
+            "value": f"{summary['changed']:,}",
+            "name": "truths changed by weights",
+            "note": f"of {_count(summary['tasks'], 'task')}, against the unweighted answer",
+        },
+        {
+            "value": f"{summary['answers'] / max(summary['tasks'], 1):.3g}",
+            "name": "answers a task",
+            "note": f"weighed like {summary['effective_workers']:,.3g} equal workers",
+        },
+    ]
+    return [figure for figure in found if figure]
+
+
+def _figure_of_confidence(found: Mapping[str, Any] | None) -> dict[str, str] | None:
+    if not found or not math.isfinite(found["mean"]):
+        return None
+    source = "known truths" if found["temperature_from"] == "gold" else "held-out answers"
+    return {
+        "value": f"{100 * found['mean']:.3g} %",
+        "name": "truths expected to be right",
+        "note": f"as told by {source}; errors that most share are not seen",
+    }
+
+
+def _figure_of_alpha(agreement: Agreed | None) -> dict[str, str] | None:
+    if agreement is None or not math.isfinite(agreement.alpha):
+        return None
+    limits = f"{agreement.low:.2f} to {agreement.high:.2f}" if math.isfinite(agreement.low) else "limits not known"
+    return {
+        "value": f"{agreement.alpha:.2f}",
+        "name": "Krippendorff's alpha",
+        "note": f"{limits}; 1 is perfect, 0 is chance",
+    }
+
+
+def _figure_of_gold(gold: Mapping[str, Any]) -> dict[str, str] | None:
+    if not math.isfinite(gold.get("error", math.nan)):
+        return None
+    return {
+        "value": f"{gold['error']:.3g}",
+        "name": "error against known truths",
+        "note": f"of {_count(gold['tasks'], 'task')}; unweighted {gold['unweighted_error']:.3g}",
+    }
+
+
+def describe_agreement(material: Material) -> dict[str, Any] | None:
+    """Return the coefficients of agreement with what they mean, those that are defined; None if none is known."""
+    agreement, rows = material.agreement, []
+    if agreement is None:
+        return None
+    if (alpha := _figure_of_alpha(agreement)) is not None:
+        meaning = f"agreement for any kind of label; what chance would do comes from {agreement.expected_from}"
+        limits = f"{agreement.low:.3f} to {agreement.high:.3f}" if math.isfinite(agreement.low) else ""
+        rows.append({"name": alpha["name"], "value": f"{agreement.alpha:.3f}", "limits": limits, "meaning": meaning})
+    for key, (name, meaning) in _COEFFICIENTS.items():
+        if key == "cohen" and material.summary["answers"] ** 2 > _MAX_PAIRS * material.summary["tasks"]:
+            continue
+        value = getattr(agreement, key)
+        if value is not None and math.isfinite(value):
+            shown = f"{100 * value:.1f} %" if key == "percent" else f"{value:.3f}"
+            rows.append({"name": name, "value": shown, "limits": "", "meaning": meaning})
+    return {"rows": rows} if rows else None
+
+
+def list_settings(material: Material) -> list[tuple[str, str]]:
+    """Return what was set, guessed and found out, as names and texts.
+
+    >>> import allalike
+    >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")], method="P-TD")
+    >>> list_settings(result.material())[3:5]
+    [('domain: classes', '2'), ('domain: classes from', 'data')]
+    """
+    told = {name: value for name, value in material.summary.items() if name not in _ELSEWHERE}
+    return list(_flat(told))[:_MAX_SETTINGS]
+
+
+def _flat(told: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in told.items():
+        if name in _NAMING:
+            continue
+        path = f"{above}{str(name).replace('_', ' ')}"
+        if isinstance(value, dict):
+            yield from _flat(value, f"{path}: ")
+        else:
+            yield path, cut(_shown(value), _MAX_VALUE)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "none"}[value]
+    if isinstance(value, float):
+        return str(brief(value, 6))
+    return ", ".join(map(_shown, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def cite(material: Material) -> list[str]:
+    """Return a paragraph for a paper, and what it cites."""
+    summary, agreement = material.summary, material.agreement
+    agreed = ""
+    if agreement is not None and math.isfinite(agreement.alpha):
+        limits = f", 95 % interval {agreement.low:.2f} to {agreement.high:.2f}" if math.isfinite(agreement.low) else ""
+        agreed = f" Krippendorff's alpha was {agreement.alpha:.2f}{limits}."
+    rule, distance = summary["domain"].get("rule"), summary["domain"].get("distance")
+    text = (
+        f"We collected {_count(summary['answers'], 'answer')} of {_count(summary['workers'], 'worker')} to"
+        f" {_count(summary['tasks'], 'task')}.{agreed} They were aggregated with allalike"
+        f" {summary['versions']['allalike']} (method {summary['method']['name']}; {summary['domain']['name']} labels,"
+        f" distance {distance}, rule {rule}),"
+        " which weighs workers by how close they are to the others (Meir et al., 2023);"
+        f" {_count(summary['changed'], 'truth')} differed from the unweighted answer."
+    )
+    source = (
+        "Meir, R., Amir, O., Ben-Porat, O., Ben-Shabat, T., Cohensius, G., and Xia, L. (2023). Frustratingly Easy Truth"
+        " Discovery. Proceedings of the AAAI Conference on Artificial Intelligence, 37(5)."
+        " doi:10.1609/aaai.v37i5.25750"
+    )
+    return [text, source]
+
+
+def say_left_out(material: Material, workers: dict[str, Any], tasks: dict[str, Any], sampled: int) -> dict[str, str]:
+    """Say of the tables and of details what they leave out; nothing where they are whole."""
+    summary, told = material.summary, {}
+    n_workers, n_tasks = len(workers["answers"]), len(tasks["id"])
+    if n_workers < workers["total"]:
+        told["workers"] = (
+            f"{n_workers:,} of {workers['total']:,} workers are shown: those with a remark, and those who gave most"
+            " answers. The table workers has them all."
+        )
+    if n_tasks < summary["tasks"]:
+        told["tasks"] = (
+            f"{n_tasks:,} of {summary['tasks']:,} tasks are shown: those whose truth is least sure, those that weights"
+            " changed, and those that many answered and nobody settled. The table truth has them all."
+        )
+    if len(tasks["answered"]) < n_tasks:
+        told["answers"] = f"The answers are kept of {len(tasks['answered']):,} tasks, the least sure ones."
+    if sampled < summary["tasks"]:
+        told["details"] = (
+            f"Disagreements and confusions are those of a sample of {sampled:,} of {summary['tasks']:,} tasks"
+            f" ({workers['looked_at']:,} answers)."
+        )
+    if len(workers["disagreements"]) and max(workers["disagreements"]) + 1 < n_workers:
+        told["disagreements"] = f"Disagreements are kept of {len(workers['disagreements']):,} workers."
+    return told
+
+
+def _count(number: int, noun: str, nouns: str = "") -> str:
+    return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
