@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test quick spark check bench league reproduce pictures clean
+.PHONY: demo test quick long check bench league reproduce pictures clean
 
 demo: .venv/installed
 	$(BIN)/allalike demo
@@ -12,8 +12,8 @@ test: .venv/dev check
 quick: .venv/dev
 	$(BIN)/pytest -n auto -m "not slow"
 
-spark: .venv/dev
-	$(BIN)/pytest -m programs tests/test_spark_session.py
+long: .venv/dev
+	$(BIN)/pytest -n 2 -m long tests
 
 check: .venv/dev
 	$(BIN)/ruff format --check .

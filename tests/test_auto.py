@@ -90,7 +90,7 @@ def test_real_crowds_are_read_as_well_as_is_known(name: str) -> None:
     assert 100 * scores(name, Auto(plain=True)).mean() == pytest.approx(KNOWN[name], abs=0.06)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.usefixtures("public_data")
 def test_auto_is_far_ahead_of_a_vote_on_average_and_clearly_behind_it_nowhere() -> None:
     assert np.mean([scores(name, "auto").mean() for name in KNOWN]) >= 0.825

@@ -63,6 +63,7 @@ def serious_problems(page: Page) -> list[Any]:
     return [(each["id"], each["nodes"][0]["html"]) for each in found if each["impact"] in ("serious", "critical")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("width", "theme"), [("desktop", "light"), ("desktop", "dark"), ("phone", "dark")])
 def test_it_fits_the_screen_and_everybody_can_read_it(browser: Browser, report: Path, width: str, theme: str) -> None:
     with opened(browser, report, width=WIDTHS[width], theme=theme) as page:
@@ -85,6 +86,7 @@ def test_a_head_sorts_its_column_and_sorts_it_the_other_way_again(page: Page) ->
     assert page.locator('#workers-table th[aria-sort="ascending"]').inner_text().startswith("Answers")
 
 
+@pytest.mark.long
 def test_workers_are_found_by_name_and_by_remark(page: Page) -> None:
     page.fill("#workers-search", "ev")
     assert column(page, "workers", 1) == ["eve"]
@@ -95,6 +97,7 @@ def test_workers_are_found_by_name_and_by_remark(page: Page) -> None:
     assert 0 < len(column(page, "workers", 1)) < 7
 
 
+@pytest.mark.long
 def test_tasks_are_filtered_by_confidence_change_and_text_and_turned_page_by_page(page: Page) -> None:
     assert len(column(page, "tasks", 1)) == 20
     first = column(page, "tasks", 1)
@@ -124,6 +127,7 @@ def test_a_worker_opens_with_her_disagreements_and_confusions_and_closes_by_key(
     assert button.evaluate("button => button === document.activeElement")
 
 
+@pytest.mark.long
 def test_a_task_opens_from_a_disagreement_with_all_answers_and_weights_that_add_up(page: Page) -> None:
     page.locator("#workers-table").get_by_role("button", name="dan", exact=True).click()
     page.locator("#panel .case button").first.click()
@@ -135,6 +139,7 @@ def test_a_task_opens_from_a_disagreement_with_all_answers_and_weights_that_add_
     assert not page.locator("#panel").is_visible()
 
 
+@pytest.mark.long
 def test_workers_are_opened_from_the_map_by_mouse_and_by_keys(page: Page) -> None:
     marks = page.locator("#chart-map path[data-worker]")
     assert marks.count() == 7
@@ -147,6 +152,7 @@ def test_workers_are_opened_from_the_map_by_mouse_and_by_keys(page: Page) -> Non
     assert page.locator("#panel-title").inner_text() == told
 
 
+@pytest.mark.long
 def test_the_matrix_tells_pairs_by_mouse_and_by_keys(page: Page) -> None:
     page.click("#show-matrix")
     assert not page.locator("#chart-map").is_visible()
@@ -167,6 +173,7 @@ def test_the_matrix_tells_pairs_by_mouse_and_by_keys(page: Page) -> None:
     assert page.locator("#chart-map").is_visible()
 
 
+@pytest.mark.long
 def test_hidden_names_are_nowhere_and_aliases_stay_the_same(page: Page) -> None:
     assert "good" not in page.inner_text("body")
     page.check("#hide-names")
@@ -183,6 +190,7 @@ def test_hidden_names_are_nowhere_and_aliases_stay_the_same(page: Page) -> None:
     assert set(column(page, "workers", 1)) == set(NAMES[:7])
 
 
+@pytest.mark.long
 def test_the_rows_shown_are_saved_as_a_table(page: Page) -> None:
     page.fill("#tasks-search", "t000")
     with page.expect_download() as started_download:
@@ -193,6 +201,7 @@ def test_the_rows_shown_are_saved_as_a_table(page: Page) -> None:
     assert sorted(row[0] for row in rows[1:]) == [f"t000{number}" for number in range(10)]
 
 
+@pytest.mark.long
 def test_the_theme_can_be_chosen(page: Page) -> None:
     ground = "getComputedStyle(document.body).backgroundColor"
     light = page.evaluate(ground)
@@ -202,6 +211,7 @@ def test_the_theme_can_be_chosen(page: Page) -> None:
     assert page.evaluate(ground) == light
 
 
+@pytest.mark.long
 def test_advice_leads_to_its_workers_and_the_paragraph_can_be_copied(page: Page) -> None:
     page.locator(".advice .chip").first.click()
     assert page.locator("#panel").is_visible()
@@ -210,6 +220,7 @@ def test_advice_leads_to_its_workers_and_the_paragraph_can_be_copied(page: Page)
     page.wait_for_function("document.getElementById('copied').textContent !== ''")
 
 
+@pytest.mark.long
 def test_it_prints_without_its_controls(page: Page) -> None:
     page.emulate_media(media="print")
     assert not page.locator("nav").is_visible()
@@ -218,6 +229,7 @@ def test_it_prints_without_its_controls(page: Page) -> None:
     assert page.pdf().startswith(b"%PDF")
 
 
+@pytest.mark.long
 def test_texts_and_charts_are_there_without_the_script(browser: Browser, report: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
@@ -259,6 +271,7 @@ def test_what_a_hostile_crowd_says_is_shown_and_never_run(browser: Browser, tmp_
         assert page.locator("img").count() == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "in_worker", "in_task"),
     [

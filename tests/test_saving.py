@@ -238,15 +238,20 @@ def test_a_run_that_could_not_be_saved_does_not_begin(
     [
         ("new", "SIGKILL"),
         ("own", "SIGKILL"),
-        ("own masks", "SIGKILL"),
         ("shared", "SIGKILL"),
-        ("stepwise masks", "SIGKILL"),
-        ("own", "SIGTERM"),
         ("shared", "SIGTERM"),
-        ("shared", "SIGINT"),
-        ("own", "both"),
         ("shared", "both"),
-        ("stepwise", "both"),
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in (
+                ("own masks", "SIGKILL"),
+                ("stepwise masks", "SIGKILL"),
+                ("own", "SIGTERM"),
+                ("shared", "SIGINT"),
+                ("own", "both"),
+                ("stepwise", "both"),
+            )
+        ),
     ],
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="forks and signals")

@@ -247,6 +247,7 @@ TYPED = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", list(TYPED))
 def test_ids_of_all_types_are_read_from_parquet(spark: Spark, tmp_path: Path, kind: str) -> None:
     worker, task = (TYPED[kind].take(pa.array(places)) for places in (np.arange(9) % 3, np.arange(9) // 3))
@@ -275,6 +276,7 @@ def with_few(kinds: Iterable[str]) -> list[tuple[str, int]]:
     return [(kind, few) for kind in kinds for few in (2, 10_000) if (kind, few) != ("few whole numbers", 2)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "few"), [*zip(LABELS, [10_000, 10_000, 2] * 4, strict=True), ("texts", 10_000)])
 def test_labels_of_all_types_are_read_from_parquet(
     spark: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, few: int
@@ -289,6 +291,7 @@ def test_labels_of_all_types_are_read_from_parquet(
 TEXTS = ["few whole numbers", "many whole numbers", "numbers", "rankings as text", "texts"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "few"), with_few(TEXTS))
 def test_labels_in_text_files_are_guessed_as_in_memory(
     spark: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, few: int

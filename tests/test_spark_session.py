@@ -19,7 +19,7 @@ from local_spark import need_spark
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = [*need_spark(), pytest.mark.programs]
+pytestmark = [*need_spark(), pytest.mark.long]
 
 TESTS = Path(__file__).parent
 ROWS = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y")]
