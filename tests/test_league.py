@@ -264,8 +264,8 @@ def fatally() -> league.Outcome:
     ("playing", "failure"),
     [
         (for_ever, "not done after 1 s"),
-        (asleep, "not done after 2 s"),
-        (wrongly, "ValueError: bad labels"),
+        pytest.param(asleep, "not done after 2 s", marks=pytest.mark.long),
+        pytest.param(wrongly, "ValueError: bad labels", marks=pytest.mark.long),
         (fatally, "RuntimeError: its process ended with code 3"),
     ],
 )

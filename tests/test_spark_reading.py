@@ -227,6 +227,7 @@ IDS: dict[str, list[Any]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ids", list(IDS))
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 def test_ids_are_what_they_are_in_memory(spark: Spark, tmp_path: Path, ids: str, ending: str) -> None:

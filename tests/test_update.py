@@ -50,7 +50,10 @@ def from_scratch(method: str, domain: str) -> Result:
 @pytest.mark.parametrize(
     ("method", "domain", "engine"),
     [
-        *((*case, ENGINES["memory"]) for case in CASES),
+        *(
+            pytest.param(*case, ENGINES["memory"], marks=[] if case in pair_up() else pytest.mark.long)
+            for case in CASES
+        ),
         *(
             (*case, ENGINES[name])
             for name in ("small blocks", "disk")
