@@ -10,7 +10,7 @@ test: .venv/dev check
 	$(BIN)/pytest -n auto
 
 quick: .venv/dev
-	$(BIN)/pytest -n auto -m "not slow"
+	$(BIN)/pytest -n auto -m "not slow and not long"
 
 long: .venv/dev
 	$(BIN)/pytest -n 2 -m long tests
@@ -54,7 +54,7 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv/installed: .venv/bin/python pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[report]"
 	touch $@
 
 .venv/dev: .venv/bin/python pyproject.toml

@@ -153,3 +153,19 @@ def test_nested_lines_need_not_be_of_one_type(tmp_path: Path) -> None:
 def test_a_file_of_tasks_with_their_workers_is_read_without_a_word(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"t1": {"ada": "x", "bob": "y"},\n "t2": {"ada": "x", "bob": "x"}}')
     assert allalike.read(tmp_path / "a.json").tasks.tolist() == ["t1", "t2"]
+
+
+def test_lists_that_stand_side_by_side_are_gone_through_together(tmp_path: Path) -> None:
+    said = [(f"text {task}", [task % 3, 3, 4], ["x", "y", "xy"[task % 2]]) for task in range(20)]
+    lines = [json.dumps({"text": text, "annotator_ids": ids, "labels": labels}) for text, ids, labels in said]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(lines))
+    with pytest.raises(ColumnError) as asked:
+        allalike.read(path)
+    columns = {"worker": "annotator_ids[]", "task": "text", "label": "labels[]"}
+    assert asked.value.settles == {"columns": columns}
+    answers = allalike.read(path, columns=columns)
+    assert (answers.n_answers, answers.workers.tolist()) == (60, [0, 1, 2, 3, 4])
+    path.write_text("\n".join([*lines, '{"text": "last", "annotator_ids": [1, 2], "labels": ["x"]}']))
+    with pytest.raises(ColumnError, match="go through different lists"):
+        allalike.read(path, columns=columns)

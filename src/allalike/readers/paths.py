@@ -16,7 +16,7 @@ from allalike.registry import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["expand_records", "is_path_into", "list_paths", "with_paths"]
+__all__ = ["expand_records", "find_side_by_side", "is_path_into", "list_paths", "with_paths"]
 
 Steps = tuple[str | int | None, ...]  # keys, places in a list, and None for each element of it
 
@@ -24,6 +24,7 @@ _STEP = re.compile(r"([^.\[\]]+)|\[(\d*)\]")
 _MAX_DEPTH = 5
 _LOOKED_AT = 200  # records in which paths are looked for
 _ABSENT = object()
+_JOINED = "\0joined"  # the key of a list made of several
 
 
 def is_path_into(name: str) -> bool:
@@ -54,12 +55,17 @@ def with_paths(table: Table, records: Any) -> Table:
 def expand_records(records: Sequence[Any], paths: Sequence[str], where: str) -> Table:
     """Make a table of paths: one row for each element of the list in them; what lies above is repeated.
 
+    Lists that stand side by side in each record, and are equally long there, are gone through together.
+
+    >>> expand_records([{"by": ["ada", "bob"], "said": ["x", "y"]}], ["by[]", "said[]"], "The file").load(["said[]"])
+    {'said[]': ['x', 'y']}
     >>> expand_records([{"a": [{"b": 1}, {"b": 2}]}], ["a[].c"], "The file")
     Traceback (most recent call last):
     allalike.errors.ColumnError: The file has no 'a[].c' in its first record. Did you mean 'a[].b'? It
     has: 'a[].b'.
     """
     parsed = {path: (path,) if _has_key(records, path) else _parse(path) for path in paths}
+    records, parsed = _join_lists(records, parsed)
     _check_in_step(parsed, where)
     rows: list[dict[str, Any]] = []
     empty = 0
@@ -101,6 +107,37 @@ def _parse(path: str) -> Steps:
     if end != len(path) or not steps:
         raise ColumnError(f"{path!r} is no path into records. Write it like annotations[].completed_by.id.")
     return tuple(steps)
+
+
+def _join_lists(records: Sequence[Any], parsed: dict[str, Steps]) -> tuple[Sequence[Any], dict[str, Steps]]:
+    """Make one list of several that are side by side, if they are equally long in every record."""
+    keys = sorted({str(steps[0]) for steps in parsed.values() if len(steps) > 1 and steps[1] is None})
+    if len(keys) < 2 or not set(keys) <= set(find_side_by_side(records)):
+        return records, parsed
+    joined = [
+        {**record, _JOINED: [dict(zip(keys, each, strict=True)) for each in zip(*map(record.get, keys), strict=True)]}
+        for record in records
+    ]
+    moved = {
+        path: (_JOINED, None, steps[0], *steps[2:]) if steps[0] in keys and steps[1:2] == (None,) else steps
+        for path, steps in parsed.items()
+    }
+    return joined, moved
+
+
+def find_side_by_side(records: Sequence[Any]) -> list[str]:
+    """Return the keys of lists that are equally long in each record, if there are several, and not always of one.
+
+    >>> find_side_by_side([{"by": ["ada", "bob"], "said": ["x", "y"], "text": "a"}, {"by": ["eve"], "said": ["x"]}])
+    ['by', 'said']
+    """
+    if not records or not all(isinstance(record, Mapping) for record in records):
+        return []
+    keys = [key for key, value in records[0].items() if isinstance(value, list)]
+    keys = [key for key in keys if all(isinstance(record.get(key), list) for record in records)]
+    sizes = {key: [len(record[key]) for record in records] for key in keys}
+    alike = [key for key in keys if sum(sizes[key] == other for other in sizes.values()) > 1 and max(sizes[key]) > 1]
+    return [key for key in alike if sizes[key] == sizes[alike[0]]]
 
 
 def _check_in_step(parsed: Mapping[str, Steps], where: str) -> None:
@@ -155,9 +192,12 @@ def list_paths(records: Sequence[Any]) -> list[list[str]]:
     groups: dict[str, dict[str, None]] = {"": {}}
     for record in records:
         _note(record, "", "", 0, groups)
-    return [
+    listed = [
         [path for other, paths in groups.items() if prefix.startswith(other) for path in paths] for prefix in groups
     ]
+    beside = [key for key in find_side_by_side(records) if key in groups[""]]
+    plain = [path for path in groups[""] if path not in beside]
+    return [*listed, *([[*plain, *(f"{key}[]" for key in beside)]] if beside else [])]
 
 
 def _note(value: Any, path: str, prefix: str, depth: int, groups: dict[str, dict[str, None]]) -> None:

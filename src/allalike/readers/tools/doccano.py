@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.errors import InputError
-from allalike.readers.names import SYNONYMS
+from allalike.readers.names import rate_name
 from allalike.readers.tools.base import Tool
 from allalike.readers.tools.collection import Collection
 from allalike.readers.tools.trees import Node, read_records
@@ -71,7 +71,7 @@ def _is_document(record: dict[str, Any]) -> bool:
 
 def _is_answer(record: dict[str, Any]) -> bool:
     """Tell whether a record is a row with a worker, and so not doccano's."""
-    return any(key.casefold().removesuffix("_id") in SYNONYMS["worker"] for key in record if key not in _USER)
+    return any(rate_name(key, "worker") > 0 for key in record if key not in _USER)
 
 
 def _add(found: Collection, record: Node, owner: str) -> None:
