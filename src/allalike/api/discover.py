@@ -16,6 +16,7 @@ from allalike.api.groups import describe_trust
 from allalike.api.history import read_history
 from allalike.api.known import keep_known, rank_correlation
 from allalike.api.opening import open_source
+from allalike.api.recipes import write_recipe
 from allalike.api.result import Result
 from allalike.api.targets import inputs_of
 from allalike.api.update import Origin
@@ -133,7 +134,7 @@ def discover(
     result = _solve(run, chosen, origin, doubts, engine=where.name, seed=seed, ties=ties, **least)
     if warning := chosen.limit_reached(result.weighing):
         warnings.warn(warning, stacklevel=2)
-    return result
+    return replace(result, recipe=write_recipe(source, gold, gold_columns, history))
 
 
 def _solve(
@@ -163,7 +164,12 @@ def _solve(
         summary["gold"] = {**summary.get("gold", {}), **_compare_with_gold(run, weighing, honest)}
     doubts = [*doubts, *doubt_draws(summary["tied"], run.n_tasks)]
     summary["warnings"] = [doubt.what for doubt in doubts]
-    return Result(run, weighing, found, summary, posteriors, renew, origin.inputs)
+    return Result(run, weighing, found, summary, posteriors, renew, origin.inputs, partial(_find_again, method))
+
+
+def _find_again(method: Method, run: Run) -> TaskTable:
+    """Find the truths of another run as these were found."""
+    return find_truths(run, method.weigh(run), keep_gold=run.n_gold > 0 and method.without_gold() != method)
 
 
 def _renew(

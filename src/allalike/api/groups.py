@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from allalike.api.tables import fault_columns, text_column
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array
+    from allalike.blocks.block import Array, Floats
     from allalike.columns.values import Values
     from allalike.engines import Run
     from allalike.methods import Weighing
 
-__all__ = ["describe_trust", "group_columns"]
+__all__ = ["Worse", "describe_trust", "find_worse", "group_columns"]
 
 _MAX_NAMED = 20  # workers and groups that a summary names
 
@@ -40,7 +40,7 @@ def describe_trust(run: Run, weighing: Weighing) -> dict[str, Any]:
     if signal is None or groups is None:
         return {}
     empty = np.flatnonzero(signal.empty)
-    worse = _find_worse(run, weighing, signal.empty)
+    worse = _describe_worse(run, weighing)
     given = run.answer_counts
     without = [
         {"worker": run.workers[int(i)], "signal": float(signal.value[i]), "error": float(signal.error[i])}
@@ -75,23 +75,42 @@ def describe_trust(run: Run, weighing: Weighing) -> dict[str, Any]:
     }
 
 
-def _find_worse(run: Run, weighing: Weighing, empty: Array) -> dict[str, Any]:
-    """Name workers who are clearly worse than the crowd: with signal, enough answers, and limits above its mean."""
-    if weighing.trust is None or len(run.problems.sizes) > 1:
-        return {}
+class Worse(NamedTuple):
+    """Workers who are clearly worse than the crowd, its mean, and the limits of everybody's fault."""
+
+    workers: Array
+    unit: str
+    mean: float
+    low: Floats
+    high: Floats
+
+
+def find_worse(run: Run, weighing: Weighing) -> Worse | None:
+    """Find workers who are clearly worse than the crowd: with signal, enough answers, and limits above its mean."""
+    if weighing.trust is None or weighing.signal is None or len(run.problems.sizes) > 1:
+        return None
     columns, shared = fault_columns(weighing, weighing.trust), weighing.trust.shared
     fault, low, high = (columns[name] for name in (weighing.trust.unit, "low", "high"))
     counts = np.where(np.isfinite(fault), shared, 0.0)
     if not counts.sum():
-        return {}
+        return None
     mean = float((counts * np.nan_to_num(fault)).sum() / counts.sum())
     with np.errstate(invalid="ignore"):
-        worse = np.flatnonzero((low > mean) & ~weighing.trust.few & ~empty)
+        worse = np.flatnonzero((low > mean) & ~weighing.trust.few & ~weighing.signal.empty)
+    return Worse(worse, weighing.trust.unit, mean, low, high)
+
+
+def _describe_worse(run: Run, weighing: Weighing) -> dict[str, Any]:
+    """Name the worst of them."""
+    found = find_worse(run, weighing)
+    if found is None or not len(found.workers):
+        return {}
+    low, high = found.low, found.high
     named = [
         {"worker": run.workers[int(i)], "low": float(low[i]), "high": float(high[i])}
-        for i in worse[np.argsort(-low[worse], kind="stable")][:_MAX_NAMED]
+        for i in found.workers[np.argsort(-low[found.workers], kind="stable")][:_MAX_NAMED]
     ]
-    return {"workers": len(worse), "unit": weighing.trust.unit, "crowd": mean, "named": named} if named else {}
+    return {"workers": len(found.workers), "unit": found.unit, "crowd": found.mean, "named": named}
 
 
 def _names(run: Run, members: tuple[int, ...]) -> list[Any]:

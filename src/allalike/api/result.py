@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.api.agreement import Agreement, measure_agreement
+from allalike.api.explain import Explained
 from allalike.api.groups import group_columns
 from allalike.api.pages import gather_material, put_page, write_page
 from allalike.api.shown import result_html, result_text
@@ -36,7 +37,7 @@ from allalike.writers import Findings
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     import pandas as pd
 
@@ -51,7 +52,7 @@ _CURVE_ANSWERS, _CURVE_DRAWS = 20_000, 10
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(Explained):
     """The truths that were found, the workers that were weighed, and how it was done.
 
     Parameters
@@ -70,6 +71,8 @@ class Result:
         What finds the result for more answers and more gold.
     inputs
         The files and folders that answers and gold were read from, which `save` never replaces.
+    again, recipe
+        What finds the truths of another run in the same way, and how to find this result from its files once more.
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y")])
@@ -86,6 +89,8 @@ class Result:
     posteriors: Callable[[], TaskTable] | None = None
     renew: Callable[[Any, Any], Result] | None = None
     inputs: tuple[Path, ...] = ()
+    again: Callable[[Run], TaskTable] | None = None
+    recipe: Mapping[str, Any] | None = None
 
     def __repr__(self) -> str:
         return result_text(self.summary, has_groups=self.weighing.groups is not None)
@@ -345,7 +350,7 @@ class Result:
             if report:
                 put_page(self.material(), stage / REPORT)
             further = [name for name in written_names(writers) if (stage / name).exists()]
-            described = {**self.summary, "files": [*list_files(stage), summary]}
+            described = {**self.summary, **(self.recipe or {}), "files": [*list_files(stage), summary]}
             text = json.dumps(described, indent=2, ensure_ascii=False)
             (stage / summary).write_text(f"{text}\n", encoding="utf-8")
         return [Path(folder) / name for name in [*names, *further]]

@@ -17,6 +17,7 @@ from allalike.cli.console import echo, visible
 from allalike.cli.datasets import datasets
 from allalike.cli.demo import demo
 from allalike.cli.discover import discover
+from allalike.cli.explain import explain
 from allalike.cli.lists import domains, formats, methods, rules
 from allalike.cli.simulate import simulate
 from allalike.errors import AllalikeError, DataWarning, InputError
@@ -36,7 +37,7 @@ def app() -> None:
     """
 
 
-for _command in (discover, compare, agreement, simulate, datasets, demo, methods, domains, rules, formats):
+for _command in (discover, compare, agreement, explain, simulate, datasets, demo, methods, domains, rules, formats):
     app.add_command(_command)
 
 

@@ -1,0 +1,95 @@
+"""Revisits: the result in a folder, found once more from the answers that it came from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from allalike.api.discover import describe_answers, discover
+from allalike.api.recipes import open_recipe
+from allalike.errors import InputError, UnsupportedError
+from allalike.methods import METHODS
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from allalike.api.result import Result
+    from allalike.engines import Engine
+    from allalike.methods import Method
+
+__all__ = ["revisit"]
+
+_SUMMARY = "summary.json"
+_COUNTS = ("answers", "workers", "tasks")
+
+
+def revisit(folder: str | os.PathLike[str], *, engine: str | Engine | None = None) -> Result:
+    r"""Read the answers of a saved result again, and find it again.
+
+    Parameters
+    ----------
+    folder
+        Where `Result.save` or ``allalike discover`` wrote it.
+    engine
+        Where it runs, as in `discover`; it need not be where it ran before.
+
+    >>> import allalike, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "answers.csv")
+    ...     _ = path.write_text("worker,task,label\nada,1,x\nbob,1,x\neve,1,y\n", encoding="utf-8")
+    ...     _ = allalike.discover(path).save(folder + "/out")
+    ...     revisit(folder + "/out").truth["label"].tolist()
+    ['x']
+    """
+    summary = _read_summary(Path(folder))
+    method = _make_method(summary["method"])
+    _check_files(summary["inputs"])
+    answers, known = open_recipe(summary)
+    settings = {name: summary[name] for name in ("seed", "ties", "min_confidence") if name in summary}
+    result = discover(answers, method=method, engine=engine, **known, **settings)
+    _check_counts(summary, describe_answers(result.run))
+    return result
+
+
+def _read_summary(folder: Path) -> Any:
+    path = folder / _SUMMARY
+    try:
+        summary = json.loads(path.read_text(encoding="utf-8"))
+        counts = [summary[name] for name in ("method", "seed", "ties", *_COUNTS)]
+    except OSError as error:
+        raise InputError(
+            f"There is no {_SUMMARY} in {folder}. Name a folder that 'allalike discover' wrote a result into."
+        ) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is not the summary of a result. Run 'allalike discover' again.") from error
+    if not counts or "read" not in summary or "inputs" not in summary:
+        raise UnsupportedError(
+            f"{path} does not say which files the answers came from: they were Python objects, or were read in a way"
+            " that cannot be written. In Python, result.explain(task=...) and result.explain(worker=...) do it."
+        )
+    return summary
+
+
+def _make_method(described: Mapping[str, Any]) -> Method:
+    name = described["name"]
+    if name not in METHODS:
+        raise UnsupportedError(f"The method {name!r} is not known here. In Python, result.explain does it.")
+    options = {key: tuple(each) if isinstance(each, list) else each for key, each in described["options"].items()}
+    return METHODS[name](**options)
+
+
+def _check_files(inputs: list[str]) -> None:
+    for name in inputs:
+        if "://" not in name and not Path(name).exists():
+            raise InputError(f"The answers were read from {name}, which is not there any more.")
+
+
+def _check_counts(before: Mapping[str, Any], now: Mapping[str, int]) -> None:
+    for name in _COUNTS:
+        if before[name] != now[name]:
+            raise InputError(
+                f"The answers changed since the result was found: there were {before[name]:,} {name}, and now there are"
+                f" {now[name]:,}. Run 'allalike discover' again."
+            )

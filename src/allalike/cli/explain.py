@@ -1,0 +1,102 @@
+"""The command `allalike explain`."""
+
+from __future__ import annotations
+
+import json
+import math
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from allalike.cli.console import bar_after_a_second, echo, notes_for_warnings, rows, visible
+from allalike.cli.options import name_engine, take_engine_options, take_print_options
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from allalike.api.explanations import TaskExplanation, WorkerExplanation
+
+__all__ = ["explain"]
+
+_WIDTH = 80
+_N_ANSWERS = 20  # rows of a table
+_CELL_WIDTHS = (40, 30, 20, 16, 12, 8)  # characters of an id or label, of which the first is taken that fits
+_TITLES = {"if_left_out": "left out", "if_changed": "changed"}
+
+
+@click.command(no_args_is_help=True)
+@click.argument("out")
+@click.argument("kind", metavar="task|worker", type=click.Choice(["task", "worker"]))
+@click.argument("name", metavar="ID")
+@take_engine_options
+@take_print_options
+def explain(out: str, kind: str, name: str, as_json: bool, quiet: bool, **options: Any) -> None:
+    """Say why a task has its truth, or what a worker is like.
+
+    OUT is the folder that 'allalike discover' wrote its result into. The answers are read and solved again from the
+    files that they came from, which must be as they were.
+
+    Of a task: all answers with their weights, the margin, and whose change would change the truth. Of a worker: nearest
+    and farthest colleagues, her strongest disagreements, what is odd about her, and what would be without her.
+    """
+    from allalike.api.revisit import revisit
+
+    with notes_for_warnings(quiet=quiet, force=True), bar_after_a_second(quiet=quiet):
+        found = revisit(out, engine=name_engine(options)).explain(**{kind: name})
+    if as_json:
+        echo(json.dumps(found.summary(), indent=2, ensure_ascii=False, allow_nan=False))
+    elif not quiet:
+        echo("\n".join(_text(found)))
+
+
+def _text(found: TaskExplanation | WorkerExplanation) -> list[str]:
+    lines = [line for sentence in found.sentences() for line in wrap(visible(sentence), _WIDTH)]
+    for title, table in _tables(found):
+        if len(table):
+            lines += ["", *wrap(title, _WIDTH), _fitted(table.head(_N_ANSWERS))]
+            lines += [f"  ... and {len(table) - _N_ANSWERS:,} more"] if len(table) > _N_ANSWERS else []
+    return lines
+
+
+def _tables(found: TaskExplanation | WorkerExplanation) -> list[tuple[str, pd.DataFrame]]:
+    from allalike.api.explanations import TaskExplanation
+
+    if not isinstance(found, TaskExplanation):
+        return [("Her strongest disagreements:", found.disagreements.drop(columns=["distance"]))]
+    answers = found.answers
+    alone = "voice" not in answers or (answers["voice"] == 1).all()
+    moves = "moves" in answers
+    hidden = {"voice", "group"} if alone else set()
+    title = "Answers, and how far the truth moves without each:"
+    if not moves:
+        hidden |= {"distance"}
+        title = "Answers, and whether the truth would be another one if it were left out, or changed to the next label:"
+    return [(title, answers.drop(columns=[name for name in answers.columns if name in hidden]))]
+
+
+def _fitted(table: pd.DataFrame) -> str:
+    """Return a table that fits, with ids and labels as long as can be."""
+    texts = (rows(_cells(table, width)) for width in _CELL_WIDTHS)
+    return next((text for text in texts if max(map(len, text.split("\n"))) <= _WIDTH), rows(_cells(table, 6)))
+
+
+def _cells(table: pd.DataFrame, longest: int) -> list[list[str]]:
+    """Return a table as texts, with numbers to the right."""
+    columns = []
+    for name in table.columns:
+        texts = [_cell(value, longest) for value in table[name].tolist()]
+        title = _TITLES.get(name, name)
+        width = max(len(title), *map(len, texts))
+        numeric = table[name].dtype.kind in "fi"
+        columns.append([text.rjust(width) if numeric else text for text in (title, *texts)])
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _cell(value: Any, longest: int) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "-"
+    if isinstance(value, float):
+        return "-" if math.isnan(value) else f"{value:.4g}"
+    text = visible(value if isinstance(value, str) else " ".join(str(value).split()))
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
