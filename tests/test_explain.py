@@ -14,9 +14,10 @@ import pytest
 import allalike
 from allalike import Disk, Memory, Result
 from allalike.api import worker_reasons
+from allalike.api.absence import find_absence
 from allalike.api.explanations import TaskExplanation, WorkerExplanation
 from allalike.api.revisit import revisit
-from allalike.engines import Engine
+from allalike.engines import Engine, Run, TaskTable
 from allalike.errors import OptionError, UnknownNameError, UnsupportedError
 from program import call
 from samples import KINDS, Row, crowd, kind
@@ -192,17 +193,31 @@ def test_without_a_worker_truths_are_those_of_the_others_alone(method: str) -> N
         assert gone.shift == pytest.approx(changed / len(rest))
 
 
-def test_gold_and_history_count_without_her_too() -> None:
-    past = solved().workers
-    rows = [row for row in ROWS if int(row[1][1:]) < 14]
+def test_known_truths_count_without_her_too_and_stay() -> None:
     gold = {"t8": "x", "t9": "x", "t0": "x"}
-    result = allalike.discover(rows, gold=gold, history=past)
-    rest = allalike.discover([row for row in rows if row[0] != "bob"], gold=gold, history=past).truth
-    changed = int((rest["label"].to_numpy() != result.truth["label"].to_numpy()).sum())
+    result = allalike.discover(ROWS, gold=gold, method="OA")
+    rest = allalike.discover([row for row in ROWS if row[0] != "bob"], gold=gold, method="OA").truth
     gone = of_worker(result, "bob").without
     assert gone is not None
-    assert gone.changed == changed
-    assert "a truth that is known stays" in repr(of_task(result, "t8"))
+    assert gone.changed == int((rest["label"].to_numpy() != result.truth["label"].to_numpy()).sum())
+
+
+def test_the_run_without_her_has_everybody_else_and_what_is_known_of_them() -> None:
+    past = pd.DataFrame({"worker": ["eve", "ada", "bob"], "answers": [7, 5, 3], "error_rate": [0.3, 0.2, 0.1]})
+    result = allalike.discover(ROWS[:60], gold={"t1": "x"}, history=past)
+    seen: list[Run] = []
+
+    def again(run: Run) -> TaskTable:
+        seen.append(run)
+        return result.found
+
+    assert find_absence(result.run, result.found, again, result.run.workers.tolist().index("ada")) is not None
+    [run] = seen
+    assert run.workers.tolist() == ["bob"]
+    assert run.history is not None
+    assert [*run.history.answers, *run.history.fault] == pytest.approx([3.0, 0.1])
+    assert (run.answer_counts.tolist(), run.n_tasks, run.n_gold) == ([18], 18, 1)
+    assert "a truth that is known stays" in repr(of_task(result, "t1"))
 
 
 def test_on_many_answers_the_result_without_her_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
