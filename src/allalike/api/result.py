@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from allalike.api.plots import Plots
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
     from allalike.report.material import Material
@@ -384,6 +385,13 @@ class Result:
         '<!doctype html>'
         """
         return write_page(self.material(), path, inputs=self.inputs, overwrite=overwrite)
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures of it: workers, map, confidence, agreement, faults. Needs the extra ``plots``."""
+        from allalike.api.plots import Plots
+
+        return Plots(self.run, self.weighing, self.found, self.summary, lambda: self.agreement)
 
     def material(self) -> Material:
         """Return what a report is made of."""
