@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import allalike
+from allalike.api.plots import plot_comparison
 from allalike.api.result import Result
 
 PLOTS = ("workers", "map", "confidence", "agreement", "faults")
@@ -63,20 +64,21 @@ def test_workers_are_drawn_from_the_best_to_the_worst_with_their_limits(few: Res
     assert names_of(axes) == table["worker"].tolist()
     lines = axes.collections[0].get_segments()  # type: ignore[attr-defined]
     np.testing.assert_allclose([line[:, 0] for line in lines], table[["low", "high"]])
-    np.testing.assert_allclose(axes.lines[0].get_xdata(), table["error_rate"])
+    np.testing.assert_allclose(np.asarray(axes.lines[0].get_xdata()), table["error_rate"])
     assert axes.yaxis_inverted()
 
 
 def test_of_many_workers_the_best_and_the_worst_are_named_and_the_rest_counted(many: Result) -> None:
     names = names_of(many.plot.workers())
-    order = many.workers.sort_values("error_rate", kind="stable")["worker"].tolist()
+    rates = many.workers["error_rate"].to_numpy().round(12)
+    order = many.workers["worker"].iloc[np.argsort(rates, kind="stable")].tolist()
     assert names == [*order[:20], "(20 more)", *order[-20:]]
 
 
 def test_the_median_is_that_of_all_workers(many: Result) -> None:
     lines = {line.get_label(): line for line in many.plot.workers().lines}
     middle = many.workers["error_rate"].median()
-    np.testing.assert_allclose(lines["median worker"].get_xdata(), [middle, middle])
+    np.testing.assert_allclose(np.asarray(lines["median worker"].get_xdata()), middle)
 
 
 def test_a_limit_far_beyond_all_others_is_cut_at_the_edge() -> None:
@@ -105,7 +107,7 @@ def test_those_who_copy_are_ringed_with_their_group_and_lie_close_on_the_map() -
 
 def test_a_map_has_a_mark_for_each_worker_and_at_most_40_names(many: Result) -> None:
     axes = many.plot.map()
-    assert sum(len(each.get_offsets()) for each in axes.collections) == 60
+    assert sum(len(np.asarray(each.get_offsets())) for each in axes.collections) == 60
     assert 0 < len(axes.texts) <= 40
     assert axes.get_aspect() == 1
 
@@ -135,13 +137,13 @@ def test_a_matrix_has_the_distances_of_the_agreement_in_an_order_of_neighbours(f
     names = names_of(axes)
     assert sorted(names) == NAMES
     assert few.agreement.matrix is not None
-    np.testing.assert_allclose(axes.images[0].get_array(), few.agreement.matrix.loc[names, names])
+    np.testing.assert_allclose(np.asarray(axes.images[0].get_array()), few.agreement.matrix.loc[names, names])
     assert axes.get_title().startswith(f"Krippendorff's alpha {few.agreement.alpha:.2f} (")
 
 
 def test_pairs_who_never_met_are_left_open() -> None:
     axes = allalike.discover([("a", 1, "x"), ("b", 1, "y"), ("b", 2, "x"), ("c", 2, "x")]).plot.agreement()
-    assert np.ma.getmaskarray(axes.images[0].get_array()).sum() == 2
+    assert np.isnan(np.asarray(axes.images[0].get_array(), np.float64)).sum() == 2
     assert axes.patch.get_hatch()
 
 
@@ -158,7 +160,7 @@ def test_faults_are_counted_and_where_truths_are_known_drawn_against_disparity(f
     dots = np.asarray(known.plot.faults().collections[0].get_offsets())
     wrong = [np.mean([label != dict(gold)[task] for who, task, label in rows if who == name]) for name in NAMES]
     np.testing.assert_allclose(dots, np.column_stack([known.workers["disparity"], wrong]))
-    assert known.plot.faults().get_title().startswith("rank correlation ")
+    assert known.plot.faults().get_title(loc="left").startswith("rank correlation ")
 
 
 def test_a_comparison_draws_each_method_with_limits_around_its_error() -> None:
@@ -178,8 +180,11 @@ def test_without_gold_a_comparison_draws_how_much_methods_agree() -> None:
 
 
 def test_a_method_that_failed_is_named() -> None:
-    found = allalike.compare(draw_rows(3, 9, numbers=True)[0], methods=["P-TD", "DS"])
-    axes = found.plot()
+    rows: list[dict[str, Any]] = [
+        {"method": "UA", "error": 0.1, "verdict": "best"},
+        {"method": "DS", "error": None, "verdict": "failed"},
+    ]
+    axes = plot_comparison(rows, {"UA": np.array([0.0, 0.2])}, "error")
     assert names_of(axes)[-1] == "DS"
     assert [text.get_text() for text in axes.texts] == ["failed"]
 
@@ -196,21 +201,21 @@ def test_pyplot_and_its_settings_are_left_alone(few: Result, plot: str) -> None:
     import matplotlib.pyplot as plt
 
     before = dict(mpl.rcParams)
-    axes = getattr(few.plot, plot)()
+    getattr(few.plot, plot)()
     assert plt.get_fignums() == []
     assert dict(mpl.rcParams) == before
-    assert axes._repr_png_().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("plot", PLOTS)
-def test_a_picture_is_the_same_twice(few: Result, plot: str) -> None:
+def test_a_notebook_shows_the_same_picture_twice(few: Result, plot: str) -> None:
     one, two = (getattr(few.plot, plot)()._repr_png_() for _ in range(2))
+    assert one.startswith(b"\x89PNG")
     assert one == two
 
 
 CROWDS: dict[str, Callable[[], Result]] = {
-    "one answer": lambda: allalike.discover([("a", 1, "x")]),
-    "one worker": lambda: allalike.discover([("a", 1, "x"), ("a", 2, "y")]),
+    "one answer": lambda: allalike.discover([("a", 1, "x")], domain="categorical"),
+    "one worker": lambda: allalike.discover([("a", 1, "x"), ("a", 2, "y")], domain="categorical"),
     "one task": lambda: allalike.discover([("a", 1, "x"), ("b", 1, "y"), ("c", 1, "x")]),
     "no peers": lambda: allalike.discover([("a", 1, "x"), ("b", 2, "y"), ("c", 3, "x")]),
     "equal answers": lambda: allalike.discover([(worker, task, "x") for worker in "abc" for task in range(4)]),

@@ -24,7 +24,6 @@ from allalike.report.places import fill_unknown, order_workers, place_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from types import ModuleType
 
     import numpy.typing as npt
     import pandas as pd
@@ -94,7 +93,10 @@ class Plots:
         >>> allalike.discover(rows).plot.workers().get_xlabel()
         'error rate (share of answers)'
         """
-        return _load().draw_workers(self._table(), self._unit, ax)
+        _check_package()
+        from allalike.plots import draw_workers
+
+        return draw_workers(self._table(), self._unit, ax)
 
     def map(self, ax: Axes | None = None) -> Axes:
         """Draw workers on a map on which those who answer alike are close: size is answers, darkness is fault.
@@ -112,14 +114,17 @@ class Plots:
         >>> len(allalike.discover(rows).plot.map().collections[0].get_offsets())
         3
         """
-        plots, shown, distances = _load(), *self._distances()
+        _check_package()
+        from allalike.plots import draw_map
+
+        shown, distances = self._distances()
         if not np.isfinite(distances[np.triu_indices(len(shown), 1)]).any():
             shown = shown[:0]  # nobody met anybody
         places = place_workers(fill_unknown(distances), self.weighing.disparity[shown]) if len(shown) else None
         table = self._table().iloc[shown]
         if places is not None:
             table = table.assign(x=places[:, 0], y=places[:, 1])
-        return plots.draw_map(table, self._unit, f"close workers answer alike ({self._distance})", ax)
+        return draw_map(table, self._unit, self._distance, ax)
 
     def confidence(self, ax: Axes | None = None) -> Axes:
         """Draw how sure the truths are, and which of them the weights changed; of numbers, how wide their limits are.
@@ -131,10 +136,12 @@ class Plots:
 
         >>> import allalike
         >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("eve", 2, "x")])
-        >>> sum(bar.get_height() for bar in result.plot.confidence().patches)
-        2.0
+        >>> int(sum(bar.get_height() for bar in result.plot.confidence().patches))
+        2
         """
-        plots = _load()
+        _check_package()
+        from allalike.plots import draw_confidence, draw_widths
+
         counts, total, widths = np.zeros((2, _BINS), np.int64), 0.0, []
         share = min(1.0, Limits().answers / max(self.run.n_tasks, 1))
         for piece in self.found.pieces():
@@ -148,9 +155,9 @@ class Plots:
             counts += np.bincount(changed * _BINS + bins, minlength=2 * _BINS).reshape(2, _BINS)
             total += float(known.sum())
         if widths:
-            return plots.draw_widths(np.concatenate(widths), share < 1, ax)
+            return draw_widths(np.concatenate(widths), share < 1, ax)
         mean = total / max(int(counts.sum()), 1)
-        return plots.draw_confidence(counts, mean, name_sureness(self._material), ax)
+        return draw_confidence(counts, mean, name_sureness(self._material), ax)
 
     def agreement(self, ax: Axes | None = None) -> Axes:
         """Draw how far each two workers are apart, those who agree next to each other, below Krippendorff's alpha.
@@ -168,11 +175,14 @@ class Plots:
         >>> allalike.discover(rows).plot.agreement().get_title()
         "Krippendorff's alpha 0.52 (-0.02 to 0.84)"
         """
-        plots, shown, distances = _load(), *self._distances()
+        _check_package()
+        from allalike.plots import draw_matrix
+
+        shown, distances = self._distances()
         order = order_workers(fill_unknown(distances))
         names = self._table()["worker"].iloc[shown[order]].tolist()
         told = _tell_alpha(self.measure()) if len(shown) else ""
-        return plots.draw_matrix(distances[np.ix_(order, order)], names, self._distance, told, ax)
+        return draw_matrix(distances[np.ix_(order, order)], names, self._distance, told, ax)
 
     def faults(self, ax: Axes | None = None) -> Axes:
         """Draw how many workers err how far; where truths are known, each worker's disparity against her error.
@@ -192,14 +202,17 @@ class Plots:
         >>> allalike.discover(rows, gold=dict(enumerate("xxyyxyxx"))).plot.faults().get_ylabel()
         'error rate on known truths'
         """
-        plots, table = _load(), self._known()
+        _check_package()
+        from allalike.plots import draw_errors, draw_faults
+
+        table = self._known()
         if len(table) < 3:
-            return plots.draw_faults(self._table()["value"].to_numpy(), self._unit, ax)
+            return draw_faults(self._table()["value"].to_numpy(), self._unit, ax)
         told = self.summary.get("gold", {}).get("disparity_predicts")
         title = (
             f"rank correlation {told['rank_correlation']:.2f} ({told['low']:.2f} to {told['high']:.2f})" if told else ""
         )
-        return plots.draw_errors(table, self._error, title, ax)
+        return draw_errors(table, self._error, title, ax)
 
     @property
     def _material(self) -> Material:
@@ -220,12 +233,12 @@ class Plots:
 
     @property
     def _distance(self) -> str:
-        """What the distance of two workers is."""
+        """What the distance of two workers on their common tasks is."""
         if self.run.domain.distance == "squared":
-            return "root mean square difference, in the unit of the labels"
+            return "root mean square difference of labels"
         if self.run.domain.distance == "hamming" and self.run.encoding.n_classes:
-            return "share of common tasks with different answers"
-        return "mean distance on common tasks"
+            return "share of different answers"
+        return "mean distance of labels"
 
     @property
     def _error(self) -> str:
@@ -294,9 +307,11 @@ def plot_comparison(
     >>> plot_comparison(rows, {}, "same").get_xlabel()
     "share of truths that are the same as other methods'"
     """
+    _check_package()
     import pandas as pd
 
-    plots = _load()
+    from allalike.plots import draw_comparison
+
     limits = [_limit_mean(distances.get(row["method"], np.empty(0))) for row in rows]
     columns: dict[str, Any] = {
         "method": [row["method"] for row in rows],
@@ -305,7 +320,7 @@ def plot_comparison(
         "high": [high for _, high in limits],
         "verdict": [row.get("verdict") or ("failed" if row.get("converged", True) is None else "") for row in rows],
     }
-    return plots.draw_comparison(pd.DataFrame(columns), _RANKED_BY[ranked_by], UA.name, ax)
+    return draw_comparison(pd.DataFrame(columns), _RANKED_BY[ranked_by], UA.name, ax)
 
 
 def _limit_mean(values: Floats) -> tuple[float, float]:
@@ -330,10 +345,9 @@ def _tell_alpha(agreement: Agreement) -> str:
     return f"Krippendorff's alpha {agreement.alpha:.2f}{limits}"
 
 
-def _load() -> ModuleType:
-    """Import what draws, or say how to get it."""
+def _check_package() -> None:
+    """Refuse to draw where the package that does it is missing, and say how to get it."""
     try:
-        from allalike import plots
+        import matplotlib  # noqa: F401
     except ModuleNotFoundError as error:
         raise UnsupportedError(f"Pictures need {error.name}. Install it with: pip install 'allalike[plots]'.") from None
-    return plots

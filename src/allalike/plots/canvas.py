@@ -14,11 +14,23 @@ from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["FAULTS", "INK", "MARKS", "PALE", "ShownAxes", "clean", "open_axes", "say_nothing", "shorten", "whole_ticks"]
+__all__ = [
+    "FAULTS",
+    "INK",
+    "MARKS",
+    "PALE",
+    "ShownAxes",
+    "clean",
+    "open_axes",
+    "say_nothing",
+    "shorten",
+    "whole_ticks",
+]
 
 INK, PALE = "#1f4e79", "#9db8d2"
 FAULTS = "cividis_r"  # light is good, dark is bad; its lightness falls evenly
@@ -82,4 +94,4 @@ def shorten(names: Iterable[object]) -> list[str]:
 
 def whole_ticks(axes: Axes) -> None:
     """Have the axis at the left count in whole numbers."""
-    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))

@@ -6,7 +6,7 @@ mark says what that test found. Methods that failed are named below.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -60,7 +60,11 @@ def draw_comparison(table: pd.DataFrame, unit: str, unweighted: str, ax: Axes | 
     for verdict, (shape, colour, label) in _VERDICTS.items():
         of = (table["verdict"] == verdict).to_numpy() & np.isfinite(value)
         if of.any():
-            style = {"markerfacecolor": colour, "markeredgecolor": INK, "markersize": 9 if shape == "*" else 6}
+            style: dict[str, Any] = {
+                "markerfacecolor": colour,
+                "markeredgecolor": INK,
+                "markersize": 9 if shape == "*" else 6,
+            }
             axes.plot(value[of], place[of], shape, label=label or "_", linestyle="", **style)
     base = value[(table["method"] == unweighted).to_numpy()]
     if np.isfinite(base).any():

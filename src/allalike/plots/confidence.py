@@ -5,11 +5,12 @@ Of numbers it is the width of the limits of 95 %, on a scale of powers where tha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allalike.plots.canvas import INK, PALE, clean, open_axes, say_nothing, whole_ticks
+from allalike.trust.bins import find_edges
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,8 +38,9 @@ def draw_confidence(counts: Array, mean: float, name: str, ax: Axes | None = Non
 
     >>> counts = np.zeros((2, 20), int)
     >>> counts[0, 19], counts[1, 12] = 7, 2
-    >>> draw_confidence(counts, 0.9, "confidence").get_xlim()
-    (0.6, 1.0)
+    >>> axes = draw_confidence(counts, 0.9, "confidence")
+    >>> [int(bar.get_height()) for bar in axes.patches if bar.get_height()]
+    [7, 2]
     """
     axes = open_axes(ax, height=3.4)
     used = np.flatnonzero(counts.sum(axis=0))
@@ -46,12 +48,12 @@ def draw_confidence(counts: Array, mean: float, name: str, ax: Axes | None = Non
         return say_nothing(axes, f"The {name} of these truths is not known.")
     edges = np.linspace(0, 1, BINS + 1)
     same, changed = counts
-    style = {"width": 1 / BINS, "align": "edge", "edgecolor": "white", "linewidth": 0.6}
+    style: dict[str, Any] = {"width": 1 / BINS, "align": "edge", "edgecolor": "white", "linewidth": 0.6}
     axes.bar(edges[:-1], same, color=PALE, label="as without weights", **style)
     if changed.any():
         axes.bar(edges[:-1], changed, bottom=same, color=INK, hatch="///", label="changed by weights", **style)
     axes.axvline(mean, color="black", linewidth=1, linestyle=(0, (4, 3)), label=f"mean {mean:.3f}")
-    axes.set(xlim=(edges[used[0]], 1.0), xlabel=f"{name} of truths (0 to 1)", ylabel="tasks")
+    axes.set(xlim=(edges[min(used[0], BINS // 2)], 1.0), xlabel=f"{name} of truths (0 to 1)", ylabel="tasks")
     _finish(axes)
     return axes
 
@@ -77,11 +79,13 @@ def draw_widths(widths: Floats, sampled: bool, ax: Axes | None = None) -> Axes:
         return say_nothing(axes, "How sure these truths are is not known.")
     above = finite[finite > 0]
     powers = len(above) == len(finite) and above.max() > 100 * above.min()
-    bins = int(np.clip(2 * np.sqrt(len(finite)), 5, BINS))
-    edges = np.geomspace(above.min(), above.max(), bins + 1) if powers else bins
-    axes.hist(finite, bins=edges, color=PALE, edgecolor="white", linewidth=0.6)
+    edges = np.exp(find_edges(np.log(finite), BINS)) if powers else find_edges(finite, BINS)
+    edges[[0, -1]] = min(edges[0], finite.min()), max(edges[-1], finite.max())  # lest rounding lose the ends
+    axes.hist(finite, bins=edges.tolist(), color=PALE, edgecolor="white", linewidth=0.6)
     if powers:
         axes.set_xscale("log")
+    else:
+        axes.set_xlim(left=0)
     median = float(np.median(finite))
     axes.axvline(median, color="black", linewidth=1, linestyle=(0, (4, 3)), label=f"median {median:.3g}")
     beside = f"tasks (a sample of {len(widths):,})" if sampled else "tasks"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike.plots.canvas import INK, PALE, clean, open_axes, say_nothing, whole_ticks
+from allalike.trust.bins import find_edges
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,15 +34,15 @@ def draw_faults(values: Floats, unit: str, ax: Axes | None = None) -> Axes:
     ax
         Where to draw.
 
-    >>> sum(bar.get_height() for bar in draw_faults(np.array([0.1, 0.2, np.nan]), "error rate").patches)
-    2.0
+    >>> int(sum(bar.get_height() for bar in draw_faults(np.array([0.1, 0.2, np.nan]), "error rate").patches))
+    2
     """
     axes = open_axes(ax, height=3.4)
     finite = values[np.isfinite(values)]
     if not len(finite):
         return say_nothing(axes, "Of no worker it is known how far she errs.")
-    axes.hist(finite, bins=int(np.clip(2 * np.sqrt(len(finite)), 5, 30)), color=PALE, edgecolor="white", linewidth=0.6)
-    axes.plot(finite, np.zeros(len(finite)), "|", color=INK, markersize=9, alpha=0.7, clip_on=False)
+    axes.hist(finite, bins=find_edges(finite, 30).tolist(), color=PALE, edgecolor="white", linewidth=0.6)
+    axes.plot(finite, np.zeros(len(finite)), "|", color="black", markersize=10, clip_on=False)
     axes.set(xlabel=unit, ylabel="workers")
     whole_ticks(axes)
     clean(axes)

@@ -1,7 +1,7 @@
 """A matrix of workers in which those who agree stand together.
 
-Dark pairs are far apart; hatched ones have no task in common. Blocks of light cells along the diagonal are groups that
-answer alike. Up to 40 workers are named.
+Dark pairs are far apart, up to a distance that few exceed; hatched ones have no task in common. Blocks of light cells
+along the diagonal are groups that answer alike. Up to 40 workers are named.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from allalike.blocks.block import Floats
 
 __all__ = ["draw_matrix"]
+
+_USUAL, _MUCH = 0.99, 1.5
 
 
 def draw_matrix(
@@ -48,13 +50,24 @@ def draw_matrix(
     n = len(names)
     side = 4.6 if n > MAX_NAMED else 3.0 + 0.11 * n
     axes = open_axes(ax, side + 1.4, side)
-    known = np.isfinite(distances[np.triu_indices(n, 1)])
-    if not known.any():
+    pairs = distances[np.triu_indices(n, 1)]
+    known = pairs[np.isfinite(pairs)]
+    if not len(known):
         return say_nothing(axes, "No two workers have a task in common.")
     axes.patch.set(facecolor="white", edgecolor="0.7", hatch="////")
-    largest = float(np.nanmax(distances)) or 1.0
-    image = axes.imshow(np.ma.masked_invalid(distances), cmap=FAULTS, vmin=0, vmax=largest, interpolation="nearest")
-    axes.figure.colorbar(image, ax=axes, label=distance, shrink=0.8)
+    largest, usual = float(known.max()), float(np.quantile(known, _USUAL))
+    cut = largest > _MUCH * usual > 0  # few pairs are so far apart that all others would look the same
+    largest = (usual if cut else largest) or 1.0
+    image = axes.imshow(
+        distances,
+        cmap=FAULTS,
+        vmin=0,
+        vmax=largest,
+        interpolation="nearest",
+    )
+    axes.figure.colorbar(
+        image, ax=axes, label=f"{distance} on common tasks", shrink=0.8, extend="max" if cut else "neither"
+    )
     if n <= MAX_NAMED:
         labels = shorten(names)
         axes.set_xticks(range(n), labels, rotation=90, parse_math=False, fontsize="x-small")

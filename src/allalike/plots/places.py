@@ -8,7 +8,7 @@ room for them, those of the worst and the best first, at most 40.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ __all__ = ["choose_names", "draw_map"]
 _SMALL, _LARGE = 25.0, 220.0
 _CROWD = 60  # workers for whom marks may be large
 _FONT = 7.0  # points
+_RING = 2.0  # times the area of its mark
+_MARGIN = 0.1
+_CAREFUL = 0.85  # of the room, which legend and scale take from
 
 
 def draw_map(table: pd.DataFrame, unit: str, distance: str, ax: Axes | None = None) -> Axes:
@@ -53,7 +56,7 @@ def draw_map(table: pd.DataFrame, unit: str, distance: str, ax: Axes | None = No
     size = _find_sizes(table["answers"].to_numpy(np.float64))
     value = table["value"].to_numpy(np.float64)
     known = value[np.isfinite(value)]
-    span = {"vmin": float(known.min()), "vmax": float(known.max())} if len(known) else {}
+    span: dict[str, Any] = {"vmin": float(known.min()), "vmax": float(known.max())} if len(known) else {}
     places = None
     for mark, shape in MARKS.items():
         of = (table["mark"] == mark).to_numpy()
@@ -65,15 +68,16 @@ def draw_map(table: pd.DataFrame, unit: str, distance: str, ax: Axes | None = No
     grouped = (table["group"] != "").to_numpy()
     if grouped.any():
         axes.scatter(
-            table["x"][grouped], table["y"][grouped], s=2.2 * size[grouped] + 60, facecolors="none",
+            table["x"][grouped], table["y"][grouped], s=_RING * size[grouped] + 60, facecolors="none",
             edgecolors="black", linewidths=1.2, label="copies, with their group",
         )  # fmt: skip
     if places is not None and span and span["vmin"] < span["vmax"]:
         axes.figure.colorbar(places, ax=axes, label=unit, shrink=0.8)
-    axes.set(xticks=[], yticks=[], xlabel=distance)
+    axes.set(xticks=[], yticks=[], xlabel=f"close workers answer alike\n(distance: {distance})")
     axes.set_aspect("equal", adjustable="datalim")
-    axes.margins(0.12)
-    _write_names(axes, table, value, size)
+    axes.margins(_MARGIN)
+    rings = np.where(grouped, _RING * size + 60, size)
+    _write_names(axes, table, value, np.sqrt(rings / np.pi))
     if grouped.any() or table["mark"].nunique() > 1:
         legend = axes.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4)
         for handle in legend.legend_handles:
@@ -88,36 +92,50 @@ def _find_sizes(answers: Floats) -> Floats:
     return np.clip(large * answers / max(float(answers.max()), 1.0), min(_SMALL, large / 3), large)
 
 
-def _write_names(axes: Axes, table: pd.DataFrame, value: Floats, size: Floats) -> None:
+def _write_names(axes: Axes, table: pd.DataFrame, value: Floats, radius: Floats) -> None:
     names = shorten(table["worker"])
     titles = [f"{name} [{group}]" if group else name for name, group in zip(names, table["group"], strict=True)]
-    points = table[["x", "y"]].to_numpy(np.float64)
     order = np.argsort(-np.nan_to_num(value, nan=-np.inf).round(12), kind="stable")
     if len(order) > MAX_NAMED:
         order = np.concatenate([order[: MAX_NAMED // 2], order[-(MAX_NAMED // 2) :]])
-    width = axes.bbox.width * 72 / axes.figure.dpi
-    span = float(np.ptp(points, axis=0).max()) or 1.0
-    shift = np.sqrt(size / np.pi) + 2
-    for row in choose_names(points / span * 0.6 * width, [titles[i] for i in order], order, shift):
+    places = table[["x", "y"]].to_numpy(np.float64)
+    spans = np.ptp(places, axis=0) * (1 + 2 * _MARGIN)
+    room = np.array([axes.bbox.width, axes.bbox.height]) * 72 / axes.figure.dpi
+    scale = float((room[spans > 0] / spans[spans > 0]).min(initial=np.inf)) if spans.any() else 1.0
+    side = np.where(places[:, 0] > places[:, 0].min() + 0.75 * np.ptp(places[:, 0]), -1.0, 1.0)
+    shift = side * (radius + 2)
+    for row in choose_names(_CAREFUL * scale * places, [titles[i] for i in order], order, shift):
         axes.annotate(
-            titles[row], points[row], (shift[row], 0), textcoords="offset points", va="center", fontsize=_FONT,
+            titles[row],
+            (float(places[row, 0]), float(places[row, 1])),
+            (float(shift[row]), 0),
+            textcoords="offset points",
+            ha="left" if side[row] > 0 else "right",
+            va="center",
+            fontsize=_FONT,
             parse_math=False,
-        )  # fmt: skip
+        )
 
 
 def choose_names(points: Floats, titles: list[str], order: npt.NDArray[np.intp], shift: Floats) -> list[int]:
-    """Return whose names are written: each, in this order, whose name lies on no earlier one; lengths are in points.
+    """Return whose names are written: each, in this order, that covers no earlier one and no other worker's place.
+
+    Lengths are in points. Who is at the same place, as a copy is, stands in nobody's way.
 
     >>> apart, close = np.array([[0.0, 0.0], [0.0, 40.0]]), np.array([[0.0, 0.0], [2.0, 1.0]])
     >>> [choose_names(places, ["eve", "ada"], np.array([1, 0]), np.full(2, 5.0)) for places in (apart, close)]
     [[1, 0], [1]]
     """
+    half = 0.6 * _FONT
     taken: list[tuple[float, float, float]] = []
     chosen = []
     for row, title in zip(order.tolist(), titles, strict=True):
-        left, middle = points[row, 0] + shift[row], points[row, 1]
-        right = left + 0.6 * _FONT * len(title)
-        if all(right < a or left > b or abs(middle - y) > 1.2 * _FONT for a, b, y in taken):
+        start, middle = points[row, 0] + shift[row], points[row, 1]
+        end = start + np.sign(shift[row]) * 0.6 * _FONT * len(title)
+        left, right = min(start, end), max(start, end)
+        covered = (points[:, 0] > left) & (points[:, 0] < right) & (abs(points[:, 1] - middle) < half)
+        free = all(right < a or left > b or abs(middle - y) > 2 * half for a, b, y in taken)
+        if free and not covered.any():
             taken.append((left, right, middle))
             chosen.append(row)
     return chosen

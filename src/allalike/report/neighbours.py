@@ -47,7 +47,7 @@ def measure_distances(run: Run, block: Block, shown: npt.NDArray[np.intp]) -> Fl
 
     >>> import allalike
     >>> from allalike.engines.sample import pick_tasks
-    >>> run = allalike.discover([("ada", 1, 2.0), ("bob", 1, 5.0), ("eve", 2, 5.0), ("bob", 2, 5.0)]).run
+    >>> run = allalike.discover([("ada", 1, 2.0), ("bob", 1, 5.0), ("eve", 2, 5.0), ("bob", 2, 5.0)], domain="real").run
     >>> measure_distances(run, pick_tasks(run, np.empty(0, np.uint64), share=1.0), np.arange(3))
     array([[ 0.,  3., nan],
            [ 3.,  0.,  0.],
