@@ -94,4 +94,4 @@ def shorten(names: Iterable[object]) -> list[str]:
 
 def whole_ticks(axes: Axes) -> None:
     """Have the axis at the left count in whole numbers."""
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 2.5, 5, 10]))

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_errors", "draw_faults"]
 
+_MAX_TICKS = 60  # workers who can be told apart on an axis
+
 
 def draw_faults(values: Floats, unit: str, ax: Axes | None = None) -> Axes:
     """Draw how many workers err how far.
@@ -42,7 +44,8 @@ def draw_faults(values: Floats, unit: str, ax: Axes | None = None) -> Axes:
     if not len(finite):
         return say_nothing(axes, "Of no worker it is known how far she errs.")
     axes.hist(finite, bins=find_edges(finite, 30).tolist(), color=PALE, edgecolor="white", linewidth=0.6)
-    axes.plot(finite, np.zeros(len(finite)), "|", color="black", markersize=10, clip_on=False)
+    if len(finite) <= _MAX_TICKS:
+        axes.plot(finite, np.zeros(len(finite)), "|", color="black", markersize=10, clip_on=False)
     axes.set(xlabel=unit, ylabel="workers")
     whole_ticks(axes)
     clean(axes)

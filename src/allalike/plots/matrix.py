@@ -48,7 +48,7 @@ def draw_matrix(
     ((2, 2), ['ada', 'eve'])
     """
     n = len(names)
-    side = 4.6 if n > MAX_NAMED else 3.0 + 0.11 * n
+    side = 4.6 if n > MAX_NAMED else 4.0 + 0.085 * n
     axes = open_axes(ax, side + 1.4, side)
     pairs = distances[np.triu_indices(n, 1)]
     known = pairs[np.isfinite(pairs)]

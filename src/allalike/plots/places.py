@@ -28,7 +28,7 @@ _SMALL, _LARGE = 25.0, 220.0
 _CROWD = 60  # workers for whom marks may be large
 _FONT = 7.0  # points
 _RING = 2.0  # times the area of its mark
-_MARGIN = 0.1
+_MARGIN, _GAP = 0.1, 2.0
 _CAREFUL = 0.85  # of the room, which legend and scale take from
 
 
@@ -102,40 +102,44 @@ def _write_names(axes: Axes, table: pd.DataFrame, value: Floats, radius: Floats)
     spans = np.ptp(places, axis=0) * (1 + 2 * _MARGIN)
     room = np.array([axes.bbox.width, axes.bbox.height]) * 72 / axes.figure.dpi
     scale = float((room[spans > 0] / spans[spans > 0]).min(initial=np.inf)) if spans.any() else 1.0
-    side = np.where(places[:, 0] > places[:, 0].min() + 0.75 * np.ptp(places[:, 0]), -1.0, 1.0)
-    shift = side * (radius + 2)
-    for row in choose_names(_CAREFUL * scale * places, [titles[i] for i in order], order, shift):
+    titled = [titles[i] for i in order]
+    for row, side in choose_names(_CAREFUL * scale * places, radius, titled, order).items():
         axes.annotate(
             titles[row],
             (float(places[row, 0]), float(places[row, 1])),
-            (float(shift[row]), 0),
+            (side * (float(radius[row]) + _GAP), 0),
             textcoords="offset points",
-            ha="left" if side[row] > 0 else "right",
+            ha="left" if side > 0 else "right",
             va="center",
             fontsize=_FONT,
             parse_math=False,
         )
 
 
-def choose_names(points: Floats, titles: list[str], order: npt.NDArray[np.intp], shift: Floats) -> list[int]:
-    """Return whose names are written: each, in this order, that covers no earlier one and no other worker's place.
+def choose_names(points: Floats, radius: Floats, titles: list[str], order: npt.NDArray[np.intp]) -> dict[int, int]:
+    """Return whose names are written, and at which side: 1 is right, -1 is left.
 
-    Lengths are in points. Who is at the same place, as a copy is, stands in nobody's way.
+    Each is, in this order, whose name covers no earlier one and no other mark. Lengths are in points.
 
-    >>> apart, close = np.array([[0.0, 0.0], [0.0, 40.0]]), np.array([[0.0, 0.0], [2.0, 1.0]])
-    >>> [choose_names(places, ["eve", "ada"], np.array([1, 0]), np.full(2, 5.0)) for places in (apart, close)]
-    [[1, 0], [1]]
+    >>> row, close = np.array([[0.0, 0.0], [90.0, 0.0]]), np.array([[0.0, 0.0], [8.0, 1.0]])
+    >>> [choose_names(places, np.full(2, 5.0), ["eve", "ada"], np.array([1, 0])) for places in (row, close)]
+    [{1: -1, 0: 1}, {}]
     """
     half = 0.6 * _FONT
+    margin = _MARGIN * np.ptp(points[:, 0])
+    first, last = points[:, 0].min() - margin, points[:, 0].max() + margin
     taken: list[tuple[float, float, float]] = []
-    chosen = []
+    chosen = {}
     for row, title in zip(order.tolist(), titles, strict=True):
-        start, middle = points[row, 0] + shift[row], points[row, 1]
-        end = start + np.sign(shift[row]) * 0.6 * _FONT * len(title)
-        left, right = min(start, end), max(start, end)
-        covered = (points[:, 0] > left) & (points[:, 0] < right) & (abs(points[:, 1] - middle) < half)
-        free = all(right < a or left > b or abs(middle - y) > 2 * half for a, b, y in taken)
-        if free and not covered.any():
-            taken.append((left, right, middle))
-            chosen.append(row)
+        x, y = points[row]
+        for side in (1, -1):
+            ends = x + side * (radius[row] + _GAP), x + side * (radius[row] + _GAP + 0.6 * _FONT * len(title))
+            left, right = min(ends), max(ends)
+            across = (points[:, 0] + radius > left) & (points[:, 0] - radius < right)
+            covered = across & (abs(points[:, 1] - y) < half + radius)
+            free = all(right < a or left > b or abs(y - z) > 2 * half for a, b, z in taken)
+            if free and first <= left and right <= last and not covered.any():
+                taken.append((left, right, y))
+                chosen[row] = side
+                break
     return chosen
