@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 import allalike
 from allalike.api.plots import plot_comparison
 from allalike.api.result import Result
+from allalike.errors import UnsupportedError
 
 PLOTS = ("workers", "map", "confidence", "agreement", "faults")
 NAMES = ["ada", "bob", "cem", "dora", "eve", "finn", "gil"]
@@ -254,5 +255,5 @@ def test_where_matplotlib_is_missing_it_is_said_how_to_get_it(few: Result, monke
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delattr("allalike.plots", raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(allalike.errors.UnsupportedError, match=r"pip install 'allalike\[plots\]'"):
+    with pytest.raises(UnsupportedError, match=r"pip install 'allalike\[plots\]'"):
         few.plot.workers()

@@ -54,7 +54,7 @@ def draw_map(table: pd.DataFrame, unit: str, distance: str, ax: Axes | None = No
     if len(table) < 2:
         return say_nothing(axes, "A map needs two workers with a task in common.")
     size = _find_sizes(table["answers"].to_numpy(np.float64))
-    value = table["value"].to_numpy(np.float64)
+    value = table["value"].to_numpy(np.float64).round(12)  # what differs by rounding only has one colour
     known = value[np.isfinite(value)]
     span: dict[str, Any] = {"vmin": float(known.min()), "vmax": float(known.max())} if len(known) else {}
     places = None
