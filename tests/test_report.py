@@ -19,6 +19,7 @@ from allalike.cli import main
 from allalike.engines import Engine, Memory
 from allalike.errors import OutputError
 from allalike.report.brevity import compact
+from allalike.report.charts import chart_bins
 from allalike.report.content import Limits, describe
 from allalike.report.labels import trace_outline
 from allalike.report.page import write_page
@@ -286,3 +287,9 @@ def test_a_report_replaces_a_report_but_no_other_file(folder: Path) -> None:
     assert Path("mine.html").read_text() == "<p>my own</p>"
     result.report("mine.html", overwrite=True)
     assert "allalike" in Path("mine.html").read_text()
+
+
+def test_values_that_differ_by_rounding_only_are_counted_in_one_bin() -> None:
+    chart = chart_bins(np.array([4.0, 4.0 + 1e-15, 4.0]), "width", "tasks")
+    assert chart is not None
+    assert [row["n"] for row in chart["data"]["values"]] == [3]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.api.agreement import Agreement, measure_agreement
+from allalike.api.curve import find_curve
 from allalike.api.explain import Explained
 from allalike.api.groups import group_columns
 from allalike.api.pages import gather_material, put_page, write_page
@@ -25,7 +26,6 @@ from allalike.api.tables import (
     worker_columns,
 )
 from allalike.api.targets import REPORT, find_writers, result_names, result_output, written_names
-from allalike.engines.sample import sample_tasks, thin_tasks
 from allalike.errors import UnknownNameError, UnsupportedError
 from allalike.options import check_choice, check_number
 from allalike.system.files import list_files
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from allalike.api.plots import Plots
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
     from allalike.report.material import Material
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
 __all__ = ["Result"]
 
 _MAX_NEXT = 100_000  # tasks that are listed to be asked next
-_CURVE_ANSWERS, _CURVE_DRAWS = 20_000, 10
 
 
 @dataclass(frozen=True)
@@ -278,20 +278,7 @@ class Result(Explained):
         >>> curve["answers_per_task"].tolist(), bool(curve["expected_accuracy"].is_monotonic_increasing)
         ([1, 2, 3, 4, 5, 6, 7], True)
         """
-        import pandas as pd
-
-        if self.weighing.expect is None:
-            method = self.summary["method"]["name"]
-            raise UnsupportedError(
-                f"{method} does not say how probably these truths are right. auto does, for classes."
-            )
-        sample = sample_tasks(self.run, _CURVE_ANSWERS, with_gold=False)
-        most = int(np.median(np.concatenate([block.sizes for block in sample.blocks])))
-        means = [
-            np.mean([self.weighing.expect(thin_tasks(sample, number, seed)) for seed in range(_CURVE_DRAWS)])
-            for number in range(1, most + 1)
-        ]
-        return pd.DataFrame({"answers_per_task": range(1, most + 1), "expected_accuracy": means})
+        return find_curve(self.run, self.weighing, self.summary["method"]["name"])
 
     def save(
         self,
@@ -389,6 +376,13 @@ class Result(Explained):
         '<!doctype html>'
         """
         return write_page(self.material(), path, inputs=self.inputs, overwrite=overwrite)
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures of it: workers, map, confidence, agreement, faults. Needs the extra ``plots``."""
+        from allalike.api.plots import Plots
+
+        return Plots(self.run, self.weighing, self.found, self.summary, lambda: self.agreement)
 
     def material(self) -> Material:
         """Return what a report is made of."""

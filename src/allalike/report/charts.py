@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.report.brevity import brief
+from allalike.trust.bins import find_edges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,7 +106,7 @@ def chart_bins(values: Floats, title: str, what: str, counts: Array | None = Non
             return None
         counts, edges = counts[used[0] :], edges[used[0] :]
     elif len(finite):
-        counts, edges = np.histogram(finite, bins=int(np.clip(2 * np.sqrt(len(finite)), 5, 20)))
+        counts, edges = np.histogram(finite, bins=find_edges(finite, 20))
     else:
         return None
     rows = [

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike.blocks.block import Block
+    from allalike.engines import Run
     from allalike.report.answers import Judged
     from allalike.report.material import Material
     from allalike.report.tasks import Survey
@@ -63,6 +64,12 @@ class Limits:
     task_size: int = 350_000
     worker_size: int = 300_000
 
+    def share(self, run: Run) -> float:
+        """Return which share of all answers is looked at."""
+        cheap = run.encoding.n_classes or run.encoding.numeric
+        most = self.answers if cheap else self.costly_answers
+        return min(1.0, most / max(int(run.answer_counts.sum()), 1))
+
 
 def describe(material: Material, limits: Limits | None = None) -> dict[str, Any]:
     """Return all that a page shows, as dictionaries, lists, texts and numbers.
@@ -74,9 +81,7 @@ def describe(material: Material, limits: Limits | None = None) -> dict[str, Any]
     """
     limits = limits or Limits()
     run = material.run
-    cheap = run.encoding.n_classes or run.encoding.numeric
-    looked_at = limits.answers if cheap else limits.costly_answers
-    share = min(1.0, looked_at / max(int(run.answer_counts.sum()), 1))
+    share = limits.share(run)
     survey = survey_tasks(material.found.pieces(), limits.tasks, share)
     flags = find_flags(material)
     shown = choose_workers(material, flags, limits.workers)

@@ -20,21 +20,20 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike.blocks.block import Block, Floats
+    from allalike.engines import Run
     from allalike.report.material import Material
 
-__all__ = ["compare_workers", "pack_matrix"]
+__all__ = ["compare_workers", "measure_distances", "pack_matrix"]
 
 _MAX_PAIRS, _MAX_COSTLY_PAIRS = 4_000_000, 200_000
 
 
 def compare_workers(material: Material, block: Block, shown: npt.NDArray[np.intp]) -> dict[str, Any]:
     """Return the places of workers on a map, and their matrix in the order of a tree; nothing if no two of them met."""
-    distances = _find_distances(material, block, shown)
+    distances = measure_distances(material.run, block, shown)
     met = float(np.isfinite(distances[np.triu_indices(len(shown), 1)]).mean())
     if not met:
         return {}
-    if material.run.domain.distance == "squared":
-        distances = np.sqrt(distances)
     filled = fill_unknown(distances)
     return {
         "places": place_workers(filled, material.weighing.disparity[shown]),
@@ -43,13 +42,24 @@ def compare_workers(material: Material, block: Block, shown: npt.NDArray[np.intp
     }
 
 
-def _find_distances(material: Material, block: Block, shown: npt.NDArray[np.intp]) -> Floats:
-    cheap = material.run.encoding.n_classes or material.run.encoding.numeric
+def measure_distances(run: Run, block: Block, shown: npt.NDArray[np.intp]) -> Floats:
+    """Return how far each two workers are apart on the tasks at hand, as a length; NaN where they never met.
+
+    >>> import allalike
+    >>> from allalike.engines.sample import pick_tasks
+    >>> run = allalike.discover([("ada", 1, 2.0), ("bob", 1, 5.0), ("eve", 2, 5.0), ("bob", 2, 5.0)], domain="real").run
+    >>> measure_distances(run, pick_tasks(run, np.empty(0, np.uint64), share=1.0), np.arange(3))
+    array([[ 0.,  3., nan],
+           [ 3.,  0.,  0.],
+           [nan,  0.,  0.]])
+    """
+    cheap = run.encoding.n_classes or run.encoding.numeric
     pairs = np.cumsum(block.sizes.astype(np.float64) ** 2)
     first = max(int(np.searchsorted(pairs, _MAX_PAIRS if cheap else _MAX_COSTLY_PAIRS)), 1)
     tasks = np.arange(min(first, block.n_tasks))
     rows = np.arange(int(block.sizes[tasks].sum()))
-    return compare_pairs(block.pick(tasks, rows), material.run.encoding, shown)
+    distances = compare_pairs(block.pick(tasks, rows), run.encoding, shown)
+    return np.sqrt(distances) if run.domain.distance == "squared" else distances
 
 
 def pack_matrix(distances: Floats, order: npt.NDArray[np.intp]) -> dict[str, Any]:
