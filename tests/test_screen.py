@@ -162,6 +162,15 @@ def test_bars_are_number_signs_where_blocks_cannot_be_written(
     assert said.isascii()
 
 
+def test_long_labels_are_shortened_with_dots_that_every_terminal_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "ascii"))
+    labels = {"x": "a very long label that says little " * 3, "y": "no"}
+    said = rows({"ada": "xyxyx", "bob": "xyxyy", "eve": "xxxyx"})
+    lines = texts(allalike.discover([(w, t, labels[label]) for w, t, label in said], domain="categorical"))
+    assert "".join(lines).isascii()
+    assert max(map(len, lines)) <= 80
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True

@@ -33,6 +33,7 @@ __all__ = [
     "note",
     "notes_for_warnings",
     "rows",
+    "shorten",
     "show",
     "tall_rows",
     "visible",
@@ -91,6 +92,16 @@ def fold(text: str, indent: str = "") -> list[str]:
     """
     lines = wrap(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     return [line.replace(_GLUE, " ") for line in lines]
+
+
+def shorten(text: object, most: int) -> str:
+    """Write a label so that it is `visible`, or its beginning, with dots that every terminal has.
+
+    >>> shorten("a long story", 8), shorten("short", 8)
+    ('a lon...', 'short')
+    """
+    shown = visible(text)
+    return shown if len(shown) <= most else f"{shown[: most - 3]}..."
 
 
 def note(text: str) -> None:

@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from allalike.cli.commands import complete_command
-from allalike.cli.console import WIDTH, Line, fold, keep_whole, tall_rows, visible
+from allalike.cli.console import WIDTH, Line, fold, keep_whole, shorten, tall_rows, visible
 from allalike.cli.text import (
     confidence_text,
     few_text,
@@ -160,7 +160,6 @@ def _unsure_rows(result: Result, unsure: Piece) -> list[tuple[object, ...]]:
     import numpy as np
 
     from allalike.api.tables import sureness
-    from allalike.report.brevity import cut
 
     sure = unsure.found["confidence"]
     if not np.isfinite(sure).all() or result.run.domain.name == "bitmap":
@@ -171,7 +170,7 @@ def _unsure_rows(result: Result, unsure: Piece) -> list[tuple[object, ...]]:
     return [
         (
             str(task),
-            cut(visible(label), _MAX_LABEL),
+            shorten(label, _MAX_LABEL),
             f"{percent(probability)} {word}",
             f"{answers:,} answer{'' if answers == 1 else 's'}",
         )

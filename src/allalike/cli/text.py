@@ -168,8 +168,9 @@ def trust_text(summary: Mapping[str, Any]) -> list[str]:
     if empty["workers"]:
         first = empty["named"][0]
         done = "have no voice (--plain gives it back)" if empty["silenced"] else "keep their voice, being few"
+        one = "s" if empty["workers"] == 1 else ""
         lines.append(
-            f"No signal: what {_some_names([each['worker'] for each in empty['named']], empty['workers'])} answer"
+            f"No signal: what {_some_names([each['worker'] for each in empty['named']], empty['workers'])} answer{one}"
             f" does not depend on the tasks (signal {first['signal']:.3f} with error {first['error']:.3f});"
             f" they gave {100 * empty['share_of_answers']:.0f} % of the answers and {done}."
         )

@@ -6,7 +6,7 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any
 
-from allalike.cli.console import WIDTH, Line, tall_rows
+from allalike.cli.console import WIDTH, Line, shorten, tall_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -138,7 +138,6 @@ def list_flags(result: Result, *, look: bool) -> list[list[str]]:
     [['few answers'], ['few answers']]
     """
     from allalike.api.tables import worker_columns
-    from allalike.report.brevity import cut
     from allalike.report.material import Material
     from allalike.report.people import find_flags
     from allalike.trust.monotony import find_monotonous
@@ -148,5 +147,5 @@ def list_flags(result: Result, *, look: bool) -> list[list[str]]:
     flags = find_flags(Material(**parts, workers=table, next_tasks={}, agreement=None, effects=None))
     if look:
         for worker, label in find_monotonous(result.run).items():
-            flags[worker].append(f"always {cut(str(label), _MAX_LABEL)}")
+            flags[worker].append(f"always {shorten(label, _MAX_LABEL)}")
     return flags
