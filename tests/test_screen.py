@@ -106,6 +106,7 @@ def test_the_next_commands_are_complete(crowd: allalike.Result) -> None:
     assert [*typed, "more.csv"] in commands
     assert [*typed, "--gold", "gold.csv"] in commands
     assert not any("explain" in command for command in commands)
+    assert any(line.endswith("# once next.csv is asked:") for line in lines)
 
 
 def test_explain_is_named_once_the_program_has_it(crowd: allalike.Result) -> None:

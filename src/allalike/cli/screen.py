@@ -199,8 +199,9 @@ def _next_commands(
         found.append((shlex.join(["allalike", "explain", *words]), "why she has a flag"))
     if not typed:
         return found
-    if (unsure.found["confidence"] < _UNSURE).any():
-        found.append((f"{complete_command(typed, {})} more.csv", "once next.csv is asked"))
+    asked = [path.name for path in paths if path.stem == "next"]
+    if asked and (unsure.found["confidence"] < _UNSURE).any():
+        found.append((f"{complete_command(typed, {})} more.csv", f"once {asked[0]} is asked"))
     if any("label map" in warning for warning in result.summary.get("warnings", ())):
         found.append((complete_command(typed, {"label_map": "map.csv"}), "join labels that mean the same"))
     if not result.run.n_gold:
