@@ -47,6 +47,7 @@ pictures: .venv/dev
 	$(BIN)/python docs/pictures/votes_and_weights.py
 	$(BIN)/python docs/pictures/trust.py
 	$(BIN)/python docs/pictures/plots.py
+	$(BIN)/python docs/pictures/report.py
 
 clean:
 	rm -rf .venv allalike-demo allalike-out

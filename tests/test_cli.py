@@ -139,14 +139,20 @@ def test_the_lists_name_everything(tmp_path: Path) -> None:
 def test_the_demo_finds_the_good_workers_and_lowers_the_error(tmp_path: Path) -> None:
     done = call("demo", folder=tmp_path)
     assert done.returncode == 0
-    names = re.findall(r"^ +((?:good|bad)-\d+)", done.stdout, flags=re.MULTILINE)
-    assert [name[:4] for name in names[:4]] == ["good"] * 4
-    assert all(name.startswith("bad") for name in names[4:])
+    names = re.findall(r"^ +((?:good|bad|same|copy)-\d+)", done.stdout, flags=re.MULTILINE)
+    assert [name[:4] for name in names[:6]] == ["good"] * 6
+    assert len(names) == 13
+    assert re.search(r"^ +same-11 .*no signal, always cat$", done.stdout, flags=re.MULTILINE)
+    copies = re.findall(r"^ +(\S+) .*copies \(group 1\)", done.stdout, flags=re.MULTILINE)
+    assert sorted(copies) == ["copy-12", "copy-13"]
+    (asked,) = re.findall(r"help most on ([^.]*)\.", done.stdout)
+    assert sum(task >= "392" for task in re.findall(r"task-(\d+)", asked)) >= 3
     before, after = map(float, re.findall(r"vote errs in ([\d.]+) %.*allalike in ([\d.]+) %", done.stdout)[0])
     assert after < before / 2
     assert re.search(r"\d+ of 400 answers differ from those of a vote", done.stdout)
     written = sorted(path.name for path in (tmp_path / "allalike-demo").iterdir())
     assert written == ["groups.csv", "next.csv", "report.html", "summary.json", "truth.csv", "workers.csv"]
+    assert done.stdout.endswith(f"The report: {tmp_path / 'allalike-demo' / 'report.html'}\n")
 
 
 def test_help_and_version(tmp_path: Path) -> None:

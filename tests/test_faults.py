@@ -12,7 +12,8 @@ import allalike
 from allalike import Disk, Memory, simulate
 from allalike.blocks.block import Block
 from allalike.blocks.ties import Ties
-from allalike.cli.text import few_text, worker_rows
+from allalike.cli.text import few_text
+from allalike.cli.workers import worker_rows
 from allalike.errors import UnsupportedError
 from allalike.trust.faults import Faults, find_faults
 from allalike.trust.groups import Groups, give_voices

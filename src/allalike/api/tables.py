@@ -28,6 +28,7 @@ __all__ = [
     "frame_of",
     "list_truths",
     "next_columns",
+    "sureness",
     "table_of",
     "text_column",
     "truth_columns",

@@ -50,7 +50,7 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
     """Run a command: 0 is done, 2 a wrong input or call, 1 anything else; every error is one message."""
     signal.signal(signal.SIGTERM, _end)
     try:
-        code = command(arguments, standalone_mode=False)
+        code = command(arguments, standalone_mode=False, obj=_typed(arguments))
     except click.ClickException as error:
         said = io.StringIO()
         error.show(said)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
+import os
+import re
 import sys
 import threading
 import unicodedata
 import warnings
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -18,8 +22,27 @@ from allalike.system.progress import watching
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["bar_after_a_second", "can_report", "echo", "notes_for_warnings", "rows", "visible"]
+__all__ = [
+    "WIDTH",
+    "Line",
+    "bar_after_a_second",
+    "can_report",
+    "echo",
+    "fold",
+    "keep_whole",
+    "note",
+    "notes_for_warnings",
+    "rows",
+    "shorten",
+    "show",
+    "tall_rows",
+    "visible",
+]
 
+WIDTH = 80
+_MAX_ID = 24  # characters of an id that stands in a column; longer ones have a line of their own
+_GLUE = "\0"  # a space that is not to be broken at; no visible text has it
+_FLAG = re.compile(r"\(--.*?\)")
 _SECONDS_WITHOUT_BAR = 1.0
 _STAGES = {
     "reading": "reading answers",
@@ -50,6 +73,69 @@ def visible(text: object) -> str:
 def echo(text: str, *, err: bool = False) -> None:
     """Print lines, with whatever a terminal would obey made `visible`; a line break in an id must be so already."""
     click.echo("\n".join(map(visible, text.split("\n"))), err=err)
+
+
+def keep_whole(name: object) -> str:
+    r"""Write a name so that it is `visible`, and never broken by `fold`.
+
+    >>> keep_whole("ada b")
+    'ada\x00b'
+    """
+    return visible(name).replace(" ", _GLUE)
+
+
+def fold(text: str, indent: str = "") -> list[str]:
+    """Break a text into lines of at most 80 characters, at spaces only, and not inside names that are `keep_whole`.
+
+    >>> [len(line) for line in fold("x" * 78 + " and " + keep_whole("y " * 45))]
+    [78, 3, 90]
+    """
+    lines = wrap(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return [line.replace(_GLUE, " ") for line in lines]
+
+
+def shorten(text: object, most: int) -> str:
+    """Write a label so that it is `visible`, or its beginning, with dots that every terminal has.
+
+    >>> shorten("a long story", 8), shorten("short", 8)
+    ('a lon...', 'short')
+    """
+    shown = visible(text)
+    return shown if len(shown) <= most else f"{shown[: most - 3]}..."
+
+
+def note(text: str) -> None:
+    """Print a sentence on standard error; on a terminal in lines of 80 characters, with flags to be copied whole."""
+    seen = fold(_FLAG.sub(lambda flag: keep_whole(flag[0]), text), "  ") if sys.stderr.isatty() else [text]
+    echo("\n".join(seen), err=True)
+
+
+class Line(NamedTuple):
+    """A line of text, and what in it people should see first: flags at its end, or all of it.
+
+    >>> Line("ada", flags="few answers").bold
+    False
+    """
+
+    text: str
+    flags: str = ""
+    bold: bool = False
+
+
+def show(lines: Iterable[Line]) -> None:
+    """Print lines, made `visible`; on a terminal some are bold and flags are red, unless NO_COLOR is set."""
+    coloured = _has_colours()
+    said = [_paint(line) if coloured else visible(line.text + line.flags) for line in lines]
+    click.echo("\n".join(said), color=coloured)
+
+
+def _paint(line: Line) -> str:
+    text, flags = visible(line.text), visible(line.flags)
+    return (click.style(text, bold=True) if line.bold else text) + (click.style(flags, fg="red") if flags else "")
+
+
+def _has_colours() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 class Bar:
@@ -139,7 +225,7 @@ def can_report(*, quiet: bool) -> bool:
 
 
 def rows(table: Iterable[Sequence[Any]], *, indent: str = "  ") -> str:
-    """Set a table in columns: words to the left, numbers to the right.
+    """Set a table in columns: words to the left, numbers to the right, and a dash where a number is not known.
 
     >>> print(rows([("worker", "fault"), ("ada", 0.25), ("bob", 0.5)]))
       worker  fault
@@ -151,7 +237,25 @@ def rows(table: Iterable[Sequence[Any]], *, indent: str = "  ") -> str:
     for cells in zip(*listed, strict=True):
         numbers = isinstance(cells[-1], int | float)
         digits = max((len(f"{cell:.4g}".partition(".")[2]) for cell in cells if isinstance(cell, float)), default=0)
-        texts = [f"{cell:.{digits}f}" if isinstance(cell, float) else visible(cell) for cell in cells]
+        texts = [_number(cell, digits) if isinstance(cell, float) else visible(cell) for cell in cells]
         width = max(map(len, texts))
         columns.append([text.rjust(width) if numbers else text.ljust(width) for text in texts])
     return "\n".join(indent + "  ".join(line).rstrip() for line in zip(*columns, strict=True))
+
+
+def _number(value: float, digits: int) -> str:
+    return "-" if math.isnan(value) else f"{value:.{digits}f}"
+
+
+def tall_rows(table: Sequence[Sequence[Any]]) -> list[list[str]]:
+    """Set a table in columns, where a long id has a line of its own above the rest of its row; return lines by rows.
+
+    >>> tall_rows([("ada", "yes"), ("a name that is much too long", "no")])
+    [['  ada  yes'], ['  a name that is much too long', '       no']]
+    """
+    names = [visible(row[0]) for row in table]
+    texts = rows([(name if len(name) <= _MAX_ID else "", *row[1:]) for name, row in zip(names, table, strict=True)])
+    return [
+        [*([f"  {name}"] if len(name) > _MAX_ID else []), text]
+        for name, text in zip(names, texts.split("\n"), strict=True)
+    ]

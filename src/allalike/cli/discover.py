@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allalike.cli.console import bar_after_a_second, can_report, echo, notes_for_warnings, visible
+from allalike.cli.console import Line, bar_after_a_second, can_report, echo, note, notes_for_warnings, show, visible
 from allalike.cli.label_columns import choose_labels, name_folders
 from allalike.cli.options import (
     name_answers,
@@ -20,7 +20,7 @@ from allalike.cli.options import (
     take_write_options,
 )
 from allalike.cli.standard_input import spool_input
-from allalike.cli.text import guesses, report_text
+from allalike.cli.text import guesses
 from allalike.errors import AllalikeError, DataWarning, InputError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any)
         whole = records.get(None, {"results": records, "failed": failed})
         echo(json.dumps(whole, indent=2, ensure_ascii=False))
     elif not quiet:
-        echo("\n\n".join(_heading(name) + report_text(*each) for name, each in found.items()))
+        _print_screens(found)
     if failed:
         for name, reason in failed.items():
             echo(f"allalike: the labels in {visible(repr(name))} have no result. {visible(reason)}", err=True)
@@ -152,8 +152,19 @@ def _print_notes(found: Found) -> None:
     for name, (result, _) in found.items():
         heading = [] if name is None else [f"{visible(name)}:"]
         for line in [*heading, *guesses(result.summary)]:
-            echo(line, err=True)
+            note(line)
 
 
-def _heading(name: str | None) -> str:
-    return "" if name is None else f"{visible(name)}\n{'-' * len(visible(name))}\n"
+def _print_screens(found: Found) -> None:
+    from allalike.cli.screen import draw_screen
+
+    context = click.get_current_context().find_root()
+    known = context.command.commands if isinstance(context.command, click.Group) else ()
+    typed = context.obj if len(found) == 1 and context.obj else ()
+    lines: list[Line] = []
+    for name, (result, paths) in found.items():
+        lines += [Line("")] if lines else []
+        if name is not None:
+            lines += [Line(visible(name), bold=True), Line("-" * len(visible(name)))]
+        lines += draw_screen(result, paths, typed=typed, known=known)
+    show(lines)

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from typing import TYPE_CHECKING, Any
 
 from allalike.cli.commands import write_flag
-from allalike.cli.console import rows, visible
+from allalike.cli.console import keep_whole, visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from allalike.api.result import Result
-    from allalike.methods import Weighing
 
-__all__ = ["few_text", "gold_text", "guesses", "report_text", "share", "worker_rows"]
+__all__ = [
+    "confidence_text",
+    "few_text",
+    "gold_text",
+    "guesses",
+    "not_looked",
+    "percent",
+    "reading_text",
+    "share",
+    "trust_text",
+]
 
 _N_SHOWN_WORKERS = 5
 _N_SHOWN_GROUPS = 3
@@ -92,50 +99,16 @@ def _domain_text(name: str, numbers: str) -> str:
     return f"Recognised: the labels are {name} (--domain {name})."
 
 
-def report_text(result: Result, paths: Sequence[Path]) -> str:
-    """Say what was found."""
-    summary, domain = result.summary, result.summary["domain"]
-    classes = ""
-    if "classes" in domain:
-        source = "counted in the data" if domain["classes_from"] == "data" else "as given"
-        classes = f", {domain['classes']:,} classes {source}"
-    method, rounds = (
-        summary["method"]["name"],
-        f"{summary['iterations']} round{'s' if summary['iterations'] > 1 else ''}",
-    )
-    lines = [
-        f"{summary['answers']:,} answers of {summary['workers']:,} workers to {summary['tasks']:,} tasks"
-        f" ({domain['name']} labels{classes}).",
-        *(
-            reading_text(summary)
-            or [f"{method}, {rounds}: weighed like {summary['effective_workers']:,.1f} equal workers."]
-        ),
-        f"{summary['changed']:,} of {summary['tasks']:,} truths ({share(summary['changed'], summary['tasks'])}) differ"
-        " from the unweighted answer" + (f"; {summary['tied']:,} were drawn among equals." if summary["tied"] else "."),
-        *trust_text(summary),
-        *(["Copies were not looked for: there are too many pairs of workers."] if not_looked(summary) else []),
-        *confidence_text(summary),
-        *gold_text(result),
-        *few_text(result),
-        "",
-        rows(worker_rows(result)),
-        "",
-        "Written: " + ", ".join(map(visible, paths)),
-    ]
-    return "\n".join(lines)
-
-
-def confidence_text(summary: Mapping[str, Any]) -> list[str]:
-    """Say how sure the truths are, what the answers to a task count like, and how many truths are not sure enough."""
+def confidence_text(summary: Mapping[str, Any], unweighted: float | None = None) -> list[str]:
+    """Say how sure the truths are, and how many are not sure enough."""
     lines = []
     if found := summary.get("confidence"):
         source = "known truths" if found["temperature_from"] == "gold" else "held-out answers"
-        lines += [
-            f"Truths are expected to be right in {percent(found['mean'])} (told by {source}); shared errors are not"
-            " seen in answers (--gold).",
-            f"{found['answers_per_task']:.3g} answers a task count like about {found['voices_per_task']:.2g}"
-            " independent ones, to a factor of 2.",
-        ]
+        plain = "" if unweighted is None else f", unweighted ones in {percent(unweighted)}"
+        lines.append(
+            f"Truths are expected to be right in {percent(found['mean'])}{plain} (told by {source}); shared errors are"
+            " not seen in answers (--gold)."
+        )
     if "abstained" in summary:
         part = share(summary["abstained"], summary["tasks"])
         lines.append(
@@ -195,15 +168,16 @@ def trust_text(summary: Mapping[str, Any]) -> list[str]:
     if empty["workers"]:
         first = empty["named"][0]
         done = "have no voice (--plain gives it back)" if empty["silenced"] else "keep their voice, being few"
+        one = "s" if empty["workers"] == 1 else ""
         lines.append(
-            f"No signal: what {_some_names([each['worker'] for each in empty['named']], empty['workers'])} answer"
+            f"No signal: what {_some_names([each['worker'] for each in empty['named']], empty['workers'])} answer{one}"
             f" does not depend on the tasks (signal {first['signal']:.3f} with error {first['error']:.3f});"
             f" they gave {100 * empty['share_of_answers']:.0f} % of the answers and {done}."
         )
     if worse := trust.get("look_at"):
         unit = worse["unit"].replace("_", " ")
         named = ", ".join(
-            f"{visible(str(each['worker']))} ({each['low']:.2g} to {each['high']:.2g})"
+            f"{keep_whole(each['worker'])} ({each['low']:.2g} to {each['high']:.2g})"
             for each in worse["named"][:_N_SHOWN_GROUPS]
         )
         more = worse["workers"] - _N_SHOWN_GROUPS
@@ -238,7 +212,7 @@ def _some_names(ids: Sequence[Any], number: int) -> str:
 
 
 def _names(ids: Sequence[Any]) -> str:
-    return ", ".join(visible(str(each)) for each in ids)
+    return ", ".join(map(keep_whole, ids))
 
 
 def gold_text(result: Result) -> list[str]:
@@ -270,37 +244,6 @@ def few_text(result: Result) -> list[str]:
         f"{n_few:,} of {n_workers:,} workers ({share(n_few, n_workers)}) have fewer than {FEW} answers that somebody"
         " else answered too: little is known about them (few in the table of workers)."
     ]
-
-
-def worker_rows(result: Result, shown: int = _N_SHOWN_WORKERS) -> list[tuple[object, ...]]:
-    """List the best and the worst workers, by weight and then by fault."""
-    import numpy as np
-
-    weighing, ids = result.weighing, result.run.workers
-    order = np.lexsort((np.nan_to_num(weighing.fault, nan=np.inf), -weighing.weight))
-    picked = [*order[:shown], *order[max(shown, len(order) - shown) :]]
-    columns: dict[str, Sequence[object]] = {
-        "worker": [str(ids[number]) for number in picked],
-        "answers": result.run.answer_counts[picked].tolist(),
-        **_fault_cells(weighing, picked),
-        "weight": weighing.weight[picked].tolist(),
-    }
-    lines: list[tuple[object, ...]] = list(zip(*columns.values(), strict=True))
-    if len(order) > 2 * shown:
-        lines.insert(shown, ("...", *("" for _ in range(len(columns) - 1))))
-    return [tuple(columns), *lines]
-
-
-def _fault_cells(weighing: Weighing, picked: list[Any]) -> dict[str, Sequence[object]]:
-    """Return the faults of some workers, or what they are read as with its limits."""
-    from allalike.api.tables import fault_columns
-
-    if weighing.trust is None:
-        return {"fault": weighing.fault[picked].tolist()}
-    known = fault_columns(weighing, weighing.trust)
-    low, high, fault = (known[name][picked].tolist() for name in ("low", "high", weighing.trust.unit))
-    limits = ["" if math.isnan(left) else f"{left:.3g}..{right:.3g}" for left, right in zip(low, high, strict=True)]
-    return {weighing.trust.unit: fault, **({"low..high": limits} if any(limits) else {})}
 
 
 def percent(probability: float) -> str:

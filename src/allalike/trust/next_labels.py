@@ -34,7 +34,7 @@ __all__ = ["expect_gains", "rank_tasks"]
 
 _STEPS = (1, 3, 5)  # answers more
 _TOLD_APART = 3  # classes
-_NEEDED = {"confidence", "gain", "gold"}
+_NEEDED = {"confidence", "gain", "gold", "label"}
 
 
 def expect_gains(table: Floats, odds: Floats) -> Floats:

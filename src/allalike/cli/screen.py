@@ -1,0 +1,215 @@
+"""The screen: what `allalike discover` prints about a result, in 80 columns.
+
+First what was found of the crowd and of the truths, then the best and the worst workers, the least sure tasks, and what
+to do next, as commands that can be copied. Alpha, and who always gives the same answer, need another look at all
+answers, and are left out where these are so many that somebody would wait for it.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+import sys
+from typing import TYPE_CHECKING, Any
+
+from allalike.cli.commands import complete_command
+from allalike.cli.console import WIDTH, Line, fold, keep_whole, shorten, tall_rows, visible
+from allalike.cli.text import (
+    confidence_text,
+    few_text,
+    gold_text,
+    not_looked,
+    percent,
+    reading_text,
+    share,
+    trust_text,
+)
+from allalike.cli.workers import list_flags, order_workers, worker_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from pathlib import Path
+
+    from allalike.api.result import Result
+    from allalike.engines import Piece
+
+__all__ = ["draw_screen"]
+
+_MAX_ANSWERS = 5_000_000  # from which on nobody waits for another look at them
+_N_UNSURE = 3
+_MAX_LABEL = 30
+_UNSURE = 0.8  # truths that are less sure are worth another answer
+_OPENERS = {"darwin": "open", "win32": "start"}
+
+
+def draw_screen(
+    result: Result, paths: Sequence[Path], *, typed: Sequence[str] = (), known: Collection[str] = ()
+) -> list[Line]:
+    """Say what was found, about whom, and what to do next.
+
+    Parameters
+    ----------
+    result, paths
+        What was found, and where it was written.
+    typed
+        The command that was typed, which the next ones build on.
+    known
+        The commands of the program.
+
+    >>> import allalike
+    >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "y"), ("bob", 2, "x")], method="UA")
+    >>> for line in draw_screen(result, [])[:3]:
+    ...     print(line.text)
+    4 answers of 2 workers to 2 tasks (categorical, 2 classes).
+    Crowd: alpha 0.00; 2 answers a task, like 2 equal workers.
+    UA, 1 round.
+    """
+    from allalike.trust.next_labels import rank_tasks
+
+    look = result.summary["answers"] <= _MAX_ANSWERS
+    flags = list_flags(result, look=look)
+    unsure = rank_tasks(result.found.pieces(), _N_UNSURE)
+    lines = [Line(line) for text in _sentences(result, look=look) for line in fold(text, "  ")]
+    lines += [Line(""), *worker_lines(result, flags)]
+    if table := _unsure_rows(result, unsure):
+        lines += [Line(""), Line("Least sure:", bold=True), *(Line(line) for row in tall_rows(table) for line in row)]
+    commands = _next_commands(result, paths, typed=typed, known=known, flags=flags, unsure=unsure)
+    if commands:
+        lines += [
+            Line(""),
+            Line("Next:", bold=True),
+            *(Line(line) for each in commands for line in _command_lines(*each)),
+        ]
+    written = "Written: " + ", ".join(map(keep_whole, paths))
+    return [*lines, Line(""), *map(Line, fold(written, "  "))]
+
+
+def _sentences(result: Result, *, look: bool) -> list[str]:
+    summary = result.summary
+    return [
+        _counts_text(summary),
+        _crowd_text(result, look=look),
+        *(reading_text(summary) or [_method_text(summary)]),
+        _changes_text(summary),
+        *confidence_text(summary, _expect_unweighted(result) if look else None),
+        *gold_text(result),
+        *trust_text(summary),
+        *(["Copies were not looked for: there are too many pairs of workers."] if not_looked(summary) else []),
+        *few_text(result),
+    ]
+
+
+def _counts_text(summary: Mapping[str, Any]) -> str:
+    domain, classes = summary["domain"], ""
+    if "classes" in domain:
+        source = "" if domain["classes_from"] == "data" else " as given"
+        classes = f", {domain['classes']:,} classes{source}"
+    return (
+        f"{summary['answers']:,} answers of {summary['workers']:,} workers to {summary['tasks']:,} tasks"
+        f" ({domain['name']}{classes})."
+    )
+
+
+def _crowd_text(result: Result, *, look: bool = True) -> str:
+    """Say how much the workers agree, how many answers a task has, and how many independent ones they count like."""
+    summary = result.summary
+    agreed = _alpha_text(result) if look or "agreement" in vars(result) else ""
+    per_task = f"{summary['answers'] / summary['tasks']:.3g} answers a task"
+    if sure := summary.get("confidence"):
+        voices = f"worth about {sure['voices_per_task']:.2g} voices"
+    else:
+        voices = f"like {summary['effective_workers']:,.3g} equal workers"
+    return f"Crowd: {agreed}{per_task}, {voices}."
+
+
+def _alpha_text(result: Result) -> str:
+    if len(result.run.problems.sizes) > 1 or math.isnan(result.agreement.alpha):
+        return ""
+    found = result.agreement
+    limits = "" if math.isnan(found.low) else f" ({found.low:.2f} to {found.high:.2f})"
+    return f"alpha {found.alpha:.2f}{limits}; "
+
+
+def _method_text(summary: Mapping[str, Any]) -> str:
+    rounds = f"{summary['iterations']} round{'s' if summary['iterations'] > 1 else ''}"
+    return f"{summary['method']['name']}, {rounds}."
+
+
+def _changes_text(summary: Mapping[str, Any]) -> str:
+    drawn = f"; {summary['tied']:,} were drawn among equals" if summary["tied"] else ""
+    return (
+        f"{summary['changed']:,} of {summary['tasks']:,} truths ({share(summary['changed'], summary['tasks'])}) differ"
+        f" from the unweighted answer{drawn}."
+    )
+
+
+def _expect_unweighted(result: Result) -> float | None:
+    """Return how often the unweighted answers are expected to be right, by what is believed of each class."""
+    import numpy as np
+
+    if result.posteriors is None or "confidence" not in result.summary or result.run.n_gold:
+        return None
+    if result.run.n_tasks * result.run.encoding.n_labels > _MAX_ANSWERS:
+        return None
+    beliefs, found = result.posteriors().joined(), result.found.joined()
+    return float(np.mean(beliefs.found["probability"][np.arange(result.run.n_tasks), found.found["unweighted"]]))
+
+
+def _unsure_rows(result: Result, unsure: Piece) -> list[tuple[object, ...]]:
+    """List the least sure tasks, with their labels and how sure these are; none where that is not known."""
+    import numpy as np
+
+    from allalike.api.tables import sureness
+
+    sure = unsure.found["confidence"]
+    if not np.isfinite(sure).all() or result.run.domain.name == "bitmap":
+        return []
+    word = "sure" if sureness(result.weighing) == "confidence" else "of the weight"
+    labels = result.run.encoding.decode(unsure.found["label"]).tolist()
+    table = zip(unsure.tasks.tolist(), labels, sure.tolist(), unsure.answers.tolist(), strict=True)
+    return [
+        (
+            str(task),
+            shorten(label, _MAX_LABEL),
+            f"{percent(probability)} {word}",
+            f"{answers:,} answer{'' if answers == 1 else 's'}",
+        )
+        for task, label, probability, answers in table
+    ]
+
+
+def _next_commands(
+    result: Result,
+    paths: Sequence[Path],
+    *,
+    typed: Sequence[str],
+    known: Collection[str],
+    flags: Sequence[Sequence[str]],
+    unsure: Piece,
+) -> list[tuple[str, str]]:
+    """List what to do next: commands, and what each is for."""
+    from allalike.api.targets import REPORT
+
+    opener = _OPENERS.get(sys.platform, "xdg-open")
+    pages = [path for path in paths if path.name == REPORT]
+    found = [(shlex.join([opener, str(page)]), "look at it") for page in pages]
+    flagged = [number for number in reversed(order_workers(result)) if flags[number]]
+    if "explain" in known and flagged:
+        words = [str(paths[0].parent), "worker", str(result.run.workers[flagged[0]])]
+        found.append((shlex.join(["allalike", "explain", *words]), "why she has a flag"))
+    if not typed:
+        return found
+    asked = [path.name for path in paths if path.stem == "next"]
+    if asked and (unsure.found["confidence"] < _UNSURE).any():
+        found.append((f"{complete_command(typed, {})} more.csv", f"once {asked[0]} is asked"))
+    if any("label map" in warning for warning in result.summary.get("warnings", ())):
+        found.append((complete_command(typed, {"label_map": "map.csv"}), "join labels that mean the same"))
+    if not result.run.n_gold:
+        found.append((complete_command(typed, {"gold": "gold.csv"}), "with some known truths"))
+    return found
+
+
+def _command_lines(command: str, purpose: str) -> list[str]:
+    """Write a command with its purpose as a comment: behind it, or above it where there is no room."""
+    line = f"  {visible(command)}  # {visible(purpose)}"
+    return [line] if len(line) <= WIDTH else [f"  # {visible(purpose)}:", f"  {visible(command)}"]

@@ -1,0 +1,225 @@
+"""What `allalike discover` prints fits into 80 columns, names whole ids, and ends with commands."""
+
+from __future__ import annotations
+
+import io
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import allalike
+from allalike.cli import console, main, screen
+from allalike.cli.console import Line
+from allalike.cli.demo import draw_crowd
+from allalike.cli.workers import list_flags
+from allalike.errors import DataWarning
+from allalike.trust.monotony import find_monotonous
+
+PATHS = [Path("out", name) for name in ("truth.csv", "next.csv", "report.html")]
+TYPED = ["discover", "my answers.csv", "--domain", "categorical"]
+
+
+@pytest.fixture(scope="module")
+def crowd() -> allalike.Result:
+    return allalike.discover(draw_crowd(0)[0])
+
+
+def texts(result: allalike.Result, **options: object) -> list[str]:
+    lines = screen.draw_screen(result, PATHS, **{"typed": TYPED, **options})  # type: ignore[arg-type]
+    return [line.text + line.flags for line in lines]
+
+
+def rows(said: dict[str, str]) -> list[tuple[str, str, str]]:
+    return [(worker, f"t{task}", label) for worker, labels in said.items() for task, label in enumerate(labels)]
+
+
+def test_a_result_fits_on_a_screen_of_80_columns(crowd: allalike.Result) -> None:
+    lines = texts(crowd)
+    assert max(map(len, lines)) <= 80
+    assert len(lines) <= 40
+
+
+def test_the_crowd_is_one_line_with_alpha_answers_and_voices(crowd: allalike.Result) -> None:
+    (line,) = [line for line in texts(crowd) if line.startswith("Crowd:")]
+    found = crowd.agreement
+    assert f"alpha {found.alpha:.2f} ({found.low:.2f} to {found.high:.2f})" in line
+    assert "answers a task, worth about" in line
+
+
+def test_what_is_expected_of_weights_stands_beside_what_is_expected_without(crowd: allalike.Result) -> None:
+    table = crowd.probabilities
+    believed = [table[label][row] for row, label in enumerate(crowd.truth["unweighted"])]
+    expected = f"in {100 * crowd.truth['confidence'].mean():.0f} %, unweighted ones in {100 * np.mean(believed):.0f} %"
+    assert expected in " ".join(texts(crowd)).replace("  ", " ").replace("  ", " ")
+
+
+def test_flags_stand_behind_the_workers_they_are_about(crowd: allalike.Result) -> None:
+    lines = texts(crowd)
+    assert any(line.startswith("  same-11") and line.endswith("always cat") for line in lines)
+    assert any(line.startswith("  bad-") and line.endswith("worse than the crowd") for line in lines)
+    assert not any(
+        word in line for word in ("crowd", "signal", "always") for line in lines if line.startswith("  good")
+    )
+
+
+def test_copies_and_monotony_are_flags(crowd: allalike.Result) -> None:
+    flags = dict(zip(crowd.run.workers.tolist(), list_flags(crowd, look=True), strict=True))
+    assert {worker for worker, words in flags.items() if "copies (group 1)" in words} == {"copy-12", "copy-13"}
+    assert flags["same-11"] == ["no signal", "always cat"]
+    assert flags["good-01"] == []
+
+
+def test_the_least_sure_tasks_come_with_their_labels(crowd: allalike.Result) -> None:
+    lines = texts(crowd)
+    place = lines.index("Least sure:")
+    truth = crowd.truth.set_index("task")["label"]
+    for line, task in zip(lines[place + 1 : place + 4], crowd.next(3)["task"], strict=True):
+        assert line.split()[:2] == [task, truth[task]]
+
+
+def test_ids_are_never_cut_or_broken() -> None:
+    long = "a worker whose name has spaces " * 4 + "end"
+    said = {long: "xyxyxyxyxy", "bob": "xyxyxyxyxy", "eve": "xyxyxyxyxx", "kim\n": "yxyxyxyxyx"}
+    lines = texts(allalike.discover(rows(said)))
+    assert f"  {long}" in lines
+    assert all(long in line for line in lines if "whose name" in line)
+    assert any(line.startswith("  kim\\n") for line in lines)
+
+
+def test_names_in_sentences_are_kept_whole_when_these_are_folded() -> None:
+    name = "ada from the north"
+    folded = console.fold(f"{'word ' * 14}{console.keep_whole(name)} and {console.keep_whole('x y')}")
+    assert [name in line for line in folded] == [False, True]
+    assert folded[1] == "ada from the north and x y"
+
+
+def test_the_next_commands_are_complete(crowd: allalike.Result) -> None:
+    lines = texts(crowd)
+    commands = [shlex.split(line, comments=True) for line in lines[lines.index("Next:") + 1 :] if line.startswith("  ")]
+    typed = ["allalike", *TYPED]
+    assert any(command[1:] == ["out/report.html"] for command in commands)
+    assert [*typed, "more.csv"] in commands
+    assert [*typed, "--gold", "gold.csv"] in commands
+    assert not any("explain" in command for command in commands)
+    assert any(line.endswith("# once next.csv is asked:") for line in lines)
+
+
+def test_explain_is_named_once_the_program_has_it(crowd: allalike.Result) -> None:
+    assert any(line.startswith("  allalike explain out worker ") for line in texts(crowd, known={"explain": None}))
+
+
+def test_what_needs_another_look_at_many_answers_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = allalike.discover(rows({"ada": "xyxyyxyxy", "bob": "xyxyyxyxx", "eve": "xxxxxxxxx"}))
+    monkeypatch.setattr(screen, "_MAX_ANSWERS", 3)
+    said = "\n".join(texts(result))
+    assert "agreement" not in vars(result)
+    assert "alpha" not in said
+    assert "always" not in said
+
+
+@pytest.mark.parametrize("method", ["auto", "P-TD"])
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [("ada", 1, "x")],
+        [("ada", 1, "x"), ("ada", 2, "y")],
+        [("ada", 1, "x"), ("bob", 2, "x")],
+        [("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "x"), ("bob", 2, "x")],
+    ],
+)
+def test_little_data_says_what_is_known_of_it(answers: list[tuple[str, int, str]], method: str) -> None:
+    with pytest.warns(DataWarning):
+        result = allalike.discover(answers, domain="categorical", method=method)
+    lines = texts(result)
+    assert lines[0].startswith(f"{len(answers)} answers of ")
+    assert not any("nan" in line for line in lines)
+
+
+@pytest.mark.parametrize("method", ["auto", "P-TD"])
+@pytest.mark.parametrize("kind", ["real", "ranking", "text", "set"])
+def test_other_kinds_of_label_fit_too(kind: str, method: str) -> None:
+    labels: dict[str, list[Any]] = {
+        "real": [1.5, 2.5, 9.0],
+        "ranking": ["a>b>c", "b>a>c", "c>a>b"],
+        "text": ["one two", "one", "two"],
+        "set": [["a"], ["a", "b"], ["c"]],
+    }
+    three = labels[kind]
+    answers = [(w, t, three[(w == "eve") * t % 3]) for w in ("ada", "bob", "eve", "kim") for t in range(9)]
+    assert max(map(len, texts(allalike.discover(answers, domain=kind, method=method)))) <= 80
+
+
+def test_bars_are_number_signs_where_blocks_cannot_be_written(
+    crowd: allalike.Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "ascii"))
+    said = "\n".join(texts(crowd))
+    assert "########" in said
+    assert said.isascii()
+
+
+def test_long_labels_are_shortened_with_dots_that_every_terminal_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "ascii"))
+    labels = {"x": "a very long label that says little " * 3, "y": "no"}
+    said = rows({"ada": "xyxyx", "bob": "xyxyy", "eve": "xxxyx"})
+    lines = texts(allalike.discover([(w, t, labels[label]) for w, t, label in said], domain="categorical"))
+    assert "".join(lines).isascii()
+    assert max(map(len, lines)) <= 80
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    lines = [Line("Next:", bold=True), Line("ada  ", "few\x1b[2J")]
+
+    def printed(stream: io.StringIO) -> str:
+        monkeypatch.setattr(sys, "stdout", stream)
+        console.show(lines)
+        return stream.getvalue()
+
+    assert printed(io.StringIO()) == "Next:\nada  few\\u001b[2J\n"
+    assert printed(Terminal()) == "\x1b[1mNext:\x1b[0m\nada  \x1b[31mfew\\u001b[2J\x1b[0m\n"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert printed(Terminal()) == "Next:\nada  few\\u001b[2J\n"
+
+
+def test_notes_are_folded_on_a_terminal_and_their_flags_stay_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = f"Recognised: {'some column and ' * 3}others (--columns 'worker=who is it,task=what')."
+
+    def printed(stream: io.StringIO) -> list[str]:
+        monkeypatch.setattr(sys, "stderr", stream)
+        console.note(said)
+        return stream.getvalue().splitlines()
+
+    assert printed(io.StringIO()) == [said]
+    assert printed(Terminal())[1] == "  (--columns 'worker=who is it,task=what')."
+
+
+def test_the_commands_build_on_what_was_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [{"worker": w, "task": t, "label": x} for w, t, x in rows({"ada": "xyxy", "bob": "xyxx", "eve": "yyxy"})]
+    Path("a.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(SystemExit) as stop:
+        main(["discover", "a.jsonl", "--no-report", "-o", "out"])
+    assert stop.value.code == 0
+    assert "  allalike discover a.jsonl --no-report -o out --gold gold.csv" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("engine", ["memory", "disk"])
+def test_only_a_worker_who_always_says_what_others_do_not_is_monotonous(engine: str) -> None:
+    said = {"ada": "xyzxyzxyzx", "bob": "xyzxyzxyzz", "eve": "zzzzzzzzzz", "kim": "zzz", "lea": "yzxxyzxyzx"}
+    assert find_monotonous(allalike.discover(rows(said), engine=engine).run) == {2: "z"}
+    common = {"ada": "xxxxxxxxxxxxxxxxxxxy", "bob": "xxxxxxxxxxxxxxxxxxyx", "eve": "xxxxxxxxxxxxxxxxxxxx"}
+    assert find_monotonous(allalike.discover(rows(common), engine=engine).run) == {}
