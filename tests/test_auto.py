@@ -25,9 +25,10 @@ from allalike.blocks.voices import Voices
 from allalike.datasets import load
 from allalike.engines.sample import sample_tasks
 from allalike.errors import UnknownNameError, UnsupportedError
-from allalike.methods.levels import classes
+from allalike.methods.levels import classes, readings
 from allalike.methods.levels.beliefs import believe
 from allalike.methods.levels.consensus import agreement_sums
+from allalike.noise import OneCoin
 from allalike.readers import open_gold
 from samples import Row
 
@@ -134,6 +135,24 @@ def test_unequal_workers_are_told_apart_and_their_errors_known() -> None:
     assert error(result, truth) < 0.6 * error(vote, truth)
     np.testing.assert_allclose(result.workers["error_rate"], 1 - accuracy, atol=0.07)
     assert result.summary["reading"]["f_ratio"] > 3
+
+
+def test_classes_keep_their_names_whatever_fits_better(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    faults = np.array([*[0.15, 0.15, 0.7] * 3, 0.7, 0.7, 0.6, 0.6])
+    truth = rng.integers(0, 4, 400)
+    said = OneCoin(classes=4).sample(truth, faults, 2)
+    said[10] = 0  # who always gives the same answer
+    said[12] = np.where(rng.random(400) < 0.95, said[11], said[12])  # who copies
+    asked = rng.random(said.shape) < 0.75
+    for task in range(392, 400):
+        asked[:, task] = False
+        asked[rng.permutation(13)[:2], task] = True
+    rows = [(f"w{i:02d}", j, int(said[i, j])) for i, j in np.argwhere(asked).tolist()]
+    known = dict(enumerate(truth.tolist()))
+    assert error(allalike.discover(rows, domain="categorical"), known) < 0.06
+    monkeypatch.setattr(readings, "_EXCHANGED", 2.0)  # with which the mirror image of two classes wins by 10 nats
+    assert error(allalike.discover(rows, domain="categorical"), known) > 0.4
 
 
 def test_workers_who_are_alike_count_the_same() -> None:

@@ -17,13 +17,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.blocks.voices import Voices, find_voices
-from allalike.methods.levels.ballots import count_ballots, vote_shares
+from allalike.methods.levels.ballots import by_problem, count_ballots, vote_shares
 from allalike.methods.levels.consensus import core_weights
 from allalike.methods.levels.rows import LEVELS, Rows, estimate_rows, estimate_shares
 from allalike.methods.levels.states import begin, class_posterior, count_states, mirrored_classes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    import numpy.typing as npt
 
     from allalike.blocks.block import Array, Block, Floats
     from allalike.engines import Run
@@ -36,6 +38,7 @@ _ROUNDS = 5
 _FRACTIONS = (0.5, 0.35, 0.25, 0.18, 0.125, 0.09, 0.0625)  # of the answers, which a core gives
 STARTS = ("consensus", "majority", *(f"core {fraction}" for fraction in _FRACTIONS), "confusion")
 _MARGIN, _MIRROR_MARGIN = 3.0, 10.0  # nats
+_EXCHANGED = 0.8  # of the tasks of each of two classes, if these have changed their names
 _CONFUSION_ROUNDS = 50
 _CONFUSION_PRIOR = 0.01  # answers in each cell
 _SETTLED = 1e-7  # nats an answer that a round of Dawid-Skene gains at the end
@@ -157,7 +160,29 @@ def mirror(crowd: Crowd, reading: Reading, hardest: int) -> Reading:
     hard = np.zeros((len(order), LEVELS))
     np.put_along_axis(hard, order[:, :hardest], 1.0, axis=1)
     params = reading.rows, reading.shares, crowd.run.problems.spread(hard)
-    return crowd.climb(f"mirror {hardest}", mirrored_classes, *params, margin=_MIRROR_MARGIN)
+    other = crowd.climb(f"mirror {hardest}", mirrored_classes, *params, margin=_MIRROR_MARGIN)
+    return replace(other, margin=np.where(_exchange_classes(crowd, reading, other), np.inf, other.margin))
+
+
+def _exchange_classes(crowd: Crowd, one: Reading, other: Reading) -> npt.NDArray[np.bool_]:
+    """Tell, for each problem, whether two classes change their names between readings.
+
+    What the classes are called no likelihood can tell, for confusions can be any; workers mean what they say.
+    """
+    params = one.rows, one.shares, other.rows, other.shares
+    both = crowd.run.problems.add(crowd.run.sum(partial(_count_both, k=crowd.k), *params)["both"])
+    both = both.reshape(-1, crowd.k, crowd.k)
+    moved = both / np.maximum(both.sum(axis=2, keepdims=True), 1e-12) > _EXCHANGED
+    moved[:, np.arange(crowd.k), np.arange(crowd.k)] = False
+    return np.asarray((moved & moved.transpose(0, 2, 1)).any(axis=(1, 2)))
+
+
+def _count_both(
+    block: Block, rows: Floats, shares: Floats, other_rows: Floats, other_shares: Floats, *, k: int
+) -> dict[str, Floats]:
+    """Add up how probable each pair of classes is in two readings of a task."""
+    one, other = (class_posterior(block, *each, k=k) for each in ((rows, shares), (other_rows, other_shares)))
+    return {"both": by_problem(block, (one[:, :, None] * other[:, None, :]).reshape(-1, k * k))}
 
 
 def choose(best: Reading, other: Reading, run: Run, *, use_gold: bool) -> Reading:
