@@ -320,6 +320,15 @@ def test_the_program_explains_in_eighty_columns(tmp_path: Path, long: bool) -> N
         assert max(map(len, done.stdout.splitlines())) <= 80
 
 
+def test_an_id_may_look_like_an_option(tmp_path: Path) -> None:
+    rows = [(worker, {"t8": "-8"}.get(task, task), label) for worker, task, label in ROWS]
+    write(tmp_path / "answers.csv", rows)
+    call("discover", "answers.csv", "--worker", "who", "--no-report", "-q", folder=tmp_path)
+    done = call("explain", "allalike-out", "task", "-8", folder=tmp_path)
+    assert done.stdout.startswith("Task -8: 'y")
+    assert call("explain", "allalike-out", "task", "-8", "--jsn", folder=tmp_path).returncode == 2
+
+
 def test_answers_read_in_an_odd_way_are_read_so_again(tmp_path: Path) -> None:
     rows = ["t0;1,5;2,5;0", "t1;2,0;?;1", "t2;7,0;8,0;2"]
     (tmp_path / "m.csv").write_text("\n".join(["task;ada;bob;gold", *rows, ""]), encoding="utf-8")

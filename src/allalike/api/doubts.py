@@ -198,7 +198,8 @@ def _joining(option: str) -> str:
 def _abstentions(run: Run) -> Iterator[Doubt]:
     """Wonder about classes that may be none."""
     found = find_abstentions(_labels(run)) if run.encoding.n_classes is not None else []
-    if found and run.encoding.n_labels > 2:
+    said = any("abstain" in remark for remark in run.notes.get("remarks", ()))  # by the reader of a tool
+    if found and run.encoding.n_labels > 2 and not said:
         listed = " and ".join(map(repr, found[:_SHOWN_LABELS]))
         yield Doubt(f"The label {listed} may mean that there is no answer; named so (abstain), it is left out.")
 

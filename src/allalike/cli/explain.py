@@ -25,10 +25,10 @@ _CELL_WIDTHS = (40, 30, 20, 16, 12, 8)  # characters of an id or label, of which
 _TITLES = {"if_left_out": "left out", "if_changed": "changed"}
 
 
-@click.command(no_args_is_help=True)
+@click.command(no_args_is_help=True, context_settings={"ignore_unknown_options": True})  # an id may be -7
 @click.argument("out")
 @click.argument("kind", metavar="task|worker", type=click.Choice(["task", "worker"]))
-@click.argument("name", metavar="ID")
+@click.argument("name", metavar="ID", type=click.UNPROCESSED)
 @take_engine_options
 @take_print_options
 def explain(out: str, kind: str, name: str, as_json: bool, quiet: bool, **options: Any) -> None:
