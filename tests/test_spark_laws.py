@@ -20,7 +20,10 @@ from updates import flat
 pytestmark = need_spark()
 
 
-@pytest.mark.parametrize(("method", "domain"), pair_up())
+@pytest.mark.parametrize(
+    ("method", "domain"),
+    [pytest.param(*case, marks=pytest.mark.long if place % 2 else []) for place, case in enumerate(pair_up())],
+)
 def test_spark_finds_what_memory_finds(method: str, domain: str) -> None:
     rows = crowd(domain, seed=1, n=6, m=12, missing=0.2)
     gold = list({task: label for _, task, label in reversed(rows)}.items())[:5]

@@ -116,7 +116,10 @@ def test_shards_into_which_a_large_file_was_read_stay_apart(monkeypatch: pytest.
 
 @both_engines
 @pytest.mark.parametrize("repeats", ["first", "last"])
-@pytest.mark.parametrize("domain", ["categorical", "real", "ranking", "text", "vector"])
+@pytest.mark.parametrize(
+    "domain",
+    ["categorical", "real", *(pytest.param(name, marks=pytest.mark.long) for name in ("ranking", "text", "vector"))],
+)
 def test_repeats_are_settled_as_if_they_had_come_at_once(domain: str, repeats: str, engine: Engine) -> None:
     rows = crowd(domain, seed=2, n=6, m=12)
     other = crowd(domain, seed=2 if domain == "ranking" else 3, n=6, m=12)
