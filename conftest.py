@@ -15,6 +15,8 @@ from xdist.scheduler import LoadScopeScheduling
 from allalike.engines import Disk, Engine, Memory
 from chromium import MISSING
 
+pytest_plugins = ["spark_files"]
+
 settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("no clock")
 

@@ -13,11 +13,9 @@ import pandas as pd
 import pytest
 
 import allalike
-from allalike.api.doubts import find_doubts, is_about_numbers
-from allalike.blocks.ties import Ties
+from allalike.api.doubts import is_about_numbers
 from allalike.errors import DataWarning
 from allalike.readers import scans, sources, tables
-from local_spark import SPARK
 from program import call
 
 if TYPE_CHECKING:
@@ -222,12 +220,3 @@ def test_the_program_says_what_a_reader_found_out_with_the_flag_that_says_otherw
     assert "Recognised: encoding cp1252 (--encoding cp1252)." in done.stderr
     assert "Recognised: an export of pencil (--from pencil)." in done.stderr
     assert "Note: Two rows were empty." in done.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_spark_has_the_same_doubts() -> None:
-    pytest.importorskip("pyspark")
-    rows = [*crowd(), *crowd()[:5], ("ada", "s", "X")]
-    runs = [engine.load(allalike.read(rows), Ties()) for engine in (allalike.Memory(), SPARK)]
-    assert find_doubts(runs[0]) == find_doubts(runs[1]) != []

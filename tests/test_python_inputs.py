@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -26,7 +27,6 @@ FRAME = pd.DataFrame(
 
 
 def relation() -> Any:
-    duckdb = pytest.importorskip("duckdb")
     return duckdb.from_arrow(pa.table(FRAME))
 
 
@@ -81,7 +81,6 @@ def test_of_a_lazy_frame_only_three_columns_are_collected() -> None:
 
 
 def test_odd_names_of_a_relation_are_quoted() -> None:
-    duckdb = pytest.importorskip("duckdb")
     odd = FRAME.rename(columns={"label": 'the "label", x'})
     columns = {"label": 'the "label", x'}
     assert allalike.read(duckdb.from_arrow(pa.table(odd)), columns=columns).n_answers == 12

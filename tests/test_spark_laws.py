@@ -10,6 +10,8 @@ import pytest
 
 import allalike
 from allalike import METHODS, Memory
+from allalike.api.doubts import find_doubts
+from allalike.blocks.ties import Ties
 from allalike.errors import ConvergenceWarning
 from local_spark import SPARK, need_spark
 from method_example import Soft
@@ -69,3 +71,9 @@ def test_workers_agree_as_much_on_spark_as_in_memory(domain: str) -> None:
         if (value := expected.summary()[name]) is not None:
             assert found.summary()[name] == pytest.approx(value, rel=1e-9), name
     assert found.expected_from == expected.expected_from
+
+
+def test_spark_has_the_same_doubts() -> None:
+    rows = [*crowd("categorical", seed=1, n=3, m=12), *crowd("categorical", seed=1, n=3, m=12)[:3], ("w000", "s", 0)]
+    runs = [engine.load(allalike.read(rows, domain="categorical"), Ties()) for engine in (Memory(), SPARK)]
+    assert find_doubts(runs[0]) == find_doubts(runs[1]) != []

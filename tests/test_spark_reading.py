@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
-from datetime import date
-from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-import pandas as pd
 import pyarrow as pa
-import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
@@ -20,117 +14,13 @@ from allalike import Categorical, Memory, Spark
 from allalike.engines.spark import sources as spark_sources
 from allalike.engines.spark.rows import Plan
 from allalike.errors import AllalikeError, InputError, LabelError, UnsupportedError
-from local_spark import SPARK, need_spark
+from local_spark import need_spark
+from spark_files import check, fail, same, table, with_label, written
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from pyspark.sql import SparkSession
 
-pytestmark = need_spark()
-
-N = 400
-
-
-@pytest.fixture(scope="session")
-def spark() -> Spark:
-    return SPARK
-
-
-@pytest.fixture(scope="session")
-def session(spark: Spark) -> SparkSession:
-    return spark.start()
-
-
-@pytest.fixture(autouse=True)
-def everything_on_executors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spark_sources, "_MAX_DRIVER_BYTES", 0)
-
-
-@pytest.fixture
-def small_splits(session: SparkSession) -> Iterator[None]:
-    """Have files cut into splits of 1,500 bytes, and lines handed over a few at a time."""
-    settings = {"spark.sql.files.maxPartitionBytes": "1500", "spark.sql.execution.arrow.maxRecordsPerBatch": "7"}
-    before = {name: session.conf.get(name) for name in settings}
-    for name, value in settings.items():
-        session.conf.set(name, value)
-    yield
-    for name, old in before.items():
-        assert old is not None
-        session.conf.set(name, old)
-
-
-def table(n: int = N, seed: int = 0, repeats: bool = False) -> pa.Table:
-    """Return answers whose order matters where a worker answers twice."""
-    rng = np.random.default_rng(seed)
-    pairs = rng.integers(0, 20 * 40, n) if repeats else rng.permutation(20 * 40)[:n]
-    return pa.table(
-        {
-            "worker": [f"w{pair % 20}" for pair in pairs],
-            "task": [f"t{pair // 20}" for pair in pairs],
-            "label": [("red", "green", "blue")[code] for code in rng.integers(0, 3, n)],
-        }
-    )
-
-
-def with_label(labels: list[Any], kind: Any = None) -> pa.Table:
-    plain = table(len(labels))
-    return plain.set_column(2, "label", pa.array(labels, kind))
-
-
-def same(found: Any, expected: Any) -> None:
-    pd.testing.assert_frame_equal(found.truth, expected.truth, rtol=1e-9)
-    pd.testing.assert_frame_equal(found.workers, expected.workers, rtol=1e-9)
-    summaries = [{**result.summary, "engine": "", "versions": ""} for result in (found, expected)]
-    for name in ("gold", "effective_workers"):
-        one, other = (summary.pop(name, {}) for summary in summaries)
-        assert one == pytest.approx(other)
-    assert summaries[0] == summaries[1]
-
-
-def check(spark: Spark, source: Any, memory: Any = None, **options: Any) -> None:
-    """Compare what is found on Spark with what is found in memory."""
-    kept = {name: options.pop(name) for name in ("gold", "method") if name in options}
-    here, there = (allalike.scan(what, **options) for what in (source if memory is None else memory, source))
-    expected = allalike.discover(here, engine=Memory(), **{"method": "P-TD", **kept})
-    same(allalike.discover(there, engine=spark, **{"method": "P-TD", **kept}), expected)
-
-
-def fail(spark: Spark, source: Any, memory: Any = None, **options: Any) -> str:
-    """Return the error, which must be that of memory."""
-    told = []
-    for what, engine in ((source if memory is None else memory, Memory()), (source, spark)):
-        with pytest.raises(AllalikeError) as raised:
-            allalike.discover(allalike.scan(what, **options), engine=engine)
-        told.append((type(raised.value), str(raised.value)))
-    assert told[0] == told[1]
-    return told[1][1]
-
-
-def written(answers: pa.Table, folder: Path, ending: str) -> str | list[str]:
-    """Write answers in one of several ways."""
-    half = len(answers) // 2
-    parts = [answers.slice(0, half), answers.slice(half)]
-    if ending == ".csv.gz":
-        pacsv.write_csv(answers, folder / "a.csv")
-        (folder / "a.csv.gz").write_bytes(gzip.compress((folder / "a.csv").read_bytes()))
-    elif ending in (".tsv", ";.csv"):
-        path = folder / f"a{ending}"
-        pacsv.write_csv(answers, path, pacsv.WriteOptions(delimiter="\t" if ending == ".tsv" else ";"))
-    elif ending == "*.csv":
-        for number, part in enumerate(parts):
-            pacsv.write_csv(part.select(part.column_names[:: 1 - 2 * number]), folder / f"a {number}.csv")
-        return str(folder / "a *.csv")
-    elif ending == "*.parquet":
-        for number, part in enumerate(parts):
-            pq.write_table(part, folder / f"b[{number}].parquet")
-        return [str(folder / f"b[{number}].parquet") for number in (1, 0)]
-    elif ending == ".csv":
-        pacsv.write_csv(answers, folder / "a.csv")
-    else:
-        pq.write_table(answers, folder / "a.parquet", row_group_size=100)
-    return str(folder / f"a{ending}")
-
+pytestmark = [*need_spark(), pytest.mark.usefixtures("everything_on_executors")]
 
 FORMS = [".csv", ".csv.gz", ".tsv", ";.csv", "*.csv", ".parquet", "*.parquet"]
 
@@ -217,91 +107,6 @@ def test_a_malformed_file_is_named(spark: Spark, tmp_path: Path) -> None:
     for engine, words in ((Memory(), "row 2001 is invalid UTF8"), (spark, "invalid UTF8 data")):
         with pytest.raises(InputError, match=f"a.csv.*{words}"):
             allalike.discover(str(path), engine=engine)
-
-
-IDS: dict[str, list[Any]] = {
-    "whole": [10, 9, -3, 0],
-    "mixed": ["10", "007", "x", "-1"],
-    "unicode": ["é", "z", "日本", "a b"],
-    "large": [2**40, 5, -(2**50), 7],
-}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("ids", list(IDS))
-@pytest.mark.parametrize("ending", [".csv", ".parquet"])
-def test_ids_are_what_they_are_in_memory(spark: Spark, tmp_path: Path, ids: str, ending: str) -> None:
-    rows = [(worker, task, (k + j) % 2) for k, worker in enumerate(IDS[ids]) for j, task in enumerate(IDS[ids])]
-    worker, task, label = (list(column) for column in zip(*rows, strict=True))
-    check(spark, written(pa.table({"worker": worker, "task": task, "label": label}), tmp_path, ending))
-
-
-TYPED = {
-    "int8": pa.array([3, 1, 2], pa.int8()),
-    "int32": pa.array([3, 1, 2**30], pa.int32()),
-    "float": pa.array([1.5, -2.0, 0.0]),
-    "boolean": pa.array([True, False, True]),
-    "decimal": pa.array([Decimal("1.50"), Decimal("2.25"), Decimal("-3.00")]),
-    "binary": pa.array([b"a", b"\xff", b""]),
-    "date": pa.array([date(2020, 1, 2), date(2019, 1, 2), date(2021, 1, 2)]),
-    "dictionary": pa.array(["x", "y", "x"]).dictionary_encode(),
-}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("kind", list(TYPED))
-def test_ids_of_all_types_are_read_from_parquet(spark: Spark, tmp_path: Path, kind: str) -> None:
-    worker, task = (TYPED[kind].take(pa.array(places)) for places in (np.arange(9) % 3, np.arange(9) // 3))
-    pq.write_table(pa.table({"worker": worker, "task": task, "label": list("xyxxyyxyy")}), tmp_path / "a.parquet")
-    check(spark, str(tmp_path / "a.parquet"))
-
-
-LABELS: dict[str, tuple[list[Any], Any, str | None]] = {
-    "truth values": ([True, False, False] * 30, None, None),
-    "few whole numbers": ([1, 2, 3] * 30, pa.int16(), None),
-    "many whole numbers": (list(range(90)), None, None),
-    "numbers": ([k / 7 for k in range(90)], None, None),
-    "decimals": ([Decimal(k) / 4 for k in range(90)], pa.decimal128(9, 2), None),
-    "rankings": ([["a", "b", "c"], ["b", "a", "c"], ["c", "b", "a"]] * 30, None, None),
-    "rankings as text": (["a>b>c", "b>a>c", "c>b>a"] * 30, None, None),
-    "sets": ([["a"], ["b", "c"], []] * 30, pa.list_(pa.string()), "set"),
-    "vectors": ([[k / 3, 1.0] for k in range(90)], None, "vector"),
-    "intervals": ([[[k / 3, k / 3 + 2]] for k in range(90)], None, "interval"),
-    "texts": ([f"the text number {k}" for k in range(90)], None, None),
-    "binary": ([b"a", b"b"] * 45, None, "categorical"),
-}
-
-
-def with_few(kinds: Iterable[str]) -> list[tuple[str, int]]:
-    """Pair kinds of label with how many different ones are few; to tell few whole numbers, 20 must be."""
-    return [(kind, few) for kind in kinds for few in (2, 10_000) if (kind, few) != ("few whole numbers", 2)]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("kind", "few"), [*zip(LABELS, [10_000, 10_000, 2] * 4, strict=True), ("texts", 10_000)])
-def test_labels_of_all_types_are_read_from_parquet(
-    spark: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, few: int
-) -> None:
-    monkeypatch.setattr(
-        spark_sources, "Plan", lambda n_partitions, **more: Plan(n_partitions, max_numbered_labels=few, **more)
-    )
-    labels, type_, domain = LABELS[kind]
-    check(spark, written(with_label(labels, type_), tmp_path, ".parquet"), domain=domain)
-
-
-TEXTS = ["few whole numbers", "many whole numbers", "numbers", "rankings as text", "texts"]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("kind", "few"), with_few(TEXTS))
-def test_labels_in_text_files_are_guessed_as_in_memory(
-    spark: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, few: int
-) -> None:
-    monkeypatch.setattr(
-        spark_sources, "Plan", lambda n_partitions, **more: Plan(n_partitions, max_numbered_labels=few, **more)
-    )
-    labels, _, _ = LABELS[kind]
-    check(spark, written(with_label(labels), tmp_path, ".csv" if few == 2 else "*.csv"))
 
 
 @pytest.mark.parametrize("few", [2, 10_000])

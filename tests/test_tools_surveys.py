@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import openpyxl
 import pytest
 
 import allalike
@@ -174,7 +175,6 @@ def test_a_survey_of_limesurvey(written: Sheets) -> None:
 
 
 def test_a_form_is_recognised_in_a_spreadsheet(tmp_path: Path) -> None:
-    openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     for row in [FORM, *form_rows()]:
         book.active.append(row)

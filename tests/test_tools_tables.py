@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 import allalike
 from allalike.cli.app import app
+from allalike.engines.spark import sources
 from allalike.errors import InputError
 from allalike.readers.files import Files
 from allalike.readers.sources import open_table
@@ -293,7 +294,6 @@ def test_questions_of_the_only_hit_are_tasks(written: Sheets) -> None:
 def test_executors_do_not_read_the_file_of_a_table_that_was_changed(
     written: Sheets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sources = pytest.importorskip("allalike.engines.spark.sources")
     monkeypatch.setattr(sources, "_MAX_DRIVER_BYTES", 0)
     path = written([*BATCH, "Answer.q"], ["h", "a", "ada", "Approved", "x"], ["h", "b", "bob", "Rejected", "y"])
 

@@ -17,7 +17,7 @@ from allalike.system.tables import FORMATS
 from allalike.writers import WRITERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from allalike.writers import Writer
 
@@ -116,19 +116,9 @@ def table_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (),
     Traceback (most recent call last):
     allalike.errors.OutputError: The output (-o) is ''. Name a CSV file, such as table.csv.
     """
-    name = os.fspath(path)
-    if not name:
+    if not os.fspath(path):
         raise OutputError("The output (-o) is ''. Name a CSV file, such as table.csv.")
-    target = Path(name)
-    if target.is_dir():
-        raise OutputError(f"The table cannot be written to {name}: it is a folder, not a file.")
-    return Output(
-        folder=target.parent,
-        find_own=lambda folder: [target.name] if _is_comparison(folder / target.name) else [],
-        inputs=tuple(list_inputs(inputs)),
-        overwrite=overwrite,
-        failure=f"The table cannot be written to {name}",
-    )
+    return _file_output(path, "table", _is_comparison, inputs, overwrite=overwrite)
 
 
 def page_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), overwrite: bool = False) -> Output:
@@ -138,39 +128,49 @@ def page_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), 
     Traceback (most recent call last):
     allalike.errors.OutputError: The path of the report is ''. Name a file, such as report.html.
     """
-    name = os.fspath(path)
-    if not name:
+    if not os.fspath(path):
         raise OutputError("The path of the report is ''. Name a file, such as report.html.")
-    target = Path(name)
+    return _file_output(path, "report", _is_report, inputs, overwrite=overwrite)
+
+
+def _file_output(
+    path: str | os.PathLike[str],
+    what: str,
+    is_own: Callable[[str], bool],
+    inputs: tuple[Path, ...],
+    *,
+    overwrite: bool,
+) -> Output:
+    """Say where one file is written; what it begins with tells whether it may take another's place."""
+    target = Path(path)
     if target.is_dir():
-        raise OutputError(f"The report cannot be written to {name}: it is a folder, not a file.")
+        raise OutputError(f"The {what} cannot be written to {os.fspath(path)}: it is a folder, not a file.")
     return Output(
         folder=target.parent,
-        find_own=lambda folder: [target.name] if _is_report(folder / target.name) else [],
+        find_own=lambda folder: [target.name] if is_own(_read_start(folder / target.name)) else [],
         inputs=tuple(list_inputs(inputs)),
         overwrite=overwrite,
-        failure=f"The report cannot be written to {name}",
+        failure=f"The {what} cannot be written to {os.fspath(path)}",
     )
 
 
-def _is_report(path: Path) -> bool:
-    if not path.is_file():
-        return False
-    try:
-        with path.open(encoding="utf-8") as file:
-            return 'name="generator" content="allalike' in file.read(1000)
-    except (OSError, ValueError):
-        return False
-
-
-def _is_comparison(path: Path) -> bool:
+def _read_start(path: Path) -> str:
+    """Return how a file begins, or nothing if it is none, or no text."""
     if not path.is_file():  # to open a pipe is to wait for whoever writes to it
-        return False
+        return ""
     try:
         with path.open(encoding="utf-8") as file:
-            return set(file.readline(1000).strip().split(",")) >= _TABLE_COLUMNS
+            return file.read(1000)
     except (OSError, ValueError):
-        return False
+        return ""
+
+
+def _is_report(start: str) -> bool:
+    return 'name="generator" content="allalike' in start
+
+
+def _is_comparison(start: str) -> bool:
+    return set(start.partition("\n")[0].strip().split(",")) >= _TABLE_COLUMNS
 
 
 def inputs_of(*sources: Any) -> tuple[Path, ...]:
