@@ -66,12 +66,12 @@ def test_whoever_stops_listening_ends_what_is_under_way() -> None:
         assert list(processes.map(max, [(1, 2), (3, 4)])) == [2, 4]
 
 
-WORKING = """
+WORKING = r"""
 import signal, sys
 from allalike.system.processes import Processes
 signal.signal(signal.SIGINT, signal.default_int_handler)
 processes = Processes(2)
-list(processes.map(exec, [("import time; print('working', flush=True); time.sleep(60)",)] * 2))
+list(processes.map(exec, [("import os, time; os.write(1, b'working\\n'); time.sleep(60)",)] * 2))
 """
 
 
@@ -80,7 +80,10 @@ def test_children_end_with_their_parent_in_the_middle_of_a_job(how: signal.Signa
     """The children write to the parent's standard error, which ends when the last of them has ended."""
     with subprocess.Popen([sys.executable, "-c", WORKING], stderr=subprocess.PIPE, text=True) as program:
         assert program.stderr is not None
-        assert [program.stderr.readline() for _ in range(2)] == ["working\n"] * 2
-        program.send_signal(how)
-        program.communicate(timeout=30)
+        try:
+            assert [program.stderr.readline() for _ in range(2)] == ["working\n"] * 2
+            program.send_signal(how)
+            program.communicate(timeout=30)
+        finally:
+            program.kill()
     assert program.returncode != 0
