@@ -52,6 +52,7 @@ __all__ = [
     "find_truths",
     "find_versions",
     "open_run",
+    "settle",
 ]
 
 
@@ -147,7 +148,7 @@ def _solve(
 ) -> Result:
     if origin.history is not None:
         run.history = origin.history.of_workers(run.workers.tolist(), most=1.0 if run.encoding.n_classes else np.inf)
-    weighing = method.go_on(run, *earlier) if earlier else method.weigh(run)
+    weighing = settle(run, method.go_on(run, *earlier) if earlier else method.weigh(run))
     report("deciding")
     learns = run.n_gold > 0 and method.without_gold() != method
     find = partial(find_truths, run, unweighted=True, min_confidence=settings.get("min_confidence"))
@@ -155,7 +156,7 @@ def _solve(
     honest = find(method.weigh_blindly(run, weighing)) if learns else found
     if "min_confidence" in settings and not found.count("confidence"):
         raise UnsupportedError(f"min_confidence is given, but {method.name} does not say how sure these truths are.")
-    described = {"domain": run.encoding.describe(), "method": method.describe(), **settings}
+    described = {"domain": {**run.encoding.describe(), **weighing.choices}, "method": method.describe(), **settings}
     posteriors = partial(find_posteriors, run, weighing) if weighing.probabilities else None
 
     renew = partial(_renew, run, method, origin, weighing, settings)
@@ -241,6 +242,16 @@ def check_served(method: Method, labels: Encoding) -> None:
         )
 
 
+def settle(run: Run, weighing: Weighing) -> Weighing:
+    """Return the weighing with a rule that is settled for its weights, where the rule depends on them in this way."""
+    kernels = run.kernels
+    settled = kernels if weighing.decide else kernels.settle(run.sum, weighing.weight)
+    if settled is kernels:
+        return weighing
+    decide = partial(settled.aggregate, ties=run.ties)
+    return replace(weighing, decide=decide, choices=settled.describe_choices())
+
+
 def find_truths(
     run: Run,
     weighing: Weighing,
@@ -257,11 +268,11 @@ def find_truths(
     ``abstained`` tells which have less, and these count neither as changed nor as errors.
     """
     variance = None if weighing.trust is None else weighing.trust.variance
-    by_rule = partial(run.kernels.aggregate, ties=run.ties)
+    equal = run.kernels.settle(run.sum, np.ones(run.problems.n_workers)) if unweighted else run.kernels
     kernel = partial(
         _decide,
-        own=weighing.decide or by_rule,
-        by_rule=by_rule if unweighted else None,
+        own=settle(run, weighing).decide or partial(run.kernels.aggregate, ties=run.ties),
+        by_rule=partial(equal.aggregate, ties=run.ties) if unweighted else None,
         kernels=run.kernels,
         gold=run.n_gold > 0,
         keep=run.encoding if keep_gold else None,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from functools import cached_property, partial
-from pathlib import Path
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,30 +12,21 @@ from allalike.api.agreement import Agreement, measure_agreement
 from allalike.api.curve import find_curve
 from allalike.api.explain import Explained
 from allalike.api.groups import group_columns
-from allalike.api.pages import gather_material, put_page, write_page
+from allalike.api.pages import gather_material, write_page
+from allalike.api.saving import Saved
 from allalike.api.shown import result_html, result_text
-from allalike.api.tables import (
-    frame_of,
-    list_truths,
-    next_columns,
-    table_of,
-    truth_columns,
-    truth_table,
-    worker_columns,
-)
-from allalike.api.targets import REPORT, find_writers, result_names, result_output, written_names
+from allalike.api.tables import frame_of, next_columns, truth_columns, worker_columns
+from allalike.api.targets import REPORT
 from allalike.errors import UnknownNameError, UnsupportedError
-from allalike.options import check_choice, check_number
-from allalike.system.files import list_files
-from allalike.system.tables import FORMATS, write_tables
+from allalike.options import check_number
 from allalike.trust.groups import give_voices
 from allalike.trust.next_labels import rank_tasks
 from allalike.trust.numbers import find_biases
-from allalike.writers import Findings
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     import pandas as pd
 
@@ -48,11 +37,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Result"]
 
-_MAX_NEXT = 100_000  # tasks that are listed to be asked next
-
 
 @dataclass(frozen=True)
-class Result(Explained):
+class Result(Explained, Saved):
     """The truths that were found, the workers that were weighed, and how it was done.
 
     Parameters
@@ -125,6 +112,14 @@ class Result(Explained):
         ['group', 'kind', 'size', 'members', 'common', 'shared_rare', 'fidelity', 'probability']
         """
         return frame_of(group_columns(self.run, self.weighing))
+
+    @cached_property
+    def objects(self) -> pd.DataFrame:
+        """One row per object of a truth, where truths are lists of objects, with its confidence and who supports it."""
+        if not self.run.encoding.has_objects:
+            raise UnsupportedError(f"The truths of {self.run.domain.name} labels are not made of objects.")
+        piece = self.found.joined()
+        return frame_of(self.run.encoding.list_objects(piece.tasks, piece.found))
 
     @cached_property
     def agreement(self) -> Agreement:
@@ -279,82 +274,6 @@ class Result(Explained):
         ([1, 2, 3, 4, 5, 6, 7], True)
         """
         return find_curve(self.run, self.weighing, self.summary["method"]["name"])
-
-    def save(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        format: str = "csv",  # noqa: A002
-        to: Iterable[str] = (),
-        overwrite: bool = False,
-        report: bool = False,
-    ) -> list[Path]:
-        """Write truth, workers, groups, next tasks and summary into a folder, whole or not at all; return their paths.
-
-        The files of an earlier result, which its summary lists, make way; all else in the folder stays.
-
-        Parameters
-        ----------
-        folder
-            Where the files go. It is made if need be.
-        format
-            The format of the tables: ``csv`` or ``parquet``.
-        to
-            Other tools for which the result is written, too: ``label-studio``, ``coco`` or ``crowd-kit``.
-        overwrite
-            Whether files of the same names that allalike did not write may be replaced. The files that answers or gold
-            were read from are never replaced.
-        report
-            Whether to write ``report.html`` beside them, the page that `report` writes.
-
-        >>> import allalike, tempfile
-        >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     [path.name for path in result.save(folder + "/out")]
-        ['truth.csv', 'workers.csv', 'groups.csv', 'next.csv', 'summary.json']
-        """
-        truth, workers, groups, ahead, summary = result_names(check_choice(format, FORMATS, "format"))
-        looked = self.weighing.groups is not None
-        names = [truth, workers, *([groups] if looked else []), ahead, *([REPORT] if report else []), summary]
-        writers = find_writers([to] if isinstance(to, str) else to).values()
-        findings = self._findings()
-        for writer in writers:
-            writer.check(findings)
-        with result_output(folder, inputs=self.inputs, overwrite=overwrite).staged(
-            [*names, *written_names(writers)]
-        ) as stage:
-            self.found.write(
-                stage / truth, partial(truth_table, encoding=self.run.encoding, weighing=self.weighing, folder=stage)
-            )
-            write_tables(stage / workers, [table_of(worker_columns(self.run, self.weighing))])
-            if looked:
-                write_tables(stage / groups, [table_of(group_columns(self.run, self.weighing))])
-            asked = rank_tasks(self.found.pieces(), _MAX_NEXT)
-            write_tables(stage / ahead, [table_of(next_columns(asked, self.weighing))])
-            for writer in writers:
-                (stage / writer.name).mkdir()
-                writer.write(findings, stage / writer.name)
-            if report:
-                put_page(self.material(), stage / REPORT)
-            further = [name for name in written_names(writers) if (stage / name).exists()]
-            described = {**self.summary, **(self.recipe or {}), "files": [*list_files(stage), summary]}
-            text = json.dumps(described, indent=2, ensure_ascii=False)
-            (stage / summary).write_text(f"{text}\n", encoding="utf-8")
-        return [Path(folder) / name for name in [*names, *further]]
-
-    def _findings(self) -> Findings:
-        """Return what writers for other tools may tell."""
-        columns = worker_columns(self.run, self.weighing)
-        rates = columns.get("error_rate")
-        return Findings(
-            domain=self.run.domain.name,
-            truths=lambda: list_truths(self.found.pieces(), self.run.encoding, self.weighing),
-            workers=self.run.workers.tolist(),
-            skills=(self.weighing.weight if rates is None else 1 - np.asarray(rates)).tolist(),
-            probabilities=None if self.posteriors is None else lambda: self.probabilities,
-            inputs=self.inputs,
-            model=f"allalike {self.summary['versions']['allalike']}",
-        )
 
     def report(self, path: str | os.PathLike[str] = REPORT, *, overwrite: bool = False) -> Path:
         """Write a page on which a person sees it: what to do next, workers, a map of them, tasks, agreement, settings.

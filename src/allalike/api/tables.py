@@ -28,6 +28,7 @@ __all__ = [
     "frame_of",
     "list_truths",
     "next_columns",
+    "object_table",
     "sureness",
     "table_of",
     "text_column",
@@ -45,7 +46,9 @@ def worker_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
         "answers": run.answer_counts,
         **({"earlier": run.history.answers.astype(np.int64)} if run.history is not None else {}),
     }
-    trust, more = weighing.trust, trust_columns(weighing)
+    trust = weighing.trust
+    own = run.kernels.worker_columns(run.sum, weighing.weight, weighing.fault)
+    more = {**trust_columns(weighing), **own}
     if trust is not None:
         known = {"shared": trust.shared, "disparity": weighing.disparity, **fault_columns(weighing, trust)}
         return {**columns, **known, "few": trust.few, "weight": weighing.weight, **more}
@@ -98,10 +101,13 @@ def next_columns(piece: Piece, weighing: Weighing) -> dict[str, Values | Array]:
 def truth_columns(piece: Piece, encoding: Encoding, weighing: Weighing) -> dict[str, Values | Array]:
     """Return the columns of the table of truths."""
     limits: dict[str, Array] = {name: piece.found[name] for name in ("low", "high") if name in piece.found}
-    label = encoding.decode(piece.found["label"])
+    own = encoding.tell(piece.found)
+    label = own.pop("label", None) or encoding.decode(piece.found["label"])
+    assert isinstance(label, Values)
     return {
         "task": piece.tasks,
         "label": label.without(piece.found["abstained"]) if "abstained" in piece.found else label,
+        **own,
         **(limits or {sureness(weighing): piece.found["confidence"]}),
         "error": piece.found["error"],
         "answers": piece.answers,
@@ -111,6 +117,11 @@ def truth_columns(piece: Piece, encoding: Encoding, weighing: Weighing) -> dict[
         "changed": piece.found["changed"],
         **({"known": piece.found["known"]} if "known" in piece.found else {}),
     }
+
+
+def object_table(piece: Piece, *, encoding: Encoding) -> pa.Table:
+    """Return the table of the objects that truths are made of."""
+    return table_of(encoding.list_objects(piece.tasks, piece.found))
 
 
 def list_truths(pieces: Iterable[Piece], encoding: Encoding, weighing: Weighing) -> Iterator[Truth]:

@@ -34,7 +34,7 @@ __all__ = [
 
 REPORT = "report.html"
 _SUMMARY = "summary.json"
-_TABLES = ("truth", "workers", "groups", "next")
+_TABLES = ("truth", "workers", "groups", "next", "objects")
 _MASK_FOLDERS = ("labels", "unweighted")
 _TABLE_COLUMNS = {"method", "seconds", "iterations", "converged", "note"}
 
@@ -43,7 +43,7 @@ def result_names(file_format: str) -> list[str]:
     """Name the files of a result; those of masks, and for other tools, are further ones.
 
     >>> result_names("csv")
-    ['truth.csv', 'workers.csv', 'groups.csv', 'next.csv', 'summary.json']
+    ['truth.csv', 'workers.csv', 'groups.csv', 'next.csv', 'objects.csv', 'summary.json']
     """
     return [*(f"{name}.{file_format}" for name in _TABLES), _SUMMARY]
 

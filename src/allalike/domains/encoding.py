@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from allalike.blocks.block import Array, Block
     from allalike.columns.column import Column
@@ -104,6 +104,22 @@ class Encoding(ABC):
     @abstractmethod
     def decode(self, codes: Array) -> Values:
         """Turn codes into labels for the user."""
+
+    def tell(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
+        """Return what else the table of truths says of some tasks, by what was found for them.
+
+        A column that is called ``label`` stands in the place of the decoded label.
+        """
+        return {}
+
+    @property
+    def has_objects(self) -> bool:
+        """Whether truths are made of objects, of which `list_objects` makes a table of its own."""
+        return False
+
+    def list_objects(self, tasks: Values, found: Mapping[str, Array]) -> dict[str, Values | Array]:
+        """Return the columns of a table of the objects of some truths: one row each, ``task`` first."""
+        raise NotImplementedError
 
     def prepare(self, block: Block) -> Block:
         """Compute once what every round needs."""

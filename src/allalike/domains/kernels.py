@@ -7,8 +7,9 @@ each task. Everything a kernel needs beside the options of the domain is in the 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from allalike.domains.base import Domain
     from allalike.rules import Decision
 
-__all__ = ["Kernels"]
+__all__ = ["Add", "Kernels"]
+
+Add = Callable[..., "dict[str, Floats]"]  # add(kernel, *params): a kernel's sums per worker, over all blocks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +93,21 @@ class Kernels(ABC):
         found = self.decide(block, weights, faults, ties)
         label = self.restore(block, found.label)
         return {"label": label, "confidence": found.confidence, "error": found.error, "tied": found.tied}
+
+    def settle(self, add: Add, weights: Floats) -> Self:
+        """Return the kernels with what is chosen once weights are known, such as a quorum.
+
+        ``add(kernel, *params)`` adds up, over all blocks, the named arrays of a kernel, with one row per worker.
+        """
+        return self
+
+    def describe_choices(self) -> dict[str, Any]:
+        """Return what a summary says of that which was settled."""
+        return {}
+
+    def worker_columns(self, add: Add, weights: Floats, faults: Floats) -> dict[str, Floats]:
+        """Return what else the table of workers says of each, by kernels that are added up as in `settle`."""
+        return {}
 
     def restore(self, block: Block, label: Array) -> Array:
         """Return prepared labels, one per task, as codes."""

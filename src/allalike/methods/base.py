@@ -62,8 +62,8 @@ class Weighing:
     expect
         What returns how often truths are expected to be right if there were only the answers of another run, some of
         the same; where that is known.
-    notes
-        What was done and why, for the summary.
+    notes, choices
+        What was done and why, for the summary, and what was chosen for the rule by which tasks are decided.
     state
         What the method itself needs in order to `Method.go_on` from here.
     """
@@ -85,6 +85,7 @@ class Weighing:
     confidence: Mapping[str, Any] | None = None
     expect: Callable[[Run], float] | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
+    choices: Mapping[str, Any] = field(default_factory=dict)
     state: Any = None
 
 

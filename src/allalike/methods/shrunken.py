@@ -94,14 +94,16 @@ def weigh_distances(run: Run, look: Look, *, use_gold: bool = False) -> Weighing
         middle = problems.spread(crowd.middle)
         weight = _weigh(fault, problems.spread(guess) / unit - middle)
         weight = normalise(np.where(speaks, weight, 0.0), problems)
+    kernels = run.kernels if groups.everyone_counts else run.kernels.settle(run.sum, weight)
     return Weighing(
         disparity=disparity.mean,
         fault=fault * unit,
         weight=weight,
         iterations=_ROUNDS,
-        decide=None if groups.everyone_counts else partial(decide_by_voices, kernels=run.kernels, ties=run.ties),
+        decide=None if groups.everyone_counts else partial(decide_by_voices, kernels=kernels, ties=run.ties),
         parameters=() if groups.everyone_counts else (groups.number.astype(np.float64), np.where(speaks, 0.0, 1.0)),
         notes={**look.notes, **(_note(crowd, guess) if len(guess) == 1 else {})},
+        choices=kernels.describe_choices(),
         **look.told,
     )
 

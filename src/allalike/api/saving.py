@@ -1,0 +1,139 @@
+"""Saving: a result as files in a folder, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.api.groups import group_columns
+from allalike.api.pages import put_page
+from allalike.api.tables import list_truths, next_columns, object_table, table_of, truth_table, worker_columns
+from allalike.api.targets import REPORT, find_writers, result_names, result_output, written_names
+from allalike.options import check_choice
+from allalike.system.files import list_files
+from allalike.system.tables import FORMATS, write_tables
+from allalike.trust.next_labels import rank_tasks
+from allalike.writers import Findings
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Mapping
+
+    import pandas as pd
+
+    from allalike.engines import Run, TaskTable
+    from allalike.methods import Weighing
+    from allalike.report.material import Material
+
+__all__ = ["Saved"]
+
+_MAX_NEXT = 100_000  # tasks that are listed to be asked next
+
+
+class Saved(ABC):
+    """What can be saved: truths that were found in a run, and the workers that were weighed.
+
+    >>> import allalike
+    >>> isinstance(allalike.discover([("ada", 1, "x"), ("bob", 1, "x")]), Saved)
+    True
+    """
+
+    run: Run
+    weighing: Weighing
+    found: TaskTable
+    summary: dict[str, Any]
+    posteriors: Callable[[], TaskTable] | None
+    inputs: tuple[Path, ...]
+    recipe: Mapping[str, Any] | None
+
+    @property
+    @abstractmethod
+    def probabilities(self) -> pd.DataFrame:
+        """How probable each class is, one row per task, where `posteriors` finds it."""
+
+    @abstractmethod
+    def material(self) -> Material:
+        """Return what a report is made of."""
+
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        format: str = "csv",  # noqa: A002
+        to: Iterable[str] = (),
+        overwrite: bool = False,
+        report: bool = False,
+    ) -> list[Path]:
+        """Write truth, workers, groups, next tasks and summary into a folder, whole or not at all; return their paths.
+
+        The files of an earlier result, which its summary lists, make way; all else in the folder stays.
+
+        Parameters
+        ----------
+        folder
+            Where the files go. It is made if need be.
+        format
+            The format of the tables: ``csv`` or ``parquet``.
+        to
+            Other tools for which the result is written, too: ``label-studio``, ``coco`` or ``crowd-kit``.
+        overwrite
+            Whether files of the same names that allalike did not write may be replaced. The files that answers or gold
+            were read from are never replaced.
+        report
+            Whether to write ``report.html`` beside them, the page that `report` writes.
+
+        >>> import allalike, tempfile
+        >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [path.name for path in result.save(folder + "/out")]
+        ['truth.csv', 'workers.csv', 'groups.csv', 'next.csv', 'summary.json']
+        """
+        run, weighing, encoding = self.run, self.weighing, self.run.encoding
+        truth, workers, groups, ahead, objects, summary = result_names(check_choice(format, FORMATS, "format"))
+        looked = weighing.groups is not None
+        optional = {groups: looked, ahead: True, objects: encoding.has_objects, REPORT: report, summary: True}
+        names = [truth, workers, *(name for name, there in optional.items() if there)]
+        writers = find_writers([to] if isinstance(to, str) else to).values()
+        findings = self._findings()
+        for writer in writers:
+            writer.check(findings)
+        with result_output(folder, inputs=self.inputs, overwrite=overwrite).staged(
+            [*names, *written_names(writers)]
+        ) as stage:
+            self.found.write(stage / truth, partial(truth_table, encoding=encoding, weighing=weighing, folder=stage))
+            write_tables(stage / workers, [table_of(worker_columns(run, weighing))])
+            if looked:
+                write_tables(stage / groups, [table_of(group_columns(run, weighing))])
+            asked = rank_tasks(self.found.pieces(), _MAX_NEXT)
+            write_tables(stage / ahead, [table_of(next_columns(asked, weighing))])
+            if encoding.has_objects:
+                self.found.write(stage / objects, partial(object_table, encoding=encoding))
+            for writer in writers:
+                (stage / writer.name).mkdir()
+                writer.write(findings, stage / writer.name)
+            if report:
+                put_page(self.material(), stage / REPORT)
+            further = [name for name in written_names(writers) if (stage / name).exists()]
+            described = {**self.summary, **(self.recipe or {}), "files": [*list_files(stage), summary]}
+            text = json.dumps(described, indent=2, ensure_ascii=False)
+            (stage / summary).write_text(f"{text}\n", encoding="utf-8")
+        return [Path(folder) / name for name in [*names, *further]]
+
+    def _findings(self) -> Findings:
+        """Return what writers for other tools may tell."""
+        run, weighing = self.run, self.weighing
+        rates = worker_columns(run, weighing).get("error_rate")
+        return Findings(
+            domain=run.domain.name,
+            truths=lambda: list_truths(self.found.pieces(), run.encoding, weighing),
+            workers=run.workers.tolist(),
+            skills=(weighing.weight if rates is None else 1 - np.asarray(rates)).tolist(),
+            probabilities=None if self.posteriors is None else lambda: self.probabilities,
+            inputs=self.inputs,
+            model=f"allalike {self.summary['versions']['allalike']}",
+        )
