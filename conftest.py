@@ -15,6 +15,9 @@ from xdist.scheduler import LoadScopeScheduling
 from allalike.engines import Disk, Engine, Memory
 from chromium import MISSING
 
+_SHARED = Path(__file__).parents[1] / "shared"
+USUAL_DATA = os.pathsep.join(str(_SHARED / name) for name in ("datasets", "datasets-kinds"))
+
 pytest_plugins = ["spark_files"]
 
 settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -60,12 +63,17 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 
 
 @pytest.fixture(scope="session")
-def data() -> Path:
-    """Return the folder of real data, which is not part of the project."""
-    folder = Path(os.environ.get("ALLALIKE_DATA", Path(__file__).parents[1] / "shared" / "datasets"))
-    if not folder.is_dir():
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of all real data, which are not part of the project and may lie in several folders."""
+    folders = [Path(folder) for folder in os.environ.get("ALLALIKE_DATA", USUAL_DATA).split(os.pathsep)]
+    sources = [source for folder in folders if folder.is_dir() for source in folder.iterdir() if source.is_dir()]
+    if not sources:
         pytest.skip("data not here")
-    return folder
+    whole = tmp_path_factory.mktemp("data")
+    for source in reversed(sources):  # a source that lies in several folders is that of the first
+        (whole / source.name).unlink(missing_ok=True)
+        (whole / source.name).symlink_to(source.resolve(), target_is_directory=True)
+    return whole
 
 
 @pytest.fixture(scope="session")

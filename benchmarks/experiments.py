@@ -8,18 +8,16 @@ only; ours runs the same ones for the comparison. The program ends with an error
 from __future__ import annotations
 
 import math
-import os
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from allalike.experiments import Setting, run
 from allalike.simulation import pool
+from public_data import use_data_beside_the_clone
 
-DATA = Path(__file__).parents[2] / "shared" / "datasets"
 BINARY = ("binary SYN.HS", "binary SYN.N", "Pred.T1", "Pred.T2", "Pred.T3", "Pred.T4")
 MORE_CLASSES = ("k=4 SYN", "Chinese", "English", "IT", "Medicine", "Pokemon", "Science")
 METHODS = ("CRH(zero='clip')", "DS-1", "EXP", "TOP2(size=3)", "D-TD", "P-TD", "P-TD-AK", "iP-TD", "CATD", "DS", "OA")
@@ -123,7 +121,7 @@ def our_seconds(settings: list[Setting], repetitions: int) -> float:
 
 def main() -> None:
     """Measure, print and judge."""
-    os.environ.setdefault("ALLALIKE_DATA", str(DATA))
+    use_data_beside_the_clone()
     both = [
         Setting(source=name, workers=10, tasks=15, methods=(*METHODS, "IBP", "EVD") if name in BINARY else METHODS)
         for name in (*BINARY, *MORE_CLASSES)

@@ -36,6 +36,7 @@ from league_figures import OURS, Data, Figure, League
 from league_page import write_page
 from league_rivals import frame_of, rivals_of
 from limited import Limited
+from public_data import use_data_beside_the_clone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -215,7 +216,7 @@ def main() -> None:
         parser.error(f"{given.output} is no file")
     if os.environ.get("OPENBLAS_NUM_THREADS") != "1":  # or CPU time would count how long threads wait for each other
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "OPENBLAS_NUM_THREADS": "1"})
-    os.environ.setdefault("ALLALIKE_DATA", str(Path(__file__).parents[2] / "shared" / "datasets"))
+    use_data_beside_the_clone()
     most = psutil.virtual_memory().total // 2
     resource.setrlimit(resource.RLIMIT_AS, (most, most))  # so that what needs too much memory fails alone
     beside = given.output.with_name(f".{given.output.name}")

@@ -6,10 +6,8 @@
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +22,7 @@ from allalike.columns.column import Column
 from allalike.columns.values import Values, arrow_of
 from allalike.datasets import load
 from allalike.domains import Real
+from public_data import use_data_beside_the_clone
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -123,7 +122,7 @@ def main() -> None:
             play(f"rings {sizes}, {tasks} tasks, half missing", truth, said, sizes, missing=0.5)
         for noise in NOISES:
             play(f"{noise}, {tasks} tasks", *draw_honest(np.random.default_rng(9), crowds, tasks, noise))
-    os.environ.setdefault("ALLALIKE_DATA", str(Path(__file__).parents[2] / "shared" / "datasets"))
+    use_data_beside_the_clone()
     for name in ("TRANSL", "crowdwsa2019/T1", "crowdwsa2019/T2", "crowdwsa2019/J1"):
         print(name, allalike.discover(load(name).answers).groups["members"].tolist())
     for answers_per_task in (10, 40, 200):

@@ -82,7 +82,7 @@ prints. This page is written by
 
     python -m paper{raw} --repetitions {self.repetitions} -o reproduction
 
-with the data sets below in the folder that `ALLALIKE_DATA` names (or fetched by `allalike datasets fetch`). It takes
+with the data sets below in a folder that `ALLALIKE_DATA` names (or fetched by `allalike datasets fetch`). It takes
 all cores; when interrupted, the same command goes on where it stopped.
 
 In each of {self.repetitions:,} repetitions{less} n workers and m tasks are drawn without repetition, every method

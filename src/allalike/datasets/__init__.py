@@ -46,8 +46,9 @@ def load(name: str) -> Dataset:
 def fetch(name: str) -> Path:
     """Download the files of a data set or source unless they are here, check them, and return their folder.
 
-    Files that are in the folder `ALLALIKE_DATA`, under the name of their source, are not downloaded. Others go to the
-    user's cache, each when it is whole and checked; a fetch that was interrupted goes on with those that are not there.
+    Files that are in a folder of `ALLALIKE_DATA` (several are separated as in `PATH`), under the name of their source,
+    are not downloaded. Others go to the user's cache, each when it is whole and checked; a fetch that was interrupted
+    goes on with those that are not there.
 
     >>> fetch("IT")  # doctest: +SKIP
     PosixPath('/home/ada/.cache/allalike/quiz_it')

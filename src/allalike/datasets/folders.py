@@ -27,9 +27,9 @@ def cache_folder() -> Path:
 
 
 def folders(source: Source) -> list[Path]:
-    """Return where to look for a source, in order: the folder that ALLALIKE_DATA names, and the cache."""
-    chosen = os.environ.get("ALLALIKE_DATA")
-    roots = [Path(chosen).expanduser()] if chosen else []
+    """Return where to look for a source, in order: the folders that ALLALIKE_DATA names, and the cache."""
+    chosen = os.environ.get("ALLALIKE_DATA", "").split(os.pathsep)  # as PATH names its folders
+    roots = [Path(folder).expanduser() for folder in chosen if folder]
     return [root / source.name for root in [*roots, cache_folder()]]
 
 
