@@ -266,7 +266,7 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, Any], message
 @pytest.mark.parametrize(
     ("table", "on", "expected"),
     [
-        ([[0, 1, 7]], None, [[0, 1, 1]]),
+        ([[0, 7, 7]], None, [[0, 1, 1]]),
         ([[0, 1, 7]], 0, [[1, 0, 0]]),
         ([[0, 1, 7]], 7, [[0, 0, 1]]),
         (np.array([[0.0, 0.5]]), 0.5, [[0, 1]]),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from allalike.blocks.block import Array
     from allalike.columns.values import Values
-    from allalike.domains import Encoding
+    from allalike.domains import Domain, Encoding
 
 __all__ = ["Gold", "Truths"]
 
@@ -80,6 +80,13 @@ class Gold:
         stays = np.zeros(len(blank), np.bool_)
         stays[kept] = True
         return cls(task.keep(stays), label.keep(stays), int(blank.sum()))
+
+    def split(self, domain: Domain) -> Gold:
+        """Return the truths one by one, where one stands for several, as the answers are split."""
+        if not domain.splits:
+            return self
+        split = domain.split({role: Column(role, _listed(getattr(self, role))) for role in ("task", "label")})
+        return Gold(split["task"], split["label"], self.blank)
 
     def encode(self, encoding: Encoding) -> tuple[Encoding, Truths]:
         """Turn the truths into codes; return also the encoding that knows them, for nobody need have answered them."""

@@ -33,7 +33,8 @@ def open_source(
     if gold is None and gold_columns:
         raise OptionError(f"gold_columns is {gold_columns!r}, but no gold is given.")
     try:
-        return answers, None if gold is None else open_gold(gold, columns=gold_columns, **_spelling(answers))
+        known = None if gold is None else open_gold(gold, columns=gold_columns, **_spelling(answers))
+        return answers, known if known is None else _split(known, answers)
     except GoldError as error:
         if not set(answers.inputs) & set(find_inputs(gold)):
             raise
@@ -48,9 +49,13 @@ def _open_beside(answers: Answers | Scan, name: str) -> tuple[Scan, Gold]:
             f"The answers have been read already, and the column {name!r} was not. Give what they were read from, or"
             " the truths."
         )
-    gold = gather_gold(answers.beside(name), **_spelling(answers))
+    gold = _split(gather_gold(answers.beside(name), **_spelling(answers)), answers)
     files = replace(answers.files, skip=(*answers.files.skip, name))
     return (answers if answers.wide is None else replace(answers, files=files)), gold
+
+
+def _split(gold: Gold, answers: Answers | Scan) -> Gold:
+    return gold if answers.domain is None else gold.split(answers.domain)
 
 
 def _spelling(answers: Answers | Scan) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class Origin:
             raise UnsupportedError(
                 "It is not known where the known truths of these answers came from. Give them with gold= instead."
             )
-        known, fresh = self.gold, None if gold is None else open_gold(gold, label_map=self.scan.label_map)
+        known, fresh = self.gold, None if gold is None else self._open_gold(run, gold)
         if fresh is not None:
             fresh.encode(run.encoding)  # so that errors name the rows of this gold
             known = fresh if known is None else known.joined(fresh)
@@ -63,6 +63,9 @@ class Origin:
         report("adding answers")
         grown, news = grow(run, answers, repeats=self.scan.repeats, gold=known, fresh=fresh)
         return grown, replace(self, gold=known, inputs=(*self.inputs, *inputs_of(more, gold))), news
+
+    def _open_gold(self, run: Run, gold: Any) -> Gold:
+        return open_gold(gold, label_map=self.scan.label_map).split(run.domain)
 
     def _read(self, run: Run, more: Any) -> Answers:
         if isinstance(more, Answers):

@@ -41,9 +41,7 @@ def guesses(summary: Mapping[str, Any]) -> list[str]:
         lines.append(f"Recognised: {listed} (--columns {flag}).")
     lines += [_recognised(option, value) for option, value in guessed.items() if option not in _SAID_OTHERWISE]
     if "layout" in guessed:
-        lines.append(
-            f"Recognised: the masks lie as {guessed['layout']} (a manifest.csv with worker, task, path overrides)."
-        )
+        lines.append(_layout_text(guessed["layout"]))
     if "domain" in guessed:
         lines.append(_domain_text(guessed["domain"], summary.get("domain", {}).get("numbers", "")))
     if "engine" in guessed:
@@ -68,6 +66,17 @@ def guesses(summary: Mapping[str, Any]) -> list[str]:
 
     notes = [*summary.get("remarks", ()), *summary.get("warnings", ())]
     return [*lines, *(f"Note: {visible(said)}" for said in notes if not is_about_numbers(said))]
+
+
+def _layout_text(layout: str) -> str:
+    """Say how masks lie in a folder.
+
+    >>> _layout_text("tasks/workers"), _layout_text("manifest.csv")
+    ('Recognised: masks lie as tasks/workers (--layout tasks/workers).', 'Read: the masks that manifest.csv names.')
+    """
+    if "/" not in layout:
+        return f"Read: the masks that {layout} names."
+    return f"Recognised: masks lie as {layout} (--layout {layout})."
 
 
 def _recognised(option: str, value: str) -> str:

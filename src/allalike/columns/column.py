@@ -181,8 +181,9 @@ class Column:
             return parse(value)
         except ValueError as error:
             row = self.row(int(np.argmax(codes == code)))
+            what, settles = (error.args[0], error.settles) if isinstance(error, InputError) else (error, {})
             raise LabelError(
-                f"The {self.name} in row {row} does not fit: {error}. It is {_shortened(value)}."
+                f"The {self.name} in row {row} does not fit: {what}. It is {_shortened(value)}.", **settles
             ) from None
 
     @cached_property

@@ -17,6 +17,7 @@ from allalike.options import Options
 from allalike.registry import did_you_mean
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from allalike.columns.column import Column
@@ -93,6 +94,18 @@ class Domain(Options, ABC):
         """The rule by which a task's labels become one."""
         chosen = self.rule
         return next(rule for rule in self.rules if rule.name == chosen) if isinstance(chosen, str) else chosen
+
+    @property
+    def splits(self) -> bool:
+        """Whether one answer may stand for several, which `split` then makes of it."""
+        return False
+
+    def split(self, columns: Mapping[str, Column]) -> dict[str, Column]:
+        """Return answers of which one stands for several, such as a map with several objects, one by one.
+
+        The columns are task and label, and worker unless these are known truths.
+        """
+        return dict(columns)
 
     def export(self, labels: Values, tasks: Values, folder: Path) -> Values:
         """Return labels as they go into a table; those that are files are written to the folder."""

@@ -19,19 +19,23 @@ from allalike.columns.hashes import mix
 from allalike.columns.values import Values
 from allalike.distances import overlap
 from allalike.domains.pairwise import Pairwise, objects
+from allalike.domains.pixel_values import ask_value, check_pixel_value, check_pixel_values, have_one_value
 from allalike.errors import LabelError, OptionError
 from allalike.masks.files import MaskFile, read_picture, write_pictures
+from allalike.masks.layers import Layer, split_maps
 from allalike.masks.packed import Mask, check_size, fill_outline, of_run_lengths
 from allalike.noise import General
-from allalike.options import flag
+from allalike.options import flag, number, option
 from allalike.rules.base import Rule
 from allalike.rules.choice import best_worker, medoid
 from allalike.rules.majority import AnswerMasks, pixel_majority
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from allalike.blocks.block import Array, Block, Floats
+    from allalike.columns.column import Column
     from allalike.masks.packed import Pixels
 
 __all__ = ["Bitmap", "Masks"]
@@ -60,6 +64,10 @@ class Bitmap(Pairwise):
     A label is a 2-D array or nested lists of numbers, run lengths as in COCO (``{"size": [height, width], "counts":
     ...}``, also as JSON), or an image file. Masks of one task have one size; other tasks may have others.
 
+    Pixels that are not 0 belong to the object, if all of them have the same value. Where they have several, as in grey
+    pictures and label maps, one of ``on``, ``threshold`` and ``values`` must say what they mean. Run lengths say
+    themselves what is on.
+
     Parameters
     ----------
     distance
@@ -69,13 +77,20 @@ class Bitmap(Pairwise):
     fill
         Whether masks are outlines, to be filled.
     on
-        The pixel value of the object, such as 0 where it is black on white. Without it, every pixel that is not 0
-        belongs to the object. Run lengths say themselves what is on.
+        The pixel value of the object, such as 0 where it is black on white.
+    threshold
+        The least pixel value of the object, such as 128 in grey pictures. Of several colours, one must reach it.
+    values
+        The pixel values of a label map, each of which is an object: ``values=[1, 2]`` makes of task ``ct7`` the tasks
+        ``ct7/1`` and ``ct7/2``. Other values are background.
 
     >>> import allalike
     >>> rows = [("ada", 1, [[0, 1, 1]]), ("bob", 1, [[0, 1, 1]]), ("eve", 1, [[1, 1, 0]])]
     >>> allalike.discover(rows, domain=Bitmap(rule="medoid")).truth["label"][0]
     array([[False,  True,  True]])
+    >>> maps = [("ada", "ct7", [[0, 1, 2]]), ("bob", "ct7", [[0, 1, 2]]), ("eve", "ct7", [[1, 1, 2]])]
+    >>> allalike.discover(maps, domain="bitmap(values=[1, 2])").truth[["task", "label"]].values.tolist()
+    [['ct7/1', array([[False,  True, False]])], ['ct7/2', array([[False, False,  True]])]]
     """
 
     name: ClassVar[str] = "bitmap"
@@ -88,37 +103,59 @@ class Bitmap(Pairwise):
     distances: ClassVar[tuple[str, ...]] = ("jaccard", "dice")
     noise: ClassVar[General] = General(farthest=1.0)  # of masks without a common pixel
     fill: bool = flag(False)
-    on: float | None = None
+    on: float | None = option(None, check_pixel_value)
+    threshold: float | None = number(None)
+    values: tuple[float, ...] = option((), check_pixel_values)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.on is not None and not isinstance(self.on, int | float):
-            raise OptionError(f"on is {self.on!r}. It must be a pixel value, such as 0 or 255.")
+        given = [name for name in ("on", "threshold", "values") if getattr(self, name) not in (None, ())]
+        if len(given) > 1:
+            raise OptionError(f"{' and '.join(given)} both say which pixels belong to the object. Give one of them.")
+
+    @property
+    def splits(self) -> bool:
+        """Whether labels are maps with several values."""
+        return bool(self.values)
+
+    def split(self, columns: Mapping[str, Column]) -> dict[str, Column]:
+        """Make an answer of each of the ``values`` of a label map."""
+        return split_maps(columns, self.values)
 
     def parse(self, value: Any) -> Mask:
         """Read a mask, fill it if it is an outline, and pack it."""
+        chosen = self.on
+        if isinstance(value, Layer):
+            value, chosen = value.label, value.value
+        elif self.values:
+            raise ValueError("the values of a label map are tasks of their own. Read it with allalike.read")
         if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
             value = _json(value)
         if isinstance(value, MaskFile):
-            pixels = self._is_on(read_picture(value.path, colours=self.on is None))
-        elif isinstance(value, dict):
-            pixels = of_run_lengths(value)
+            pixels = self._is_on(read_picture(value.path, colours=chosen is None), chosen, value.path)
+        elif not isinstance(value, dict):
+            pixels = self._is_on(_table(value), chosen, "")
+        elif self.values:
+            raise ValueError("run lengths are a mask, of one object, and no label map. Leave values out")
         else:
-            pixels = self._is_on(_table(value))
+            pixels = of_run_lengths(value)
         if self.fill:
             pixels = _filled(pixels)
         return Mask.of(pixels, str(value.path) if isinstance(value, MaskFile) else "")
 
-    def _is_on(self, values: Array) -> Pixels:
-        """Tell which pixels belong to the object; one with several colours is 0, or ``on``, if all of them are."""
+    def _is_on(self, pixels: Array, chosen: float | None, path: str) -> Pixels:
+        """Tell which pixels belong to the object; those with several colours do if all of them have a chosen value."""
         on: Pixels
-        if values.ndim == 3:
-            colours = [self._is_on(values[:, :, colour]) for colour in range(values.shape[2])]
-            on = (np.logical_or if self.on is None else np.logical_and).reduce(colours)
-        elif values.dtype == np.bool_:
-            on = values == (self.on is None or self.on != 0)
-        else:
-            on = values != 0 if self.on is None else values == self.on
+        if pixels.dtype == np.bool_ and not self.values:  # whatever the threshold is, and if on is 255
+            on = pixels == (chosen is None or chosen != 0)
+            return on
+        if chosen is not None:
+            on = pixels == chosen
+            return np.all(on, axis=2) if pixels.ndim == 3 else on
+        on = pixels != 0 if self.threshold is None else pixels >= self.threshold
+        on = np.any(on, axis=2) if pixels.ndim == 3 else on
+        if self.threshold is None and not have_one_value(pixels[on]):
+            raise ask_value(self, read_picture(path) if path else pixels, path)
         return on
 
     def pack(self, parsed: list[Any]) -> Masks:
@@ -199,7 +236,11 @@ class Bitmap(Pairwise):
 
     def describe(self) -> dict[str, Any]:
         """Return how masks were read."""
-        return {**super().describe(), "fill": self.fill, "on": "not 0" if self.on is None else self.on}
+        on: Any = "not 0" if self.on is None else self.on
+        if self.threshold is not None:
+            on = f"at least {self.threshold:g}"
+        chosen = {"values": list(self.values)} if self.values else {"on": on}
+        return {**super().describe(), "fill": self.fill, **chosen}
 
 
 def _json(text: str) -> Any:

@@ -1,14 +1,18 @@
-"""Files of masks: images, one for each mask.
+"""Files of masks: images, one for each mask, and arrays of numpy.
 
-They are PNG or TIFF, and need Pillow. Their headers are looked at before anything is decoded.
+Images are PNG or TIFF, and need Pillow; arrays are ``.npy``, or ``.npz`` with one array in it, and are never unpickled.
+The headers of all of them are looked at before anything is decoded.
 """
 
 from __future__ import annotations
 
 import re
 import warnings
+import zipfile
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +22,14 @@ from allalike.errors import UnsupportedError
 from allalike.masks.packed import check_size
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Iterator, Sequence
 
     from allalike.masks.packed import Pixels
 
-__all__ = ["MaskFile", "picture_size", "pillow", "read_picture", "write_pictures"]
+__all__ = ["ARRAYS", "PICTURES", "MaskFile", "picture_size", "pillow", "read_picture", "write_pictures"]
+
+PICTURES = (".png", ".tif", ".tiff")
+ARRAYS = (".npy", ".npz")
 
 _PLAIN_MODES = {"LA": "L"} | dict.fromkeys(("RGBA", "RGBX", "CMYK", "YCbCr", "PA", "P"), "RGB")
 _PILLOW_FORMATS = ("PNG", "TIFF")
@@ -54,7 +60,7 @@ def pillow() -> Any:
 
 
 def picture_size(path: str | Path) -> tuple[int, int]:
-    """Return height and width as the header of an image says, or a reason why it is no image.
+    """Return height and width as the header of an image or array says, or a reason why it is none.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -63,15 +69,19 @@ def picture_size(path: str | Path) -> tuple[int, int]:
     ...     picture_size(Path(folder, path))
     (2, 3)
     """
+    if _is_array(path):
+        with _opened_array(path) as (_, shape):
+            return shape
     with _opened(path) as image:
         return image.height, image.width
 
 
 def read_picture(path: str | Path, *, colours: bool = False) -> npt.NDArray[Any]:
-    """Return the pixel values of an image: a table, or one per colour.
+    """Return the pixel values of an image or array: a table, or one per colour.
 
-    Transparency is ignored. Of an image with a palette the values are the numbers in the palette, or with
-    ``colours`` the colours that these stand for.
+    Of an image with a palette the values are the numbers in the palette, or with ``colours`` the colours that these
+    stand for. Transparency is ignored, unless with ``colours`` all pixels have the same colour: then it is all that
+    the image says, and its values are returned.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -81,6 +91,13 @@ def read_picture(path: str | Path, *, colours: bool = False) -> npt.NDArray[Any]
     array([[255,   0],
            [  0, 255]], dtype=uint8)
     """
+    values = _read_array(path) if _is_array(path) else _read_image(path, colours=colours)
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise ValueError(f"{path} has a pixel that is not a finite number")
+    return values
+
+
+def _read_image(path: str | Path, *, colours: bool) -> npt.NDArray[Any]:
     with _opened(path) as image:
         palette = image.mode in ("P", "PA") and not colours
         mode = image.mode if palette else _PLAIN_MODES.get(image.mode, image.mode)
@@ -89,11 +106,58 @@ def read_picture(path: str | Path, *, colours: bool = False) -> npt.NDArray[Any]
                 warnings.simplefilter("ignore")  # of transparent palettes, and of odd tags
                 frames = getattr(image, "n_frames", 1)
                 values = np.array(image if mode == image.mode else image.convert(mode))
+                opacity = np.array(image.getchannel("A")) if colours and "A" in image.getbands() else None
         except Exception as error:  # whatever a decoder makes of broken bytes
             raise ValueError(f"{path} cannot be decoded: {error}") from error
     if frames > 1:
         raise ValueError(f"{path} holds {frames} images; a mask is one")
+    if opacity is not None and (opacity < 255).any() and (values == values[0, 0]).all():
+        return opacity
     return values[:, :, 0] if palette and values.ndim == 3 else values
+
+
+def _is_array(path: str | Path) -> bool:
+    return Path(path).suffix.lower() in ARRAYS
+
+
+def _read_array(path: str | Path) -> npt.NDArray[Any]:
+    with _opened_array(path) as (file, _):
+        file.seek(0)
+        values: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)  # type: ignore[no-untyped-call]
+    return values
+
+
+@contextmanager
+def _opened_array(path: str | Path) -> Iterator[tuple[IO[bytes], tuple[int, int]]]:
+    """Open an array of numpy, and look at its size before anything is read."""
+    try:
+        with Path(path).open("rb") as file, _unpacked(file, Path(path).suffix.lower()) as inner:
+            yield inner, _array_size(inner)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from error
+
+
+@contextmanager
+def _unpacked(file: IO[bytes], ending: str) -> Iterator[IO[bytes]]:
+    if ending == ".npy":
+        yield file
+        return
+    with zipfile.ZipFile(file) as archive:
+        names = archive.namelist()
+        if len(names) != 1:
+            raise ValueError(f"it holds {len(names)} arrays; a mask is one")
+        with archive.open(names[0]) as inner:
+            yield inner
+
+
+def _array_size(file: IO[bytes]) -> tuple[int, int]:
+    version = np.lib.format.read_magic(file)  # type: ignore[no-untyped-call]
+    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read_header(file)  # type: ignore[no-untyped-call]
+    if len(shape) != 2 or dtype.kind not in "biuf":
+        raise ValueError(f"it holds {' x '.join(map(str, shape))} of {dtype}; a mask has rows and columns of numbers")
+    check_size(*shape)
+    return shape[0], shape[1]
 
 
 def _opened(path: str | Path) -> Any:

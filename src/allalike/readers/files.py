@@ -23,6 +23,7 @@ class FileOptions(TypedDict, total=False):
     decimal: str
     only: tuple[str, ...]
     skip: tuple[str, ...]
+    layout: str | None
 
 
 def _check_encoding(value: Any, name: str) -> str | None:
@@ -57,6 +58,8 @@ class Files(Options):
         What stands before the fraction of a number: a point or a comma.
     only, skip
         Which columns of a matrix are answers, and which are not: names, and patterns such as ``Q*``.
+    layout
+        How masks lie in a folder: ``tasks/workers`` for one folder per task, ``workers/tasks`` for one per worker.
 
     >>> Files(decimal=",").encoding is None
     True
@@ -69,3 +72,4 @@ class Files(Options):
     decimal: str = choice(".", ",")
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
+    layout: str | None = choice(None, "tasks/workers", "workers/tasks")

@@ -46,7 +46,7 @@ def read_gold(gold: Any, answers: Answers) -> Answers:
     >>> answers.gold_task, answers.gold_label, answers.notes["gold"]
     (array([1]), array([0]), {'tasks': 1, 'without_answers': 1})
     """
-    return answers.with_gold(open_gold(gold))
+    return answers.with_gold(open_gold(gold).split(answers.domain))
 
 
 def open_gold(

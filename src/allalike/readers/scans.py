@@ -111,7 +111,7 @@ class Scan(Options):
         """Read all answers into memory."""
         report("reading")
         table, picked, guessed = self._opened()
-        found, left_out = _complete(table.columns(picked), self.suited(table).cleaning)
+        found, left_out = _complete(self._split(table.columns(picked)), self.suited(table).cleaning)
         notes, kind = {**_notes(guessed, table), **left_out}, self.domain
         if kind is None:
             label, task = found["label"], found["task"].factors[0]
@@ -133,7 +133,7 @@ class Scan(Options):
         table, picked, guessed = self._opened()
         notes = _notes(guessed, table)
         return Stream(
-            batches=partial(_read_batches, table, picked, notes),
+            batches=lambda: map(self._split, _read_batches(table, picked, notes)),
             guess=partial(guess_domain, where=table.where),
             size=table.size(picked),
             domain=self.domain,
@@ -142,6 +142,10 @@ class Scan(Options):
             cleaning=self.suited(table).cleaning,
             notes=notes,
         )
+
+    def _split(self, columns: dict[str, Column]) -> dict[str, Column]:
+        """Return answers one by one, where one stands for several."""
+        return self.domain.split(columns) if self.domain is not None and self.domain.splits else columns
 
     def table(self) -> Table:
         """Open the files, to see which columns they have.
@@ -162,6 +166,8 @@ class Scan(Options):
     def _check_tool(self, table: Table) -> None:
         """Refuse what is said about an export of a tool, or about a matrix, where there is none."""
         files = self.files
+        if files.layout is not None and not table.layout:
+            raise OptionError(f"The layout {files.layout} is that of masks, but {table.where} is no folder of them.")
         if "tool" in table.guessed or files.tool not in (None, PLAIN):
             return
         if files.tag is not None and table.load_batches is not None:  # of sheets it names one
@@ -212,7 +218,7 @@ class Scan(Options):
             stacked = stack(table, self.wide, self.columns, self.files)
             return stacked.table(table), _OWN_NAMES, stacked.guessed
         found = find_roles(table, self.columns, frozenset(table.na or ()))
-        layout = {"layout": found.table.layout} if found.table.layout else {}
+        layout = {"layout": found.table.layout} if found.table.layout and self.files.layout is None else {}
         return replace(found.table, na=table.na), found.picked, {**found.guessed, **layout}
 
     def _rows_of_matrix(self) -> tuple[str, str]:
@@ -299,7 +305,7 @@ def scan(
     [2.0]
     """
     kind = None if domain is None else choose(domain, DOMAINS, "domain", Domain)  # type: ignore[type-abstract]
-    of_files = [name for name in ("tool", "tag", "worker_from", "encoding") if files.get(name) is not None]
+    of_files = [name for name in ("tool", "tag", "worker_from", "encoding", "layout") if files.get(name) is not None]
     listed = source if isinstance(source, list | tuple) else [source]
     if of_files and not all(map(is_path, listed)):
         raise OptionError(f"{of_files[0]} is for files, and these answers are in none ({type(source).__name__}).")

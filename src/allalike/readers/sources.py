@@ -175,13 +175,13 @@ def _open_folder(folder: Path, files: Files) -> Table:
     )
     endings = {path.suffix.lower() for path in inside}
     if (folder / MANIFEST).is_file() or not endings:
-        return open_masks(folder)
+        return open_masks(folder, files.layout)
     if endings & set(PARQUET_ENDINGS):
         return open_parts(folder)
     flat = all(path.parent == folder for path in inside)
     if flat and len(endings) == 1 and endings <= set(ENDINGS):
         return _open_flat(folder, files)
-    return open_masks(folder)
+    return open_masks(folder, files.layout)
 
 
 def _open_flat(folder: Path, files: Files) -> Table:
