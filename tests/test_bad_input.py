@@ -52,7 +52,10 @@ FILES: dict[str, tuple[str | bytes, str]] = {
     "not.jsonl": (GOOD, "cannot be read as JSON lines"),
     "not.json": ("[1, 2", "cannot be read as JSON"),
     "numbers.json": ("[1, 2]", "row 1 is no record"),
-    "mixed.jsonl": ('{"worker":"a","task":1,"label":1}\n{"worker":"b","task":1,"label":"x"}\n', "cannot be read"),
+    "mixed.jsonl": (
+        '{"worker":"a","task":1,"label":1}\n{"worker":"b","task":1,"label":"x"}\n',
+        "Most labels are numbers, but that in row 2 is 'x'",
+    ),
     "mixed.json": (
         '[{"worker":"a","task":1,"label":1},{"worker":"b","task":1,"label":"x"}]',
         "Most labels are numbers, but that in row 2 is 'x'",
@@ -158,7 +161,10 @@ def test_a_bad_call_is_a_clear_error(
 
 ROWS: dict[str, tuple[Any, str]] = {
     "mixed labels": ([("a", 1, "x"), ("b", 1, 2)], "labels are of mixed types: 'x' is str, 2 in row 2 is int"),
-    "mixed workers": ([("a", 1, "x"), (7, 1, "x")], "workers are of mixed types"),
+    "mixed workers": (
+        [("a", 1, "x"), (7, 1, "x")],
+        r"workers are of mixed types: 'a' is str, 7 in row 2 is int. Write all of them as texts, in quotes\.",
+    ),
     "truth values and numbers": ([("a", 1, True), ("b", 1, 2)], "mixed types"),
     "short row": ([("a", 1, "x"), ("b", 1)], r"Row 2 is not \(worker, task, label\)"),
     "no rows": ([], "no answers"),

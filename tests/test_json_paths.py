@@ -169,3 +169,15 @@ def test_lists_that_stand_side_by_side_are_gone_through_together(tmp_path: Path)
     path.write_text("\n".join([*lines, '{"text": "last", "annotator_ids": [1, 2], "labels": ["x"]}']))
     with pytest.raises(ColumnError, match="go through different lists"):
         allalike.read(path, columns=columns)
+
+
+def test_lines_of_mixed_types_say_what_to_do_unless_nobody_needs_the_column(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    rows = [
+        {"worker": w, "task": t, "label": "x", "note": n} for t in "uv" for w, n in ((1, "late"), ("a", 7), (2, None))
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(InputError, match="The workers are of mixed types: 1 is int, 'a' in row 2 is str. Write all of"):
+        allalike.read(path)
+    path.write_text("\n".join(json.dumps({**row, "worker": str(row["worker"])}) for row in rows))
+    assert allalike.read(path).workers.tolist() == ["1", "2", "a"]

@@ -16,6 +16,7 @@ import allalike
 from allalike.cli import console, main, screen
 from allalike.cli.console import Line
 from allalike.cli.demo import draw_crowd
+from allalike.cli.text import reading_text
 from allalike.cli.workers import list_flags
 from allalike.errors import DataWarning
 from allalike.trust.monotony import find_monotonous
@@ -223,3 +224,10 @@ def test_only_a_worker_who_always_says_what_others_do_not_is_monotonous(engine: 
     assert find_monotonous(allalike.discover(rows(said), engine=engine).run) == {2: "z"}
     common = {"ada": "xxxxxxxxxxxxxxxxxxxy", "bob": "xxxxxxxxxxxxxxxxxxyx", "eve": "xxxxxxxxxxxxxxxxxxxx"}
     assert find_monotonous(allalike.discover(rows(common), engine=engine).run) == {}
+
+
+@pytest.mark.parametrize(("ratio", "times"), [(1.25e12, "over 1,000"), (1000.0, "1,000.0"), (3.14, "3.1")])
+def test_a_ratio_beyond_all_use_is_not_spelled_out(ratio: float, times: str) -> None:
+    summary = {"method": {"name": "auto"}, "reading": {"f_ratio": ratio}, "effective_workers": 3.0}
+    said = f"auto: workers differ {times} times as much as by chance; weighed like 3.0 equal workers."
+    assert reading_text(summary) == [said]

@@ -135,6 +135,18 @@ def test_labels_without_a_form_are_refused_and_nothing_is_written(tmp_path: Path
     assert not (tmp_path / "out").exists()
 
 
+def test_the_program_refuses_labels_without_a_form_before_it_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("allalike.api.discover.discover", lambda *_, **__: pytest.fail("it began"))
+    Path("a.csv").write_text("worker,task,label\nada,1,2.5\nbob,1,3.5\n")
+    with pytest.raises(SystemExit) as stop:
+        main(["discover", "a.csv", "--domain", "real", "--to", "coco"])
+    assert stop.value.code == 2
+    assert "Labels of the kind real cannot be written for coco. It takes: bitmap." in capfd.readouterr().err
+
+
 def test_the_program_writes_for_several_tools(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

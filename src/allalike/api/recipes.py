@@ -17,7 +17,7 @@ from allalike.answers import Answers
 from allalike.domains import DOMAINS, Domain
 from allalike.readers import COLUMN, Scan, scan
 from allalike.readers.files import Files
-from allalike.readers.inputs import find_inputs
+from allalike.readers.inputs import find_inputs, is_passing
 from allalike.readers.sources import is_path
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def write_recipe(
             **{name: _listed(how[name]) for name in _READ if how[name] != getattr(_USUAL, name)},
             **{name: _listed(value) for name, value in _unusual(how["files"], Files()).items()},
             **({"domain": _write_domain(domain)} if domain is not None else {}),
-            **{name: _absolute(os.fspath(each)) for name, each in further.items() if each is not None},
+            **{name: _name(each) for name, each in further.items() if each is not None},
             **({"gold_columns": dict(gold_columns)} if gold_columns else {}),
             **({"per_task": True} if isinstance(source, Answers) and len(source.problems.sizes) > 1 else {}),
         }
@@ -88,8 +88,10 @@ def _name_inputs(source: Answers | Scan, how: Mapping[str, Any]) -> list[str]:
     return [path for name in names for path in (list(map(str, find_inputs(name))) or [os.fspath(name)])]
 
 
-def _absolute(name: str) -> str:
-    return name if name.startswith(COLUMN) or "://" in name else str(Path(name).absolute())
+def _name(path: Any) -> str:
+    """Return the whole path of a file, or what people call it if it is there for the time being only."""
+    name = str(path) if is_passing(path) else os.fspath(path)
+    return name if is_passing(path) or name.startswith(COLUMN) or "://" in name else str(Path(name).absolute())
 
 
 def _unusual(options: Any, usual: Any) -> dict[str, Any]:

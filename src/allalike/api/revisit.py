@@ -10,6 +10,7 @@ from allalike.api.discover import describe_answers, discover
 from allalike.api.recipes import open_recipe
 from allalike.errors import InputError, UnsupportedError
 from allalike.methods import METHODS
+from allalike.readers import COLUMN
 
 if TYPE_CHECKING:
     import os
@@ -45,7 +46,8 @@ def revisit(folder: str | os.PathLike[str], *, engine: str | Engine | None = Non
     """
     summary = _read_summary(Path(folder))
     method = _make_method(summary["method"])
-    _check_files(summary["inputs"])
+    _check_files(summary["inputs"], "answers")
+    _check_files([summary["read"]["gold"]] if "gold" in summary["read"] else [], "known truths")
     answers, known = open_recipe(summary)
     settings = {name: summary[name] for name in ("seed", "ties", "min_confidence") if name in summary}
     result = discover(answers, method=method, engine=engine, **known, **settings)
@@ -80,10 +82,17 @@ def _make_method(described: Mapping[str, Any]) -> Method:
     return METHODS[name](**options)
 
 
-def _check_files(inputs: list[str]) -> None:
+def _check_files(inputs: list[str], what: str) -> None:
     for name in inputs:
-        if "://" not in name and not Path(name).exists():
-            raise InputError(f"The answers were read from {name}, which is not there any more.")
+        if "://" in name or name.startswith(COLUMN):
+            continue
+        if not Path(name).is_absolute():  # such as standard input
+            raise InputError(
+                f"The {what} of this result came from {name}. They are needed again, and were not kept: save them in a"
+                " file, and run 'allalike discover' with it once more."
+            )
+        if not Path(name).exists():
+            raise InputError(f"The {what} were read from {name}, which is not there any more.")
 
 
 def _check_counts(before: Mapping[str, Any], now: Mapping[str, int]) -> None:

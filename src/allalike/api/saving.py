@@ -101,7 +101,7 @@ class Saved(ABC):
         writers = find_writers([to] if isinstance(to, str) else to).values()
         findings = self._findings()
         for writer in writers:
-            writer.check(findings)
+            writer.check(findings.domain)
         with result_output(folder, inputs=self.inputs, overwrite=overwrite).staged(
             [*names, *written_names(writers)]
         ) as stage:

@@ -120,7 +120,11 @@ def _check_output(source: Scan, folder: str, options: dict[str, Any]) -> None:
 
     inputs = inputs_of(source, options["gold"], options["history"])
     output = result_output(folder, inputs=inputs, overwrite=options["overwrite"])
-    further = [*written_names(find_writers(options["to"]).values()), *([REPORT] if options["report"] else [])]
+    writers = find_writers(options["to"]).values()
+    if source.domain is not None:
+        for writer in writers:
+            writer.check(source.domain.name)
+    further = [*written_names(writers), *([REPORT] if options["report"] else [])]
     output.check([*result_names(options["file_format"]), *further])
 
 

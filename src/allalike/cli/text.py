@@ -127,6 +127,7 @@ def confidence_text(summary: Mapping[str, Any], unweighted: float | None = None)
     return lines
 
 
+_MOST_TIMES = 1000
 _STARTS = {
     "consensus": "the consensus of the workers",
     "majority": "the plain votes",
@@ -143,7 +144,9 @@ def reading_text(summary: Mapping[str, Any]) -> list[str]:
         return []
     if reading.get("workers") == "alike":
         return [f"{name}: workers are alike: everyone counts the same."]
-    differ = f"workers differ {reading['f_ratio']:,.1f} times as much as by chance"
+    ratio = reading["f_ratio"]  # beyond any number where most answers of a worker are equally far from the others
+    times = f"over {_MOST_TIMES:,}" if ratio > _MOST_TIMES else f"{ratio:,.1f}"
+    differ = f"workers differ {times} times as much as by chance"
     if "start" not in reading:
         return [f"{name}: {differ}; weighed like {summary['effective_workers']:,.1f} equal workers."]
     kind, _, part = reading["start"].partition(" ")

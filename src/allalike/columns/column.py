@@ -79,9 +79,11 @@ class Column:
         elif len(kinds) > 1:
             first = next(value for value in objects if value is not None)
             row = next(r for r, v in enumerate(objects) if v is not None and type(v) is not type(first))
+            texts = str in kinds and kinds <= set(_ARROW_TYPES)
             raise InputError(
-                f"The {name}s are of mixed types: {first!r} is {type(first).__name__}, {objects[row]!r} in row"
-                f" {row + 1} is {type(objects[row]).__name__}. Give all of them the same type."
+                f"The {name}s are of mixed types: {_shortened(first)} is {type(first).__name__},"
+                f" {_shortened(objects[row])} in row {row + 1} is {type(objects[row]).__name__}."
+                f" {'Write all of them as texts, in quotes.' if texts else 'Give all of them the same type.'}"
             )
         if kinds <= set(_ARROW_TYPES):
             try:

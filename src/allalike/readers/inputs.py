@@ -16,7 +16,7 @@ from allalike.readers.sources import is_path
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["find_inputs", "list_inputs"]
+__all__ = ["find_inputs", "is_passing", "list_inputs"]
 
 
 def find_inputs(source: Any) -> tuple[Path, ...]:
@@ -31,8 +31,20 @@ def find_inputs(source: Any) -> tuple[Path, ...]:
             names = source.inputFiles()
     if not all(map(is_path, names)):
         return ()
-    paths = [path for name in names for path in _matching(os.fspath(name))]
-    return tuple(Path(os.path.abspath(path)) for path in paths)  # noqa: PTH100
+    return tuple(path for name in names for path in ([name] if is_passing(name) else _find_files(os.fspath(name))))
+
+
+def is_passing(name: Any) -> bool:
+    """Tell whether this is a file for the time being that has another name for people, such as standard input.
+
+    >>> is_passing(Path("a.csv")), is_passing("a.csv")
+    (False, False)
+    """
+    return isinstance(name, Path) and str(name) != os.fspath(name)
+
+
+def _find_files(name: str) -> list[Path]:
+    return [Path(os.path.abspath(path)) for path in _matching(name)]  # noqa: PTH100
 
 
 def _matching(name: str) -> list[str]:

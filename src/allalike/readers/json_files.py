@@ -27,6 +27,7 @@ __all__ = ["open_json", "open_json_lines"]
 
 _MAX_DEPTH = 100
 _NULL_LINE = re.compile(rb"^[ \t]*null[ \t\r]*$", re.MULTILINE)
+_CHANGED_TYPE = "changed from"  # as Arrow says it of a column
 _LONG_LINE = 800  # characters, in which brackets may be nested as deeply as is dangerous
 
 
@@ -53,11 +54,12 @@ def open_json_lines(path: Path, encoding: str | None = None) -> Table:
     _refuse_lines(path)
     try:
         table = guard(path, "JSON lines", read)
-    except InputError:  # perhaps because something nested is not of one type
+    except InputError as error:  # perhaps because a column, or something nested, is not of one type
         records = _read_lines(path, encoding)
-        if not any(
+        nested = any(
             isinstance(value, dict | list) for each in records if isinstance(each, dict) for value in each.values()
-        ):
+        )
+        if not nested and _CHANGED_TYPE not in str(error):
             raise
         return with_paths(replace(of_records(records, str(path)), written=True), lambda: records)
     if any(_is_deep(field.type) for field in table.schema):

@@ -69,18 +69,17 @@ class Writer(ABC):
     kinds: ClassVar[tuple[str, ...]]
     files: ClassVar[tuple[str, ...]]
 
-    def check(self, findings: Findings) -> None:
-        """Refuse labels that the tool has no form for.
+    def check(self, domain: str) -> None:
+        """Refuse labels that the tool has no form for, by the name of their kind.
 
         >>> from allalike.writers import Coco
-        >>> Coco().check(Findings("real", lambda: iter(())))
+        >>> Coco().check("real")
         Traceback (most recent call last):
         allalike.errors.UnsupportedError: Labels of the kind real cannot be written for coco. It takes: bitmap.
         """
-        if findings.domain not in self.kinds:
+        if domain not in self.kinds:
             raise UnsupportedError(
-                f"Labels of the kind {findings.domain} cannot be written for {self.name}. It takes:"
-                f" {', '.join(self.kinds)}."
+                f"Labels of the kind {domain} cannot be written for {self.name}. It takes: {', '.join(self.kinds)}."
             )
 
     @abstractmethod
