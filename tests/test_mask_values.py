@@ -208,6 +208,12 @@ def test_files_that_are_no_arrays_are_named(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(content)
         with pytest.raises(ValueError, match=f"{name} cannot be read"):
             picture_size(tmp_path / name)
+    np.savez_compressed(tmp_path / "f.npz", np.arange(10_000, dtype=np.int64).reshape(100, 100) ** 2)
+    broken = bytearray((tmp_path / "f.npz").read_bytes())
+    broken[2000:2100] = bytes(100)
+    (tmp_path / "f.npz").write_bytes(broken)
+    with pytest.raises(ValueError, match=r"f\.npz cannot be read"):
+        read_picture(tmp_path / "f.npz")
     np.save(tmp_path / "e.npy", MAP)
     (tmp_path / "e.npy").write_bytes((tmp_path / "e.npy").read_bytes()[:-3])
     with pytest.raises(ValueError, match=r"e\.npy cannot be read"):

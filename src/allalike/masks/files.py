@@ -133,7 +133,7 @@ def _opened_array(path: str | Path) -> Iterator[tuple[IO[bytes], tuple[int, int]
     try:
         with Path(path).open("rb") as file, _unpacked(file, Path(path).suffix.lower()) as inner:
             yield inner, _array_size(inner)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except Exception as error:  # whatever unpacking makes of broken bytes
         raise ValueError(f"{path} cannot be read: {error}") from error
 
 
