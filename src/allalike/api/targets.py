@@ -25,6 +25,7 @@ __all__ = [
     "REPORT",
     "find_writers",
     "inputs_of",
+    "list_saved",
     "page_output",
     "result_names",
     "result_output",
@@ -81,7 +82,7 @@ def result_output(folder: str | os.PathLike[str], *, inputs: tuple[Path, ...] = 
         raise OutputError(f"A result cannot be written to {name}. Name a folder, be it a shared one.")
     return Output(
         folder=Path(name),
-        find_own=_find_listed,
+        find_own=list_saved,
         inputs=tuple(list_inputs(inputs)),
         overwrite=overwrite,
         index=_SUMMARY,
@@ -89,8 +90,12 @@ def result_output(folder: str | os.PathLike[str], *, inputs: tuple[Path, ...] = 
     )
 
 
-def _find_listed(folder: Path) -> list[str]:
-    """List the files of a result, as its summary does; what else a file of this name may say counts nothing."""
+def list_saved(folder: Path) -> list[str]:
+    """List the files of a result, as its summary does; what else a file of this name may say counts nothing.
+
+    >>> list_saved(Path("nowhere"))
+    []
+    """
     try:
         summary = json.loads((folder / _SUMMARY).read_text(encoding="utf-8"))
         listed = summary["files"] if "allalike" in summary["versions"] else []

@@ -19,6 +19,7 @@ from allalike.cli.demo import demo
 from allalike.cli.discover import discover
 from allalike.cli.explain import explain
 from allalike.cli.lists import domains, formats, methods, rules
+from allalike.cli.serve import serve
 from allalike.cli.simulate import simulate
 from allalike.errors import AllalikeError, DataWarning, InputError
 
@@ -37,7 +38,11 @@ def app() -> None:
     """
 
 
-for _command in (discover, compare, agreement, explain, simulate, datasets, demo, methods, domains, rules, formats):
+_COMMANDS = (
+    *(discover, compare, agreement, explain, serve, simulate, datasets, demo),
+    *(methods, domains, rules, formats),
+)
+for _command in _COMMANDS:
     app.add_command(_command)
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from allalike.errors import ConvergenceWarning, DataWarning
-from allalike.system.progress import watching
+from allalike.system.progress import STAGES, watching
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -44,14 +44,6 @@ _MAX_ID = 24  # characters of an id that stands in a column; longer ones have a 
 _GLUE = "\0"  # a space that is not to be broken at; no visible text has it
 _FLAG = re.compile(r"\(--.*?\)")
 _SECONDS_WITHOUT_BAR = 1.0
-_STAGES = {
-    "reading": "reading answers",
-    "preparing": "comparing answers",
-    "round": "weighing workers",
-    "deciding": "deciding tasks",
-    "saving": "writing the result",
-}
-
 
 _UNSEEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # control, format, half characters, line breaks
 
@@ -173,7 +165,7 @@ class Bar:
                 count = f"{self.done:,} of {limit}{self.total:,}" if self.total else ""
                 progress.update(
                     shown,
-                    description=visible(_STAGES.get(self.stage, self.stage)),
+                    description=visible(STAGES.get(self.stage, self.stage)),
                     completed=self.done,
                     total=self.total or None,
                     count=count,

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from allalike.report.brevity import compact
 from allalike.report.content import describe
 from allalike.report.drawing import Painter, check_packages
+from allalike.report.templates import make_template, read_asset
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["find_policy", "render", "write_page"]
 
+_STYLES = ("style.css", "page.css")
 _SCRIPTS = ("elements.js", "labels.js", "tables.js", "panels.js", "pictures.js", "page.js")
 
 
@@ -45,14 +45,10 @@ def render(material: Material) -> str:
 
 def write_page(content: Mapping[str, Any], pictures: Mapping[str, str]) -> str:
     """Put content and pictures into the template."""
-    import jinja2
     from markupsafe import Markup
 
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    template = environment.from_string(_read("page.html"))
-    style, script = _read("page.css"), "\n".join(map(_read, _SCRIPTS))
+    template = make_template(read_asset("page.html"))
+    style, script = ("\n".join(map(read_asset, names)) for names in (_STYLES, _SCRIPTS))
     return template.render(
         **{name: value for name, value in content.items() if name != "data"},
         policy=Markup(find_policy(script, style)),
@@ -77,8 +73,3 @@ def find_policy(script: str, style: str) -> str:
         f"default-src 'none'; script-src 'sha256-{hashed[0]}'; style-src 'sha256-{hashed[1]}'; img-src data: blob:;"
         " base-uri 'none'; form-action 'none'"
     )
-
-
-@cache
-def _read(name: str) -> str:
-    return (files("allalike.report") / "assets" / name).read_text("utf-8")

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["report", "watching"]
+__all__ = ["STAGES", "report", "watching"]
+
+STAGES = {
+    "reading": "reading answers",
+    "preparing": "comparing answers",
+    "round": "weighing workers",
+    "deciding": "deciding tasks",
+    "saving": "writing the result",
+}
 
 _watcher: ContextVar[Callable[[str, int, int], None] | None] = ContextVar("watcher", default=None)
 

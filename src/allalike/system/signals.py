@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["signals_deferred"]
+__all__ = ["ending_asked", "signals_deferred"]
 
 
 @contextmanager
@@ -42,3 +42,29 @@ def signals_deferred() -> Iterator[None]:
             signal.signal(number, handler)
         for came_number in dict.fromkeys(came):
             signal.raise_signal(came_number)
+
+
+@contextmanager
+def ending_asked() -> Iterator[threading.Event]:
+    """Give an event that is set when the program is asked to end, which then is for whoever waits for it to do.
+
+    SIGINT, SIGTERM and SIGHUP ask for it; those that are ignored stay ignored.
+
+    >>> with ending_asked() as asked:
+    ...     signal.raise_signal(signal.SIGTERM)
+    ...     asked.wait()
+    True
+    """
+    asked = threading.Event()
+    names = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    main = threading.current_thread() is threading.main_thread()
+    before = {number: signal.getsignal(number) for number in numbers} if main else {}
+    heard = [number for number, handler in before.items() if handler not in (signal.SIG_IGN, None)]
+    for number in heard:
+        signal.signal(number, lambda *_: asked.set())
+    try:
+        yield asked
+    finally:
+        for number in heard:
+            signal.signal(number, before[number])

@@ -1,0 +1,64 @@
+"""The command `allalike serve`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from allalike.cli.console import echo
+
+__all__ = ["serve"]
+
+
+@click.command
+@click.argument("source", required=False, metavar="[DIR|FILE]")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where it listens. By default any free port.")
+@click.option(
+    "--open/--no-browser", "browse", default=None, help="Open a browser, or not. By default where there is a desktop."
+)
+@click.option("--max-size", default="200MB", help="How much may be handed in.", show_default=True)
+def serve(source: str | None, port: int, browse: bool | None, max_size: str) -> None:
+    """Look at a result, or find one, in a browser.
+
+    DIR is a folder that 'allalike discover' wrote: its report is shown. FILE is a file of answers: the page shows how
+    it was read, and finds the truths in it. Without either, a file can be dropped on the page.
+
+    The page is on this computer only, and its address has a token that nobody else knows. It is there until Ctrl-C.
+    Files that were handed in, and results that were found on the page, are removed then.
+    """
+    from allalike.report.drawing import check_packages
+    from allalike.serve.desk import Desk
+    from allalike.serve.server import Server
+    from allalike.system.memory import parse_size
+    from allalike.system.signals import ending_asked
+
+    check_packages()
+    limit = parse_size(max_size, "--max-size")
+    with ending_asked() as asked, tempfile.TemporaryDirectory(prefix="allalike-", ignore_cleanup_errors=True) as folder:
+        desk = Desk(Path(folder), limit=limit)
+        with Server(desk, port) as server:
+            if source is not None:
+                path = Path(source)
+                (desk.show if path.is_dir() else desk.take)(path)
+            echo(f"The page is at {server.address}\nIt is for this computer only. Ctrl-C ends it.")
+            if _has_desktop() if browse is None else browse:
+                _open(server.address)
+            while not asked.wait(1):  # where a wait without limit hears no signal
+                pass
+
+
+def _has_desktop() -> bool:
+    """Tell whether somebody sits before this program who would see a browser open."""
+    seen = os.name == "nt" or sys.platform == "darwin" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+    return bool(seen and sys.stdout.isatty())
+
+
+def _open(address: str) -> None:
+    import webbrowser
+
+    if not webbrowser.open(address):
+        echo("No browser could be opened; open the page yourself.", err=True)

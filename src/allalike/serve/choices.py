@@ -1,0 +1,103 @@
+"""Choices: what a person says on the page about her answers, checked before anything is done with it.
+
+They are options of `allalike.read` and `allalike.discover`. Those that name files are not among them: whatever a page
+says, no file is read but those that were handed over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from allalike.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from allalike.readers import Scan
+
+__all__ = ["Choices"]
+
+_ROLES = {"columns": ("worker", "task", "label"), "gold_columns": ("task", "label")}
+_TEXTS = ("domain", "wide", "repeats", "missing", "tool", "tag", "encoding", "decimal")
+_LISTS = ("only", "skip", "na", "abstain")
+_MAX_TEXT, _MAX_LIST = 10_000, 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What a person chose.
+
+    Parameters
+    ----------
+    read
+        How the answers are read: options of `allalike.scan`.
+    rule, method
+        How labels become one, and workers are weighed; those that are not given are the usual ones.
+    gold
+        The column of the answers' own table that has known truths.
+    gold_columns
+        Which columns of a file of known truths are which.
+    force
+        Whether to go on with answers that are hardly what was meant.
+
+    >>> Choices.of({"domain": "real", "columns": {"task": "photo"}, "method": "UA"}).read
+    {'columns': {'task': 'photo'}, 'domain': 'real'}
+    """
+
+    read: Mapping[str, Any] = field(default_factory=dict)
+    rule: str = ""
+    method: str = "auto"
+    gold: str = ""
+    gold_columns: Mapping[str, str] = field(default_factory=dict)
+    force: bool = False
+
+    @classmethod
+    def of(cls, given: Any) -> Choices:
+        """Check what came from a page; what is empty is not chosen.
+
+        >>> Choices.of({"label_map": "/etc/passwd"})
+        Traceback (most recent call last):
+        allalike.errors.OptionError: The page asks for 'label_map', which cannot be chosen here.
+        """
+        if not isinstance(given, dict):
+            raise OptionError("The choices of the page are no object of JSON.")
+        chosen = {name: value for name, value in given.items() if value not in (None, "", [], {}, False)}
+        found = {name: _check(name, value) for name, value in chosen.items()}
+        own = {each.name for each in fields(cls)} - {"read"}
+        read = {name: found[name] for name in ("columns", *_TEXTS, *_LISTS) if name in found}
+        return cls(read=read, **{name: value for name, value in found.items() if name in own})
+
+    def name(self, paths: list[str]) -> Scan:
+        """Name files with the way to read them."""
+        from allalike.readers import scan
+
+        return replace(scan(paths, **self.read), choices={"rule": self.rule} if self.rule else {})
+
+    def name_gold(self, path: str | None) -> str | None:
+        """Name the known truths: a file, a column of the answers, or none."""
+        return f"column:{self.gold}" if self.gold else path
+
+
+def _check(name: str, value: Any) -> Any:
+    if name in _ROLES:
+        if isinstance(value, dict) and set(value) <= set(_ROLES[name]):
+            return {role: _check_text(name, column) for role, column in value.items() if column != ""}
+    elif name in _LISTS:
+        listed = [value] if isinstance(value, str) else value
+        if isinstance(listed, list) and len(listed) <= _MAX_LIST:
+            return tuple(_check_text(name, each) for each in listed)
+    elif name in (*_TEXTS, "rule", "method", "gold"):
+        return _check_text(name, value)
+    elif name == "force":
+        if value is True:
+            return value
+    else:
+        raise OptionError(f"The page asks for {name!r}, which cannot be chosen here.")
+    raise OptionError(f"{name} is {value!r}, which cannot be chosen here.")
+
+
+def _check_text(name: str, value: Any) -> str:
+    if not isinstance(value, str) or len(value) > _MAX_TEXT:
+        raise OptionError(f"{name} is {str(value)[:80]!r}. It must be a text.")
+    return value

@@ -1,0 +1,296 @@
+"""Desk: what lies before the person: her files, how they were read, the work under way, and what came of it.
+
+All that is temporary is in one folder that nobody else may open. Uploads and results go when another file comes, and
+the folder goes when the program ends. Names of files are shown, and never used as paths: only their endings are kept.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from threading import RLock
+from typing import IO, TYPE_CHECKING, Any
+
+from allalike.errors import InputError
+from allalike.readers.compression import ENDINGS as PACKINGS
+from allalike.readers.formats import ENDINGS
+from allalike.serve.choices import Choices
+from allalike.serve.jobs import Job
+from allalike.serve.results import Found
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from io import BufferedIOBase
+
+    Stream = IO[bytes] | BufferedIOBase
+
+__all__ = ["BusyError", "CutOffError", "Desk", "TooMuchError", "keep_ending"]
+
+_CHUNK = 1 << 16
+_OTHER_ENDINGS = (".txt", ".text", ".dat", ".data")
+_ANSWERS, _GOLD = "answers", "gold"
+_BUSY = "A run is under way. Wait for its end, or cancel it."
+
+
+class BusyError(Exception):
+    """What cannot be done while something else is under way."""
+
+
+class TooMuchError(Exception):
+    """A file that is larger than what is allowed."""
+
+
+class CutOffError(Exception):
+    """A file that did not come whole."""
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file, how the person calls it, and how large it is."""
+
+    path: Path
+    name: str
+    size: int
+
+
+class Desk:
+    """What lies before the person; several threads may ask for it.
+
+    Parameters
+    ----------
+    folder
+        Where everything temporary goes.
+    limit
+        How many bytes may be handed in, all files together.
+
+    >>> import io, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     desk = Desk(Path(folder), limit=100)
+    ...     desk.receive("answers", "../my answers.csv", io.BytesIO(b"a,b"), 3)
+    ...     [file["name"] for file in desk.describe()["files"]], [path.name for path in Path(folder).rglob("*.csv")]
+    (['my answers.csv'], ['answers.csv'])
+    """
+
+    def __init__(self, folder: Path, *, limit: int) -> None:
+        self.folder, self.limit = folder, limit
+        self._lock = RLock()
+        self._job: Job | None = None
+        self._receiving = False
+        self._version = 0
+        self._files: list[_File] = []
+        self._gold: _File | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget what was found."""
+        self._reading: dict[str, Any] | None = None
+        self._error: dict[str, Any] | None = None
+        self._choices: Mapping[str, Any] = {}
+        self._found: Found | None = None
+        self._version += 1
+
+    @property
+    def found(self) -> Found:
+        """What was found, which may be nothing yet."""
+        with self._lock:
+            return self._found or Found()
+
+    def describe(self) -> dict[str, Any]:
+        """Return all that a page shows."""
+        with self._lock:
+            return {
+                "version": self._version,
+                "files": [{"name": file.name, "size": file.size} for file in self._files],
+                "gold": self._gold and self._gold.name,
+                "doing": self._job and self._job.order["do"],
+                "progress": self._job and self._job.progress,
+                "reading": self._reading,
+                "choices": self._choices,
+                "error": self._error,
+                "result": self._found and self._found.describe(),
+            }
+
+    def show(self, folder: Path) -> None:
+        """Show a result that is there; write its page if it has none."""
+        if not (folder / "summary.json").is_file():
+            raise InputError(
+                f"There is no summary.json in {folder}. Name a folder that 'allalike discover' wrote a result into, or"
+                " a file of answers."
+            )
+        with self._lock:
+            self._found = Found.of(folder)
+            if self._found.page is None:
+                page = self._make("work") / "report.html"
+                self._start({"do": "revisit", "folder": str(folder), "page": str(page)})
+
+    def take(self, path: Path) -> None:
+        """Look at a file where it is."""
+        if not path.is_file():
+            raise InputError(f"There is no file {path}. Name a file of answers, or a folder with a result.")
+        with self._lock:
+            self._files = [_File(path, path.name, path.stat().st_size)]
+            self.look({})
+
+    def receive(self, role: str, name: str, stream: Stream, size: int, *, more: bool = False) -> None:
+        """Take a file that is handed in: known truths, or answers, alone or with those that were handed in before."""
+        with self._lock:
+            if self._receiving or (self._job is not None and self._job.order["do"] == "run"):
+                raise BusyError(_BUSY)
+            alone = role == _ANSWERS and not more
+            if (0 if alone else sum(file.size for file in self._all())) + size > self.limit:
+                raise TooMuchError(f"Files may have {self.limit / 1e6:,.0f} MB in all (--max-size).")
+            self._receiving = True
+            self._stop()
+            if alone:
+                self.clear()
+            elif role == _GOLD:
+                self.drop_gold()
+            number = len(self._files) + 1 if role == _ANSWERS else 1
+        path = self._make("files") / f"{role}{f'-{number}' if number > 1 else ''}{keep_ending(name)}"
+        try:
+            _write(path, stream, size)
+            with self._lock:
+                known = PurePath(name.replace("\\", "/")).name or path.name
+                taken = _File(path, known, path.stat().st_size)  # unless it was removed meanwhile
+                if role == _ANSWERS:
+                    self._files.append(taken)
+                else:
+                    self._gold = taken
+                self._version += 1
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        finally:
+            self._receiving = False
+
+    def drop_gold(self) -> None:
+        """Remove the known truths that were handed in."""
+        with self._lock:
+            if self._gold is not None:
+                self._gold.path.unlink(missing_ok=True)
+                self._gold = None
+                self._version += 1
+
+    def _all(self) -> list[_File]:
+        return [*self._files, *([self._gold] if self._gold else [])]
+
+    def look(self, given: Any) -> None:
+        """Look how the files are read with what is chosen, in place of a look that is under way."""
+        self._work("look", given)
+
+    def run(self, given: Any) -> None:
+        """Find the truths in the files with what is chosen."""
+        self._work("run", given)
+
+    def _work(self, do: str, given: Any) -> None:
+        Choices.of(given)
+        with self._lock:
+            if self._receiving or (self._job is not None and self._job.order["do"] != "look"):
+                raise BusyError(_BUSY)
+            if not self._files:
+                raise InputError("There is no file yet. Drop one, or choose one.")
+            self._stop()
+            self._remove("result")
+            self._error, self._found, self._choices = None, None, given
+            files = [str(file.path) for file in self._files]
+            gold = str(self._gold.path) if self._gold else None
+            folder = str(self.folder / "result")
+            self._start({"do": do, "files": files, "gold": gold, "choices": given, "folder": folder})
+
+    def cancel(self) -> None:
+        """End the work under way."""
+        with self._lock:
+            self._stop()
+            self._remove("result")
+
+    def clear(self) -> None:
+        """Remove all files and all that was found in them."""
+        with self._lock:
+            self._stop()
+            self._files, self._gold = [], None
+            self._forget()
+            for name in ("files", "result", "work"):
+                self._remove(name)
+
+    def _start(self, order: dict[str, Any]) -> None:
+        self._version += 1
+        self._job = Job(order, self._make("work"), self._end)
+
+    def _stop(self) -> None:
+        """Cancel the work under way, and remove what it left."""
+        if self._job is not None:
+            self._job.cancel()
+            self._job = None
+            self._remove("work")
+            self._version += 1
+
+    def _end(self, job: Job, outcome: dict[str, Any]) -> None:
+        """Take what came of a job, unless it is not waited for any more."""
+        with self._lock:
+            if self._job is not job:
+                return
+            self._job = None
+            self._version += 1
+            outcome = self._rename(outcome)
+            self._error = outcome.get("error")
+            if job.order["do"] == "look":
+                self._reading = None if self._error else outcome
+            elif self._error is None and job.order["do"] == "run":
+                self._found = Found.of(Path(job.order["folder"]), notes=tuple(outcome["notes"]))
+            elif self._error is None and self._found is not None:
+                self._found = Found(self._found.files, Path(job.order["page"]), self._found.facts)
+
+    def _rename(self, said: Any) -> Any:
+        """Call files as the person does, wherever they are named."""
+        if isinstance(said, dict):
+            return {self._rename(name): self._rename(value) for name, value in said.items()}
+        if isinstance(said, list):
+            return [self._rename(each) for each in said]
+        if isinstance(said, str):
+            for file in self._all():
+                said = said.replace(str(file.path), file.name)
+        return said
+
+    def _make(self, name: str) -> Path:
+        folder = self.folder / name
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def _remove(self, name: str) -> None:
+        """Remove a folder; a process that was killed may have left others that write a moment longer."""
+        for _ in range(20):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+            if not (self.folder / name).exists():
+                return
+            time.sleep(0.05)
+
+
+def keep_ending(name: str) -> str:
+    """Return of a name what says how the file is to be read, and nothing else.
+
+    >>> keep_ending("../../x.csv"), keep_ending("Answers.CSV.gz"), keep_ending("notes.exe"), keep_ending("x.gz/../y")
+    ('.csv', '.csv.gz', '', '')
+    """
+    known = (*ENDINGS, *PACKINGS, *_OTHER_ENDINGS)
+    kept = ""
+    with suppress(ValueError):
+        for ending in reversed(PurePath(name.replace("\\", "/")).suffixes[-2:]):
+            if ending.lower() not in known:
+                break
+            kept = ending.lower() + kept
+    return kept
+
+
+def _write(path: Path, stream: Stream, size: int) -> None:
+    """Write so many bytes of a stream, or fail if there are fewer."""
+    left = size
+    with path.open("wb") as file:
+        while left:
+            part = stream.read(min(left, _CHUNK))
+            if not part:
+                raise CutOffError("The file did not come whole. Try again.")
+            file.write(part)
+            left -= len(part)

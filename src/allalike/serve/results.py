@@ -1,0 +1,69 @@
+"""Results: the files of a folder that may be shown and saved, and nothing else that is on the disk."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import zipfile
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING, Any
+
+from allalike.api.targets import REPORT, list_saved
+from allalike.serve.looks import count
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+__all__ = ["Found"]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A result: the files that its summary lists, by their names, and the page to look at.
+
+    >>> Found().describe()
+    {'files': [], 'page': False, 'facts': [], 'notes': []}
+    """
+
+    files: Mapping[str, Path] = field(default_factory=dict)
+    page: Path | None = None
+    facts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, folder: Path, *, notes: tuple[str, ...] = ()) -> Found:
+        """Find the files of a result; a link that leads out of the folder is none of them."""
+        root = folder.resolve()
+        listed = {name: folder / name for name in list_saved(folder)}
+        files = {name: path for name, path in listed.items() if _is_inside(path, root)}
+        return cls(files, files.get(REPORT), _list_facts(folder), notes)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a page shows of it; files in folders of their own are in the archive only."""
+        shown = {name: path for name, path in self.files.items() if "/" not in name and name != REPORT}
+        listed = [{"name": name, "size": path.stat().st_size} for name, path in shown.items() if path.is_file()]
+        return {"files": listed, "page": self.page is not None, "facts": [*self.facts], "notes": [*self.notes]}
+
+    def pack(self, folder: Path) -> IO[bytes]:
+        """Put all files into an archive, which is a file in the folder that goes when it is closed."""
+        packed = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, path in {**self.files, **({REPORT: self.page} if self.page else {})}.items():
+                archive.write(path, name)
+        packed.seek(0)
+        return packed
+
+
+def _is_inside(path: Path, root: Path) -> bool:
+    return path.is_file() and path.resolve().is_relative_to(root)
+
+
+def _list_facts(folder: Path) -> tuple[str, ...]:
+    """Say in a few words what the result is of."""
+    try:
+        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        counts = [count(summary[name], name) for name in ("answers", "workers", "tasks")]
+        return (*counts, f"{summary['domain']['name']} labels", f"found by {summary['method']['name']}")
+    except (OSError, ValueError, KeyError, TypeError):
+        return ()

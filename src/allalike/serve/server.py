@@ -1,0 +1,290 @@
+"""Server: the page and what it asks for, on this computer and for one person.
+
+It is the standard library's: one person, a handful of requests, and no package that the rest does not need. What it
+lacks for a place on a network is not needed here, because it listens to this computer only, and refuses
+
+- whoever does not know the token in the address, which is drawn anew each time;
+- a name of this computer that it is not called by, with which another site could make a browser ask in its name;
+- requests that begin at another site; methods other than GET and POST;
+- bodies that are too large, before they are read, and those that do not say how large they are.
+
+No path is ever made from a request: what can be asked for are the entries of a table. Every connection answers one
+request and has a limit of time, in a thread that does not keep the program from ending.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import secrets
+import shutil
+import socket
+from contextlib import suppress
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from allalike.errors import AllalikeError, OptionError
+from allalike.serve.desk import BusyError, CutOffError, TooMuchError
+from allalike.serve.page import PAGE_POLICY, REPORT_POLICY, render_page, render_script, render_style
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from allalike.serve.desk import Desk
+
+__all__ = ["Server"]
+
+_HOST = "127.0.0.1"
+_SECONDS = 30  # that a connection may say nothing
+_MAX_CHOICES = 1 << 20  # bytes of what is chosen on a page
+_MAX_DRAINED = 1 << 24  # bytes of a refused body that are read, so that whoever sent them sees the answer
+_DRAIN_SECONDS = 1
+_SAFE = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Connection": "close",
+}
+_JSON, _HTML = "application/json", "text/html; charset=utf-8"
+
+
+class Server(ThreadingHTTPServer):
+    """A server of one desk, from when it is made until it is closed.
+
+    Parameters
+    ----------
+    desk
+        What it shows.
+    port
+        Where it listens; 0 for any port that is free.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from allalike.serve.desk import Desk
+    >>> with tempfile.TemporaryDirectory() as folder, Server(Desk(Path(folder), limit=10**6)) as server:
+    ...     server.address[:17]
+    'http://127.0.0.1:'
+    """
+
+    daemon_threads = True
+    block_on_close = False
+    allow_reuse_address = os.name != "nt"  # where it would let others listen, too
+
+    def __init__(self, desk: Desk, port: int = 0) -> None:
+        self.desk, self.token = desk, secrets.token_urlsafe(24)
+        try:
+            super().__init__((_HOST, port), _Handler)
+        except OSError as error:
+            raise OptionError(
+                f"Port {port} cannot be listened to: {error.strerror}. Name another (--port), or 0 for any."
+            ) from None
+        self.hosts = {f"{name}:{self.server_port}" for name in (_HOST, "localhost")}
+        self._thread = Thread(target=self.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
+
+    @property
+    def address(self) -> str:
+        """Where the page is, with the token that opens it."""
+        return f"http://{_HOST}:{self.server_port}/{self.token}/"
+
+    def __enter__(self) -> Server:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Listen no more, and remove all that is temporary."""
+        self.shutdown()
+        self.server_close()
+        self.desk.clear()
+
+    def server_bind(self) -> None:
+        """Bind without a look at what the network calls this computer, which may take seconds."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(self.allow_reuse_address))
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = self.server_address[:2]  # type: ignore[assignment]
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: a client that went away is no error, and a program that serves prints nothing."""
+
+
+class _RefusalError(Exception):
+    """A request that is refused."""
+
+    def __init__(self, status: HTTPStatus, what: str) -> None:
+        super().__init__(what)
+        self.status = status
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """What answers one request."""
+
+    server: Server
+    timeout = _SECONDS
+    server_version, sys_version = "allalike", ""
+    _n_unread = 0
+
+    def do_GET(self) -> None:
+        """Show something."""
+        self._answer(self._get)
+
+    def do_POST(self) -> None:
+        """Take something."""
+        self._answer(self._post)
+
+    def _refuse_method(self) -> None:
+        def refuse(place: str) -> None:
+            raise _RefusalError(HTTPStatus.METHOD_NOT_ALLOWED, "There is GET and POST here, and nothing else.")
+
+        self._answer(refuse)
+
+    do_PUT = do_DELETE = do_PATCH = do_OPTIONS = do_HEAD = do_TRACE = do_CONNECT = _refuse_method  # noqa: N815
+
+    def _answer(self, act: Callable[[str], None]) -> None:
+        """Check who asks, act, and answer whatever goes wrong."""
+        with suppress(ConnectionError, TimeoutError):  # nobody is there any more to be answered
+            try:
+                self._n_unread = self._length()
+                act(self._place())
+            except _RefusalError as refused:
+                self._say(refused.status, str(refused))
+            except BusyError as error:
+                self._say(HTTPStatus.CONFLICT, str(error))
+            except TooMuchError as error:
+                self._say(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, str(error))
+            except (CutOffError, AllalikeError) as error:
+                self._say(HTTPStatus.BAD_REQUEST, str(error))
+            except FileNotFoundError:
+                self._say(HTTPStatus.NOT_FOUND, "This is not there any more.")
+            except OSError as error:
+                if isinstance(error, ConnectionError | TimeoutError):
+                    raise
+                self._say(HTTPStatus.INSUFFICIENT_STORAGE, f"The file cannot be kept: {error.strerror}.")
+            self._drain()
+
+    def _length(self) -> int:
+        """Return how long the body is; one that does not say so is refused, and the connection is closed after it."""
+        given = self.headers.get_all("Content-Length", [])
+        if "Transfer-Encoding" in self.headers or (self.command == "POST" and not given):
+            raise _RefusalError(HTTPStatus.LENGTH_REQUIRED, "Say how long the body is (Content-Length).")
+        if len(given) > 1 or not all(each.isascii() and each.isdigit() for each in given):
+            raise _RefusalError(HTTPStatus.BAD_REQUEST, "The Content-Length is not a number.")
+        return int(given[0]) if given else 0
+
+    def _place(self) -> str:
+        """Return what is asked for, once it is known that it may be."""
+        if self.headers.get_all("Host", []) not in [[host] for host in self.server.hosts]:
+            raise _RefusalError(HTTPStatus.FORBIDDEN, "This is not the name of this server.")
+        origins = {f"http://{host}" for host in self.server.hosts}
+        if not set(self.headers.get_all("Origin", [])) <= origins:
+            raise _RefusalError(HTTPStatus.FORBIDDEN, "Other sites may not ask here.")
+        token, _, place = urlsplit(self.path).path.removeprefix("/").partition("/")
+        if not hmac.compare_digest(token.encode(), self.server.token.encode()):
+            raise _RefusalError(HTTPStatus.NOT_FOUND, "There is nothing here. Use the whole address that was printed.")
+        return place
+
+    def _get(self, place: str) -> None:
+        desk = self.server.desk
+        if place == "":
+            self._send(_HTML, render_page(desk.limit).encode(), {"Content-Security-Policy": PAGE_POLICY})
+        elif place == "style.css":
+            self._send("text/css; charset=utf-8", render_style().encode())
+        elif place == "script.js":
+            self._send("text/javascript; charset=utf-8", render_script().encode())
+        elif place == "state":
+            self._send(_JSON, json.dumps(desk.describe()).encode())
+        elif place == "report" and desk.found.page is not None:
+            self._send(_HTML, desk.found.page.read_bytes(), {"Content-Security-Policy": REPORT_POLICY})
+        elif place == "all.zip" and desk.found.files:
+            with desk.found.pack(desk.folder) as packed:
+                self._send_file("application/zip", packed, "allalike.zip")
+        else:
+            self._send_own(unquote(place.removeprefix("files/")), desk.found.files)
+
+    def _send_own(self, name: str, files: Any) -> None:
+        path: Path | None = files.get(name)
+        if path is None:
+            raise _RefusalError(HTTPStatus.NOT_FOUND, "There is no such thing here.")
+        with path.open("rb") as file:
+            self._send_file("application/octet-stream", file, path.name)
+
+    def _post(self, place: str) -> None:
+        desk = self.server.desk
+        if place in ("answers", "gold"):
+            asked = parse_qs(urlsplit(self.path).query)
+            size, self._n_unread = self._n_unread, 0
+            if size > desk.limit:
+                self._n_unread = size
+                raise TooMuchError(f"Files may have {desk.limit / 1e6:,.0f} MB in all (--max-size).")
+            try:
+                desk.receive(place, asked.get("name", [""])[0], self.rfile, size, more="more" in asked)
+            except (BusyError, TooMuchError):
+                self._n_unread = size
+                raise
+        elif place in ("look", "run"):
+            getattr(desk, place)(self._read_choices())
+        elif place == "cancel":
+            desk.cancel()
+        elif place == "clear":
+            desk.clear()
+        elif place == "no-gold":
+            desk.drop_gold()
+        else:
+            raise _RefusalError(HTTPStatus.NOT_FOUND, "There is no such thing here.")
+        self._send(_JSON, json.dumps(desk.describe()).encode())
+
+    def _read_choices(self) -> Any:
+        if self._n_unread > _MAX_CHOICES:
+            raise TooMuchError("These are too many choices.")
+        size, self._n_unread = self._n_unread, 0
+        try:
+            return json.loads(self.rfile.read(size))
+        except (ValueError, RecursionError):
+            raise _RefusalError(HTTPStatus.BAD_REQUEST, "The choices of the page are no JSON.") from None
+
+    def _say(self, status: HTTPStatus, what: str) -> None:
+        self._send(_JSON, json.dumps({"error": what}).encode(), status=status)
+
+    def _send(
+        self, kind: str, body: bytes, headers: dict[str, str] | None = None, status: HTTPStatus = HTTPStatus.OK
+    ) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Type": kind, "Content-Length": str(len(body)), **(headers or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def _send_file(self, kind: str, file: IO[bytes], name: str) -> None:
+        size = os.fstat(file.fileno()).st_size
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(size))
+        self.send_header("Content-Disposition", f'attachment; filename="{name}"')
+        self.end_headers()
+        shutil.copyfileobj(file, self.wfile)
+
+    def end_headers(self) -> None:
+        """Add to every answer what keeps others out."""
+        sent = b"".join(getattr(self, "_headers_buffer", []))
+        for name, value in {"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", **_SAFE}.items():
+            if f"\r\n{name}:".encode() not in sent:
+                self.send_header(name, value)
+        super().end_headers()
+
+    def _drain(self) -> None:
+        """Read some of a body that was refused: a connection that is closed before that loses the answer."""
+        self.wfile.flush()
+        self.connection.settimeout(_DRAIN_SECONDS)
+        left = min(self._n_unread, _MAX_DRAINED)
+        while left > 0 and (part := self.rfile.read1(min(left, 1 << 16))):
+            left -= len(part)
+
+    def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
+        """Keep no log: it would have the token in it."""
