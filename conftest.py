@@ -30,7 +30,7 @@ class _Scheduling(LoadScopeScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
         if nodeid.startswith("tests/test_spark"):
             return "spark"
-        return "browser" if nodeid.startswith("tests/test_report_browser") else nodeid.partition("[")[0]
+        return "browser" if "_browser.py" in nodeid else nodeid.partition("[")[0]
 
 
 @pytest.hookimpl(optionalhook=True)

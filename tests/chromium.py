@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -37,6 +37,26 @@ def started() -> Iterator[Browser]:
 @contextmanager
 def opened(browser: Browser, path: Path, *, width: int = WIDTHS["desktop"], theme: str = "light") -> Iterator[Page]:
     """Open a page from disk; whatever it says on the console, and whatever it asks a network for, is a failure."""
+    with _watched(browser, width, theme) as (page, asked):
+        page.goto(path.as_uri())
+        assert page.evaluate("document.documentElement.dataset.ready") == "yes"
+        yield page
+    assert [url for url in asked if not url.startswith("blob:")] == [path.as_uri()]
+
+
+@contextmanager
+def visited(browser: Browser, address: str, *, width: int = WIDTHS["desktop"], theme: str = "light") -> Iterator[Page]:
+    """Open a page of a server; whatever it says on the console, and whatever it asks of others, is a failure."""
+    with _watched(browser, width, theme) as (page, asked):
+        page.set_default_timeout(30_000)  # for what another process does
+        page.goto(address)
+        page.wait_for_selector("html[data-ready=yes]")
+        yield page
+    assert not [url for url in asked if not url.startswith((address, "blob:", "data:"))]
+
+
+@contextmanager
+def _watched(browser: Browser, width: int, theme: str) -> Iterator[tuple[Page, list[str]]]:
     context = browser.new_context(
         viewport={"width": width, "height": 850},
         color_scheme="dark" if theme == "dark" else "light",
@@ -50,12 +70,18 @@ def opened(browser: Browser, path: Path, *, width: int = WIDTHS["desktop"], them
     page.on("pageerror", lambda error: said.append(str(error)))
     page.on("dialog", lambda dialog: said.append(f"dialog: {dialog.message}"))
     page.on("request", lambda request: asked.append(request.url))
-    page.goto(path.as_uri())
-    assert page.evaluate("document.documentElement.dataset.ready") == "yes", said
-    yield page
+    yield page, asked
     assert not said
-    assert [url for url in asked if not url.startswith("blob:")] == [path.as_uri()]
     context.close()
+
+
+def serious_problems(page: Page) -> list[Any]:
+    """List what keeps some people from using the page."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    rules = {"runOnly": ["wcag2a", "wcag2aa"], "resultTypes": ["violations"], "elementRef": False}
+    found = Axe().run(page, options=rules).response["violations"]
+    return [(each["id"], each["nodes"][0]["html"]) for each in found if each["impact"] in ("serious", "critical")]
 
 
 def keep_picture(page: Page, name: str) -> None:

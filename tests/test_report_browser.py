@@ -14,7 +14,7 @@ import allalike
 import samples
 from allalike.report.content import describe
 from allalike.report.page import write_page
-from chromium import WIDTHS, keep_picture, opened, started
+from chromium import WIDTHS, keep_picture, opened, serious_problems, started
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Download, Page
@@ -53,14 +53,6 @@ def column(page: Page, table: str, place: int) -> list[str]:
 def saved(download: Download) -> list[list[str]]:
     text = Path(download.path()).read_text(encoding="utf-8-sig")
     return list(csv.reader(io.StringIO(text)))
-
-
-def serious_problems(page: Page) -> list[Any]:
-    from axe_playwright_python.sync_playwright import Axe
-
-    rules = {"runOnly": ["wcag2a", "wcag2aa"], "resultTypes": ["violations"], "elementRef": False}
-    found = Axe().run(page, options=rules).response["violations"]
-    return [(each["id"], each["nodes"][0]["html"]) for each in found if each["impact"] in ("serious", "critical")]
 
 
 @pytest.mark.long

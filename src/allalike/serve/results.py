@@ -8,7 +8,7 @@ import zipfile
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
-from allalike.api.targets import REPORT, list_saved
+from allalike.api.targets import REPORT, list_saved, result_names
 from allalike.serve.looks import count
 
 if TYPE_CHECKING:
@@ -36,7 +36,9 @@ class Found:
         """Find the files of a result; a link that leads out of the folder is none of them."""
         root = folder.resolve()
         listed = {name: folder / name for name in list_saved(folder)}
-        files = {name: path for name, path in listed.items() if _is_inside(path, root)}
+        order = [name.partition(".")[0] for name in result_names("csv")]
+        names = sorted(listed, key=lambda name: (_place(name, order), name))
+        files = {name: listed[name] for name in names if _is_inside(listed[name], root)}
         return cls(files, files.get(REPORT), _list_facts(folder), notes)
 
     def describe(self) -> dict[str, Any]:
@@ -53,6 +55,16 @@ class Found:
                 archive.write(path, name)
         packed.seek(0)
         return packed
+
+
+def _place(name: str, order: list[str]) -> int:
+    """Return where a file stands among those of a result.
+
+    >>> _place("workers.parquet", ["truth", "workers"]), _place("coco/x.json", ["truth", "workers"])
+    (1, 2)
+    """
+    stem = name.partition(".")[0]
+    return order.index(stem) if stem in order else len(order)
 
 
 def _is_inside(path: Path, root: Path) -> bool:

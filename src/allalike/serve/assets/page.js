@@ -145,8 +145,10 @@ function renderProblem() {
   const settles = Object.entries(asked.settles).filter(([name]) => SETTLED.includes(name));
   byId("problem-title").textContent = settles.length ? "A question first" : "This does not work yet";
   byId("problem-what").textContent = asked.what;
-  byId("problem-lines").textContent = asked.lines.join("\n");
-  byId("problem-lines").hidden = !asked.lines.length;
+  const seen = state.reading && state.reading.rows; // the rows themselves are shown below
+  const lines = asked.lines.filter((line) => !seen || !line.startsWith("  "));
+  byId("problem-lines").textContent = lines.join("\n");
+  byId("problem-lines").hidden = !lines.length;
   byId("settle").hidden = !settles.length;
   byId("settle").textContent = `Take ${settles.map(([name, value]) => written(name, value)).join(", ")}`;
 }
@@ -178,11 +180,11 @@ function renderReading() {
   byId("force-field").hidden = !stops.length && !(state.error && state.error.settles.force);
   const picked = reading.picked || {};
   for (const role of ROLES) {
-    offer(role, reading.columns || [], picked[role] ? `as recognised: ${picked[role]}` : "as recognised", (chosen.columns || {})[role]);
+    offer(role, reading.columns || [], picked[role] ? `recognised: ${picked[role]}` : "as recognised", (chosen.columns || {})[role]);
   }
   offer("gold-column", reading.columns || [], "none", chosen.gold);
-  offer("rule", reading.rules || [], reading.rule ? `the usual one: ${(reading.rules || [])[0]}` : "the usual one", chosen.rule);
-  byId("domain").options[0].textContent = reading.domain && !chosen.domain ? `as recognised: ${reading.domain}` : "as recognised";
+  offer("rule", reading.rules || [], reading.rule ? `usual: ${reading.rules[0]}` : "the usual one", chosen.rule);
+  byId("domain").options[0].textContent = reading.domain && !chosen.domain ? `recognised: ${reading.domain}` : "as recognised";
   byId("domain").value = chosen.domain || "";
   byId("wide").value = chosen.wide || "";
   byId("missing").value = chosen.missing === "drop" ? "drop" : "";
@@ -190,12 +192,12 @@ function renderReading() {
   byId("method").value = chosen.method || "auto";
   explainMethod();
   renderGold();
-  renderSample(reading, picked);
+  renderSample(reading, reading.picked || (problem() && problem().settles.columns) || {});
   byId("run").disabled = Boolean(state.doing) || !canRun();
 }
 
 function renderGold() {
-  byId("gold-said").replaceChildren(state.gold ? `In the file ${state.gold}` : "In a file ", state.gold ? "" : element("small", {}, "with task and label"));
+  byId("gold-said").replaceChildren("In a file", element("small", {}, state.gold || "with task and label"));
   byId("no-gold").hidden = !state.gold;
 }
 
@@ -228,11 +230,12 @@ function renderResult(before) {
     if (frame) byId("frame").src = frame;
     else byId("frame").removeAttribute("src");
   }
-  if (!result) return void (byId("reading-details").open = true);
+  byId("reading-details").open = !result && state.doing !== "run";
+  if (state.doing === "run" && !(before && before.doing === "run")) byId("cancel").focus();
+  if (!result) return;
   byId("result-facts").replaceChildren(...result.facts.map((fact) => element("span", {}, fact)));
   byId("result-notes").replaceChildren(...result.notes.map((note) => element("li", {}, note)));
   byId("files").replaceChildren(...result.files.map((file) => element("li", {}, element("a", { class: "button", href: `files/${encodeURIComponent(file.name)}`, download: "" }, file.name, " ", element("small", {}, size(file.size))))));
-  byId("reading-details").open = false;
   if (before && before.doing === "run") byId("result-title").focus();
 }
 
