@@ -299,6 +299,25 @@ def test_work_that_was_ended_from_outside_says_so(server: Server, work: Callable
     assert state["error"]["what"].startswith("The work was ended from outside")
 
 
+def test_work_ends_with_whoever_ordered_it() -> None:
+    code = (
+        "import time, allalike.serve.work as work; work._ORDERS['look'] = lambda order: (work.report('reading'),"
+        " time.sleep(600)); work.main()"
+    )
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, text=True) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        try:
+            child.stdin.write('{"do": "look"}\n')
+            child.stdin.flush()
+            assert json.loads(child.stdout.readline())["progress"]["stage"] == "reading answers"
+            child.stdin.close()
+            assert child.wait(30) == 0
+        finally:
+            child.kill()
+
+
 def test_clients_that_say_nothing_hang_nobody(server: Server) -> None:
     with socket.create_connection(("127.0.0.1", server.server_port)) as silent:
         silent.sendall(f"POST /{server.token}/answers?name=a.csv HTTP/1.1\r\n".encode())

@@ -126,6 +126,7 @@ def test_a_chosen_column_is_read_at_once_and_a_run_can_be_cancelled(
         assert not list(server.desk.folder.iterdir())
 
 
+@pytest.mark.long
 def test_a_question_is_asked_and_answered_with_a_click(browser: Browser, server: Server, tmp_path: Path) -> None:
     path = tmp_path / "lists.csv"
     path.write_text('worker,task,label\nada,1,"[1, 2]"\nbob,1,"[2]"\neve,1,"[1]"\neve,2,"[3]"\n', encoding="utf-8")

@@ -90,6 +90,7 @@ class Desk:
         self._error: dict[str, Any] | None = None
         self._choices: Mapping[str, Any] = {}
         self._found: Found | None = None
+        self._folder_shown = ""
         self._version += 1
 
     @property
@@ -104,6 +105,7 @@ class Desk:
             return {
                 "version": self._version,
                 "files": [{"name": file.name, "size": file.size} for file in self._files],
+                "folder": self._folder_shown,
                 "gold": self._gold and self._gold.name,
                 "doing": self._job and self._job.order["do"],
                 "progress": self._job and self._job.progress,
@@ -121,7 +123,7 @@ class Desk:
                 " a file of answers."
             )
         with self._lock:
-            self._found = Found.of(folder)
+            self._found, self._folder_shown = Found.of(folder), folder.resolve().name
             if self._found.page is None:
                 page = self._make("work") / "report.html"
                 self._start({"do": "revisit", "folder": str(folder), "page": str(page)})

@@ -119,7 +119,8 @@ function render(found) {
 function renderNames() {
   const listed = state.files.map((file) => [element("b", {}, file.name), ` ${size(file.size)}`]);
   byId("names").replaceChildren(...listed.flatMap((parts, place) => (place ? [", ", ...parts] : parts)));
-  byId("hand-in-title").textContent = state.files.length || !state.result ? "Your answers" : "A result that was saved";
+  if (state.folder) byId("names").replaceChildren(element("b", {}, state.folder));
+  byId("hand-in-title").textContent = state.folder ? "A result that was saved" : "Your answers";
 }
 
 function renderWork() {
@@ -241,6 +242,8 @@ function renderResult(before) {
 
 // What the person does
 
+byId("domain").addEventListener("change", () => { byId("rule").value = ""; }); // another kind has other rules
+byId("wide").addEventListener("change", () => ROLES.forEach((role) => { byId(role).value = ""; }));
 for (const role of [...ROLES, "wide", "domain", "rule", "gold-column", "missing"]) byId(role).addEventListener("change", lookAgain);
 byId("method").addEventListener("change", explainMethod);
 byId("force").addEventListener("change", () => { byId("run").disabled = Boolean(state.doing) || !canRun(); });
