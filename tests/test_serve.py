@@ -23,7 +23,10 @@ ROWS = b"worker,task,label\nada,1,x\nbob,1,x\neve,1,y\nada,2,y\nbob,2,y\neve,2,x
 LIMIT = 10_000
 ENDLESS = """
 import json, sys, time
+from pathlib import Path
 order = json.loads(sys.stdin.readline())
+if order["do"] == "run":
+    Path(order["folder"]).with_name("half.written").touch()
 print(json.dumps({"progress": {"stage": "weighing workers", "round": True, "done": 3, "total": 15}}), flush=True)
 time.sleep(600)
 """
@@ -104,7 +107,7 @@ def kept(server: Server) -> list[str]:
     return sorted(path.relative_to(server.desk.folder).as_posix() for path in server.desk.folder.rglob("*.*"))
 
 
-@pytest.mark.parametrize("path", ["/", "/state", "/wrong/", "/wrong/state", "//state", "/%2e%2e/"])
+@pytest.mark.parametrize("path", ["/", "/state", "/wrong/", "/wrong/state", "//state", "/%2e%2e/", "//[x"])
 def test_nobody_sees_anything_without_the_token(server: Server, path: str) -> None:
     reply = ask(server, path=path)
     assert reply.status == 404
@@ -162,7 +165,9 @@ def test_no_file_of_the_disk_is_served_but_those_of_the_result(server: Server, t
     (tmp_path / "out" / "truth.csv").write_text("task,label")
     (tmp_path / "out" / "notes.txt").write_text("secret")
     (tmp_path / "out" / "workers.csv").symlink_to(tmp_path / "secret.csv")
-    names = ["truth.csv", "workers.csv", "notes.txt", "labels/../../secret.csv", "summary.json"]
+    (tmp_path / "out" / "labels").mkdir()
+    (tmp_path / "out" / "labels" / "a\r\nb.png").touch()
+    names = ["truth.csv", "workers.csv", "notes.txt", "labels/../../secret.csv", "labels/a\r\nb.png", "summary.json"]
     summary = {"files": names, "versions": {"allalike": "1"}}
     (tmp_path / "out" / "summary.json").write_text(json.dumps(summary))
     server.desk.show(tmp_path / "out")
@@ -172,13 +177,14 @@ def test_no_file_of_the_disk_is_served_but_those_of_the_result(server: Server, t
         "notes.txt",
         "../secret.csv",
         "%2e%2e%2fsecret.csv",
+        "labels/a%0d%0ab.png",
         "labels/../../secret.csv",
         "/etc/passwd",
     ):
         assert ask(server, f"files/{place}").status == 404
     assert ask(server, path=f"/{server.token}/../../etc/passwd").status == 404
     with zipfile.ZipFile(io.BytesIO(ask(server, "all.zip").body)) as archive:
-        assert sorted(archive.namelist()) == ["summary.json", "truth.csv"]
+        assert sorted(archive.namelist()) == ["labels/a\r\nb.png", "summary.json", "truth.csv"]
 
 
 def test_too_much_is_refused_before_it_is_read(server: Server) -> None:
@@ -197,7 +203,7 @@ def test_a_body_must_say_how_long_it_is_and_no_more_than_that_is_taken(server: S
     start = f"POST /{server.token}/answers?name=a.csv HTTP/1.1\nHost: 127.0.0.1:{server.server_port}\n"
     assert b" 411 " in say(server, f"{start}Transfer-Encoding: chunked\n\n3\nabc\n0\n\n")
     assert b" 411 " in say(server, f"{start}\n")
-    for wrong in ("-1", "x", "3\nContent-Length: 4"):
+    for wrong in ("-1", "x", "9" * 5000, "3\nContent-Length: 4"):
         assert b" 400 " in say(server, f"{start}Content-Length: {wrong}\n\nabc")
     assert not kept(server)
     assert b" 400 " in say(server, f"{start}Content-Length: 50\n\nabc")
@@ -253,6 +259,7 @@ def test_a_second_run_is_refused_and_cancel_ends_the_first(server: Server, work:
         assert ask(server, place, body).status == 409
     state = wait(server, lambda state: state["progress"]["total"])
     assert state["progress"] == {"stage": "weighing workers", "round": True, "done": 3, "total": 15}
+    assert kept(server) == ["files/answers.csv", "result/half.written"]
     job = server.desk._job
     assert job is not None
     assert ask(server, "cancel", b"").data["doing"] is None

@@ -55,6 +55,10 @@ def test_a_look_shows_what_was_read_guessed_and_doubted(tmp_path: Path) -> None:
     assert found["notes"][0] == "Recognised: 'annotator' is the worker, 'item' is the task, 'vote' is the label."
     assert found["rules"] == ["plurality"]
     assert "GTM" not in found["methods"]
+    gold = tmp_path / "gold.csv"
+    gold.write_text("task,label\n1,x\n")
+    known = perform({"do": "look", "files": [str(path)], "gold": str(gold), "choices": {}})
+    assert known["facts"][-1] == "1 known truth"
     other = ordered("look", path, choices={"columns": {"worker": "item", "task": "annotator"}})
     assert other["facts"][1:3] == ["2 workers", "3 tasks"]
 

@@ -199,7 +199,7 @@ class Desk:
             self._error, self._found, self._choices = None, None, given
             files = [str(file.path) for file in self._files]
             gold = str(self._gold.path) if self._gold else None
-            folder = str(self.folder / "result")
+            folder = str(self._make("result") / "tables")  # beside which it is written before it is put in place
             self._start({"do": do, "files": files, "gold": gold, "choices": given, "folder": folder})
 
     def cancel(self) -> None:

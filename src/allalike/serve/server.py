@@ -17,6 +17,7 @@ from __future__ import annotations
 import hmac
 import json
 import os
+import re
 import secrets
 import shutil
 import socket
@@ -25,14 +26,14 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import IO, TYPE_CHECKING, Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, unquote
 
 from allalike.errors import AllalikeError, OptionError
 from allalike.serve.desk import BusyError, CutOffError, TooMuchError
 from allalike.serve.page import PAGE_POLICY, REPORT_POLICY, render_page, render_script, render_style
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from allalike.serve.desk import Desk
@@ -50,8 +51,8 @@ _SAFE = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Connection": "close",
 }
+_LENGTH = re.compile("[0-9]{1,18}")
 _JSON, _HTML = "application/json", "text/html; charset=utf-8"
 
 
@@ -129,6 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = _SECONDS
     server_version, sys_version = "allalike", ""
     _n_unread = 0
+    _policy = "default-src 'none'; frame-ancestors 'none'"
 
     def do_GET(self) -> None:
         """Show something."""
@@ -166,6 +168,9 @@ class _Handler(BaseHTTPRequestHandler):
                 if isinstance(error, ConnectionError | TimeoutError):
                     raise
                 self._say(HTTPStatus.INSUFFICIENT_STORAGE, f"The file cannot be kept: {error.strerror}.")
+            except Exception as error:
+                what = f"Something unexpected happened: {type(error).__name__}: {error}."
+                self._say(HTTPStatus.INTERNAL_SERVER_ERROR, what)
             self._drain()
 
     def _length(self) -> int:
@@ -173,7 +178,7 @@ class _Handler(BaseHTTPRequestHandler):
         given = self.headers.get_all("Content-Length", [])
         if "Transfer-Encoding" in self.headers or (self.command == "POST" and not given):
             raise _RefusalError(HTTPStatus.LENGTH_REQUIRED, "Say how long the body is (Content-Length).")
-        if len(given) > 1 or not all(each.isascii() and each.isdigit() for each in given):
+        if len(given) > 1 or not all(map(_LENGTH.fullmatch, given)):
             raise _RefusalError(HTTPStatus.BAD_REQUEST, "The Content-Length is not a number.")
         return int(given[0]) if given else 0
 
@@ -184,7 +189,7 @@ class _Handler(BaseHTTPRequestHandler):
         origins = {f"http://{host}" for host in self.server.hosts}
         if not set(self.headers.get_all("Origin", [])) <= origins:
             raise _RefusalError(HTTPStatus.FORBIDDEN, "Other sites may not ask here.")
-        token, _, place = urlsplit(self.path).path.removeprefix("/").partition("/")
+        token, _, place = self.path.partition("?")[0].removeprefix("/").partition("/")
         if not hmac.compare_digest(token.encode(), self.server.token.encode()):
             raise _RefusalError(HTTPStatus.NOT_FOUND, "There is nothing here. Use the whole address that was printed.")
         return place
@@ -192,7 +197,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _get(self, place: str) -> None:
         desk = self.server.desk
         if place == "":
-            self._send(_HTML, render_page(desk.limit).encode(), {"Content-Security-Policy": PAGE_POLICY})
+            self._send(_HTML, render_page(desk.limit).encode(), policy=PAGE_POLICY)
         elif place == "style.css":
             self._send("text/css; charset=utf-8", render_style().encode())
         elif place == "script.js":
@@ -200,16 +205,17 @@ class _Handler(BaseHTTPRequestHandler):
         elif place == "state":
             self._send(_JSON, json.dumps(desk.describe()).encode())
         elif place == "report" and desk.found.page is not None:
-            self._send(_HTML, desk.found.page.read_bytes(), {"Content-Security-Policy": REPORT_POLICY})
+            self._send(_HTML, desk.found.page.read_bytes(), policy=REPORT_POLICY)
         elif place == "all.zip" and desk.found.files:
             with desk.found.pack(desk.folder) as packed:
                 self._send_file("application/zip", packed, "allalike.zip")
         else:
             self._send_own(unquote(place.removeprefix("files/")), desk.found.files)
 
-    def _send_own(self, name: str, files: Any) -> None:
-        path: Path | None = files.get(name)
-        if path is None:
+    def _send_own(self, name: str, files: Mapping[str, Path]) -> None:
+        """Send a file of the result; those in folders of their own, whose names others chose, are in the archive."""
+        path = files.get(name)
+        if path is None or "/" in name:
             raise _RefusalError(HTTPStatus.NOT_FOUND, "There is no such thing here.")
         with path.open("rb") as file:
             self._send_file("application/octet-stream", file, path.name)
@@ -217,16 +223,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _post(self, place: str) -> None:
         desk = self.server.desk
         if place in ("answers", "gold"):
-            asked = parse_qs(urlsplit(self.path).query)
-            size, self._n_unread = self._n_unread, 0
-            if size > desk.limit:
-                self._n_unread = size
-                raise TooMuchError(f"Files may have {desk.limit / 1e6:,.0f} MB in all (--max-size).")
-            try:
-                desk.receive(place, asked.get("name", [""])[0], self.rfile, size, more="more" in asked)
-            except (BusyError, TooMuchError):
-                self._n_unread = size
-                raise
+            asked = parse_qs(self.path.partition("?")[2])
+            desk.receive(place, asked.get("name", [""])[0], self.rfile, self._n_unread, more="more" in asked)
+            self._n_unread = 0
         elif place in ("look", "run"):
             getattr(desk, place)(self._read_choices())
         elif place == "cancel":
@@ -251,12 +250,11 @@ class _Handler(BaseHTTPRequestHandler):
     def _say(self, status: HTTPStatus, what: str) -> None:
         self._send(_JSON, json.dumps({"error": what}).encode(), status=status)
 
-    def _send(
-        self, kind: str, body: bytes, headers: dict[str, str] | None = None, status: HTTPStatus = HTTPStatus.OK
-    ) -> None:
+    def _send(self, kind: str, body: bytes, *, status: HTTPStatus = HTTPStatus.OK, policy: str = "") -> None:
+        self._policy = policy or self._policy
         self.send_response(status)
-        for name, value in {"Content-Type": kind, "Content-Length": str(len(body)), **(headers or {})}.items():
-            self.send_header(name, value)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
@@ -272,10 +270,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def end_headers(self) -> None:
         """Add to every answer what keeps others out."""
-        sent = b"".join(getattr(self, "_headers_buffer", []))
-        for name, value in {"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", **_SAFE}.items():
-            if f"\r\n{name}:".encode() not in sent:
-                self.send_header(name, value)
+        for name, value in {"Content-Security-Policy": self._policy, **_SAFE}.items():
+            self.send_header(name, value)
         super().end_headers()
 
     def _drain(self) -> None:

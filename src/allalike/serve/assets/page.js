@@ -25,6 +25,8 @@ function size(bytes) {
   return steps ? `${(bytes / steps[0]).toFixed(1)} ${steps[1]}` : `${bytes} bytes`;
 }
 
+const whole = (number) => number.toLocaleString("en");
+
 function say(what) {
   byId("message").textContent = what;
   byId("message").hidden = !what;
@@ -130,7 +132,7 @@ function renderWork() {
   if (!doing) return;
   const { stage, round, done, total } = state.progress;
   byId("work-title").textContent = doing === "look" ? "Reading" : doing === "run" ? "Finding the truths" : "Writing the report";
-  const count = total ? `: ${round ? "round " : ""}${done} of ${round ? "at most " : ""}${total}` : " \u2026";
+  const count = total ? `: ${round ? "round " : ""}${whole(done)} of ${round ? "at most " : ""}${whole(total)}` : " \u2026";
   const text = stage[0].toUpperCase() + stage.slice(1) + count;
   if (byId("stage").textContent !== text) byId("stage").textContent = text;
   if (total) Object.assign(byId("bar"), { max: total, value: done });
