@@ -111,8 +111,6 @@ def test_a_chosen_column_is_read_at_once_and_a_run_can_be_cancelled(
         page.locator("#reading-facts", has_text="30 workers").wait_for()
         assert page.locator("#sample th.role").all_inner_texts()[0] == "task\nworker"
         ready(page)
-        if page.is_visible("#force"):
-            page.check("#force")
         page.click("#run")
         page.wait_for_selector("#work:not([hidden])")
         page.keyboard.press("Enter")  # the button that cancels has the focus
@@ -141,9 +139,14 @@ def test_a_question_is_asked_and_answered_with_a_click(browser: Browser, server:
         page.locator("#reading-facts", has_text="set labels").wait_for()
         assert not page.is_visible("#problem")
         assert page.input_value("#domain") == "set"
+        path.write_bytes(b"worker,task,label\nada,1,x\nada,2,y\nada,3,y\n")
+        page.set_input_files("#answers", path)
+        page.locator("#doubts", has_text="All 3 answers are by one worker").wait_for()
+        assert page.is_disabled("#run")
+        keep_picture(page, "serve-doubts-phone-light")
+        page.check("#force")
+        assert page.is_enabled("#run")
         path.write_bytes(b"x" * (10**6 + 1))
-        page.click("#clear")
-        page.wait_for_selector("#drop:not([hidden])")
         page.set_input_files("#answers", path)
         assert page.inner_text("#message").startswith("These are 1.0 MB, and at most 1.0 MB are taken")
 
