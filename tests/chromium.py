@@ -48,7 +48,7 @@ def opened(browser: Browser, path: Path, *, width: int = WIDTHS["desktop"], them
 def visited(browser: Browser, address: str, *, width: int = WIDTHS["desktop"], theme: str = "light") -> Iterator[Page]:
     """Open a page of a server; whatever it says on the console, and whatever it asks of others, is a failure."""
     with _watched(browser, width, theme) as (page, asked):
-        page.set_default_timeout(30_000)  # for what another process does
+        page.set_default_timeout(60_000)  # for what another process does
         page.goto(address)
         page.wait_for_selector("html[data-ready=yes]")
         yield page

@@ -20,6 +20,8 @@ from chromium import WIDTHS, keep_picture, serious_problems, started, visited
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+pytestmark = pytest.mark.timeout(180)  # a browser, and a run with its report in another process
+
 HOSTILE = '<img src=x onerror="window.hit=1">'
 SCREENS = [("desktop", "light"), pytest.param("phone", "dark", marks=pytest.mark.long)]
 DROP = """([name, text]) => {
