@@ -6,6 +6,7 @@ import contextlib
 import io
 import signal
 import subprocess
+import sys
 from contextlib import redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING
 
@@ -19,10 +20,15 @@ if TYPE_CHECKING:
 __all__ = ["call"]
 
 
-def call(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run the program in this process, in a folder."""
+def call(*arguments: str, folder: Path, terminal: bool = False) -> subprocess.CompletedProcess[str]:
+    """Run the program in this process, in a folder; standard error is caught, or is the terminal that it is already."""
     out, err, before = io.StringIO(), io.StringIO(), signal.getsignal(signal.SIGTERM)
-    with contextlib.chdir(folder), redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as stop:
+    with (
+        contextlib.chdir(folder),
+        redirect_stdout(out),
+        redirect_stderr(sys.stderr if terminal else err),
+        pytest.raises(SystemExit) as stop,
+    ):
         main(arguments)
     signal.signal(signal.SIGTERM, before)
     assert isinstance(stop.value.code, int)

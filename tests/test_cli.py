@@ -8,13 +8,13 @@ import pty
 import re
 import subprocess
 import sys
+import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -186,40 +186,48 @@ def test_an_unexpected_error_is_one_line_and_exit_code_one(
     assert not (answers / "allalike-out").exists()
 
 
-IMPATIENT = """
-import sys
-from allalike.cli import console, main
-console._SECONDS_WITHOUT_BAR = float(sys.argv[1])
-main(sys.argv[2:])
-"""
-
-
-def in_a_terminal(seconds: float, *arguments: str, folder: Path) -> str:
-    """Run a command with a bar after so many seconds, and return what it shows on a terminal."""
+@contextmanager
+def terminal() -> Iterator[bytearray]:
+    """Make standard error a terminal, and collect what it shows."""
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-c", IMPATIENT, str(seconds), *arguments]
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=theirs) as process:
-        os.close(theirs)
-        shown = b""
+    shown = bytearray()
+
+    def read() -> None:
         with suppress(OSError):  # which a terminal gives when nobody writes to it any more
             while part := os.read(ours, 4096):
-                shown += part
+                shown.extend(part)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    with os.fdopen(theirs, "w") as screen, redirect_stderr(screen):
+        yield shown
+    reader.join()
     os.close(ours)
-    assert process.returncode == 0
-    return shown.decode()
 
 
-def test_a_long_run_shows_a_bar_on_a_terminal(answers: Path) -> None:
-    rng, n = np.random.default_rng(0), 1_000_000
-    worker, task, label = rng.integers(0, 1000, n), np.arange(n) // 10, rng.integers(0, 4, n)
-    pq.write_table(pa.table({"worker": worker, "task": task, "label": label}), answers / "long.parquet")
-    shown = in_a_terminal(0, "discover", "long.parquet", "--method", "iP-TD(max_iter=150, tol=0)", folder=answers)
-    assert "weighing workers" in shown
-    assert "of at most 150" in shown
+def test_a_long_run_shows_a_bar_on_a_terminal(answers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run is so long that the bar is seen: it waits for that."""
+    monkeypatch.setattr(console, "_SECONDS_WITHOUT_BAR", 0.0)
+    tell = console.Bar.__call__
+    with terminal() as shown:
+
+        def tell_and_wait(bar: console.Bar, stage: str, done: int, total: int) -> None:
+            tell(bar, stage, done, total)
+            while stage == "round" and b"of at most 150" not in shown:
+                time.sleep(0.01)
+
+        monkeypatch.setattr(console.Bar, "__call__", tell_and_wait)
+        done = call("discover", "answers.csv", "--method", "iP-TD(max_iter=150, tol=0)", folder=answers, terminal=True)
+    assert done.returncode == 0
+    assert b"weighing workers" in shown
 
 
-def test_a_short_run_shows_no_bar(answers: Path) -> None:
-    assert "weighing" not in in_a_terminal(3600, "discover", "answers.csv", folder=answers)
+def test_a_short_run_shows_no_bar(answers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console, "_SECONDS_WITHOUT_BAR", 3600.0)
+    with terminal() as shown:
+        assert call("discover", "answers.csv", folder=answers, terminal=True).returncode == 0
+    assert b"'annotator' is the worker" in shown
+    assert b"weighing" not in shown
 
 
 def test_the_bar_shows_the_stage_and_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
