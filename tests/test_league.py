@@ -7,15 +7,11 @@ import math
 import os
 import re
 import sys
-import threading
-import time
 import warnings
-import weakref
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from fnmatch import fnmatch
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +27,7 @@ from allalike.datasets import DATASETS, SOURCES, load, source_of
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 import league
 import limited
+import players
 from league_figures import Data, Figure, League, ranks
 from league_page import write_page
 from league_reading import read_figures
@@ -238,76 +235,36 @@ def test_texts_are_voted_word_by_word() -> None:
     assert league.play_theirs(rivals_of(answers)["ROVER"], answers)[0] == 0.0
 
 
-def for_ever() -> league.Outcome:
-    while True:
-        try:
-            while True:
-                pass
-        except BaseException:  # as in a finaliser
-            pass
-
-
-def asleep() -> league.Outcome:
-    threading.Event().wait()
-    raise AssertionError
-
-
-def wrongly() -> league.Outcome:
-    raise ValueError("bad labels")
-
-
-def fatally() -> league.Outcome:
-    os._exit(3)
-
-
 @pytest.mark.parametrize(
     ("playing", "failure"),
     [
-        (for_ever, "not done after 1 s"),
-        pytest.param(asleep, "not done after 2 s", marks=pytest.mark.long),
-        pytest.param(wrongly, "ValueError: bad labels", marks=pytest.mark.long),
-        (fatally, "RuntimeError: its process ended with code 3"),
+        (players.for_ever, "not done after 1 s"),
+        pytest.param(players.asleep, "not done after 2 s", marks=pytest.mark.long),
+        pytest.param(players.wrongly, "ValueError: bad labels", marks=pytest.mark.long),
+        (players.fatally, "RuntimeError: its process ended with code 3"),
     ],
 )
 def test_who_is_too_slow_or_fails_is_shown_with_the_reason_and_the_next_one_plays(
-    playing: Callable[[], league.Outcome], failure: str, monkeypatch: pytest.MonkeyPatch
+    playing: Callable[[], players.Outcome], failure: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limited, "_PATIENCE", 2 if playing is asleep else 1000)
+    monkeypatch.setattr(limited, "_PATIENCE", 2 if playing is players.asleep else 1000)
     with limited.Limited() as process:
         failed = league.measure("a", "UA", playing, process, limit=1)
         assert (failed.error, failed.failure) == (None, failure)
-        assert league.measure("a", "UA", partial(league.Outcome, 3.0, 2.0), process).error == 3
-
-
-KEPT: list[weakref.ref[Any]] = []
-
-
-def fail_with_much() -> None:
-    much = np.ones(3)
-    KEPT.append(weakref.ref(much))
-    raise MemoryError("too much")
-
-
-def count_kept() -> int:
-    return sum(reference() is not None for reference in KEPT)
+        assert league.measure("a", "UA", players.play, process).error == 3
 
 
 def test_what_a_function_had_in_memory_when_it_failed_is_given_back() -> None:
     with limited.Limited() as process:
         with pytest.raises(MemoryError):
-            process.call(fail_with_much, seconds=60)
-        assert process.call(count_kept, seconds=60) == 0
+            process.call(players.fail_with_much, seconds=60)
+        assert process.call(players.count_kept, seconds=60) == 0
 
 
 def test_time_that_others_took_does_not_count() -> None:
     with limited.Limited() as process:
-        process.call(use_the_processor, 1.2, seconds=60)
+        process.call(players.use_the_processor, 1.2, seconds=60)
         assert process.call(os.getpid, seconds=1) != os.getpid()
-
-
-def use_the_processor(seconds: float) -> None:
-    while time.process_time() < seconds:
-        pass
 
 
 def test_figures_that_are_known_are_not_measured_again(here: None, tmp_path: Path) -> None:
