@@ -46,6 +46,7 @@ KNOWN = {
         """,
     )
 }
+LARGE = ("bench_fact_eval", "bench_relevance", "bench_adult")  # which take as long as all the others
 pytestmark = pytest.mark.filterwarnings("ignore::allalike.ConvergenceWarning")
 
 
@@ -86,7 +87,9 @@ def scores(name: str, method: Any) -> npt.NDArray[np.float64]:
 
 
 @pytest.mark.usefixtures("public_data")
-@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long if name in LARGE else ()) for name in KNOWN]
+)
 def test_real_crowds_are_read_as_well_as_is_known(name: str) -> None:
     assert 100 * scores(name, Auto(plain=True)).mean() == pytest.approx(KNOWN[name], abs=0.06)
 
@@ -116,8 +119,10 @@ def error(result: Result, truth: dict[int, int]) -> float:
     return float((result.truth["label"] != result.truth["task"].map(truth)).mean())
 
 
-@pytest.mark.parametrize("k", [2, 4])
-@pytest.mark.parametrize("n", [3, 5, 7])
+@pytest.mark.parametrize(
+    ("n", "k"),
+    [(3, 2), (5, 4), (7, 2), *(pytest.param(*case, marks=pytest.mark.long) for case in ((3, 4), (5, 2), (7, 4)))],
+)
 def test_equal_workers_lose_nothing_to_a_vote(n: int, k: int) -> None:
     lost = []
     for seed in range(8):
@@ -181,6 +186,7 @@ def test_a_confusion_matrix_shows_who_mistakes_what() -> None:
         allalike.discover(rows, method="UA").confusion("odd")
 
 
+@cache
 def reference() -> Any:
     """Return the program that the trials were made with, which is not part of the project."""
     path = Path(__file__).parents[2] / "shared" / "reference" / "levels.py"
@@ -214,7 +220,7 @@ def test_beliefs_are_those_of_the_reference(n: int, m: int, k: int) -> None:
 
 @pytest.mark.usefixtures("public_data")
 @pytest.mark.parametrize(
-    "name", ["bench_product", "bench_fact_eval", "bench_relevance", "bench_adult", "bench_trec2011"]
+    "name", ["bench_product", "bench_trec2011", *(pytest.param(name, marks=pytest.mark.long) for name in LARGE)]
 )
 def test_a_start_that_was_chosen_on_a_quarter_of_the_answers_is_as_good(name: str) -> None:
     answers = load(name).answers

@@ -275,8 +275,8 @@ def test_ibcc_and_bwa_are_as_accurate_as_the_code_of_their_authors(
         ("snow_rte", "EBCC(starts=40)", 0, 0.931),
         ("bench_bluebird", "EBCC(starts=40)", 1, 0.861),
         ("bench_product", "EBCC(starts=4)", 0, 0.935),
-        ("bench_adult", "EBCC(starts=2)", 0, 0.745),  # all 40 take minutes
-        ("bench_zencrowd_all", "EBCC", 0, 0.867),
+        pytest.param("bench_adult", "EBCC(starts=2)", 0, 0.745, marks=pytest.mark.long),  # all 40 take minutes
+        pytest.param("bench_zencrowd_all", "EBCC", 0, 0.867, marks=pytest.mark.long),
     ],
 )
 def test_ebcc_is_as_accurate_as_the_code_of_its_authors(
