@@ -1,6 +1,6 @@
 """A program for tests: save results while killing the process at every step, or two at once, and look what is there.
 
-Usage: killed_saves.py FOLDER SCENARIO SIGNAL. It prints how many processes were ended, and asserts everything else.
+Usage: killed_saves.py FOLDER SCENARIO:SIGNAL... It prints how many processes were ended, and asserts everything else.
 """
 
 from __future__ import annotations
@@ -145,9 +145,17 @@ def save_at_once(root: Path, scenario: str) -> int:
 
 
 if __name__ == "__main__":
-    place, scenario, how = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
     vars(os)["fsync"] = lambda file: None  # which takes time, and matters only if the machine fails
-    if "stepwise" in scenario:  # as on systems that cannot let folders change places
-        vars(output)["exchange_folders"] = lambda one, other: False
-    done = save_at_once(place, scenario) if how == "both" else kill_at_every_step(place, scenario, signal.Signals[how])
-    sys.stdout.write(f"{done}\n")
+    exchange = output.exchange_folders
+    for case in sys.argv[2:]:
+        scenario, how = case.split(":")
+        place = Path(sys.argv[1], f"{scenario} {how}")
+        place.mkdir()
+        # or as on systems that cannot let folders change places
+        vars(output)["exchange_folders"] = (lambda one, other: False) if "stepwise" in scenario else exchange
+        sys.stdout.write(f"{case}\n")
+        sys.stdout.flush()
+        done = (
+            kill_at_every_step(place, scenario, signal.Signals[how]) if how != "both" else save_at_once(place, scenario)
+        )
+        sys.stdout.write(f"{done}\n")

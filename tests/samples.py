@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -93,6 +94,7 @@ def weigh_problems(matrices: npt.NDArray[Any], method: Method, classes: int | No
     return method.weigh(Memory().load(problems(matrices, classes), Ties()))
 
 
+@cache
 def pair_up() -> list[tuple[str, str]]:
     """Give each method a kind of label that it serves, so that each kind is there too.
 

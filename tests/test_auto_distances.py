@@ -123,8 +123,14 @@ def test_a_distance_of_your_own_need_not_compare_labels_of_different_tasks() -> 
     assert weigh(run).weight.sum() == pytest.approx(1)
 
 
-@pytest.mark.parametrize("name", list(EQUAL))
-@pytest.mark.parametrize("n", [3, 5])
+@pytest.mark.parametrize(
+    ("name", "n"),
+    [
+        pytest.param(name, n, marks=pytest.mark.long if (place + n // 2) % 2 else ())
+        for place, name in enumerate(EQUAL)
+        for n in (3, 5)
+    ],
+)
 def test_equal_workers_are_hardly_weighed(name: str, n: int) -> None:
     error = unweighted = 0.0
     for seed in range(4):

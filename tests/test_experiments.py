@@ -137,6 +137,7 @@ def test_results_do_not_depend_on_the_number_of_processes() -> None:
     assert one.table().equals(two.table())
 
 
+@pytest.mark.long
 def test_a_script_without_a_guard_may_use_several_processes(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

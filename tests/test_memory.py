@@ -29,11 +29,12 @@ def test_large_files_are_read_part_by_part_with_the_same_result(
     path = tmp_path / f"answers.{ending}"
     (frame.to_csv if ending == "csv" else frame.to_parquet)(path, index=False)
     gold = {task: label for worker, task, label in rows if worker == "w000"}
-    whole = allalike.discover(path, domain=samples.kind(domain), gold=gold)
+    method = "auto" if domain == "categorical" else "iP-TD"
+    whole = allalike.discover(path, domain=samples.kind(domain), gold=gold, method=method)
     monkeypatch.setattr("allalike.engines.memory._MIN_SHARDED_BYTES", 0)
     monkeypatch.setattr("allalike.engines.memory._SHARD_BYTES", 1 << 9)
     monkeypatch.setattr("allalike.engines.ingest.routes._ROWS_PER_SORT", 7)
-    parts = allalike.discover(path, domain=samples.kind(domain), gold=gold)
+    parts = allalike.discover(path, domain=samples.kind(domain), gold=gold, method=method)
     assert len(parts.run.shards) > 1  # type: ignore[attr-defined]
     assert parts.truth["task"].tolist() == whole.truth["task"].tolist()
     if domain in ("real", "vector"):

@@ -27,19 +27,27 @@ def laws(*parameters: str) -> list[Law]:
     return [law for law in found if set(inspect.signature(law).parameters) == set(parameters)]
 
 
+def every_kind(chosen: list[Law]) -> pytest.MarkDecorator:
+    """Have laws hold for every kind of label: each for every third, in turn, and for all in what takes long."""
+    cases = [
+        pytest.param(law, domain, marks=() if (number + place) % 3 == 0 else pytest.mark.long)
+        for number, law in enumerate(chosen)
+        for place, domain in enumerate([*DOMAINS, "binary"])
+    ]
+    return pytest.mark.parametrize(("law", "domain"), cases)
+
+
 @pytest.fixture(autouse=True)
 def _in_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(METHODS, Soft.name, Soft)
 
 
-@pytest.mark.parametrize("domain", [*DOMAINS, "binary"])
-@pytest.mark.parametrize("law", laws("spec", "domain", "engine"))
+@every_kind(laws("spec", "domain", "engine"))
 def test_it_keeps_the_laws_of_few_workers(law: Law, domain: str) -> None:
     law(spec="SOFT", domain=domain, engine=Disk(partitions=4) if domain == "real" else Memory())
 
 
-@pytest.mark.parametrize("domain", [*DOMAINS, "binary"])
-@pytest.mark.parametrize("law", laws("spec", "domain"))
+@every_kind(laws("spec", "domain"))
 def test_it_keeps_the_laws_of_all_labels(law: Law, domain: str) -> None:
     law(spec="SOFT", domain=domain)
 

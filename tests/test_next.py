@@ -31,8 +31,9 @@ def benchmark() -> ModuleType:
     return module
 
 
-def test_asking_the_least_sure_saves_a_fifth_of_the_answers(benchmark: ModuleType) -> None:
-    crowds = [(2, 0.0, seed) for seed in range(4)]
+@pytest.mark.parametrize("number", [2, pytest.param(4, marks=pytest.mark.long)])
+def test_asking_the_least_sure_saves_a_fifth_of_the_answers(benchmark: ModuleType, number: int) -> None:
+    crowds = [(2, 0.0, seed) for seed in range(number)]
     assert benchmark.find_saved(crowds, 2, 4, tasks=100, share=0.2) >= 0.2
 
 

@@ -234,34 +234,24 @@ def test_a_run_that_could_not_be_saved_does_not_begin(
 
 
 @pytest.mark.parametrize(
-    ("scenario", "how"),
+    "cases",
     [
-        ("new", "SIGKILL"),
-        ("own", "SIGKILL"),
-        ("shared", "SIGKILL"),
-        ("shared", "SIGTERM"),
-        ("shared", "both"),
-        *(
-            pytest.param(*case, marks=pytest.mark.long)
-            for case in (
-                ("own masks", "SIGKILL"),
-                ("stepwise masks", "SIGKILL"),
-                ("own", "SIGTERM"),
-                ("shared", "SIGINT"),
-                ("own", "both"),
-                ("stepwise", "both"),
-            )
-        ),
+        ["new:SIGKILL", "own:SIGKILL", "shared:SIGKILL", "shared:SIGTERM", "shared:both"],
+        pytest.param(["own masks:SIGKILL", "stepwise masks:SIGKILL", "own:SIGTERM"], marks=pytest.mark.long),
+        pytest.param(["shared:SIGINT", "own:both", "stepwise:both"], marks=pytest.mark.long),
     ],
+    ids="; ".join,
 )
+@pytest.mark.timeout(300)
 @pytest.mark.skipif(sys.platform == "win32", reason="forks and signals")
 def test_the_old_or_the_new_result_is_there_whenever_it_ends_and_when_two_save_at_once(
-    scenario: str, how: str, tmp_path: Path
+    cases: list[str], tmp_path: Path
 ) -> None:
     program = Path(__file__).with_name("killed_saves.py")
-    command = [sys.executable, str(program), str(tmp_path), scenario, how]
+    command = [sys.executable, str(program), str(tmp_path), *cases]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(done.stdout.splitlines()) == 2 * len(cases)
 
 
 @pytest.mark.parametrize("fails", range(8))

@@ -90,10 +90,11 @@ def test_sums_pairs_and_truths_are_those_of_memory(spark: Spark, domain: str) ->
         assert equal(one.joined(), other.joined())
 
 
-def test_discover_finds_the_same(spark: Spark) -> None:
+@pytest.mark.parametrize("method", ["iP-TD", pytest.param("auto", marks=pytest.mark.long)])
+def test_discover_finds_the_same(spark: Spark, method: str) -> None:
     rows = crowd("categorical", seed=3, n=WORKERS, m=60, missing=0.3)
     gold = {f"t{number:04d}": number % 3 for number in range(0, 60, 7)}
-    memory, found = (allalike.discover(rows, engine=engine, gold=gold) for engine in (Memory(), spark))
+    memory, found = (allalike.discover(rows, engine=engine, method=method, gold=gold) for engine in (Memory(), spark))
     assert found.truth.drop(columns="confidence").equals(memory.truth.drop(columns="confidence"))
     assert np.allclose(found.workers["weight"], memory.workers["weight"], rtol=1e-9)
     assert flat(found.summary["gold"]) == pytest.approx(flat(memory.summary["gold"]))
