@@ -8,6 +8,7 @@ are, their mean, their largest fault, the sum of their weights) does so within t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,7 +51,7 @@ class Problems:
         """How many workers there are in all problems."""
         return int(self.sizes.sum())
 
-    @property
+    @cached_property
     def starts(self) -> npt.NDArray[np.int64]:
         """The first worker of each problem."""
         return np.cumsum(self.sizes) - self.sizes

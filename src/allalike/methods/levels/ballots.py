@@ -10,6 +10,7 @@ answers; the product with its transpose adds up, for each cell, the rows of the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +40,11 @@ class Ballots:
 
     matrix: Any
 
+    @cached_property
+    def transposed(self) -> Any:
+        """The matrix with a row per worker and label; it shares the entries."""
+        return self.matrix.T
+
     def add_up(self, table: Floats) -> Floats:
         """Add up, per task, the rows of its answers; the table has a row per worker and label."""
         sums: Floats = self.matrix @ table.reshape(self.matrix.shape[1], -1)
@@ -46,7 +52,7 @@ class Ballots:
 
     def count(self, shares: Floats, n_workers: int) -> Floats:
         """Add up, per worker and label, the rows of the tasks that she answered so."""
-        counts: Floats = self.matrix.T @ shares
+        counts: Floats = self.transposed @ shares
         return counts.reshape(n_workers, -1, shares.shape[1])
 
 
@@ -124,8 +130,7 @@ def by_problem(block: Block, values: Array) -> Floats:
     first, each = block.worker[block.starts], np.arange(block.n_tasks + 1)
     if values.ndim == 1:
         return sum_by(first, values, block.n_workers)
-    from scipy.sparse import csr_array
+    from scipy.sparse import csc_array
 
-    tasks = csr_array((np.ones(block.n_tasks), first, each), shape=(block.n_tasks, block.n_workers))
-    sums: Floats = tasks.T @ values
+    sums: Floats = csc_array((np.ones(block.n_tasks), first, each), shape=(block.n_workers, block.n_tasks)) @ values
     return sums
