@@ -194,17 +194,6 @@ def test_a_folder_that_is_not_there_is_a_clear_error(tmp_path: Path) -> None:
         allalike.discover(crowd(3), engine=Disk(folder=tmp_path / "nowhere"))
 
 
-def test_a_script_without_a_guard_is_not_run_again_in_every_process(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    rows = crowd(50)
-    script.write_text(
-        f"import allalike\nprint('once')\nresult = allalike.discover({rows!r}, engine=allalike.Disk(partitions=4,"
-        " processes=2), method='P-TD')\nprint(len(result.truth))\n"
-    )
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["once", "50"]
-
-
 def test_a_distance_that_no_other_process_can_know_works(tmp_path: Path) -> None:
     kind = allalike.Custom(distance=lambda left, right: float(left != right))
     rows = crowd(60)
@@ -212,17 +201,20 @@ def test_a_distance_that_no_other_process_can_know_works(tmp_path: Path) -> None
     assert ours.truth["label"].tolist() == allalike.discover(rows, domain=kind).truth["label"].tolist()
 
 
-def test_a_distance_of_a_script_which_processes_do_not_import_works(tmp_path: Path) -> None:
+def test_a_script_without_a_guard_is_not_run_again_in_every_process_and_its_distance_works(tmp_path: Path) -> None:
+    """Processes do not import the script: not to run it again, and not to know what it defines."""
     script = tmp_path / "script.py"
     rows = crowd(60)
     script.write_text(
-        "import allalike\ndef apart(left, right):\n    return float(left != right)\n"
+        "import allalike\nprint('once')\ndef apart(left, right):\n    return float(left != right)\n"
         f"engine = allalike.Disk(partitions=4, processes=2)\nkind = allalike.Custom(distance=apart)\nrows = {rows!r}\n"
+        "print(len(allalike.discover(rows, engine=engine, method='P-TD').truth))\n"
         "print(*allalike.discover(rows, domain=kind, engine=engine, method='P-TD').truth['label'])\n"
     )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
     kind = allalike.Custom(distance=lambda left, right: float(left != right))
-    assert done.stdout.split() == allalike.discover(rows, domain=kind, method="P-TD").truth["label"].tolist()
+    expected = allalike.discover(rows, domain=kind, method="P-TD").truth["label"].tolist()
+    assert done.stdout.split() == ["once", "60", *expected]
 
 
 @pytest.mark.parametrize("memory", ["much", "0GB", "-1GB", ""])

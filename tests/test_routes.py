@@ -243,8 +243,14 @@ REAL = [
 ]
 
 
-@pytest.mark.parametrize("name", REAL)
-@pytest.mark.parametrize("partitions", [1, 64])
+@pytest.mark.parametrize(
+    ("name", "partitions"),
+    [
+        pytest.param(name, partitions, marks=pytest.mark.long if (place + turn) % 2 else ())
+        for place, name in enumerate(REAL)
+        for turn, partitions in enumerate((1, 64))
+    ],
+)
 def test_real_answers_are_routed(name: str, partitions: int, data: Path, tmp_path: Path) -> None:
     routed = check(data / name, tmp_path, partitions)
     assert routed is not None

@@ -22,10 +22,18 @@ if TYPE_CHECKING:
 
 pytestmark = [*need_spark(), pytest.mark.usefixtures("everything_on_executors")]
 
-FORMS = [".csv", ".csv.gz", ".tsv", ";.csv", "*.csv", ".parquet", "*.parquet"]
+FORMS = [".csv", ".csv.gz", "*.csv", ".parquet", "*.parquet"]
+OTHER_FORMS = [".tsv", ";.csv"]  # which differ from .csv by a character
 
 
-@pytest.mark.parametrize(("ending", "repeats"), [*((form, "first") for form in FORMS), (".csv", "last")])
+@pytest.mark.parametrize(
+    ("ending", "repeats"),
+    [
+        *((form, "first") for form in FORMS),
+        *(pytest.param(form, "first", marks=pytest.mark.long) for form in OTHER_FORMS),
+        (".csv", "last"),
+    ],
+)
 @pytest.mark.usefixtures("small_splits")
 def test_files_give_what_they_give_in_memory(spark: Spark, tmp_path: Path, ending: str, repeats: str) -> None:
     gold = {"t1": "red", "t7": "blue", "nobody": "green"}
@@ -72,7 +80,7 @@ def test_the_order_of_a_data_frame_says_which_answer_was_first(spark: Spark, ses
 QUOTED = ["one", 'a "quote"', "two\nlines", "a, comma", " spaces ", '"', "a\r\n", "ünï", 'three\n\nlines, and\n"more"']
 
 
-@pytest.mark.parametrize("n", [9, 400])
+@pytest.mark.parametrize("n", [pytest.param(9, marks=pytest.mark.long), 400])
 @pytest.mark.usefixtures("small_splits")
 def test_fields_of_several_lines_are_read_as_they_are(spark: Spark, tmp_path: Path, n: int) -> None:
     labels = [QUOTED[number % len(QUOTED)] for number in range(n)]
@@ -129,7 +137,7 @@ def test_labels_that_do_not_fit_are_named_by_their_row(spark: Spark, tmp_path: P
     assert "unclear what kind" in fail(spark, unclear)
 
 
-@pytest.mark.parametrize("ending", [".csv", "*.csv", ".parquet"])
+@pytest.mark.parametrize("ending", [".csv", pytest.param("*.csv", marks=pytest.mark.long), ".parquet"])
 @pytest.mark.usefixtures("small_splits")
 def test_missing_values_are_refused_or_dropped(spark: Spark, tmp_path: Path, ending: str) -> None:
     holes = [None if k % 7 == 5 else "xy"[k % 2] for k in range(90)]
