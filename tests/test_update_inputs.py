@@ -26,6 +26,11 @@ from updates import ENGINES, assert_same, both_engines, check, cut
 pytestmark = pytest.mark.filterwarnings("ignore::allalike.ConvergenceWarning")
 
 
+def discover(answers: Any, **options: Any) -> Result:
+    """Discover, by a quick method: what is tried here is what comes in."""
+    return allalike.discover(answers, **{"method": "P-TD", **options})
+
+
 @both_engines
 @pytest.mark.parametrize("ties", ["random", "first"])
 @pytest.mark.parametrize("method", ["UA", "iP-TD", "DS", "DS-1"])
@@ -49,14 +54,14 @@ def test_numbers_become_texts_once_a_class_is_a_text(engine: Engine, tmp_path: P
     for path, lines in zip(files, (*rows, [*rows[0], *rows[1]]), strict=True):
         path.write_text("\n".join(["worker,task,label", *lines, ""]), encoding="utf-8")
     for ties in ("first", "random"):
-        first = allalike.discover(files[0], domain="categorical", engine=engine, ties=ties)
+        first = discover(files[0], domain="categorical", engine=engine, ties=ties)
         assert first.truth["label"].tolist() == [9, 10]
-        expected = allalike.discover(files[2], domain="categorical", engine=engine, ties=ties)
+        expected = discover(files[2], domain="categorical", engine=engine, ties=ties)
         assert_same(first.update(files[1]), expected)
 
 
 def test_more_classes_than_there_may_be_are_refused() -> None:
-    result = allalike.discover([("ada", 1, "x"), ("bob", 1, "y")], domain=Categorical(classes=2))
+    result = discover([("ada", 1, "x"), ("bob", 1, "y")], domain=Categorical(classes=2))
     with pytest.raises(LabelError, match="There are 3 different labels, but classes is 2"):
         result.update([("eve", 1, "z")])
 
@@ -118,24 +123,24 @@ def test_truths_may_become_known_later_without_new_answers_to_their_tasks(engine
 
 def test_gold_of_another_type_matches_by_its_text() -> None:
     rows = [(worker, task, "xy"[task % 2]) for worker in ("ada", "bob") for task in range(6)]
-    result = allalike.discover(rows, gold={"1": "y", "2": "y"}).update([("eve", 1, "x")], gold={"3": "x"})
-    assert_same(result, allalike.discover([*rows, ("eve", 1, "x")], gold={1: "y", 2: "y", 3: "x"}))
+    result = discover(rows, gold={"1": "y", "2": "y"}).update([("eve", 1, "x")], gold={"3": "x"})
+    assert_same(result, discover([*rows, ("eve", 1, "x")], gold={1: "y", 2: "y", 3: "x"}))
     named = [(worker, f"{task}", label) for worker, task, label in rows]
-    result = allalike.discover(named, gold={1: "y"}).update([("eve", "1", "x")], gold={3: "x", 1: "x"})
-    assert_same(result, allalike.discover([*named, ("eve", "1", "x")], gold={"1": "x", "3": "x"}))
+    result = discover(named, gold={1: "y"}).update([("eve", "1", "x")], gold={3: "x", 1: "x"})
+    assert_same(result, discover([*named, ("eve", "1", "x")], gold={"1": "x", "3": "x"}))
 
 
 def test_gold_without_a_known_origin_cannot_be_carried_on() -> None:
     answers = read_gold({1: "x"}, allalike.read([("ada", 1, "x"), ("bob", 1, "x")]))
-    assert allalike.discover(answers).update([("eve", 1, "y")], gold={2: "y"}).summary["gold"]["without_answers"] == 1
-    lost = allalike.discover(answers)
+    assert discover(answers).update([("eve", 1, "y")], gold={2: "y"}).summary["gold"]["without_answers"] == 1
+    lost = discover(answers)
     nowhere = Origin(Origin.of(answers, None).scan, None)
     with pytest.raises(UnsupportedError, match="Give them with gold="):
         nowhere.grow(lost.run, [("eve", 1, "y")], None)
 
 
 def test_gold_that_fits_no_task_is_an_error_as_ever() -> None:
-    result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x")])
+    result = discover([("ada", 1, "x"), ("bob", 1, "x")])
     with pytest.raises(GoldError, match="None of the 1 tasks with gold was answered"):
         result.update([("eve", 1, "y")], gold={7: "y"})
 
@@ -145,10 +150,10 @@ def test_what_all_labels_share_is_found_out_again(engine: Engine) -> None:
     whole = [("ada", 1, [[0, 4]]), ("bob", 1, [[2, 6]]), ("ada", 2, [[1, 2]])]
     result, _ = check([whole, [("bob", 2, [[0.5, 2]])]], domain="interval", engine=engine)
     assert result.truth["label"].tolist()[0] == [[2.0, 4.0]]
-    sets = allalike.discover([("ada", 1, ["a"]), ("bob", 1, ["a", "b"])], domain="set", engine=engine)
+    sets = discover([("ada", 1, ["a"]), ("bob", 1, ["a", "b"])], domain="set", engine=engine)
     with pytest.raises(LabelError, match="of different types"):
         sets.update([("eve", 1, [1, 2])])
-    vectors = allalike.discover([("ada", 1, [1.0, 2.0]), ("bob", 1, [1.0, 3.0])], domain="vector", engine=engine)
+    vectors = discover([("ada", 1, [1.0, 2.0]), ("bob", 1, [1.0, 3.0])], domain="vector", engine=engine)
     with pytest.raises(LabelError, match="Some vectors have 2 numbers, but others have 3"):
         vectors.update([("eve", 1, [1.0, 2.0, 3.0])])
 
@@ -174,10 +179,10 @@ def test_ids_may_be_of_any_type(first: Any) -> None:
 
 
 def test_ids_of_another_type_are_refused() -> None:
-    numbers = allalike.discover([("ada", 1, "x"), ("bob", 1, "x")])
+    numbers = discover([("ada", 1, "x"), ("bob", 1, "x")])
     with pytest.raises(InputError, match="tasks of the new answers are of another type.*'t9' is string, 1 is int64"):
         numbers.update([("eve", "t9", "x")])
-    texts = allalike.discover([("ada", "007", "x"), ("bob", "007", "x")])
+    texts = discover([("ada", "007", "x"), ("bob", "007", "x")])
     with pytest.raises(InputError, match=r"workers .* 8.5 is double, 'ada' is string"):
         texts.update([(8.5, "007", "x")])
     with pytest.raises(InputError, match="of another type"):
@@ -185,7 +190,7 @@ def test_ids_of_another_type_are_refused() -> None:
 
 
 def test_whole_numbers_are_texts_among_texts() -> None:
-    texts = allalike.discover([("ada", "007", "x"), ("bob", "8", "x"), ("eve", "8", "y")])
+    texts = discover([("ada", "007", "x"), ("bob", "8", "x"), ("eve", "8", "y")])
     result = texts.update([("bob", 7, "y"), ("kim", 8, "x")])
     assert result.truth["task"].tolist() == ["007", "7", "8"]
     assert result.truth["answers"].tolist() == [1, 1, 3]
@@ -197,7 +202,7 @@ def test_numbers_of_another_width_are_the_same_numbers() -> None:
     )
     wide = [(3, 1, "y"), (1, 1 << 40, "x")]
     for engine in ENGINES.values():
-        result = allalike.discover(narrow, engine=engine).update(wide)
+        result = discover(narrow, engine=engine).update(wide)
         assert result.truth["task"].tolist() == [1, 1 << 40]
         assert result.workers["worker"].tolist() == [1, 2, 3]
 
@@ -214,28 +219,28 @@ def test_more_is_read_as_the_first_answers_were(engine: Engine, tmp_path: Path) 
     more = {**table, "who": ["bob", "bob", "eve"], "said": ["x", None, "x"]}
     together = {name: [*table[name], *more[name]] for name in table}
     options: dict[str, Any] = {"columns": columns, "repeats": "last", "missing": "drop", "domain": "categorical"}
-    expected = allalike.discover(allalike.read(together, **options), engine=engine)
+    expected = discover(allalike.read(together, **options), engine=engine)
     assert (expected.summary["repeats_set_aside"], expected.summary["missing_dropped"]) == (1, 1)
     for read in (allalike.read, allalike.scan):
-        assert_same(allalike.discover(read(table, **options), engine=engine).update(more), expected)
+        assert_same(discover(read(table, **options), engine=engine).update(more), expected)
     path = tmp_path / "more.csv"
     csv.write_csv(pa.table(more), path)
-    assert_same(allalike.discover(allalike.scan(table, **options), engine=engine).update(path), expected)
+    assert_same(discover(allalike.scan(table, **options), engine=engine).update(path), expected)
 
 
 @both_engines
 def test_a_wide_table_is_updated_by_a_wide_table(engine: Engine) -> None:
     first = {"task": [1, 2], "ada": ["x", "y"], "bob": ["x", "x"]}
     more = {"task": [2, 3], "ada": ["y", "y"], "eve": ["y", "x"]}
-    result = allalike.discover(allalike.read(first, wide="tasks"), engine=engine).update(more)
+    result = discover(allalike.read(first, wide="tasks"), engine=engine).update(more)
     rows = [("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "y"), ("bob", 2, "x"), ("eve", 2, "y")]
-    expected = allalike.discover([*rows, ("ada", 3, "y"), ("eve", 3, "x"), ("ada", 2, "y")], engine=engine)
+    expected = discover([*rows, ("ada", 3, "y"), ("eve", 3, "x"), ("ada", 2, "y")], engine=engine)
     assert_same(result, expected)
 
 
 def test_more_may_be_answers_or_a_scan() -> None:
     rows, more = [("ada", 1, "x"), ("bob", 1, "y"), ("eve", 2, "y")], [("ada", 2, "y"), ("kim", 1, "x")]
-    result, expected = allalike.discover(rows), allalike.discover([*rows, *more])
+    result, expected = discover(rows), discover([*rows, *more])
     table = {"a": ["ada", "kim"], "b": [2, 1], "c": ["y", "x"]}
     columns = {"worker": "a", "task": "b", "label": "c"}
     for source in (
@@ -251,8 +256,8 @@ def test_more_may_be_answers_or_a_scan() -> None:
 def test_answers_can_only_be_added_where_that_is_possible(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = allalike.read([("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "y"), ("bob", 2, "y")])
     with pytest.raises(UnsupportedError, match="every task is a problem of its own"):
-        allalike.discover(answers.per_task()).update([("eve", 1, "x")])
-    result = allalike.discover(answers)
+        discover(answers.per_task()).update([("eve", 1, "x")])
+    result = discover(answers)
     with pytest.raises(UnsupportedError, match="every task is a problem of its own"):
         result.update(answers.per_task())
     with pytest.raises(InputError, match="There are no answers"):
@@ -283,8 +288,8 @@ def test_truths_that_come_later_find_tasks_of_any_type_by_their_text(make: Any, 
     ids = [make(number) for number in range(9)]
     rows = [(worker, task, label) for task in ids for worker, label in (("a", "x"), ("b", "x"), ("c", "y"))]
     more, gold = [("z", ids[-1], "x")], {str(ids[0]): "y", str(ids[-1]): "x"}
-    expected = allalike.discover(rows + more, gold=gold, domain="categorical").summary["gold"]
-    updated = allalike.discover(rows, engine=engine, domain="categorical").update(more, gold=gold).summary["gold"]
+    expected = discover(rows + more, gold=gold, domain="categorical").summary["gold"]
+    updated = discover(rows, engine=engine, domain="categorical").update(more, gold=gold).summary["gold"]
     assert updated == expected
     assert updated["tasks"] == 2
 
@@ -293,7 +298,7 @@ def test_truths_that_come_later_find_tasks_of_any_type_by_their_text(make: Any, 
 @pytest.mark.parametrize("other", [("t", 8.0), ("t", np.int64(8)), ("t", Decimal("8.0"))])
 def test_a_task_that_equals_an_old_one_is_the_same_task(other: Any, engine: Engine) -> None:
     rows = [(worker, ("t", number), "x") for worker in "abc" for number in range(9)]
-    assert allalike.discover(rows, engine=engine).update([("e", other, "y")]).summary["tasks"] == 9
+    assert discover(rows, engine=engine).update([("e", other, "y")]).summary["tasks"] == 9
 
 
 @both_engines
@@ -307,14 +312,14 @@ def test_whole_numbers_of_another_width_stay_whole_numbers(
         return pa.table({"worker": list("abc") * len(tasks), "task": thrice[0], "label": thrice[1]})
 
     first = allalike.scan(table(pa.int32(), [1, 2, 3, 4, 5], [1, 2, 1, 2, 1]), domain="categorical")
-    result = allalike.discover(first, engine=engine).update(table(pa.int64(), [5, 6, 7], [1, 3, 3]))
+    result = discover(first, engine=engine).update(table(pa.int64(), [5, 6, 7], [1, 3, 3]))
     assert result.truth["label"].tolist() == [1, 2, 1, 2, 1, 3, 3]
     assert result.truth["label"].dtype.kind == "i"
     path = result.save(tmp_path / "out", format="parquet")[0]
     assert pa.parquet.read_table(path)["task"].to_pylist() == [1, 2, 3, 4, 5, 6, 7]
     path = result.update(table(pa.int64(), [1 << 40], [1])).save(tmp_path / "wide", format="parquet")[0]
     assert pa.parquet.read_table(path)["task"].to_pylist() == [1, 2, 3, 4, 5, 6, 7, 1 << 40]
-    large = allalike.discover(table(pa.uint64(), [1, (1 << 64) - 3], [1, 2]), domain="categorical", engine=engine)
+    large = discover(table(pa.uint64(), [1, (1 << 64) - 3], [1, 2]), domain="categorical", engine=engine)
     assert large.update(table(pa.int64(), [1, 2], [1, 2])).truth["task"].tolist() == [1, 2, (1 << 64) - 3]  # no float64
     with pytest.raises(InputError, match="-1 is int64, 1.* is uint64"):
         large.update(table(pa.int64(), [-1], [1]))
