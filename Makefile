@@ -1,5 +1,6 @@
 PYTHON ?= python3
 BIN := .venv/bin
+unexport PYTHONDONTWRITEBYTECODE # with which every process that tests start would compile everything again
 
 .PHONY: demo test quick long check bench league reproduce pictures clean
 

@@ -25,12 +25,12 @@ settings.load_profile("no clock")
 
 
 class _Scheduling(LoadScopeScheduling):  # type: ignore[misc]
-    """Tests of Spark go to one process, and those in a browser, which take seconds to start; all others go anywhere."""
+    """Tests of what takes seconds to start or to import go to one process; all others go anywhere."""
+
+    _TOGETHER = ("test_spark", "_browser.py", "test_voting_rules")
 
     def _split_scope(self, nodeid: str) -> str:
-        if nodeid.startswith("tests/test_spark"):
-            return "spark"
-        return "browser" if "_browser.py" in nodeid else nodeid.partition("[")[0]
+        return next((part for part in self._TOGETHER if part in nodeid), nodeid.partition("[")[0])
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -55,9 +55,9 @@ def from_scratch(method: str, domain: str) -> Result:
             for case in CASES
         ),
         *(
-            (*case, ENGINES[name])
-            for name in ("small blocks", "disk")
-            for case in pair_up()
+            pytest.param(*case, ENGINES[name], marks=[] if (turn + place) % 2 else pytest.mark.long)
+            for turn, name in enumerate(("small blocks", "disk"))
+            for place, case in enumerate(pair_up())
             if case[0] in STARTING_OVER
         ),
     ],
@@ -71,12 +71,18 @@ def test_updating_twice_gives_what_all_answers_give(method: str, domain: str, en
     assert_same(result, from_scratch(method, domain))
 
 
-@both_engines
+MANY_TIMES = [
+    *((method, "categorical") for method in ("UA", "P-TD", "P-TD(per_pair=True)", "iP-TD", "D-TD")),
+    *(("UA", "real"), ("P-TD", "real"), ("P-TD(per_pair=True)", "text"), ("iP-TD", "real"), ("D-TD", "text")),
+]
+
+
 @pytest.mark.parametrize(
-    ("method", "domain"),
-    [
-        *((method, "categorical") for method in ("UA", "P-TD", "P-TD(per_pair=True)", "iP-TD", "D-TD")),
-        *(("UA", "real"), ("P-TD", "real"), ("iP-TD", "real"), ("P-TD(per_pair=True)", "text"), ("D-TD", "text")),
+    ("method", "domain", "engine"),
+    [  # of each method, one kind of label in blocks of one answer and the other on disk; both take long
+        pytest.param(*case, ENGINES[name], marks=pytest.mark.long if (place + turn) % 2 else [])
+        for place, case in enumerate(MANY_TIMES)
+        for turn, name in enumerate(("small blocks", "disk"))
     ],
 )
 def test_updating_many_times_gives_what_all_answers_give(method: str, domain: str, engine: Engine) -> None:
