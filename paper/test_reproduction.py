@@ -376,7 +376,7 @@ def test_a_wrong_call_is_one_message(tmp_path: Path, capfd: pytest.CaptureFixtur
 
 
 def test_an_interrupt_is_one_line_and_what_was_computed_stays(tmp_path: Path) -> None:
-    asked = [sys.executable, "-m", "paper", "table-2", "--jobs", "2", "-o", "out", "--repetitions", "300"]
+    asked = [sys.executable, "-m", "paper", "table-2", "--jobs", "2", "-o", "out", "--repetitions", "30000"]
     here = str(Path(__file__).parents[1])
     nowhere = {**os.environ, "PYTHONPATH": here, "ALLALIKE_DATA": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
     with subprocess.Popen(asked, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=nowhere) as process:

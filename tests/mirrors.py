@@ -32,6 +32,8 @@ class Mirror:
     length: bool = True
     cut_after: list[int] = field(default_factory=list)  # each of the next answers breaks after so many bytes
     pause: float = 0.0
+    stop_after: int = 0  # bytes of an answer, if any, after which the server waits until it may go on
+    go_on: threading.Event = field(default_factory=threading.Event)
     asked: list[str] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
 
@@ -54,6 +56,8 @@ def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Mirror]:
             self.end_headers()
             content = content[: state.cut_after.pop(0)] if state.cut_after else content
             for place in range(0, len(content), 50_000):
+                if state.stop_after and place >= state.stop_after:
+                    state.go_on.wait()
                 self.wfile.write(content[place : place + 50_000])
                 time.sleep(state.pause)
 
@@ -73,6 +77,7 @@ def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Mirror]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("ALLALIKE_DATA", raising=False)
     yield state
+    state.go_on.set()
     server.shutdown()
     thread.join()
     server.server_close()

@@ -84,7 +84,7 @@ def test_a_process_that_is_killed_leaves_no_half_file_and_the_next_sweeps(
 ) -> None:
     source = SOURCES["predict_mandal2020"]
     mirror.files = mirror_of(source, data)
-    mirror.pause = 0.02
+    mirror.stop_after = 600_000  # so that it is killed in the middle of a file
     code = "import allalike.datasets; allalike.datasets.fetch('predict_mandal2020')"
     with subprocess.Popen([sys.executable, "-c", code]) as process:
         while not any(len(content) > 500_000 for content in contents(cache).values()):
@@ -96,7 +96,8 @@ def test_a_process_that_is_killed_leaves_no_half_file_and_the_next_sweeps(
     assert whole.items() < right.items()
     assert contents(cache) != whole
     mirror.asked.clear()
-    mirror.pause = 0
+    mirror.stop_after = 0
+    mirror.go_on.set()
     assert allalike.datasets.fetch(source.name) == cache / source.name
     assert contents(cache) == right
     assert len(mirror.asked) == len(right) - len(whole)

@@ -45,15 +45,25 @@ def test_a_data_frame_a_table_and_what_spark_wrote_are_read(
 ) -> None:
     path = str(written(table(), tmp_path, ".parquet"))
     frame = session.read.parquet(path)
-    check(spark, frame, path)
     frame.createOrReplaceTempView("some_answers")
     check(spark, "some_answers", path)
-    check(spark, ["some_answers"], path)
     frame.repartition(3).write.parquet(str(tmp_path / "folder.parquet"))
     check(spark, str(tmp_path / "folder.parquet"), path)
-    check(spark, (tmp_path / "folder.parquet").as_uri(), path)
     other = allalike.discover(frame, engine="spark", method="P-TD")
     same(other, allalike.discover(path, method="P-TD"))
+
+
+@pytest.mark.long
+def test_a_list_of_a_table_and_the_address_of_a_folder_are_read(
+    spark: Spark, session: SparkSession, tmp_path: Path
+) -> None:
+    path = str(written(table(), tmp_path, ".parquet"))
+    frame = session.read.parquet(path)
+    check(spark, frame, path)
+    frame.createOrReplaceTempView("some_answers")
+    check(spark, ["some_answers"], path)
+    frame.repartition(3).write.parquet(str(tmp_path / "folder.parquet"))
+    check(spark, (tmp_path / "folder.parquet").as_uri(), path)
 
 
 def test_addresses_go_to_spark(spark: Spark, tmp_path: Path) -> None:
@@ -69,12 +79,14 @@ def test_addresses_go_to_spark(spark: Spark, tmp_path: Path) -> None:
         allalike.discover("s3://bucket/answers.zip", engine=spark)
 
 
-def test_the_order_of_a_data_frame_says_which_answer_was_first(spark: Spark, session: SparkSession) -> None:
+@pytest.mark.parametrize("repeats", ["first", pytest.param("last", marks=pytest.mark.long)])
+def test_the_order_of_a_data_frame_says_which_answer_was_first(
+    spark: Spark, session: SparkSession, repeats: str
+) -> None:
     answers = table(repeats=True)
     rows = [tuple(row.values()) for row in answers.to_pylist()]
     frame = session.createDataFrame(rows, answers.column_names)
-    for repeats in ("first", "last"):
-        check(spark, frame, rows, repeats=repeats)
+    check(spark, frame, rows, repeats=repeats)
 
 
 QUOTED = ["one", 'a "quote"', "two\nlines", "a, comma", " spaces ", '"', "a\r\n", "ünï", 'three\n\nlines, and\n"more"']
