@@ -51,9 +51,10 @@ def work_folders(parent: Path) -> list[Path]:
     return list(parent.glob("allalike-*"))
 
 
-def test_the_number_of_processes_does_not_change_a_bit() -> None:
+@pytest.mark.parametrize("method", ["iP-TD", pytest.param("auto", marks=pytest.mark.long)])
+def test_the_number_of_processes_does_not_change_a_bit(method: str) -> None:
     rows = crowd()
-    found = [allalike.discover(rows, engine=Disk(partitions=16, processes=number)) for number in (1, 2)]
+    found = [allalike.discover(rows, engine=Disk(partitions=16, processes=n), method=method) for n in (1, 2)]
     assert found[0].workers.equals(found[1].workers)
     assert found[0].truth.equals(found[1].truth)
 
