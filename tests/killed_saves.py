@@ -146,7 +146,7 @@ def save_at_once(root: Path, scenario: str) -> int:
 
 if __name__ == "__main__":
     vars(os)["fsync"] = lambda file: None  # which takes time, and matters only if the machine fails
-    exchange = output.exchange_folders
+    exchange = vars(output)["exchange_folders"]
     for case in sys.argv[2:]:
         scenario, how = case.split(":")
         place = Path(sys.argv[1], f"{scenario} {how}")

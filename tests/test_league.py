@@ -245,7 +245,7 @@ def test_texts_are_voted_word_by_word() -> None:
     ],
 )
 def test_who_is_too_slow_or_fails_is_shown_with_the_reason_and_the_next_one_plays(
-    playing: Callable[[], players.Outcome], failure: str, monkeypatch: pytest.MonkeyPatch
+    playing: Callable[[], Any], failure: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limited, "_PATIENCE", 2 if playing is players.asleep else 1000)
     with limited.Limited() as process:
