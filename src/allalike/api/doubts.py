@@ -148,7 +148,7 @@ def _meetings(run: Run) -> Iterator[Doubt]:
 def _different_labels(run: Run) -> Iterator[Doubt]:
     """Wonder about classes as many as answers."""
     answers = int(run.answer_counts.sum())
-    if run.encoding.n_classes is not None and _MIN_UNLIKE <= answers <= run.encoding.n_labels:
+    if run.encoding.nominal and _MIN_UNLIKE <= answers <= run.encoding.n_labels:
         yield Doubt(
             f"There are as many different labels as answers, {answers:,}, such as {_labels(run)[0]!r}: no two workers"
             f" agree. Perhaps {_column(run, 'label')} is not what was answered: then name the right column. If these"
@@ -172,7 +172,7 @@ def _numbers(run: Run) -> Iterator[Doubt]:
         return
     if run.encoding.numeric:
         yield Doubt(f"{_NUMBERS} read as numbers: a truth is a mean. For a vote, the domain is categorical.")
-    elif run.encoding.n_classes is not None and run.encoding.n_labels >= _MIN_NUMBERS and _are_numbers(_labels(run)):
+    elif run.encoding.nominal and run.encoding.n_labels >= _MIN_NUMBERS and _are_numbers(_labels(run)):
         yield Doubt(
             f"{_NUMBERS} {run.encoding.n_labels:,} different numbers, read as classes: a truth is what most said."
             " For a mean, the domain is real."
@@ -181,7 +181,7 @@ def _numbers(run: Run) -> Iterator[Doubt]:
 
 def _spellings(run: Run) -> Iterator[Doubt]:
     """Wonder about classes that may be one."""
-    found = find_spellings(_labels(run)) if run.encoding.n_classes is not None else None
+    found = find_spellings(_labels(run)) if run.encoding.nominal else None
     if found is not None:
         shown = "; ".join(f"{one!r} and {other!r}" for one, other in found.pairs[:_SHOWN_LABELS])
         yield Doubt(
@@ -197,7 +197,7 @@ def _joining(option: str) -> str:
 
 def _abstentions(run: Run) -> Iterator[Doubt]:
     """Wonder about classes that may be none."""
-    found = find_abstentions(_labels(run)) if run.encoding.n_classes is not None else []
+    found = find_abstentions(_labels(run)) if run.encoding.nominal else []
     said = any("abstain" in remark for remark in run.notes.get("remarks", ()))  # by the reader of a tool
     if found and run.encoding.n_labels > 2 and not said:
         listed = " and ".join(map(repr, found[:_SHOWN_LABELS]))
@@ -228,7 +228,7 @@ def _crowd(run: Run) -> Iterator[Doubt]:
 def _swapped(run: Run) -> Iterator[Doubt]:
     """Wonder about workers whose answers to different tasks agree more than the answers to one task do."""
     n_labels = run.encoding.n_labels
-    if run.encoding.n_classes is None or run.worker_task is not None or len(run.workers) * n_labels > _MAX_COUNTS:
+    if not run.encoding.nominal or run.worker_task is not None or len(run.workers) * n_labels > _MAX_COUNTS:
         return
     counts = run.sum(partial(_count_labels, n_labels=n_labels))["labels"]
     same, pairs = (counts * (counts - 1)).sum(), (run.answer_counts * (run.answer_counts - 1)).sum()

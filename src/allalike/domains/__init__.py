@@ -7,6 +7,7 @@ from allalike.domains.custom import Custom
 from allalike.domains.encoding import Encoding
 from allalike.domains.interval import Interval
 from allalike.domains.kernels import Kernels
+from allalike.domains.ordinal import Ordinal
 from allalike.domains.ranking import Ranking
 from allalike.domains.real import Real
 from allalike.domains.sets import Set
@@ -25,6 +26,7 @@ __all__ = [
     "Encoding",
     "Interval",
     "Kernels",
+    "Ordinal",
     "Ranking",
     "Real",
     "Set",
@@ -33,7 +35,7 @@ __all__ = [
 ]
 
 DOMAINS: Registry[Domain] = Registry(
-    "domain", Domain, (Categorical, Real, Ranking, Text, Bitmap, Set, Interval, Vector, Custom)
+    "domain", Domain, (Categorical, Ordinal, Real, Ranking, Text, Bitmap, Set, Interval, Vector, Custom)
 )
 
 # A rule has the same name in every domain that has it, and there may do the same in another way: keyed by both.

@@ -59,6 +59,11 @@ class Encoding(ABC):
         return self.domain.n_classes
 
     @property
+    def nominal(self) -> bool:
+        """Whether labels are classes that are the same or not, and nothing else: none is between two others."""
+        return self.n_classes is not None
+
+    @property
     def noise(self) -> Noise:
         """The noise to expect in these labels."""
         return self.domain.noise
@@ -80,6 +85,10 @@ class Encoding(ABC):
     def merge(self, others: Sequence[Self]) -> Self:
         """Return the encoding of all labels that this one and others were learned from."""
         return self
+
+    def measures_like(self, other: Self) -> bool:
+        """Tell whether two labels are as far apart as another encoding of the same domain says."""
+        return True
 
     @abstractmethod
     def encode(self, labels: Column) -> Array:

@@ -60,7 +60,7 @@ def look_at(run: Run, *, plain: bool) -> Look:
     >>> look_at(run, plain=False).groups.silent, look_at(run, plain=True).groups.silent
     (array([False, False,  True, False]), array([False, False, False, False]))
     """
-    classes = run.encoding.n_classes is not None
+    classes = run.encoding.nominal
     guess = None if classes else find_guess_distances(run)
     if plain:
         return Look(Groups.everyone(run.problems.n_workers), None, guess)
