@@ -23,7 +23,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from allalike.blocks.block import Array, Block
+    from allalike.blocks.block import Array, Block, Floats
     from allalike.columns.column import Column
     from allalike.columns.values import Values
     from allalike.domains.base import Domain
@@ -72,6 +72,11 @@ class Encoding(ABC):
     def n_labels(self) -> int:
         """How many different labels occur, where codes are their numbers."""
         return 0
+
+    @property
+    def coordinates(self) -> Floats | None:
+        """Of each label that codes number: a vector, such that distances are those of vectors, squared; if known."""
+        return None
 
     @property
     def vocabulary(self) -> list[Any]:

@@ -49,7 +49,7 @@ __all__ = ["Ordinal"]
 
 _MAX_LEVELS = 1000
 _MAX_SHOWN = 12
-_MAX_GROUPS = 4  # times as many as answers, for a task to have one for every level
+_MAX_GROUPS = 4  # times as many as answers, for a task to have one for each of a few levels
 
 
 def _check_levels(levels: Any, name: str) -> tuple[Any, ...] | None:
@@ -197,6 +197,16 @@ class OrdinalEncoding(Encoding):
         return General(farthest=0.0 if k == 1 else (k + 1) / (3 * k) if distance == "linear" else (k + 1) / (6 * (k - 1)))
 
     @property
+    def coordinates(self) -> Floats:
+        """A thermometer, the place itself, or one place for every level: what the distances are those of."""
+        place, length = np.arange(self.n_levels), max(self.n_levels - 1, 1.0)
+        if self.domain.distance == "hamming":
+            return np.eye(self.n_levels) / np.sqrt(2.0)
+        if self.domain.distance == "squared":
+            return place[:, None] / length
+        return np.asarray((place[:, None] > place[:-1]) / np.sqrt(length))
+
+    @property
     def vocabulary(self) -> list[Any]:
         """The levels in their order."""
         return self.levels.tolist()
@@ -244,7 +254,8 @@ class OrdinalEncoding(Encoding):
 
     def prepare(self, block: Block) -> Block:
         """Number the pairs of task and level, in the order of levels."""
-        return block.keeping(group_labels(block, self.levels.hashes(), most=_MAX_GROUPS))
+        most = _MAX_GROUPS if self.n_levels <= absolute.MAX_PRODUCT else 1
+        return block.keeping(group_labels(block, self.levels.hashes(), most=most))
 
     def describe(self) -> dict[str, Any]:
         """Return which levels there are, and whence that is known."""
