@@ -13,7 +13,9 @@ from allalike.columns.matches import find_places
 from allalike.columns.values import Values
 from allalike.domains.abstentions import find_abstentions
 from allalike.domains.spellings import find_spellings
+from allalike.engines.sample import sample_tasks
 from allalike.errors import DataWarning
+from allalike.trust.far_answers import find_far_answers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,6 +34,8 @@ _MIN_SWAPPED = 0.15  # by which a worker's answers agree more than those to a ta
 _MIN_SWAPPED_PAIRS = 50
 _MAX_COUNTS = 1 << 22  # of labels, for each worker
 _SHOWN_LABELS = 3
+_MAX_RATINGS = 11  # such as 0 to 10
+_SAMPLE_ANSWERS = 20_000
 _NUMBERS = "The labels are"  # so a warning begins that says what numbers are taken for
 _MAX_LABELS = 1 << 12  # that are looked at
 
@@ -59,7 +63,7 @@ def find_doubts(run: Run, gold: Gold | None = None, *, again: bool = False) -> l
     """
     looks = (_repeats, _single_values, _meetings, _different_labels, _spellings, _abstentions, _numbers, _crowd)
     found = [doubt for look in looks for doubt in look(run)]
-    found += () if again else _swapped(run)
+    found += () if again else (*_swapped(run), *_ratings(run), *_far_answers(run))
     found += _truths(run, gold) if gold is not None else ()
     return sorted(found, key=lambda doubt: not doubt.severe)
 
@@ -176,6 +180,30 @@ def _numbers(run: Run) -> Iterator[Doubt]:
         yield Doubt(
             f"{_NUMBERS} {run.encoding.n_labels:,} different numbers, read as classes: a truth is what most said."
             " For a mean, the domain is real."
+        )
+
+
+def _ratings(run: Run) -> Iterator[Doubt]:
+    """Wonder about numbers that may be levels of a scale."""
+    if not run.encoding.numeric or run.worker_task is not None:
+        return
+    blocks = sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False).blocks
+    numbers = np.unique(np.concatenate([block.label for block in blocks]))
+    if _MIN_NUMBERS <= len(numbers) <= _MAX_RATINGS and np.all(numbers == np.round(numbers)):
+        yield Doubt(
+            f"Are these ratings? There are {len(numbers)} different labels, whole numbers from {numbers[0]:g} to"
+            f" {numbers[-1]:g}. The domain ordinal (--domain ordinal) keeps their order, and a truth is one of them."
+        )
+
+
+def _far_answers(run: Run) -> Iterator[Doubt]:
+    """Wonder about a few numbers that carry most of the squared distance."""
+    found = find_far_answers(run) if run.encoding.numeric and run.domain.distance == "squared" else None
+    if found is not None:
+        yield Doubt(
+            f"{found.number:,} of {found.answers:,} answers carry {100 * found.share:.0f} % of the squared distance,"
+            f" such as {found.label:g} by {found.worker!r}, so that a few answers decide who is good. Leave them out if"
+            ' they are no answers, or compare by absolute distance: --domain "real(distance=absolute)".'
         )
 
 

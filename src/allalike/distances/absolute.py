@@ -13,40 +13,21 @@ minimises a task's weighted sum of such distances, as the mean does for squares.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from allalike.blocks.block import sum_by
 from allalike.blocks.groups import Groups
+from allalike.blocks.order import Order
 from allalike.blocks.running import add_up_to
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from allalike.blocks.block import Array, Block, Floats
 
-__all__ = ["MAX_PRODUCT", "Order", "distance", "find_order", "level_distances", "peer_distances"]
+__all__ = ["MAX_PRODUCT", "distance", "level_distances", "peer_distances"]
 
 MAX_PRODUCT = 16  # levels up to which a product of matrices is faster than running sums
-
-
-@dataclass(frozen=True)
-class Order:
-    """The answers of a block in the order of tasks, and of numbers within a task."""
-
-    rows: npt.NDArray[np.intp]
-
-
-def find_order(block: Block) -> Order:
-    """Put the answers to each task in the order of their numbers.
-
-    >>> from allalike.blocks.block import Block
-    >>> find_order(Block.of([[3.0, 1.0], [2.0, 5.0]])).rows
-    array([1, 0, 2, 3])
-    """
-    return Order(np.lexsort((block.label, block.to_answers(np.arange(block.n_tasks)))))
 
 
 def distance(left: Array, right: Array) -> Floats:
@@ -64,6 +45,7 @@ def peer_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
     The block needs the `Order` of its numbers, which should be centred.
 
     >>> from allalike.blocks.block import Block
+    >>> from allalike.blocks.order import find_order
     >>> block = Block.of([[1.0], [4.0], [2.0]])
     >>> peer_distances(block.keeping(find_order(block)), np.ones(3))
     (array([4., 5., 3.]), array([2., 2., 2.]))

@@ -83,6 +83,11 @@ class Encoding(ABC):
         """What the numbers in codes mean; codes of two encodings with the same vocabulary are the same."""
         return []
 
+    @property
+    def for_looks(self) -> Self:
+        """The encoding under which copies and guesses are looked for: of numbers, that with squared distances."""
+        return self
+
     def with_rule(self, rule: str | Rule) -> Self:
         """Return the encoding of the same labels under another rule."""
         return replace(self, domain=replace(self.domain, rule=rule))

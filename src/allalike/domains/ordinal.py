@@ -194,7 +194,9 @@ class OrdinalEncoding(Encoding):
         k, distance = self.n_levels, self.domain.distance
         if distance == "hamming":
             return OneCoin(classes=k)
-        return General(farthest=0.0 if k == 1 else (k + 1) / (3 * k) if distance == "linear" else (k + 1) / (6 * (k - 1)))
+        return General(
+            farthest=0.0 if k == 1 else (k + 1) / (3 * k) if distance == "linear" else (k + 1) / (6 * (k - 1))
+        )
 
     @property
     def coordinates(self) -> Floats:

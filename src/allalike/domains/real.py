@@ -1,26 +1,35 @@
-"""Numbers: labels whose difference means something."""
+"""Numbers: labels whose difference means something.
+
+    squared:   d = (x - y)^2    whose weighted sum is least at the weighted mean: errors like those of Gauss
+    absolute:  d = |x - y|      whose weighted sum is least at the weighted median: some answers are far off
+
+Under `squared` a fault is the variance of a worker's errors, and one answer of -999 among a hundred good ones makes her
+the worst worker of all. Under `absolute` it is the mean size of her errors, of which that answer is one of many.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
 from allalike.blocks.centre import Centred
+from allalike.blocks.order import find_order
 from allalike.blocks.ties import TOLERANCE
 from allalike.columns.values import Values, arrow_of
-from allalike.distances import euclidean
+from allalike.distances import absolute, euclidean
 from allalike.domains.base import Domain
 from allalike.domains.encoding import Encoding
 from allalike.domains.kernels import Kernels
 from allalike.errors import LabelError
-from allalike.noise import Gaussian
-from allalike.rules.base import Rule
+from allalike.noise import Gaussian, Laplace, Noise
+from allalike.rules.base import Rule, unknown
 from allalike.rules.mean import mean, median
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block, Floats
+    from allalike.blocks.ties import Ties
     from allalike.columns.column import Column
 
 __all__ = ["Real"]
@@ -30,12 +39,15 @@ _LARGEST_NUMBER = 1e150
 
 @dataclass(frozen=True, kw_only=True)
 class Real(Domain):
-    """Numbers, compared by squared distance.
+    """Numbers, compared by squared or absolute distance.
 
     Parameters
     ----------
+    distance
+        ``squared``, or ``absolute``, under which single answers that are far off count less.
     rule
-        How a task's numbers become one: ``mean`` or ``median``, both weighted.
+        How a task's numbers become one: ``mean`` or ``median``, both weighted. Unless it is given, it is the one that
+        fits the distance: the median where that is absolute.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
@@ -44,12 +56,22 @@ class Real(Domain):
     """
 
     name: ClassVar[str] = "real"
-    summary: ClassVar[str] = "numbers; squared Euclidean distance"
+    summary: ClassVar[str] = "numbers; squared Euclidean distance or absolute"
     rules: ClassVar[tuple[Rule, ...]] = (Rule("mean", mean), Rule("median", median))
-    distances: ClassVar[tuple[str, ...]] = ("squared",)
+    distances: ClassVar[tuple[str, ...]] = ("squared", "absolute")
     numeric: ClassVar[bool] = True
-    noise: ClassVar[Gaussian] = Gaussian()
     recurring: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Take the rule that fits the distance unless another is asked for."""
+        if not self.rule and self.distance == "absolute":
+            object.__setattr__(self, "rule", "median")
+        super().__post_init__()
+
+    @property
+    def noise(self) -> Noise:
+        """Errors with a variance per worker, or with a mean size."""
+        return Gaussian() if self.distance == "squared" else Laplace()
 
     def learn(self, labels: Column) -> RealEncoding:
         """Return the encoding, which is the same for all numbers."""
@@ -61,8 +83,13 @@ class RealEncoding(Encoding):
     """Finite numbers whose squares are finite too; a code is the number itself."""
 
     @property
+    def for_looks(self) -> Self:
+        """The same numbers with squared distances."""
+        return replace(self, domain=replace(self.domain, distance="squared"))
+
+    @property
     def kernels(self) -> RealKernels:
-        """Squared distances."""
+        """Squared or absolute distances."""
         return RealKernels(domain=self.domain)
 
     def encode(self, labels: Column) -> Floats:
@@ -81,22 +108,33 @@ class RealEncoding(Encoding):
         return Values(arrow_of(codes))
 
     def prepare(self, block: Block) -> Block:
-        """Centre each task, so that offsets cost no digits."""
-        return Centred.subtract(block, euclidean.centre(block))
+        """Centre each task, so that offsets cost no digits; at an answer, if one that is far off shall move nothing."""
+        if self.domain.distance == "squared":
+            return Centred.subtract(block, euclidean.centre(block))
+        order = find_order(block)
+        return Centred.subtract(block, order.middle(block)).keeping(order)
 
 
 class RealKernels(Kernels):
-    """Sums of squared distances, linear in the number of answers, of numbers that are centred per task."""
+    """Sums of squared or absolute distances, linear in the number of answers, of numbers that are centred per task."""
 
-    check_digits = staticmethod(euclidean.check_digits)
+    def check_digits(self, distance: Floats) -> None:
+        """Refuse numbers so small that their squares vanish, where distances are squares."""
+        if self.domain.distance == "squared":
+            euclidean.check_digits(distance)
 
     def distance_between(self, left: Array, right: Array) -> Floats:
-        """Square the differences."""
-        return euclidean.distance(left, right)
+        """Measure how far numbers are apart, pair by pair."""
+        return (euclidean if self.domain.distance == "squared" else absolute).distance(left, right)
 
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
-        """Add up squared distances."""
-        return euclidean.peer_distances(block, weights)
+        """Add up distances to peers."""
+        return (euclidean if self.domain.distance == "squared" else absolute).peer_distances(block, weights)
+
+    def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
+        """Find, per task, the number; its error is known only where faults are variances."""
+        found = super().aggregate(block, weights, faults, ties=ties)
+        return found if self.domain.distance == "squared" else {**found, "error": unknown(block.n_tasks)}
 
     def restore(self, block: Block, label: Array) -> Array:
         """Add the centres again."""

@@ -143,7 +143,8 @@ def _find_totals(run: Run, label_counts: Floats | None) -> LabelTotals | None:
     coordinates = run.encoding.coordinates
     if coordinates is not None:
         return find_level_totals(coordinates)
-    return find_number_totals(run) if run.encoding.noise.weighting == "inverse" else None
+    noise = run.encoding.noise  # squares are variances that add up
+    return find_number_totals(run) if noise.weighting == "inverse" and noise.estimates_fault else None
 
 
 def _group_sums(block: Block, *, kernels: Kernels, groups: TaskGroups, features: Features | None) -> dict[str, Floats]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,6 +60,7 @@ def look_at(run: Run, *, plain: bool) -> Look:
     >>> look_at(run, plain=False).groups.silent, look_at(run, plain=True).groups.silent
     (array([False, False,  True, False]), array([False, False, False, False]))
     """
+    run = replace(run, encoding=run.encoding.for_looks)
     classes, nominal = run.encoding.n_classes is not None, run.encoding.nominal
     guess = None if nominal else find_guess_distances(run)
     if plain:
