@@ -61,7 +61,17 @@ def find_doubts(run: Run, gold: Gold | None = None, *, again: bool = False) -> l
     True No task has two answers: 3 an
     False There are two workers only: b
     """
-    looks = (_repeats, _single_values, _meetings, _different_labels, _spellings, _abstentions, _numbers, _crowd)
+    looks = (
+        _repeats,
+        _single_values,
+        _meetings,
+        _different_labels,
+        _spellings,
+        _abstentions,
+        _numbers,
+        _levels,
+        _crowd,
+    )
     found = [doubt for look in looks for doubt in look(run)]
     found += () if again else (*_swapped(run), *_ratings(run), *_far_answers(run))
     found += _truths(run, gold) if gold is not None else ()
@@ -193,6 +203,16 @@ def _ratings(run: Run) -> Iterator[Doubt]:
         yield Doubt(
             f"Are these ratings? There are {len(numbers)} different labels, whole numbers from {numbers[0]:g} to"
             f" {numbers[-1]:g}. The domain ordinal (--domain ordinal) keeps their order, and a truth is one of them."
+        )
+
+
+def _levels(run: Run) -> Iterator[Doubt]:
+    """Say between which numbers the levels of a scale are, where nobody named them."""
+    told = run.encoding.describe()
+    if told.get("levels_from") == "data":
+        yield Doubt(
+            f"The scale is taken to go from {told['levels'][0]} to {told['levels'][-1]}, as the answers do. If it has"
+            ' other levels, name all of them: --domain "ordinal(levels=[...])".'
         )
 
 

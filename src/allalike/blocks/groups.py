@@ -45,8 +45,8 @@ def group_labels(block: Block, label_hash: npt.NDArray[np.uint64], *, most: floa
     """Number the pairs of task and label, given the hash of each label.
 
     Where labels are few, a task has a group for each of them, occurring or not; where that would be more groups than
-    ``most`` times the answers, only the pairs that occur are numbered, so that ten thousand classes need no table of all
-    of them. Groups of a task are in the order of labels.
+    ``most`` times the answers, only the pairs that occur are numbered, so that ten thousand classes need no table of
+    all of them. Groups of a task are in the order of labels.
 
     >>> from allalike.blocks.block import Block
     >>> groups = group_labels(Block.of([[0, 5], [0, 7], [2, 7]]), np.arange(10_000, dtype=np.uint64))

@@ -1,9 +1,9 @@
 """Absolute distance |x - y|: of numbers, and of the places of levels.
 
-It is not the square of anything, so an answer that is far off counts by how far it is and not by its square: one reading
-of -999 does not carry the sums away. It still comes from an inner product (|x - y| is the squared distance of two
-thermometers that are filled up to x and y), and needs no pairs. With the answers of a task in the order of their
-numbers, C the weight and S the sum of w x up to and with x_i, and W and S_all those of the task,
+An answer that is far off counts by how far it is and not by the square of it, so that one reading of -999 carries less
+away. The distance still comes from an inner product (|x - y| is the squared distance of two thermometers that are
+filled up to x and y), and needs no pairs. With the answers of a task in the order of their numbers, C the weight and S
+the sum of w x up to and with x_i, and W and S_all those of the task,
 
     sum_j w_j |x_i - x_j| = x_i (2 C - W) + S_all - 2 S,
 
@@ -36,7 +36,7 @@ def distance(left: Array, right: Array) -> Floats:
     >>> distance(np.array([0.0, 1.0]), np.array([0.5, -3.0]))
     array([0.5, 4. ])
     """
-    return np.abs(np.subtract(left, right, dtype=np.float64))
+    return np.asarray(np.abs(np.subtract(left, right, dtype=np.float64)), np.float64)
 
 
 def peer_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:

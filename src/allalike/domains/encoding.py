@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from allalike.blocks.block import Array, Block, Floats
+    from allalike.blocks.problems import Problems
     from allalike.columns.column import Column
     from allalike.columns.values import Values
     from allalike.domains.base import Domain
-    from allalike.domains.kernels import Kernels
+    from allalike.domains.kernels import Add, Kernels
     from allalike.noise import Noise
     from allalike.rules import Rule
 
@@ -139,6 +140,17 @@ class Encoding(ABC):
     def list_objects(self, tasks: Values, found: Mapping[str, Array]) -> dict[str, Values | Array]:
         """Return the columns of a table of the objects of some truths: one row each, ``task`` first."""
         raise NotImplementedError
+
+    def calibrate(self, add: Add, problems: Problems) -> Self:
+        """Return the encoding that knows what is to be taken away from each worker's answers before they are compared.
+
+        ``add(kernel, *params)`` adds up, over all blocks, the named arrays of a kernel, with one row per worker.
+        """
+        return self
+
+    def correct(self, block: Block) -> Block:
+        """Take away what `calibrate` found, and prepare the block again."""
+        return block
 
     def prepare(self, block: Block) -> Block:
         """Compute once what every round needs."""

@@ -9,8 +9,8 @@ two, but there is nothing between two levels, so that a mean of 3.4 stars is no 
 
 and all are 0 where K = 1. All are sums of squares (`linear` is the squared distance of two thermometers, filled up to x
 and up to y), so that sums over the pairs of a task need no pairs. Two levels at random are (K + 1) / (3 K) apart on
-average under `linear`, (K + 1) / (6 (K - 1)) under `squared`, 1 - 1/K under `hamming`: who is so far from the others says
-nothing.
+average under `linear`, (K + 1) / (6 (K - 1)) under `squared`, 1 - 1/K under `hamming`: who is so far from the others
+says nothing.
 
 It fails where levels are no scale: of "yes", "no" and "unsure" none is between the others; such labels are classes.
 Where workers use the scale each in her own way, one strict and one lenient, that counts as an error.
@@ -154,8 +154,8 @@ class OrdinalEncoding(Encoding):
         low, high = min([*known, *numbers]), max([*known, *numbers])
         if high - low >= _MAX_LEVELS:
             raise LabelError(
-                f"The labels are whole numbers from {low} to {high}, which are more than {_MAX_LEVELS:,} levels. If they"
-                " are no ratings, the domain is real.",
+                f"The labels are whole numbers from {low} to {high}, which are more than {_MAX_LEVELS:,} levels. If"
+                " they are no ratings, the domain is real.",
                 domain="real",
             )
         return replace(self, low=low, n_levels=high - low + 1)
@@ -203,9 +203,9 @@ class OrdinalEncoding(Encoding):
         """A thermometer, the place itself, or one place for every level: what the distances are those of."""
         place, length = np.arange(self.n_levels), max(self.n_levels - 1, 1.0)
         if self.domain.distance == "hamming":
-            return np.eye(self.n_levels) / np.sqrt(2.0)
+            return np.asarray(np.eye(self.n_levels) / np.sqrt(2.0))
         if self.domain.distance == "squared":
-            return place[:, None] / length
+            return np.asarray(place[:, None] / length)
         return np.asarray((place[:, None] > place[:-1]) / np.sqrt(length))
 
     @property

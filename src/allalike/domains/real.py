@@ -9,8 +9,8 @@ the worst worker of all. Under `absolute` it is the mean size of her errors, of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Self
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -22,15 +22,19 @@ from allalike.distances import absolute, euclidean
 from allalike.domains.base import Domain
 from allalike.domains.encoding import Encoding
 from allalike.domains.kernels import Kernels
+from allalike.domains.offsets import Offsets, find_offsets
 from allalike.errors import LabelError
 from allalike.noise import Gaussian, Laplace, Noise
+from allalike.options import flag
 from allalike.rules.base import Rule, unknown
 from allalike.rules.mean import mean, median
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block, Floats
+    from allalike.blocks.problems import Problems
     from allalike.blocks.ties import Ties
     from allalike.columns.column import Column
+    from allalike.domains.kernels import Add
 
 __all__ = ["Real"]
 
@@ -48,11 +52,20 @@ class Real(Domain):
     rule
         How a task's numbers become one: ``mean`` or ``median``, both weighted. Unless it is given, it is the one that
         fits the distance: the median where that is absolute.
+    bias
+        Whether to estimate by how much each worker is too high or too low on average, and to take it away before
+        answers are compared; the table of workers has it as ``bias``. What all workers have in common is not seen.
+    scale
+        Whether to estimate as well by which factor each worker stretches the scale; in the table as ``scale``.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
     >>> allalike.discover(rows, domain=Real(rule="median"), method="UA").truth["label"].tolist()
     [21.0]
+    >>> rows = [(worker, task, task + bias) for worker, bias in (("ada", 0.0), ("bob", 0.0), ("eve", 3.0))
+    ...         for task in range(9)]
+    >>> allalike.discover(rows, domain=Real(bias=True), method="UA").workers["bias"].round(2).tolist()
+    [-1.0, -1.0, 2.0]
     """
 
     name: ClassVar[str] = "real"
@@ -61,6 +74,8 @@ class Real(Domain):
     distances: ClassVar[tuple[str, ...]] = ("squared", "absolute")
     numeric: ClassVar[bool] = True
     recurring: ClassVar[bool] = False
+    bias: bool = flag(False)
+    scale: bool = flag(False)
 
     def __post_init__(self) -> None:
         """Take the rule that fits the distance unless another is asked for."""
@@ -80,7 +95,10 @@ class Real(Domain):
 
 @dataclass(frozen=True, kw_only=True)
 class RealEncoding(Encoding):
-    """Finite numbers whose squares are finite too; a code is the number itself."""
+    """Finite numbers whose squares are finite too; a code is the number itself, without what is the worker's own."""
+
+    domain: Real
+    offsets: Offsets | None = field(default=None, compare=False)
 
     @property
     def for_looks(self) -> Self:
@@ -90,7 +108,7 @@ class RealEncoding(Encoding):
     @property
     def kernels(self) -> RealKernels:
         """Squared or absolute distances."""
-        return RealKernels(domain=self.domain)
+        return RealKernels(domain=self.domain, offsets=self.offsets)
 
     def encode(self, labels: Column) -> Floats:
         """Read the labels as numbers."""
@@ -107,6 +125,24 @@ class RealEncoding(Encoding):
         """Return the numbers."""
         return Values(arrow_of(codes))
 
+    def describe(self) -> dict[str, Any]:
+        """Return also whether what is each worker's own is taken away."""
+        chosen = {name: True for name in ("bias", "scale") if getattr(self.domain, name)}
+        return {**super().describe(), **chosen}
+
+    def calibrate(self, add: Add, problems: Problems) -> Self:
+        """Estimate by how much each worker is too high, and by which factor she stretches the scale."""
+        wanted = self.domain.bias or self.domain.scale
+        return replace(self, offsets=find_offsets(add, problems, scale=self.domain.scale)) if wanted else self
+
+    def correct(self, block: Block) -> Block:
+        """Take away offsets and factors, and centre each task again."""
+        assert self.offsets is not None
+        label = self.kernels.restore_answers(block, np.arange(len(block.label)))
+        gold = self.kernels.restore_gold(block)
+        label = self.offsets.of_block(block).remove(label, block.worker)
+        return self.prepare(replace(block, label=label, gold_label=gold, prepared={}))
+
     def prepare(self, block: Block) -> Block:
         """Centre each task, so that offsets cost no digits; at an answer, if one that is far off shall move nothing."""
         if self.domain.distance == "squared":
@@ -115,8 +151,19 @@ class RealEncoding(Encoding):
         return Centred.subtract(block, order.middle(block)).keeping(order)
 
 
+@dataclass(frozen=True, kw_only=True)
 class RealKernels(Kernels):
     """Sums of squared or absolute distances, linear in the number of answers, of numbers that are centred per task."""
+
+    domain: Real
+    offsets: Offsets | None = field(default=None, compare=False)
+
+    def worker_columns(self, add: Add, weights: Floats, faults: Floats) -> dict[str, Floats]:
+        """Return what was taken away from each worker's answers."""
+        if self.offsets is None:
+            return {}
+        bias = {"bias": self.offsets.offset}
+        return {**bias, "scale": self.offsets.factor} if self.domain.scale else bias
 
     def check_digits(self, distance: Floats) -> None:
         """Refuse numbers so small that their squares vanish, where distances are squares."""
@@ -125,11 +172,15 @@ class RealKernels(Kernels):
 
     def distance_between(self, left: Array, right: Array) -> Floats:
         """Measure how far numbers are apart, pair by pair."""
-        return (euclidean if self.domain.distance == "squared" else absolute).distance(left, right)
+        if self.domain.distance == "squared":
+            return euclidean.distance(left, right)
+        return absolute.distance(left, right)
 
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
         """Add up distances to peers."""
-        return (euclidean if self.domain.distance == "squared" else absolute).peer_distances(block, weights)
+        if self.domain.distance == "squared":
+            return euclidean.peer_distances(block, weights)
+        return absolute.peer_distances(block, weights)
 
     def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
         """Find, per task, the number; its error is known only where faults are variances."""

@@ -1,11 +1,11 @@
 """Laplace noise on numbers: errors whose size matters, not its square, each worker with a mean size of her own.
 
-Its density exp(-|x - t| / b) / (2 b) has heavier tails than that of Gauss: one answer that is far off is no surprise. The
-mean size b of a worker's errors is her fault. Where b is known, the most likely truth of a task minimises
+Its density exp(-|x - t| / b) / (2 b) has heavier tails than that of Gauss: one answer that is far off is no surprise.
+The mean size b of a worker's errors is her fault. Where b is known, the most likely truth of a task minimises
 sum_i |x_i - t| / b_i: it is the weighted median with the weights 1 / b_i.
 
-The distance of two answers does not tell the faults of both: it is b_i + b_j - b_i b_j / (b_i + b_j) on average, and not
-their sum. So no fault is estimated from disparities; a disparity itself is one, up to what the others err.
+The distance of two answers does not tell the faults of both: it is b_i + b_j - b_i b_j / (b_i + b_j) on average, and
+not their sum. So no fault is estimated from disparities; a disparity itself is one, up to what the others err.
 """
 
 from __future__ import annotations

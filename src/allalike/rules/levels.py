@@ -1,7 +1,7 @@
 """Rules for levels in an order: the weighted median, and the level nearest to the weighted mean.
 
-The weighted median of a task minimises the weighted sum of |x - y|, the mean that of the squares. Both look at the order
-of levels, which a vote does not: of 1, 4 and 5 the median is 4, the mean 3.3, and a vote is drawn. Both blocks and
+The weighted median of a task minimises the weighted sum of |x - y|, the mean that of the squares. Both look at the
+order of levels, which a vote does not: of 1, 4 and 5 the median is 4, the mean 3.3, and a vote is drawn. Blocks and
 decisions are as in `allalike.rules.vote`: a label is the place of a level, a block has its `Groups`, which are in the
 order of levels within a task, and confidence is the share of the weight that stands on the level itself.
 """
@@ -73,9 +73,8 @@ def level_mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Dec
     mean = block.per_task(weight * block.label) / total
     lower, upper = np.ceil(mean - 0.5 - TOLERANCE), np.floor(mean + 0.5 + TOLERANCE)
     lower, upper = np.minimum(lower, upper).astype(np.int32), np.maximum(lower, upper).astype(np.int32)
-    label, tied = _choose_heavier(
-        block, lower, upper, *(weigh_levels(block, weight, level, 0) / total for level in (lower, upper)), ties
-    )
+    low_share, high_share = (weigh_levels(block, weight, level, 0) / total for level in (lower, upper))
+    label, tied = _choose_heavier(block, lower, upper, low_share, high_share, ties)
     variance = np.maximum(faults, 0.0)[block.worker]
     error = np.sqrt(block.per_task(np.square(weight) * variance)) / total
     confidence = np.minimum(weigh_levels(block, weight, label, 0) / total, 1.0)

@@ -1,11 +1,11 @@
 """Far answers: the few that carry most of the squared distance, where distances of numbers are squared.
 
-A square of a hundredfold error counts ten thousand times. So a few answers that are no measurements at all, such as -999
-for "no reading", may decide which worker looks bad, and a worker is bad for one answer in a hundred. Of errors like
-those of Gauss, half of the sum of squares is carried by the largest 14 %, and with the heavy tails of Laplace by 5 %. Here
-a warning is due where
+A square of a hundredfold error counts ten thousand times. So a few answers that are no measurements at all, such as
+-999 for "no reading", may decide which worker looks bad, and a worker is bad for one answer in a hundred. Of errors
+like those of Gauss, half of the sum of squares is carried by the largest 12 %, and with the heavy tails of Laplace by
+the largest 7 %. A warning is due where
 
-    the largest 1 % of the deviations |x - median of the task|, or one of 50 to 100, carry more than half of all squares,
+    the largest 1 % of the deviations |x - median of the task|, or one of 50 to 100, carry half of all squares or more,
 
 not counting a worker who gave more than a quarter of her answers like that: she simply is a bad one, which is what
 weights are for. Then squares are the wrong distance for these answers.
@@ -74,7 +74,7 @@ def find_far_answers(run: Run) -> FarAnswers | None:
     order = np.lexsort((worker, label, -square))
     far = np.zeros(len(away), np.bool_)
     far[order[: max(int(_FEW * len(away)), 1)]] = True
-    given, strange = (sum_by(worker, each * 1.0, len(run.workers)) for each in (np.ones(len(far)), far))
+    given, strange = (sum_by(worker, each.astype(np.float64), len(run.workers)) for each in (np.ones(len(far)), far))
     far &= (strange <= _BAD_SHARE * given)[worker]
     share = float(square[far].sum() / square.sum())
     if share <= _MOST:
