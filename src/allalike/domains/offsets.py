@@ -41,10 +41,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Offsets", "find_offsets"]
 
-_MAX_SOLVER_ROUNDS = 200
-_PRECISION = 1e-12  # of the solution, relative
+_MAX_STEPS = 200
+_STEPS = 4  # while factors are still sought; always as many, so that rounding does not decide when to stop
+_PRECISION = 1e-11  # of the solution, relative
 _STRENGTH_ROUNDS = 2  # lambda is found from the answers as they are, and again without offsets
-_FACTOR_ROUNDS = 8
+_FACTOR_ROUNDS = 6
 _LEAST_RIDGE = 1e-9  # of an answer, so that offsets are 0 on average
 _LEAST_FACTOR, _LARGEST_FACTOR = 0.2, 5.0
 
@@ -80,29 +81,35 @@ def find_offsets(add: Add, problems: Problems, *, scale: bool) -> Offsets:
     ``add(kernel, *params)`` adds up, over all blocks, the named arrays of a kernel, with one row per worker.
     """
     n = problems.n_workers
-    factor, centre = np.ones(n), np.zeros(n)
+    offset, factor, centre = np.zeros(n), np.ones(n), np.zeros(n)
     if not scale:
-        return Offsets(_solve(add, problems, factor, None), factor, centre)
+        return Offsets(_solve(add, problems, offset, factor), factor, centre)
     totals = add(_add_numbers)
     centre = problems.total(totals["number"]) / problems.total(totals["answers"])
     for _ in range(_FACTOR_ROUNDS):
-        offset = _solve(add, problems, factor, centre)
+        offset = _solve(add, problems, offset, factor, centre, rounds=1, steps=_STEPS)
         factor = _find_factors(add(_compare, offset, factor, centre), problems)
-    return Offsets(_solve(add, problems, factor, centre), factor, centre)
+    return Offsets(_solve(add, problems, offset, factor, centre), factor, centre)
 
 
-def _solve(add: Add, problems: Problems, factor: Floats, centre: Floats | None) -> Floats:
-    """Return the offsets of numbers without these factors."""
-    around = () if centre is None else (centre,)
-    offset = np.zeros(problems.n_workers)
-    right = add(partial(_deviate, of_numbers=True), offset, factor, *around)
-    for _ in range(_STRENGTH_ROUNDS):
-        ridge = _find_ridge(add(_moments, offset, factor, *around), problems)
-        offset = _fit(add, right["deviation"], right["diagonal"], ridge)
+def _solve(
+    add: Add,
+    problems: Problems,
+    offset: Floats,
+    factor: Floats,
+    *centre: Floats,
+    rounds: int = _STRENGTH_ROUNDS,
+    steps: int = _MAX_STEPS,
+) -> Floats:
+    """Return the offsets of numbers without these factors, beginning with some."""
+    right = add(partial(_deviate, of_numbers=True), np.zeros(len(offset)), factor, *centre)
+    for _ in range(rounds):
+        ridge = _find_ridge(add(_moments, offset, factor, *centre), problems)
+        offset = _fit(add, right["deviation"], right["diagonal"], ridge, offset, steps)
     return offset
 
 
-def _fit(add: Add, right: Floats, diagonal: Floats, ridge: Floats) -> Floats:
+def _fit(add: Add, right: Floats, diagonal: Floats, ridge: Floats, start: Floats, steps: int) -> Floats:
     """Solve the equations by conjugate gradients; who has an infinite ridge, or no peers, has no offset."""
     from scipy.sparse.linalg import LinearOperator, cg
 
@@ -120,7 +127,8 @@ def _fit(add: Add, right: Floats, diagonal: Floats, ridge: Floats) -> Floats:
         shape, matvec=lambda rest: np.where(told, rest.ravel() / np.maximum(own + diagonal, 1e-300), 0)
     )
     equations = LinearOperator(shape, matvec=multiply)
-    found, _ = cg(equations, np.where(told, right, 0.0), rtol=_PRECISION, maxiter=_MAX_SOLVER_ROUNDS, M=divide)
+    goal, first = (np.where(told, each, 0.0) for each in (right, start))
+    found, _ = cg(equations, goal, first, rtol=_PRECISION, maxiter=steps, M=divide)
     return np.asarray(found)
 
 
