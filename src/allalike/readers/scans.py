@@ -118,7 +118,7 @@ class Scan(Options):
             first = label.head(SAMPLE_ROWS), task[:SAMPLE_ROWS]
             kind = guess_domain(label, [(label, task)], len(label), lambda: first, where=table.where)
             notes["guessed"]["domain"] = kind.name
-        kind = replace(kind, **self.choices)
+        kind = kind.choosing(self.choices)
         answers = Answers.of_columns(found["worker"], found["task"], found["label"], kind, repeats=self.repeats)
         answers.notes.update(notes)
         kept = ("columns", "wide", "missing", "abstain", "na", "label_map", "files")
