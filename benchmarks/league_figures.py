@@ -27,6 +27,7 @@ _GROUPS = (
     "Two classes",
     "More than two classes",
     "Hundreds of classes",
+    "Ratings",
     "Numbers",
     "Rankings",
     "Texts",
