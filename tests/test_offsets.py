@@ -139,8 +139,8 @@ def test_methods_are_compared_on_answers_without_their_bias() -> None:
     ],
 )
 def test_few_answers_have_offsets_and_no_trouble(answers: list[Row]) -> None:
-    for options in ({"bias": True}, {"bias": True, "scale": True}):
-        result = allalike.discover(answers, domain=Real(**options))
+    for scale in (False, True):
+        result = allalike.discover(answers, domain=Real(bias=True, scale=scale))
         assert np.isfinite(result.workers["bias"]).all()
         assert np.isfinite(result.truth["label"]).all()
 
