@@ -11,6 +11,7 @@ from allalike.api.weigh import weigh as weigh
 from allalike.domains import DOMAINS as DOMAINS
 from allalike.domains import RULES as RULES
 from allalike.domains import Bitmap as Bitmap
+from allalike.domains import Boxes as Boxes
 from allalike.domains import Categorical as Categorical
 from allalike.domains import Custom as Custom
 from allalike.domains import Domain as Domain

@@ -2,6 +2,7 @@
 
 from allalike.domains.base import Domain
 from allalike.domains.bitmap import Bitmap
+from allalike.domains.boxes import Boxes
 from allalike.domains.categorical import Categorical
 from allalike.domains.custom import Custom
 from allalike.domains.encoding import Encoding
@@ -20,6 +21,7 @@ __all__ = [
     "DOMAINS",
     "RULES",
     "Bitmap",
+    "Boxes",
     "Categorical",
     "Custom",
     "Domain",
@@ -35,7 +37,7 @@ __all__ = [
 ]
 
 DOMAINS: Registry[Domain] = Registry(
-    "domain", Domain, (Categorical, Ordinal, Real, Ranking, Text, Bitmap, Set, Interval, Vector, Custom)
+    "domain", Domain, (Categorical, Ordinal, Real, Ranking, Text, Bitmap, Set, Interval, Boxes, Vector, Custom)
 )
 
 # A rule has the same name in every domain that has it, and there may do the same in another way: keyed by both.

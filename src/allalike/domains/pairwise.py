@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Places = npt.NDArray[np.intp]
 
-__all__ = ["Pairwise", "PairwiseEncoding", "PairwiseKernels", "Stored", "objects"]
+__all__ = ["Pairwise", "PairwiseEncoding", "PairwiseKernels", "Stored", "distinct", "objects"]
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class PairwiseEncoding(Encoding):
 
     def prepare(self, block: Block) -> Block:
         """Store the labels of the block, and compare the answers to each task with each other, once."""
-        labels, place = _distinct(block.label)
+        labels, place = distinct(block.label)
         stored = replace(block, label=place)
         store = self.domain.pack(labels)
         hashes = self.domain.hash_answers(stored, store, hash_objects(map(self.domain.key, labels)))
@@ -153,8 +153,13 @@ class PairwiseEncoding(Encoding):
         return stored.keeping(Stored(store), AnswerHashes(hashes), pairs, *self.domain.prepare_rule(stored, store))
 
 
-def _distinct(labels: Array) -> tuple[list[Any], npt.NDArray[np.intp]]:
-    """Return parsed labels, each once and in the order in which they come, and where each is among them."""
+def distinct(labels: Array) -> tuple[list[Any], npt.NDArray[np.intp]]:
+    """Return parsed labels, each once and in the order in which they come, and where each is among them.
+
+    >>> one, other = (1, 2), (3, 4)
+    >>> distinct(objects([one, other, one]))
+    ([(1, 2), (3, 4)], array([0, 1, 0]))
+    """
     ids = np.fromiter(map(id, labels), np.int64, len(labels))
     _, first, place = np.unique(ids, return_index=True, return_inverse=True)
     order = np.argsort(np.argsort(first))
@@ -172,7 +177,7 @@ class PairwiseKernels(Kernels):
         distance = np.zeros(len(left))
         others = np.array([k for k, (a, b) in enumerate(zip(left, right, strict=True)) if a is not b], np.intp)
         if len(others):
-            labels, place = _distinct(np.concatenate([left[others], right[others]]))
+            labels, place = distinct(np.concatenate([left[others], right[others]]))
             store, (i, j) = self.domain.pack(labels), np.split(place, 2)
             distance[others] = self.domain.compare(store, i, store, j)
         return distance

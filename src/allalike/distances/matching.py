@@ -1,0 +1,232 @@
+"""Distances of collections of objects, such as the boxes of a picture, by the best matching of their objects.
+
+    M(A, B) = largest sum of s(a, b) over one-to-one matchings of objects of A and B of the same class
+    f1:       d = 1 - 2 M / (|A| + |B|)
+    jaccard:  d = (|A| + |B| - 2 M) / (|A| + |B| - M)
+    count:    d = ||A| - |B|| / max(|A|, |B|)
+
+Here s is how similar two objects are, from 0 to 1. Each distance lies between 0 and 1; it is 0 between two empty
+collections, and 1 between an empty one and any other. ``f1`` is 1 minus the panoptic quality (Kirillov et al. 2019)
+where objects only match if they share more than half. ``jaccard`` is the transform of Steinhaus of the cost of turning
+A into B, where to leave an object out costs 1 and to replace one costs 2 (1 - s); it is a metric if s is one minus a
+metric, which the intersection over the union is, and a cut is not. ``f1`` is none: {a}, {a, b}, {b}.
+
+Few objects have more than one partner. An edge whose ends have no other edge is matched at once, a star (an object with
+several partners that have no other) by its best edge, two against two by the better of both ways, for all pairs of
+collections together. Only what is left goes to `scipy.optimize.linear_sum_assignment`, a small matrix at a time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike.blocks.block import sum_by
+from allalike.distances.jaccard import ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+    from allalike.blocks.block import Floats
+
+__all__ = ["DISTANCES", "Collections", "Edges", "Members", "match", "pack", "sweep"]
+
+Places = npt.NDArray[np.int64]
+
+_MAX_SPARE_PORTS = 1 << 20  # so many places may stay empty before ends are numbered anew
+
+
+class Collections(NamedTuple):
+    """Many collections: collection k has the objects ``first[k]`` up to ``first[k + 1]``.
+
+    Of each object, ``geometry`` has a row of numbers, and ``kind`` the number of its class among ``classes``.
+
+    >>> collections = pack([((0.0, 1.0, "cat"),), (), ((0.0, 2.0, "dog"), (5.0, 6.0, "cat"))], 2)
+    >>> collections.first, collections.kind, collections.classes
+    (array([0, 1, 1, 3]), array([0, 1, 0]), ['cat', 'dog'])
+    """
+
+    first: Places
+    geometry: Floats
+    kind: Places
+    classes: list[Any]
+
+    @property
+    def sizes(self) -> Places:
+        """How many objects each collection has."""
+        return np.diff(self.first)
+
+    def kinds_among(self, classes: list[Any]) -> Places:
+        """Return the class of each object as a number among others; classes that these lack come behind them."""
+        place = {name: code for code, name in enumerate(classes)}
+        codes = [place.get(name, len(classes) + code) for code, name in enumerate(self.classes)]
+        return np.array(codes, np.int64)[self.kind]
+
+
+class Members(NamedTuple):
+    """Objects that may be compared: those of different answers to the same task.
+
+    Of each object, ``geometry`` has a row, and ``kind``, ``answer`` and ``task`` are the numbers of its class, of the
+    answer to which it belongs, and of its task.
+    """
+
+    geometry: Floats
+    kind: Places
+    answer: Places
+    task: Places
+
+    def cut(self, which: slice) -> Members:
+        """Return some of the objects."""
+        return Members(self.geometry[which], self.kind[which], self.answer[which], self.task[which])
+
+
+class Edges(NamedTuple):
+    """Pairs of objects, by their places among `Members`, and how similar they are; each pair once."""
+
+    left: Places
+    right: Places
+    similarity: Floats
+
+    def keep(self, which: npt.NDArray[np.bool_]) -> Edges:
+        """Return some of the edges."""
+        return Edges(self.left[which], self.right[which], self.similarity[which])
+
+
+def pack(labels: Sequence[Sequence[tuple[Hashable, ...]]], width: int) -> Collections:
+    """Put many collections in one array; an object is a tuple of so many numbers, and its class."""
+    sizes = [len(label) for label in labels]
+    given = [thing[width] for label in labels for thing in label]
+    numbers = [number for label in labels for thing in label for number in thing[:width]]
+    classes = sorted(set(given))  # type: ignore[type-var]
+    place = {name: code for code, name in enumerate(classes)}
+    return Collections(
+        np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]),
+        np.array(numbers, np.float64).reshape(-1, width),
+        np.array([place[name] for name in given], np.int64),
+        classes,
+    )
+
+
+def sweep(low: Floats, high: Floats, cell: Places) -> tuple[Places, Places]:
+    """Return all pairs of things in the same cell whose ranges from low to high meet, each once.
+
+    Things are put in order of their lower ends; those that begin before a thing ends follow it.
+
+    >>> left, right = sweep(np.array([0.0, 2.0, 1.0, 0.0]), np.array([1.0, 3.0, 2.0, 9.0]), np.array([0, 0, 0, 1]))
+    >>> left, right
+    (array([0, 2]), array([2, 1]))
+    """
+    values = np.unique(low)
+    key = cell * (len(values) + 1) + np.searchsorted(values, low)
+    order = np.argsort(key, kind="stable")
+    beyond = cell[order] * (len(values) + 1) + np.searchsorted(values, high[order], side="right")
+    last = np.searchsorted(key[order], beyond)
+    begin = np.arange(1, len(order) + 1)
+    left, right = ranges(begin, np.maximum(last, begin))
+    return order[left], order[right]
+
+
+def match(pair: Places, left: Places, right: Places, similarity: Floats, n_pairs: int) -> Floats:
+    """Return M of each pair of collections.
+
+    ``pair`` says to which pair of collections an edge belongs, ``left`` and ``right`` number its ends, so that an
+    object has another number in each pair of collections.
+
+    >>> pair, left, right = np.array([0, 0, 0, 2]), np.array([0, 0, 1, 2]), np.array([0, 1, 0, 2])
+    >>> match(pair, left, right, np.array([0.75, 0.5, 0.5, 0.25]), 3)
+    array([1.  , 0.  , 0.25])
+    """
+    left, right = _compact(left), _compact(right)
+    n_left, n_right = np.bincount(left), np.bincount(right)
+    alone_left, alone_right = n_left[left] == 1, n_right[right] == 1
+    at_once = alone_left & alone_right
+    total = sum_by(pair[at_once], similarity[at_once], n_pairs)
+    star_left = (np.bincount(left, ~alone_right) == 0)[left] & ~at_once
+    star_right = (np.bincount(right, ~alone_left) == 0)[right] & ~at_once
+    for centre, star in ((left, star_left), (right, star_right)):
+        total += _match_stars(pair[star], centre[star], similarity[star], n_pairs)
+    rest = np.flatnonzero(~(at_once | star_left | star_right))
+    if len(rest):
+        total += _match_rest(pair[rest], left[rest], right[rest], similarity[rest], n_pairs)
+    return total
+
+
+def _compact(ends: Places) -> Places:
+    """Number ends anew where their numbers are much larger than there are ends."""
+    if not len(ends) or int(ends.max()) < 8 * len(ends) + _MAX_SPARE_PORTS:
+        return ends
+    return np.unique(ends, return_inverse=True)[1]
+
+
+def _match_stars(pair: Places, centre: Places, similarity: Floats, n_pairs: int) -> Floats:
+    """Take the best edge of each star."""
+    order = np.lexsort((-similarity, centre))
+    best = order[np.flatnonzero(np.diff(centre[order], prepend=-1))]
+    return sum_by(pair[best], similarity[best], n_pairs)
+
+
+def _match_rest(pair: Places, left: Places, right: Places, similarity: Floats, n_pairs: int) -> Floats:
+    """Match each connected part by itself: two against two at once, all others one after the other."""
+    from scipy import sparse
+    from scipy.sparse import csgraph
+
+    left, right = (np.unique(ends, return_inverse=True)[1] for ends in (left, right))
+    n_left, n_nodes = int(left.max()) + 1, int(left.max() + right.max()) + 2
+    graph = sparse.coo_array((np.ones(len(left), np.int8), (left, right + n_left)), shape=(n_nodes, n_nodes))
+    n_parts, parts = csgraph.connected_components(graph, directed=False)
+    part = np.asarray(parts, np.int64)
+    row, height = _number_within(part[:n_left], n_parts)
+    column, width = _number_within(part[n_left:], n_parts)
+    own = part[left]
+    square = (height[own] == 2) & (width[own] == 2)
+    table = np.zeros((n_parts, 2, 2))
+    table[own[square], row[left[square]], column[right[square]]] = similarity[square]
+    best = np.maximum(table[:, 0, 0] + table[:, 1, 1], table[:, 0, 1] + table[:, 1, 0])
+    others = np.flatnonzero(~square)
+    order = others[np.argsort(own[others], kind="stable")]
+    _assign(own[order], row[left[order]], column[right[order]], similarity[order], height, width, best)
+    home = np.zeros(n_parts, np.int64)
+    home[own] = pair
+    return sum_by(home, best, n_pairs)
+
+
+def _assign(
+    part: Places, row: Places, column: Places, similarity: Floats, height: Places, width: Places, best: Floats
+) -> None:
+    """Match the parts that are left, whose edges come one part after the other."""
+    from scipy.optimize import linear_sum_assignment
+
+    begins = np.flatnonzero(np.diff(part, prepend=-1)).tolist()
+    for begin, end in zip(begins, [*begins[1:], len(part)], strict=False):
+        number = part[begin]
+        matrix = np.zeros((height[number], width[number]))
+        matrix[row[begin:end], column[begin:end]] = similarity[begin:end]
+        best[number] = matrix[linear_sum_assignment(matrix, maximize=True)].sum()
+
+
+def _number_within(part: Places, n_parts: int) -> tuple[Places, Places]:
+    """Number the things of each part, and count them."""
+    count = np.bincount(part, minlength=n_parts)
+    order = np.argsort(part, kind="stable")
+    number = np.empty(len(part), np.int64)
+    number[order] = np.arange(len(part)) - np.repeat(np.cumsum(count) - count, count)
+    return number, count
+
+
+def _f1(matched: Floats, size: Places, other: Places) -> Floats:
+    total = size + other
+    return np.where(total > 0, 1 - 2 * matched / np.maximum(total, 1), 0.0)
+
+
+def _jaccard(matched: Floats, size: Places, other: Places) -> Floats:
+    either = size + other - matched
+    return np.where(either > 0, (either - matched) / np.where(either > 0, either, 1.0), 0.0)
+
+
+def _count(matched: Floats, size: Places, other: Places) -> Floats:
+    return np.asarray(np.abs(size - other) / np.maximum(np.maximum(size, other), 1), np.float64)
+
+
+DISTANCES: dict[str, Callable[[Floats, Places, Places], Floats]] = {"f1": _f1, "jaccard": _jaccard, "count": _count}

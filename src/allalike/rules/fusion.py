@@ -1,0 +1,238 @@
+"""Fusion: the objects that enough of the weight has seen, each in the middle of its drawings.
+
+Objects of different answers that are the same thing form a group (`allalike.rules.grouping`). With weights w,
+
+    share(group) = weight of its members / weight of all who answered the task, also of those who saw nothing,
+
+and a group is kept if its share exceeds the quorum; with exactly the quorum, up to a relative 1e-9, it is out, and
+nothing is drawn. The class of what is kept is that with the largest weight among the members, and where it is, is the
+middle of the members, as its domain defines it. Of each object it is told how sure it is (``confidence``, its share),
+how sure its class is (``class_confidence``, the weight of that class among the members), how far its drawings are from
+it (``spread``, the weighted mean of 1 - similarity), and how many saw it (``supporters``). The confidence of a task is
+the mean over all its groups of the share that agrees with the decision on it.
+
+**The quorum** can be chosen by the answers alone. What the others of a worker's task keep at a quorum is a guess of
+what she has seen; the quorum at which these guesses have the best F1, weighted by w, is taken:
+
+    T_k(q) = groups of the task whose share among all but k exceeds q
+    F(q)   = sum_k w_k 2 |T_k(q) and groups of k| / sum_k w_k (|T_k(q)| + |A_k|)
+
+Both are sums over tasks. Where many workers overlook things, it is below one half.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike.blocks.block import Array, Block, Floats, sum_by
+from allalike.blocks.ties import TOLERANCE, Ties
+from allalike.rules.base import Decision, unknown
+from allalike.rules.grouping import GroupedObjects
+from allalike.rules.middles import Drawings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = [
+    "QUORUMS",
+    "Fused",
+    "Fusing",
+    "choose_quorum",
+    "count_guesses",
+    "fuse",
+    "fusion",
+    "list_labels",
+    "put_together",
+    "split",
+]
+
+QUORUMS = np.arange(5, 13) / 20  # 0.25 to 0.60
+_MIDDLE_QUORUM = 0.5
+
+
+@dataclass(frozen=True)
+class Fusing:
+    """How the objects of a block are fused.
+
+    Parameters
+    ----------
+    quorum
+        The share that a group must exceed.
+    middle
+        Returns where each group is, and which of them were drawn among equals, from `Drawings` and `Ties`.
+    similarity
+        Returns how similar two rows of geometry are, row by row.
+    """
+
+    quorum: float
+    middle: Callable[[Drawings, Ties], tuple[Floats, Array]]
+    similarity: Callable[[Floats, Floats], Floats]
+
+
+class Fused(NamedTuple):
+    """The objects of a block's truths, task after task and in order, and what is known of each and of each task."""
+
+    task: Array
+    geometry: Floats
+    kind: Array
+    confidence: Floats
+    class_confidence: Floats
+    spread: Floats
+    supporters: Array
+    task_confidence: Floats
+    tied: Array
+
+
+def fusion(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Keep what more than the quorum has seen, each in the middle of its drawings.
+
+    The block needs its `GroupedObjects` and its `Fusing`.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, [[0, 0, 4, 4]]), ("bob", 1, [[0, 0, 4, 6], [8, 8, 9, 9]]), ("eve", 1, [[0, 0, 4, 8]])]
+    >>> allalike.discover(rows, domain="boxes(rule=fusion)", method="UA").truth["label"][0][0]["y2"]
+    6.0
+    """
+    found = fuse(block, weights, ties)
+    return Decision(list_labels(block, found), found.task_confidence, unknown(block.n_tasks), found.tied)
+
+
+def fuse(block: Block, weights: Floats, ties: Ties) -> Fused:
+    """Decide on each group of a block, by its share and the class with the largest weight."""
+    grouped = block[GroupedObjects]
+    weight, total = block.answer_weights(weights)
+    share = np.minimum(sum_by(grouped.group, weight[grouped.answer], len(grouped)) / total[grouped.task], 1.0)
+    kept = share > block[Fusing].quorum * (1 + TOLERANCE)
+    kind, drawn = _vote(block, _own_weights(grouped, weight), ties)
+    return put_together(block, weight, kept, kind, share, drawn, ties)
+
+
+def put_together(
+    block: Block, weight: Floats, kept: Array, kind: Array, share: Floats, drawn: Array, ties: Ties
+) -> Fused:
+    """Make objects of the groups that are kept, given each group's class, and the share of those who saw it."""
+    grouped, fusing = block[GroupedObjects], block[Fusing]
+    place = np.cumsum(kept) - 1
+    members = np.flatnonzero(kept[grouped.group])
+    group, task = place[grouped.group[members]], grouped.task[kept]
+    own = _own_weights(grouped, weight)[members]
+    drawings = Drawings(grouped.geometry[members], own, group.astype(np.intp), block.task_hash[task])
+    geometry, between = fusing.middle(drawings, ties)
+    mass, kinds = drawings.add(own), kind[kept]
+    agreeing = drawings.add(own * (grouped.kind[members] == kinds[group])) / mass
+    apart = drawings.add(own * (1 - fusing.similarity(drawings.geometry, geometry[group]))) / mass
+    order = np.lexsort((kinds, *geometry.T[::-1], task))
+    agreement = np.where(kept, share, 1 - share)
+    count = np.bincount(grouped.task, minlength=block.n_tasks)
+    sure = sum_by(grouped.task, agreement, block.n_tasks) / np.maximum(count, 1)
+    tied = np.zeros(block.n_tasks, np.bool_)
+    tied[task[between | drawn[kept]]] = True
+    return Fused(
+        task=task[order],
+        geometry=geometry[order],
+        kind=kinds[order],
+        confidence=share[kept][order],
+        class_confidence=np.minimum(agreeing, 1.0)[order],
+        spread=np.clip(apart, 0.0, 1.0)[order],
+        supporters=np.bincount(group, minlength=len(task))[order],
+        task_confidence=np.where(count > 0, np.minimum(sure, 1.0), 1.0),
+        tied=tied,
+    )
+
+
+def list_labels(block: Block, found: Fused) -> Array:
+    """Return each task's objects as a tuple of tuples: the numbers of each, and its class."""
+    classes = block[GroupedObjects].classes[found.kind].tolist()
+    things = [(*numbers, name) for numbers, name in zip(found.geometry.tolist(), classes, strict=True)]
+    return split(things, found.task, block.n_tasks)
+
+
+def split(things: list[tuple[object, ...]], task: Array, n_tasks: int) -> npt.NDArray[np.object_]:
+    """Put what comes task after task into a tuple for each task."""
+    ends = np.cumsum(np.bincount(task, minlength=n_tasks)).tolist()
+    labels = np.empty(n_tasks, object)
+    for number, (begin, end) in enumerate(zip([0, *ends], ends, strict=False)):
+        labels[number] = tuple(things[begin:end])
+    return labels
+
+
+def _own_weights(grouped: GroupedObjects, weight: Floats) -> Floats:
+    """Return the weight of each object among those of its group; where all are 0, they count the same."""
+    own = weight[grouped.answer]
+    nobody = sum_by(grouped.group, own, len(grouped)) <= 0
+    return np.where(nobody[grouped.group], 1.0, own)
+
+
+def _vote(block: Block, own: Floats, ties: Ties) -> tuple[Array, Array]:
+    """Return each group's class with the largest weight, and whether it was drawn among equals."""
+    grouped = block[GroupedObjects]
+    width = max(len(grouped.classes), 1)
+    cells, place = np.unique(grouped.group * width + grouped.kind, return_inverse=True)
+    group, kind = np.divmod(cells, width)
+    score = sum_by(place, own, len(cells))
+    best = np.zeros(len(grouped))
+    np.maximum.at(best, group, score)
+    leads = np.flatnonzero(score >= best[group] * (1 - TOLERANCE))
+    group, kind = group[leads], kind[leads]
+    rank = ties.priority(block.task_hash[grouped.task[group]], grouped.class_hash[kind], kind)
+    order = np.lexsort((rank, group))
+    first = order[np.flatnonzero(np.diff(group[order], prepend=-1))]
+    return kind[first], np.bincount(group, minlength=len(grouped)) > 1
+
+
+def count_guesses(block: Block, weights: Floats) -> dict[str, Floats]:
+    """Add up, per worker and for each of `QUORUMS`, w 2 |T and groups of hers| and w (|T| + |A|).
+
+    The block needs its `GroupedObjects`.
+    """
+    grouped = block[GroupedObjects]
+    weight = weights.take(block.worker)
+    others = block.to_answers(block.per_task(weight)) - weight
+    heard = (weight > 0) & (others > TOLERANCE * weight)
+    seen = sum_by(grouped.group, weight[grouped.answer], len(grouped))
+    size = np.bincount(grouped.answer, minlength=len(weight))
+    count = np.bincount(grouped.task, minlength=block.n_tasks)
+    answer, group = _meetings(block, count)
+    hers, own = seen[grouped.group] - weight[grouped.answer], seen[grouped.group]
+    hits, total = np.zeros((2, len(weight), len(QUORUMS)))
+    for column, quorum in enumerate(QUORUMS):
+        least = quorum * (1 + TOLERANCE) * others
+        kept = sum_by(answer, (seen[group] > least[answer]) * 1.0, len(weight))
+        agreed = sum_by(grouped.answer, (hers > least[grouped.answer]) * 1.0, len(weight))
+        with_her = sum_by(grouped.answer, (own > least[grouped.answer]) * 1.0, len(weight))
+        hits[:, column] = np.where(heard, 2 * weight * agreed, 0.0)
+        total[:, column] = np.where(heard, weight * (kept - with_her + agreed + size), 0.0)
+    per_worker = {}
+    for name, each in (("hits", hits), ("total", total)):
+        columns = [sum_by(block.worker, column, block.n_workers) for column in each.T]
+        per_worker[name] = np.stack(columns, axis=1)
+    return per_worker
+
+
+def _meetings(block: Block, count: Array) -> tuple[Array, Array]:
+    """Return all pairs of an answer and a group of its task; groups are numbered task after task."""
+    counts, first = block.to_answers(count), block.to_answers(np.cumsum(count) - count)
+    answer = np.repeat(np.arange(len(counts)), counts)
+    return answer, np.arange(len(answer)) + np.repeat(first - (np.cumsum(counts) - counts), counts)
+
+
+def choose_quorum(hits: Floats, total: Floats) -> tuple[float, Floats]:
+    """Return the best of `QUORUMS` and the F1 of each, from sums over all workers.
+
+    Of those that are equal up to a relative 1e-9, the nearest to one half is taken, and then the larger.
+
+    >>> choose_quorum(np.array([0.7, 0.7, 0.7, 0.7, 0.7, 0.6, 0.6, 0.6]), np.ones(8))[0]
+    0.45
+    >>> choose_quorum(np.zeros(8), np.zeros(8))[0]
+    0.5
+    """
+    curve = np.where(total > 0, hits / np.where(total > 0, total, 1.0), 0.0)
+    if not (total > 0).any():
+        return _MIDDLE_QUORUM, curve
+    best = np.flatnonzero(curve >= curve.max() * (1 - TOLERANCE))
+    away = np.abs(QUORUMS[best] - _MIDDLE_QUORUM).round(6)
+    return float(QUORUMS[best[np.lexsort((-QUORUMS[best], away))[0]]]), curve

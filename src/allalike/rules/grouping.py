@@ -1,0 +1,138 @@
+"""Groups of objects: which objects of different answers to a task are the same thing.
+
+Two objects of different answers are joined by an edge if they are similar enough, whatever their classes. The edges of
+a task are put in order: the most similar first (by nine digits), of equals those of the same class, then by what the
+two objects are. Every object is a group; each edge in turn joins the groups of its ends unless an answer has objects in
+both. So a worker supports a group once, whatever she drew, and no order of rows, engine or block matters. Weights play
+no part, so that groups are found once.
+
+Where no answer occurs twice among objects that hang together, they are one group, for nothing hinders any edge; only
+the others are looked at edge by edge.
+
+It goes wrong where things are closer to each other than two drawings of one of them: nothing but the similarity tells
+what is the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from allalike.blocks.block import Array, Floats
+
+__all__ = ["GroupedObjects", "group_objects"]
+
+_DIGITS = 9
+
+
+@dataclass(frozen=True)
+class GroupedObjects:
+    """The objects that the answers of a block name, in groups of those that are the same thing.
+
+    Parameters
+    ----------
+    answer, group
+        Of each object: to which answer it belongs, and to which group.
+    geometry, kind
+        Of each object: where it is, and the number of its class.
+    task
+        Of each group: its task; groups are numbered task after task.
+    classes, class_hash
+        Of each class: what it is called, and its hash, by which ties are drawn.
+    """
+
+    answer: Array
+    group: npt.NDArray[np.intp]
+    geometry: Floats
+    kind: Array
+    task: Array
+    classes: npt.NDArray[np.object_]
+    class_hash: npt.NDArray[np.uint64]
+
+    def __len__(self) -> int:
+        return len(self.task)
+
+
+def group_objects(left: Array, right: Array, similarity: Floats, same: Array, answer: Array, rank: Array) -> Array:
+    """Return the number of each object's group, in the order of the first object of each.
+
+    Parameters
+    ----------
+    left, right, similarity, same
+        Of each edge: its two objects, how similar they are, and whether their classes are the same.
+    answer, rank
+        Of each object: its answer, and its place in the order of all objects.
+
+    >>> left, right, similarity = np.array([0, 1, 0]), np.array([2, 2, 3]), np.array([0.5, 0.9, 0.4])
+    >>> same = np.array([True, True, True])
+    >>> group_objects(left, right, similarity, same, np.array([0, 0, 1, 2]), np.arange(4))  # 0 and 1 are one worker's
+    array([0, 1, 1, 0])
+    """
+    n = len(answer)
+    part = _find_parts(left, right, n)
+    crowded = _answered_twice(part, answer)
+    open_edges = np.flatnonzero(crowded[part[left]])
+    if not len(open_edges):
+        return _number(part, rank)
+    left, right, same, similarity = left[open_edges], right[open_edges], same[open_edges], similarity[open_edges]
+    first, second = np.minimum(rank[left], rank[right]), np.maximum(rank[left], rank[right])
+    order = np.lexsort((second, first, ~same, -similarity.round(_DIGITS)))
+    owner = np.arange(n)
+    inside = np.flatnonzero(crowded[part])
+    owner[inside] = _join(left[order], right[order], answer, part, inside, n)[inside]
+    alone = ~crowded[part]
+    owner[alone] = n + part[alone]
+    return _number(owner, rank)
+
+
+def _find_parts(left: Array, right: Array, n: int) -> Array:
+    """Number the sets of objects that hang together."""
+    from scipy import sparse
+    from scipy.sparse import csgraph
+
+    graph = sparse.coo_array((np.ones(len(left), np.int8), (left, right)), shape=(n, n))
+    return np.asarray(csgraph.connected_components(graph, directed=False)[1], np.int64)
+
+
+def _answered_twice(part: Array, answer: Array) -> Array:
+    """Tell in which parts an answer has several objects."""
+    key = np.sort(part * (int(answer.max(initial=0)) + 1) + answer)
+    crowded = np.zeros(int(part.max(initial=-1)) + 1, np.bool_)
+    crowded[key[1:][key[1:] == key[:-1]] // (int(answer.max(initial=0)) + 1)] = True
+    return crowded
+
+
+def _join(left: Array, right: Array, answer: Array, part: Array, inside: Array, n: int) -> Array:
+    """Join groups along edges in this order, unless an answer has objects in both; return an object of each group."""
+    owner = list(range(n))
+    first_answer = np.full(int(part.max()) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(first_answer, part[inside], answer[inside])
+    shift = np.zeros(n, np.int64)
+    shift[inside] = answer[inside] - first_answer[part[inside]]
+    who = [1 << place for place in shift.tolist()]  # whose objects a group has, as bits
+    for one, other in zip(left.tolist(), right.tolist(), strict=True):
+        a, b = one, other
+        while owner[a] != a:
+            owner[a] = a = owner[owner[a]]
+        while owner[b] != b:
+            owner[b] = b = owner[owner[b]]
+        if a != b and not who[a] & who[b]:
+            owner[b] = a
+            who[a] |= who[b]
+    found = np.array(owner)
+    while not np.array_equal(found, found[found]):
+        found = found[found]
+    return found
+
+
+def _number(owner: Array, rank: Array) -> Array:
+    """Number groups in the order of the first of their objects."""
+    order = np.argsort(rank)
+    _, first, place = np.unique(owner[order], return_index=True, return_inverse=True)
+    number = np.empty(len(owner), np.int64)
+    number[order] = np.argsort(np.argsort(first))[place]
+    return number

@@ -1,0 +1,73 @@
+"""Middles of drawings: where a thing is that several workers drew, number by number."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike.blocks.block import Floats, sum_by
+from allalike.blocks.ties import TOLERANCE
+
+__all__ = ["Drawings", "average", "take_median"]
+
+
+class Drawings(NamedTuple):
+    """The members of some groups, of which a domain finds the middles.
+
+    Parameters
+    ----------
+    geometry, weight, group
+        Of each member: where it is, how much it counts (somewhat, in each group), and the number of its group.
+    task_hash
+        Of each group: the hash of its task, by which ties are drawn.
+    """
+
+    geometry: Floats
+    weight: Floats
+    group: npt.NDArray[np.intp]
+    task_hash: npt.NDArray[np.uint64]
+
+    @property
+    def n_groups(self) -> int:
+        """How many groups there are."""
+        return len(self.task_hash)
+
+    def add(self, values: Floats) -> Floats:
+        """Add up one number per member over each group."""
+        return sum_by(self.group, values, self.n_groups)
+
+
+def average(drawings: Drawings, values: Floats) -> Floats:
+    """Return the weighted mean of each group's numbers; where they are all the same, exactly that.
+
+    >>> group, hashes = np.array([0, 0, 1]), np.zeros(2, np.uint64)
+    >>> drawings = Drawings(np.empty((3, 0)), np.array([1.0, 3.0, 2.0]), group, hashes)
+    >>> average(drawings, np.array([0.0, 4.0, 0.1]))
+    array([3. , 0.1])
+    """
+    least = np.full(drawings.n_groups, np.inf)
+    np.minimum.at(least, drawings.group, values)
+    beyond = drawings.add(drawings.weight * (values - least[drawings.group]))
+    return np.asarray(least + beyond / drawings.add(drawings.weight))
+
+
+def take_median(drawings: Drawings, values: Floats) -> Floats:
+    """Return the weighted median of each group's numbers; the middle of two where both will do.
+
+    >>> group, hashes = np.array([0, 0, 0, 1, 1]), np.zeros(2, np.uint64)
+    >>> drawings = Drawings(np.empty((5, 0)), np.array([0.2, 0.2, 0.6, 1.0, 1.0]), group, hashes)
+    >>> take_median(drawings, np.array([1.0, 2.0, 9.0, 3.0, 4.0]))
+    array([9. , 3.5])
+    """
+    order = np.lexsort((values, drawings.group))
+    group, value, weight = drawings.group[order], values[order], drawings.weight[order]
+    starts = np.flatnonzero(np.diff(group, prepend=-1))
+    running = np.cumsum(weight)
+    running -= (running[starts] - weight[starts])[group]
+    half = (drawings.add(drawings.weight) / 2)[group]
+    below = sum_by(group, 1.0 * (running < half * (1 - TOLERANCE)), drawings.n_groups)
+    reached = sum_by(group, 1.0 * (running <= half * (1 + TOLERANCE)), drawings.n_groups)
+    lower, upper = (value[starts + count.astype(np.int64)] for count in (below, reached))
+    return np.asarray((lower + upper) / 2)
