@@ -19,7 +19,7 @@ def answers(seed: int, n: int, m: int, missing: float) -> list[tuple[str, str, A
     rows = []
     for i, j in np.argwhere(present):
         seen = [place for place in truth[j] if rng.random() < care[i]]
-        seen += [3] * (rng.random() > care[i])
+        seen += [3] if rng.random() > care[i] else []
         boxes = [_draw(rng, int(place), blur[i], care[i]) for place in seen]
         rows.append((f"w{i:03d}", f"t{j:04d}", boxes))
     return rows
