@@ -23,6 +23,7 @@ from allalike.api.opening import open_source
 from allalike.api.targets import inputs_of
 from allalike.errors import AllalikeError, GoldError, OptionError
 from allalike.methods import METHODS, OA, UA, Method
+from allalike.methods.votes import serves, weigh
 from allalike.registry import choose
 from allalike.system.progress import report, watching
 
@@ -96,7 +97,7 @@ def compare(
         "ties": ties,
         "not_served": []
         if named is not None
-        else [name for name in METHODS if not METHODS[name]().serves(run.encoding)],
+        else [name for name in METHODS if not serves(METHODS[name](), run.encoding)],
         **run.notes,
     }
     found = Comparison(run, outcomes, summary, inputs_of(answers, gold))
@@ -136,7 +137,7 @@ def _split(text: str) -> list[str]:
 
 def _serving(labels: Encoding, *, has_gold: bool) -> list[Method]:
     made = [method() for method in METHODS.values()]
-    return [method for method in made if method.serves(labels) and (has_gold or not isinstance(method, OA))]
+    return [method for method in made if serves(method, labels) and (has_gold or not isinstance(method, OA))]
 
 
 def _check(methods: Iterable[Method], labels: Encoding, *, has_gold: bool) -> None:
@@ -187,7 +188,7 @@ def _solve_all(methods: Mapping[str, Method], run: Run) -> dict[str, Outcome]:
 def _solve(method: Method, run: Run) -> Outcome:
     begin = time.perf_counter()
     try:
-        weighing = method.without_gold().weigh(run)
+        weighing = weigh(method.without_gold(), run)
         found = find_truths(run, weighing).joined().found
     except (AllalikeError, MemoryError) as error:
         if isinstance(method, UA):  # without which nothing can be compared

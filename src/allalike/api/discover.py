@@ -25,6 +25,7 @@ from allalike.blocks.ties import Ties
 from allalike.engines import ENGINES, Engine, Memory
 from allalike.errors import OptionError, UnsupportedError
 from allalike.methods import METHODS, Method
+from allalike.methods.votes import serves, weigh
 from allalike.options import check_choice, check_number
 from allalike.readers import Scan
 from allalike.registry import choose
@@ -150,7 +151,8 @@ def _solve(
     given, run = run, calibrate(run)
     if origin.history is not None:
         run.history = origin.history.of_workers(run.workers.tolist(), most=1.0 if run.encoding.n_classes else np.inf)
-    weighing = settle(run, method.go_on(run, *earlier) if earlier else method.weigh(run))
+    goes_on = earlier if method.serves(run.encoding) else None
+    weighing = settle(run, method.go_on(run, *goes_on) if goes_on else weigh(method, run))
     report("deciding")
     learns = run.n_gold > 0 and method.without_gold() != method
     find = partial(find_truths, run, unweighted=True, min_confidence=settings.get("min_confidence"))
@@ -172,7 +174,7 @@ def _solve(
 
 def _find_again(method: Method, run: Run) -> TaskTable:
     """Find the truths of another run as these were found."""
-    return find_truths(run, method.weigh(run), keep_gold=run.n_gold > 0 and method.without_gold() != method)
+    return find_truths(run, weigh(method, run), keep_gold=run.n_gold > 0 and method.without_gold() != method)
 
 
 def _renew(
@@ -236,8 +238,8 @@ def _find_engine(engine: str | Engine | None, source: Answers | Scan) -> Engine:
 
 def check_served(method: Method, labels: Encoding) -> None:
     """Refuse a method that cannot deal with such labels, and name those that can."""
-    if not method.serves(labels):
-        able = [name for name, other in METHODS.items() if other().serves(labels)]
+    if not serves(method, labels):
+        able = [name for name, other in METHODS.items() if serves(other(), labels)]
         kind = f"{labels.domain.name} labels" + (f" of {labels.n_classes:,} classes" if labels.n_classes else "")
         raise UnsupportedError(
             f"{method.name} cannot serve {kind}: it needs {method.needs}. These methods can: {', '.join(able)}."

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from allalike.blocks.block import Array, Block, Floats
     from allalike.blocks.problems import Problems
+    from allalike.blocks.ties import Ties
     from allalike.columns.column import Column
     from allalike.columns.values import Values
     from allalike.domains.base import Domain
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from allalike.noise import Noise
     from allalike.rules import Rule
 
-__all__ = ["Encoding"]
+__all__ = ["Encoding", "Votes"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +134,11 @@ class Encoding(ABC):
         return {}
 
     @property
+    def votes(self) -> Votes | None:
+        """How answers become votes on classes, for methods that need these, if they can."""
+        return None
+
+    @property
     def has_objects(self) -> bool:
         """Whether truths are made of objects, of which `list_objects` makes a table of its own."""
         return False
@@ -165,3 +171,20 @@ class Encoding(ABC):
     def describe(self) -> dict[str, Any]:
         """Return what a summary says of the labels."""
         return self.domain.describe()
+
+
+class Votes(ABC):
+    """How answers become votes on classes, and the decisions on these become truths."""
+
+    @property
+    @abstractmethod
+    def encoding(self) -> Encoding:
+        """The encoding of the votes."""
+
+    @abstractmethod
+    def cast(self, block: Block) -> Block:
+        """Return the votes of a block, prepared; they are tasks, in the order of the tasks they belong to."""
+
+    @abstractmethod
+    def count(self, block: Block, weights: Floats, found: Mapping[str, Array], ties: Ties) -> dict[str, Array]:
+        """Put the truths of a block together, given what was found for each vote."""

@@ -20,6 +20,7 @@ from allalike.distances.jaccard import ranges
 from allalike.distances.matching import Members
 from allalike.domains.matched import Matched
 from allalike.domains.object_parts import NUMBERS
+from allalike.domains.object_votes import ObjectVotes
 from allalike.domains.pairwise import PairwiseEncoding, PairwiseKernels, Stored, distinct, objects
 from allalike.rules.fusion import QUORUMS, Fused, Fusing, choose_quorum, count_guesses, fuse, list_labels, split
 from allalike.rules.grouping import GroupedObjects, group_objects
@@ -121,6 +122,11 @@ class ObjectEncoding(PairwiseEncoding):
             for label, more in zip(labels, told, strict=True)
         ]
         return {"label": Values(shown, text=self.domain.text)}
+
+    @property
+    def votes(self) -> ObjectVotes:
+        """Votes on what each group of objects is."""
+        return ObjectVotes(self.common.classes or (None,), self.kernels.fusing, describe_fused)
 
     @property
     def has_objects(self) -> bool:
