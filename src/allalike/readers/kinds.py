@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.columns.column import Column
-from allalike.domains import DOMAINS, Bitmap, Categorical, Domain, Ranking, Real, Set, Text, Vector
+from allalike.domains import DOMAINS, Bitmap, Boxes, Categorical, Domain, Ranking, Real, Set, Text, Vector
+from allalike.domains.box_forms import is_box
+from allalike.domains.lists import json_list
 from allalike.errors import LabelError
 from allalike.masks.files import MaskFile
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["guess_domain"]
 
-_REGIONS = {"boxes": {"bbox"}, "points": {"x", "y"}, "polygons": {"points"}}
+_REGIONS = {"points": {"x", "y"}, "polygons": {"points"}}
 _SAMPLE_ROWS = 1 << 16
 _MAX_CLASSES = 20  # of numbers; if more of them differ, they are numbers, unless they are final answers
 _MIN_RECURRENCE = 2  # answers for each different number without a fraction, for floats to be classes,
@@ -88,6 +90,10 @@ def guess_domain(
         return Categorical()
     if kind == "object" and (clear := _by_type(labels.data)) is not None:
         return clear
+    if kind == "object" and _are_boxes(labels.data):
+        return Boxes()
+    if kind == "text" and _are_written_boxes(labels):
+        return Boxes()
     if kind == "object" and (regions := _name_regions(labels.data)):
         raise LabelError(
             f"{where}: the labels are {regions}, which are not weighed yet. Compare them by a distance of your own"
@@ -151,11 +157,32 @@ def _is_mask(value: Any) -> bool:
     return picture or isinstance(value, MaskFile) or (isinstance(value, dict) and {"size", "counts"} <= set(value))
 
 
+def _are_boxes(values: Any) -> bool:
+    """Tell whether all labels are lists of objects with the keys of boxes.
+
+    >>> _are_boxes([[{"bbox": [0, 0, 2, 1]}], []]), _are_boxes([[[0, 0, 2, 1]]])
+    (True, False)
+    """
+    things = [item for value in values if isinstance(value, list) for item in value]
+    return bool(things) and all(isinstance(value, list) for value in values) and all(map(is_box, things))
+
+
+def _are_written_boxes(labels: Column) -> bool:
+    """Tell whether all labels are lists of boxes in JSON."""
+    texts = labels.factors[1].tolist()
+    if not all(text.lstrip().startswith("[") for text in texts[:_MAX_CLASSES]):
+        return False
+    try:
+        return _are_boxes([json_list(text) for text in texts])
+    except ValueError:
+        return False
+
+
 def _name_regions(values: Any) -> str:
     """Return what lists of regions are, such as boxes; nothing if they are something else.
 
-    >>> _name_regions([[{"bbox": [0, 0, 2, 1]}], []]), _name_regions([[[0, 5, "person"]]]), _name_regions([["a", "b"]])
-    ('boxes', 'spans', '')
+    >>> _name_regions([[{"x": 2, "y": 1}], []]), _name_regions([[[0, 5, "person"]]]), _name_regions([["a", "b"]])
+    ('points', 'spans', '')
     """
     if not all(isinstance(value, list) for value in values):
         return ""

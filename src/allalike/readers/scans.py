@@ -24,6 +24,7 @@ from allalike.readers.frames import find_opener, hold, is_matrix, of_matrix
 from allalike.readers.inputs import find_inputs
 from allalike.readers.kinds import guess_domain
 from allalike.readers.label_maps import read_label_map
+from allalike.readers.long_tables import gather_objects
 from allalike.readers.matrices import find_matrix, load_matrix
 from allalike.readers.paths import is_path_into
 from allalike.readers.roles import find_roles
@@ -161,7 +162,7 @@ class Scan(Options):
             known = self.wide in (None, table.guessed.get("wide")) and all(name in table.names for name in names)
             table = table if known else open_table(self.source, plain)
         self._check_tool(table)
-        return table
+        return table if self.wide is not None else gather_objects(table, self.columns, self.domain)
 
     def _check_tool(self, table: Table) -> None:
         """Refuse what is said about an export of a tool, or about a matrix, where there is none."""
