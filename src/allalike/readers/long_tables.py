@@ -8,6 +8,7 @@ that the worker saw nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +92,7 @@ def _gather(table: Table, picked: Mapping[str, str], parts: Sequence[str]) -> di
     ids = {role: table.column(role, loaded[name]) for role, name in picked.items()}
     for column in ids.values():
         check_ids(column)
-    worker, task = (ids[role].factors[0] for role in ("worker", "task"))
+    worker, task = (copy(ids[role]).factors[0] for role in ("worker", "task"))  # which lets go of the values
     values = [_listed(table.column(name, loaded[name]).data) for name in parts]
     keys = [name.casefold() for name in parts]
     named = any(set(sides) <= set(keys) for sides in _SIDES)
