@@ -20,12 +20,12 @@ def answers(seed: int, n: int, m: int, missing: float) -> list[tuple[str, str, A
     for i, j in np.argwhere(present):
         seen = [place for place in truth[j] if rng.random() < care[i]]
         seen += [3] if rng.random() > care[i] else []
-        boxes = [_draw(rng, int(place), blur[i], care[i]) for place in seen]
+        boxes = sorted((_draw(rng, int(place), blur[i], care[i]) for place in seen), key=lambda box: box["x1"])
         rows.append((f"w{i:03d}", f"t{j:04d}", boxes))
     return rows
 
 
-def _draw(rng: np.random.Generator, place: int, blur: float, care: float) -> list[Any]:
-    left, top, right, bottom = np.array([0, 0, 10, 10]) + 20 * place + rng.normal(0, blur, 4).clip(-4, 4)
+def _draw(rng: np.random.Generator, place: int, blur: float, care: float) -> dict[str, Any]:
+    sides = np.array([0, 0, 10, 10]) + 20 * place + rng.normal(0, blur, 4).clip(-4, 4)
     name = CLASSES[place % 2] if rng.random() < care else CLASSES[1 - place % 2]
-    return [*(round(float(side), 3) for side in (left, top, right, bottom)), name]
+    return {**dict(zip(("x1", "y1", "x2", "y2"), sides.round(3).tolist(), strict=True)), "class": name}

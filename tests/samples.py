@@ -64,7 +64,11 @@ def _coarse(label: Any) -> Any:
     """Round numbers and vectors, so that they recur, and their distances are tied."""
     if isinstance(label, float):
         return round(label)
-    return [round(number) for number in label] if isinstance(label, list) and isinstance(label[0], float) else label
+    return (
+        [round(number) for number in label]
+        if isinstance(label, list) and label and isinstance(label[0], float)
+        else label
+    )
 
 
 def kind(domain: str) -> Domain:

@@ -10,7 +10,7 @@ import pytest
 
 import allalike
 from allalike.domains import Custom
-from allalike.errors import InputError, LabelError
+from allalike.errors import InputError
 from tool_files import (
     annotation,
     answers,
@@ -51,10 +51,10 @@ def test_label_studio_boxes_are_read_with_the_model_as_a_worker(exports: Path) -
 
 
 @pytest.mark.parametrize("engine", ["memory", "disk"])
-def test_boxes_are_named_and_not_weighed_yet(engine: str, exports: Path) -> None:
-    said = r"Label Studio \(20 answers of 4 workers to 5 tasks\): the labels are boxes, which are not weighed yet"
-    with pytest.raises(LabelError, match=said):
-        allalike.discover(allalike.scan(exports / "label-studio-boxes.json"), engine=engine)
+def test_boxes_are_recognised_and_fused(engine: str, exports: Path) -> None:
+    found = allalike.discover(allalike.scan(exports / "label-studio-boxes.json"), engine=engine)
+    assert found.summary["domain"]["name"] == "boxes"
+    assert set(found.objects["class"]) <= {"Road", "Car", "Obstacle"}
 
 
 def test_boxes_are_compared_by_a_distance_of_ones_own(exports: Path) -> None:

@@ -44,6 +44,7 @@ def guesses(summary: Mapping[str, Any]) -> list[str]:
         lines.append(_layout_text(guessed["layout"]))
     if "domain" in guessed:
         lines.append(_domain_text(guessed["domain"], summary.get("domain", {}).get("numbers", "")))
+    lines += _quorum_text(summary.get("domain", {}))
     if "engine" in guessed:
         lines.append(
             "Note: the files are larger than half of the free memory, so the answers are kept on disk (--engine"
@@ -110,6 +111,19 @@ def _domain_text(name: str, numbers: str) -> str:
             f" real.{order}"
         )
     return f"Recognised: the labels are {name} (--domain {name})."
+
+
+def _quorum_text(domain: Mapping[str, Any]) -> list[str]:
+    """Say which quorum was chosen, and how good each was.
+
+    >>> _quorum_text({"name": "boxes", "quorum": 0.4, "quorum_curve": {"0.40": 0.71428, "0.45": 0.6}})
+    ['quorum: 0.40 (chosen; fixed with --domain "boxes(quorum=0.5)"). F1 of each: 0.40 0.714, 0.45 0.600.']
+    """
+    if "quorum_curve" not in domain:
+        return []
+    curve = ", ".join(f"{quorum} {value:.3f}" for quorum, value in domain["quorum_curve"].items())
+    flag = f'--domain "{domain["name"]}(quorum=0.5)"'
+    return [f"quorum: {domain['quorum']:.2f} (chosen; fixed with {flag}). F1 of each: {curve}."]
 
 
 def confidence_text(summary: Mapping[str, Any], unweighted: float | None = None) -> list[str]:
