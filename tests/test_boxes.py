@@ -79,13 +79,13 @@ def test_distances_are_those_of_the_worked_example() -> None:
 def test_weights_and_truths_are_those_of_the_worked_example() -> None:
     plain = solve(ROWS, quorum=0.5)
     np.testing.assert_allclose(plain.workers["disparity"], np.array([13, 15, 24]) / 44)
-    np.testing.assert_allclose(plain.objects[list(SIDES)], [[1 / 3, 0, 31 / 3, 10], [20, 0, 30, 10]])
+    np.testing.assert_allclose(plain.objects[list(SIDES)], [[1 / 3, 0.0, 31 / 3, 10.0], [20.0, 0.0, 30.0, 10.0]])
     assert plain.objects["class"].tolist() == ["cat", "dog"]
     np.testing.assert_allclose(plain.objects["confidence"], [1, 2 / 3])
     assert plain.truth["confidence"][0] == pytest.approx(7 / 9)
     found = solve(ROWS, method="P-TD")
     np.testing.assert_allclose(found.workers["weight"], [0.55, 0.45, 0], atol=1e-12)
-    np.testing.assert_allclose(found.objects[list(SIDES)], [[0.45, 0, 10.45, 10], [20, 0, 30, 10]])
+    np.testing.assert_allclose(found.objects[list(SIDES)], [[0.45, 0.0, 10.45, 10.0], [20.0, 0.0, 30.0, 10.0]])
     np.testing.assert_allclose(found.objects["confidence"], [1, 1])
     assert found.objects["supporters"].tolist() == [3, 2]
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from allalike.domains.object_parts import Known
     from allalike.rules import Decision
 
-__all__ = ["ObjectEncoding", "ObjectKernels", "Objects"]
+__all__ = ["ObjectEncoding", "ObjectKernels", "Objects", "describe_fused", "list_members", "number_pairs"]
 
 _TOLD = "objects"  # the name of what was found about each object of a truth
 
@@ -89,10 +89,10 @@ class ObjectEncoding(PairwiseEncoding):
         stored = replace(block, label=place)
         store = self.domain.pack(labels)
         hashes = self.domain.hash_answers(stored, store, hash_objects(map(self.domain.key, labels)))
-        members = _list_members(stored, store)
+        members = list_members(stored, store)
         edges = self.domain.meet(members)
         pairs = PairDistances.of(
-            stored, lambda i, j: self.domain.measure(members, edges, _pair_of(stored, members, edges), i, j)
+            stored, lambda i, j: self.domain.measure(members, edges, number_pairs(stored, members, edges), i, j)
         )
         grouped = self._group(stored, members, edges, store)
         return stored.keeping(Stored(store), AnswerHashes(hashes), pairs, grouped)
@@ -161,14 +161,14 @@ class ObjectEncoding(PairwiseEncoding):
         return [None if given else more for more, given in zip(found[_TOLD], known, strict=True)]
 
 
-def _list_members(block: Block, store: Collections) -> Members:
+def list_members(block: Block, store: Collections) -> Members:
     """List the objects of all answers, answer after answer."""
     answer, place = ranges(store.first[block.label], store.first[block.label + 1])
     task = block.to_answers(np.arange(block.n_tasks))
     return Members(store.geometry[place], store.kind[place], answer, task[answer])
 
 
-def _pair_of(block: Block, members: Members, edges: Edges) -> Array:
+def number_pairs(block: Block, members: Members, edges: Edges) -> Array:
     """Return the number of each edge's pair of answers, among all pairs of a task in order."""
     place = np.arange(len(block.label)) - block.to_answers(block.starts)
     later = block.to_answers(block.sizes) - 1 - place
