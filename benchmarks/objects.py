@@ -2,16 +2,17 @@
 
 A crowd draws boxes in pictures, a little off and sometimes not at all. All distances between the answers to a picture
 are found once as this package does, once by a plain loop over the boxes with scipy's assignment, and once with the
-overlaps of two answers by numpy and the same assignment. Then all boxes are grouped and fused, once as here and once by
-``weighted_boxes_fusion`` of ensemble-boxes, which is called for each picture, and is left out where it is not installed.
-The program ends with an error if a bar is missed.
+overlaps of two answers by numpy and the same assignment. Then all boxes are grouped and fused (and compared, which is
+not left out here), and by ``weighted_boxes_fusion`` of ensemble-boxes for each picture, if that is installed. The
+program ends with an error if a bar is missed.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -102,17 +103,13 @@ def measure_distances(block: Block, encoding: Any) -> list[float]:
     """Compare all pairs of answers as this package does."""
     domain, labels = encoding.domain, list(block.label)
     store = domain.pack(labels)
-    stored = type(block)(**{**vars_of(block), "label": np.arange(len(labels))})
+    stored = replace(block, label=np.arange(len(labels)))
     members = list_members(stored, store)
     edges = domain.meet(members)
     pair = number_pairs(stored, members, edges)
     pairs = PairDistances.of(stored, lambda i, j: domain.measure(members, edges, pair, i, j))
-    return pairs.distance[: len(pairs.distance) // 2].tolist()
-
-
-def vars_of(block: Block) -> dict[str, Any]:
-    """Return the fields of a block."""
-    return {name: getattr(block, name) for name in block.__dataclass_fields__}
+    found: list[float] = pairs.distance[: len(pairs.distance) // 2].tolist()
+    return found
 
 
 def fuse_all(block: Block, encoding: Any) -> None:
@@ -151,12 +148,12 @@ def main() -> int:
         [block] = answers.blocks(len(rows))
         ours = measure_distances(block, answers.encoding)
         assert np.allclose(loop(drawn[:20]), ours[: len(loop(drawn[:20]))], rtol=0, atol=1e-12)
-        fast = cpu(lambda b=block, e=answers.encoding: measure_distances(b, e), 3)
-        slow, medium = cpu(lambda d=drawn: loop(d), 1), cpu(lambda d=drawn: by_numpy(d), 1)
+        fast = cpu(partial(measure_distances, block, answers.encoding), 3)
+        slow, medium = cpu(partial(loop, drawn), 1), cpu(partial(by_numpy, drawn), 1)
         figures = {"loop": slow / fast, "numpy": medium / fast}
         if fusion is not None:
-            whole = cpu(lambda b=block, e=answers.encoding: fuse_all(b, e), 3)
-            figures["fusion"] = cpu(lambda d=drawn: fuse_each(d, fusion), 1) / whole
+            whole = cpu(partial(fuse_all, block, answers.encoding), 3)
+            figures["fusion"] = cpu(partial(fuse_each, drawn, fusion), 1) / whole
         missed += sum(ratio < getattr(crowd, name) for name, ratio in figures.items())
         told = ", ".join(f"{name} {ratio:.1f} (at least {getattr(crowd, name)})" for name, ratio in figures.items())
         print(f"{crowd.workers} workers, {crowd.pictures} pictures, {crowd.boxes} boxes: {told}")

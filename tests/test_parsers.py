@@ -73,6 +73,9 @@ def expected(name: str, known: Any) -> tuple[int, int, int, int]:
         "ordinal_covid_truthfulness": (100, 62, 800, 60),  # of 62 truths, two are those of checks of attention
         "schema_matching_powarematch": (5, 1, 5, 1),
         "bounding_boxes_braylan": (196, 200, 1723, 200),
+        "bounding_boxes_braylan/boxes": (196, 200, 1723, 200),
+        "boxes_cytology_eiph": (10, 20, 200, 20),
+        "boxes_cytology_eiph/2": (10, 20, 200, 20),
         # of 720 workers, those who ranked all options; those who did so in a subject
         "sp_voting_rankings": (567, 60, 3600, 60),
         "sp_voting_rankings/geography": (499, 20, 1200, 20),

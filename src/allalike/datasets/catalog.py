@@ -21,6 +21,8 @@ class File:
     ----------
     file
         The path in the source's folder.
+    path
+        Where it lies in the repository, if it is called otherwise there.
     bytes, sha256
         Its size and checksum; nothing where everyone brings a file of her own, or where the source has those of all
         files together.
@@ -32,6 +34,7 @@ class File:
     file: str
     bytes: int = 0
     sha256: str = ""
+    path: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +94,8 @@ class Source:
         >>> source.path(source.files[0])
         'Datasets/ITMANAGE/answer.csv'
         """
-        return f"{self.root}/{file.file}" if self.root else file.file
+        path = file.path or file.file
+        return f"{self.root}/{path}" if self.root else path
 
 
 class Catalogue(Mapping[str, Source]):

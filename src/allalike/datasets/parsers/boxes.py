@@ -1,12 +1,14 @@
-"""Boxes around objects in pictures, from Braylan and Lease (2020).
+"""Boxes around objects in pictures, from Braylan and Lease (2020) and Marzahl and others (2020).
 
-An answer is any number of boxes. Two answers are as far apart as few of their boxes match: 1 minus F1 of boxes that
-overlap by half.
+An answer is any number of boxes. Those of Braylan and Lease are read in two ways: by a distance of their own, where two
+answers are as far apart as few of their boxes match, 1 minus F1 of boxes that overlap by half; and as boxes.
 """
 
 from __future__ import annotations
 
 import ast
+import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +16,7 @@ import numpy.typing as npt
 
 from allalike.datasets.base import Parsed, Parser
 from allalike.datasets.parsers.originals import load_json, read_columns
+from allalike.domains import Boxes as Drawn
 from allalike.domains import Custom
 from allalike.readers import read
 
@@ -25,6 +28,8 @@ __all__ = ["BOXES", "Boxes", "unmatched"]
 
 Boxes = tuple[tuple[float, float, float, float], ...]
 
+_DELETED = 8  # the field that says whether a box was deleted
+_SIDE = re.compile(r'"([xy][12])": *"([-0-9.]+)"')
 _MIN_OVERLAP = 0.5  # of what two boxes cover together must be covered by both for them to match
 
 
@@ -66,8 +71,71 @@ def _drawn(folder: Path) -> Parsed:
     return Parsed(read(rows, domain=Custom(distance=unmatched, farthest=1.0)), gold, note)
 
 
+def _drawn_as_boxes(folder: Path) -> Parsed:
+    """Read the same as boxes."""
+    parsed = _drawn(folder)
+    answers = parsed.answers
+    tasks = np.repeat(answers.tasks.tolist(), np.diff(answers.starts)).tolist()
+    workers = np.array(answers.workers.tolist())[answers.worker].tolist()
+    labels = [_listed(boxes) for boxes in answers.encoding.decode(answers.label).tolist()]
+    gold = {task: _listed(boxes) for task, boxes in parsed.gold.items()}
+    rows = list(zip(workers, tasks, labels, strict=True))
+    return Parsed(read(rows, domain=Drawn()), gold, "Where the pictures come from is not said.")
+
+
+def _listed(boxes: Boxes) -> list[list[float]]:
+    return [list(box) for box in boxes]
+
+
+def _graded(folder: Path, *, number: int) -> Parsed:
+    """Read the boxes and grades of one round; who looked at a picture and drew nothing saw nothing."""
+    where = folder / f"round{number}"
+    rows = [
+        (int(path.stem.rpartition("_")[2]), picture, boxes)
+        for path in sorted(where.glob("participant_*.txt"))
+        for picture, boxes in _read_export(path).items()
+    ]
+    note = "Boxes that were deleted, and those that were shown and refused, are none."
+    return Parsed(read(rows, domain=Drawn()), dict(_read_export(where / "ground_truth.txt")), note)
+
+
+def _read_export(path: Path) -> dict[str, list[list[Any]]]:
+    """Read an export of EXACT: a line for each box, and for each time that a picture was looked at."""
+    found: dict[str, list[list[Any]]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        fields = line.split("|")
+        if line.startswith("["):
+            found.setdefault(fields[0][1:], [])
+        elif len(fields) > _DELETED and fields[0] != "image name":
+            boxes = found.setdefault(fields[0], [])
+            if fields[_DELETED] != "True":
+                sides = dict(_SIDE.findall(fields[2]))
+                boxes.append([*(float(sides[name]) for name in ("x1", "y1", "x2", "y2")), fields[1]])
+    return found
+
+
 def _boxes(corners: Iterable[Any]) -> Boxes:
     return tuple((float(left), float(top), float(right), float(bottom)) for (left, top), (right, bottom) in corners)
 
 
-BOXES = (Parser("bounding_boxes_braylan", "bounding_boxes_braylan", "boxes around the objects in a picture", _drawn),)
+BOXES = (
+    Parser("bounding_boxes_braylan", "bounding_boxes_braylan", "boxes around the objects in a picture", _drawn),
+    Parser(
+        "bounding_boxes_braylan/boxes",
+        "bounding_boxes_braylan",
+        "the same, matched by how much they overlap",
+        _drawn_as_boxes,
+    ),
+    Parser(
+        "boxes_cytology_eiph",
+        "boxes_cytology_eiph",
+        "which cells are where, and their grade",
+        partial(_graded, number=1),
+    ),
+    Parser(
+        "boxes_cytology_eiph/2",
+        "boxes_cytology_eiph",
+        "the same, beginning with a program's boxes",
+        partial(_graded, number=2),
+    ),
+)
