@@ -273,6 +273,7 @@ def test_what_a_hostile_crowd_says_is_shown_and_never_run(browser: Browser, tmp_
         ("bitmap", "#panel path.said", "#panel path.truth"),
         ("set", "#panel del, #panel ins", "#panel .votes"),
         ("interval", "#panel rect.truth", "#panel rect.dot"),
+        ("boxes", "#panel path.said", "#panel path.truth"),
         ("vector", "#panel .sides", "#panel .votes"),
     ],
 )

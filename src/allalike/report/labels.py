@@ -1,7 +1,8 @@
 """Labels as a page shows them: each different one once, in a form that its kind of picture needs.
 
-Classes and texts are texts, numbers are numbers, rankings, sets and intervals are lists, and a mask is the outline of
-its object: the edges between pixels that are on and pixels that are off, as a path of SVG, of at most 64 pixels a side.
+Classes and texts are texts, numbers are numbers, rankings, sets, intervals and boxes are lists, and a mask is the
+outline of its object: the edges between pixels that are on and pixels that are off, as a path of SVG, of at most 64
+pixels a side.
 """
 
 from __future__ import annotations
@@ -99,6 +100,13 @@ def _spans(label: Any) -> list[list[float | int | None]]:
     return [[brief(start, 8), brief(end, 8)] for start, end in label[:_MAX_PARTS]]
 
 
+def _boxes(label: Any) -> list[list[Any]]:
+    """Return the sides and the class of each box."""
+    sides = ("x1", "y1", "x2", "y2")
+    named = [None if "class" not in box else _text(box["class"]) for box in label[:_MAX_PARTS]]
+    return [[*(brief(box[side], 6) for side in sides), name] for box, name in zip(label, named, strict=False)]
+
+
 def _outline(label: Any) -> dict[str, Any]:
     height, width = label.shape
     step = max(1, -(-max(height, width) // _MAX_SIDE))
@@ -165,4 +173,5 @@ _KINDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "bitmap": ("mask", _outline),
     "set": ("set", _parts),
     "interval": ("interval", _spans),
+    "boxes": ("boxes", _boxes),
 }

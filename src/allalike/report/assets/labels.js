@@ -8,6 +8,7 @@ function labelText(ref) {
   if (label === null || label === undefined) return "–";
   if (data.kind === "number") return number(label, 5);
   if (data.kind === "mask") return `mask of ${label.w} x ${label.h}`;
+  if (data.kind === "boxes") return boxText(label);
   if (data.kind === "interval") return label.map(([from, to]) => `${from}–${to}`).join(", ") || "nothing";
   if (Array.isArray(label)) return label.join(JOINTS[data.kind]) || "nothing";
   return label === "" ? "(empty)" : label;
@@ -17,7 +18,7 @@ const labelCell = (ref) => element("span", { class: "label short", title: labelT
 
 // What one worker said beside the truth, side by side or over each other.
 function compareLabels(said, truth) {
-  const views = { text: textPair, ranking: rankingPair, mask: (a, b) => maskView([a], b), number: numberPair, set: setPair, interval: (a, b) => intervalView([a], b) };
+  const views = { text: textPair, ranking: rankingPair, mask: (a, b) => maskView([a], b), number: numberPair, set: setPair, interval: (a, b) => intervalView([a], b), boxes: (a, b) => boxView([a], b) };
   return (views[data.kind] || plainPair)(said, truth);
 }
 
@@ -82,6 +83,27 @@ function maskView(answers, truth) {
   return element("div", {}, drawing, element("p", { class: "muted" }, "Filled with a firm line: the truth. Broken line: ", answers.length > 1 ? "the answers." : "her answer."));
 }
 
+// How many boxes there are, of each class.
+function boxText(boxes) {
+  const counts = new Map();
+  for (const box of boxes) counts.set(box[4] ?? "box", (counts.get(box[4] ?? "box") || 0) + 1);
+  return [...counts].map(([name, count]) => `${count} × ${name}`).join(", ") || "nothing";
+}
+
+// Boxes over each other, in a frame around all of them; what each is stands in its hint.
+function boxView(answers, truth) {
+  const known = labelOf(truth) || [];
+  const all = [known, ...answers.map(labelOf)].flat();
+  if (!all.length) return plainPair(answers[0], truth);
+  const [left, top] = [0, 1].map((side) => Math.min(...all.map((box) => box[side])));
+  const [wide, high] = [0, 1].map((side) => Math.max(...all.map((box) => box[side + 2])) - (side ? top : left) || 1);
+  const drawing = shape("svg", { viewBox: `${left - 0.03 * wide} ${top - 0.03 * high} ${1.06 * wide} ${1.06 * high}`, class: "drawing mask", role: "img", "aria-label": `Boxes of ${plural(answers.length, "answer")} over the truth: ${boxText(known)}.` });
+  const draw = (boxes, kind) => boxes.forEach(([x1, y1, x2, y2, name]) => drawing.append(shape("path", { d: `M${x1} ${y1}H${x2}V${y2}H${x1}z`, class: kind }, shape("title", {}, name ?? "box"))));
+  draw(known, "truth");
+  for (const ref of answers) draw(labelOf(ref), "said");
+  return element("div", {}, drawing, element("p", { class: "muted" }, "Filled with a firm line: the truth. Broken line: ", answers.length > 1 ? "the answers." : "her answer."));
+}
+
 function axis(low, high, height, describe) {
   const span = high > low ? high - low : Math.abs(high) || 1;
   const from = low - 0.06 * span, to = high + 0.06 * span;
@@ -126,6 +148,7 @@ function votesView(refs, shares, truth, row) {
   if (data.kind === "number") return numberView(refs.map(labelOf), shares, labelOf(truth), limits);
   if (data.kind === "mask") return maskView(refs, truth);
   if (data.kind === "interval") return intervalView(refs, truth);
+  if (data.kind === "boxes") return boxView(refs, truth);
   const votes = new Map();
   refs.forEach((ref, i) => {
     const [count, share] = votes.get(ref) || [0, 0];
