@@ -210,7 +210,7 @@ def _guess_lists(labels: Column, parts: Iterable[tuple[Column, Codes]], answers:
         return Categorical()
     raise LabelError(
         "The labels look like lists, but those of a task do not order the same items. They may be ranking, set,"
-        " interval, vector or bitmap.",
+        " interval, boxes, vector or bitmap.",
         domain="set",
     )
 
