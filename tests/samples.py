@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from allalike.blocks.problems import Problems
 from allalike.blocks.ties import Ties
 from allalike.columns.column import Column
 from allalike.columns.values import Values, arrow_of
+from allalike.domains.object_parts import NUMBERS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -44,6 +46,15 @@ def crowd(domain: str, *, seed: int, n: int = 8, m: int = 30, missing: float = 0
     """Draw answers of a crowd with good and bad workers; every task has two answers at least."""
     answers: list[Row] = import_module(f"crowd_{domain}").answers(seed, n, m, missing)
     return answers
+
+
+def flattened(label: Any) -> Any:
+    """Return where the objects of a list are, and what each is, as numbers; other labels as they are."""
+    if not isinstance(label, list | tuple) or not all(isinstance(thing, dict | tuple) for thing in label):
+        return label
+    things = [[v for k, v in t.items() if k not in NUMBERS] if isinstance(t, dict) else t for t in label]
+    values = [value for thing in things for value in thing]
+    return [zlib.crc32(value.encode()) if isinstance(value, str) else value for value in values]
 
 
 def sparse_crowd(domain: str, *, seed: int) -> list[Row]:

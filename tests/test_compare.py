@@ -20,6 +20,7 @@ from allalike.blocks.block import Array
 from allalike.engines import Run
 from allalike.errors import GoldError, OptionError, TooLargeError, UnsupportedError
 from allalike.methods import IPTD, OA, PTD, Weighing
+from allalike.methods.votes import serves
 from allalike.system.progress import watching
 
 ROWS = samples.rows(samples.RUNNING_EXAMPLE)
@@ -53,7 +54,7 @@ def test_errors_and_truths_are_those_of_discover(domain: str) -> None:
     rows, kind = crowd(domain), samples.kind(domain)
     gold = {task: label for worker, task, label in rows if worker == "w000" and task < "t0012"}
     found = compare(rows, domain=kind, gold=gold)
-    serving = [method for method in METHODS if METHODS[method]().serves(found.run.domain)]
+    serving = [method for method in METHODS if serves(METHODS[method](), found.run.encoding)]
     assert sorted(found.outcomes) == sorted(serving)
     assert found.summary["not_served"] == [method for method in METHODS if method not in serving]
     assert found.summary["gold"]["compared"] == len(gold)

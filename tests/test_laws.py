@@ -13,12 +13,11 @@ import pytest
 import allalike
 from allalike import DOMAINS, METHODS, ConvergenceWarning, Disk, Memory, Result
 from allalike.blocks.problems import Problems
-from allalike.domains.object_parts import NUMBERS
 from allalike.engines import Engine
 from allalike.methods.steps.weights import normalise
 from allalike.noise import General, OneCoin
 from allalike.registry import make
-from samples import Row, crowd, kind, rows, sparse_crowd
+from samples import Row, crowd, flattened, kind, rows, sparse_crowd
 
 METHOD_NAMES = list(METHODS)
 DOMAIN_NAMES = list(DOMAINS)
@@ -141,17 +140,9 @@ def same(left: Result, right: Result, *, disparity: float = 1.0, fault: float = 
         np.testing.assert_allclose(left.workers[column] * scale, right.workers[column], rtol=1e-7, atol=1e-12)
 
 
-def of_objects(label: Any) -> Any:
-    """Return where the objects of a list are, and their classes as numbers; other labels as they are."""
-    if not isinstance(label, list) or not all(isinstance(thing, dict) for thing in label):
-        return label
-    values = [value for thing in label for key, value in thing.items() if key not in NUMBERS]
-    return [zlib.crc32(value.encode()) if isinstance(value, str) else value for value in values]
-
-
 def same_labels(left: list[Any], right: list[Any]) -> None:
     """Check that labels are the same, and numbers so up to rounding."""
-    for one, other in zip(map(of_objects, left), map(of_objects, right), strict=True):
+    for one, other in zip(map(flattened, left), map(flattened, right), strict=True):
         try:
             numbers = np.asarray(one, np.float64), np.asarray(other, np.float64)
         except ValueError:

@@ -25,7 +25,7 @@ from allalike.engines.spark.engine import SparkRun
 from allalike.engines.spark.session import find_context, find_java
 from allalike.errors import EngineError, LabelError, OptionError, OutputError, UnsupportedError
 from local_spark import SPARK, need_spark
-from samples import KINDS, crowd, kind
+from samples import KINDS, crowd, flattened, kind
 from updates import flat
 
 if TYPE_CHECKING:
@@ -70,7 +70,14 @@ def equal(left: Piece, right: Piece) -> bool:
     assert left.tasks.tolist() == right.tasks.tolist()
     assert np.array_equal(left.answers, right.answers)
     assert left.found.keys() == right.found.keys()
-    numbers = all(np.allclose(left.found[n], right.found[n], 1e-12, equal_nan=True) for n in left.found if n != "label")
+    plain = [name for name in left.found if name not in ("label", "objects")]
+    numbers = all(np.allclose(left.found[n], right.found[n], 1e-12, equal_nan=True) for n in plain)
+    if "objects" in left.found:
+        return numbers and all(
+            np.allclose(flattened(mine), flattened(theirs), 1e-9)
+            for name in ("label", "objects")
+            for mine, theirs in zip(left.found[name], right.found[name], strict=True)
+        )
     return numbers and repr(left.found["label"].tolist()) == repr(right.found["label"].tolist())
 
 

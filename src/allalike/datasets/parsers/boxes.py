@@ -90,13 +90,14 @@ def _listed(boxes: Boxes) -> list[list[float]]:
 def _graded(folder: Path, *, number: int) -> Parsed:
     """Read the boxes and grades of one round; who looked at a picture and drew nothing saw nothing."""
     where = folder / f"round{number}"
+    gold = _read_export(where / "ground_truth.txt")
     rows = [
         (int(path.stem.rpartition("_")[2]), picture, boxes)
         for path in sorted(where.glob("participant_*.txt"))
         for picture, boxes in _read_export(path).items()
     ]
     note = "Boxes that were deleted, and those that were shown and refused, are none."
-    return Parsed(read(rows, domain=Drawn()), dict(_read_export(where / "ground_truth.txt")), note)
+    return Parsed(read(rows, domain=Drawn()), gold, note)
 
 
 def _read_export(path: Path) -> dict[str, list[list[Any]]]:
