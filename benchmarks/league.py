@@ -72,6 +72,7 @@ AGAIN = {  # readings of data that are in the league already, and why another is
     "guess that is repeated ten times is one opinion.",
     "TRANSL": "crowdwsa2019/T1 as the paper has it, where a worker who answers a task twice is two. The three texts of "
     "crowdwsa2019 are read alike instead.",
+    "bounding_boxes_braylan/boxes": "the same boxes, compared by how much they overlap.",
     "bubil_crowd_segmentation/*": "the sets of bubil_crowd_segmentation, one by one; those of its pictures whose truth "
     "has no exact place are not in the league.",
     "llmbar_llm_judges/*": "the parts of llmbar_llm_judges. The same judges answered all of them, and count once.",

@@ -228,6 +228,10 @@ def test_nothing_is_an_answer() -> None:
 def test_a_box_without_area_is_like_itself_only() -> None:
     flat, other = [[1, 1, 1, 5]], [[1, 1, 1, 4]]
     assert distances([flat, flat, other])[0].tolist() == [0, 0, 1]
+    for quorum in ("auto", 0.5):
+        found = solve([("ada", 1, flat), ("bob", 1, flat)], quorum=quorum)
+        assert found.summary["domain"]["without_extent"] == 2
+        assert found.objects[list(SIDES)].to_numpy().tolist() == flat
 
 
 def test_a_tied_class_is_drawn_and_said_so() -> None:

@@ -169,6 +169,7 @@ def test_every_source_is_in_the_league_and_what_is_left_out_is_in_the_catalogue(
         "dots_puzz_preflib": 8,
         "meir_aaai23": 2,
         "crowdwsa2019": 3,
+        "boxes_cytology_eiph": 2,  # two rounds
     }
     assert {source_of(name).name for name in chosen + absent} == set(SOURCES)
     for pattern in league.AGAIN:

@@ -19,6 +19,8 @@ from allalike.options import choice
 from allalike.rules.middles import average, take_median
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from allalike.blocks.block import Array, Floats
     from allalike.blocks.ties import Ties
     from allalike.rules.middles import Drawings
@@ -93,6 +95,10 @@ class Boxes(Objects):
     def reach(self, geometry: Floats) -> tuple[Floats, Floats]:
         """Return the left and the right side."""
         return geometry[:, 0], geometry[:, 2]
+
+    def is_flat(self, geometry: Floats) -> npt.NDArray[np.bool_]:
+        """Tell which boxes have no area."""
+        return np.asarray(_areas(geometry) == 0)
 
     def find_middles(self, drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
         """Average each side."""

@@ -107,6 +107,10 @@ class Matched(Pairwise):
     def find_middles(self, drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
         """Return where each group of drawings is, and which of them were drawn among equals."""
 
+    def is_flat(self, geometry: Floats) -> npt.NDArray[np.bool_]:
+        """Tell which objects have no extent, though they should, so that they are like themselves only."""
+        return np.zeros(len(geometry), np.bool_)
+
     def read_answer(self, value: Any) -> list[Any]:
         """Return the objects of an answer as they are written."""
         if isinstance(value, str):

@@ -187,11 +187,14 @@ class ObjectKernels(PairwiseKernels):
         The share that a group must exceed.
     curve
         Where the quorum was chosen, how good each of `QUORUMS` is.
+    flat
+        How many objects have no extent.
     """
 
     domain: Matched
     quorum: float
     curve: tuple[float, ...] = ()
+    flat: int = 0
 
     def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
         """Aggregate each task, with the quorum."""
@@ -209,18 +212,28 @@ class ObjectKernels(PairwiseKernels):
 
     def settle(self, add: Add, weights: Floats) -> Self:
         """Choose the quorum, if that is asked for."""
-        if self.domain.rule != "fusion" or self.domain.quorum != "auto":
+        if self.domain.rule != "fusion":
             return self
-        sums = add(count_guesses, weights)
+        sums = add(self.count_objects, weights)
+        found = replace(self, flat=round(float(sums["flat"].sum())))
+        if self.domain.quorum != "auto":
+            return found if found.flat else self
         quorum, curve = choose_quorum(sums["hits"].sum(axis=0), sums["total"].sum(axis=0))
-        return replace(self, quorum=quorum, curve=tuple(curve.tolist()))
+        return replace(found, quorum=quorum, curve=tuple(curve.tolist()))
+
+    def count_objects(self, block: Block, weights: Floats) -> dict[str, Floats]:
+        """Add up, per worker, what chooses the quorum, and her objects without extent."""
+        grouped = block[GroupedObjects]
+        flat = sum_by(grouped.answer, np.where(self.domain.is_flat(grouped.geometry), 1.0, 0.0), len(block.label))
+        return {**count_guesses(block, weights), "flat": block.per_worker(flat)}
 
     def describe_choices(self) -> dict[str, Any]:
-        """Return the quorum that was chosen, and how good each was."""
+        """Return the quorum that was chosen, how good each was, and how many objects have no extent."""
+        flat = {"without_extent": self.flat} if self.flat else {}
         if not self.curve:
-            return {}
+            return flat
         curve = {f"{quorum:.2f}": round(value, 6) for quorum, value in zip(QUORUMS.tolist(), self.curve, strict=True)}
-        return {"quorum": self.quorum, "quorum_curve": curve}
+        return {"quorum": self.quorum, "quorum_curve": curve, **flat}
 
     def worker_columns(self, add: Add, weights: Floats, faults: Floats) -> dict[str, Floats]:
         """Return the share of what was kept in her tasks that each worker missed, and that of hers which was not."""
