@@ -32,7 +32,7 @@ EQUAL = {
     "interval": "intervals(population='fixed(values=50)')",
     "many classes": "one-coin(classes=30, population='fixed(values=0.5)')",
 }
-KINDS = ["real", "vector", "ranking", "text", "set", "interval", "bitmap", "custom"]
+KINDS = ["real", "vector", "ranking", "text", "set", "interval", "boxes", "bitmap", "custom"]
 every_kind = pytest.mark.parametrize("domain", KINDS)
 
 
@@ -218,7 +218,7 @@ def same(left: Weighing, right: Weighing) -> None:
         np.testing.assert_allclose(getattr(left, name), getattr(right, name), rtol=1e-9)
     assert left.notes.keys() == right.notes.keys()
     for name, value in left.notes.items():
-        assert right.notes[name] == (value if value is None else pytest.approx(value, rel=1e-9))
+        assert right.notes[name] == (pytest.approx(value, rel=1e-9) if isinstance(value, float) else value)
 
 
 def test_who_is_far_from_known_truths_weighs_less() -> None:
