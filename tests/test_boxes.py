@@ -335,3 +335,18 @@ def test_two_classes_are_one_kind_of_object_and_nothing() -> None:
     assert len(allalike.discover(bare, domain="boxes", method="IBP").objects) > 5
     with pytest.raises(UnsupportedError, match="IBP cannot serve boxes labels: it needs two classes.*DS, DS-1"):
         allalike.discover(rows, domain="boxes", method="IBP")
+
+
+def test_truths_that_are_not_sure_enough_have_no_objects() -> None:
+    found = allalike.discover(answers(3, 5, 6, 0.1), domain="boxes", method="UA", min_confidence=0.85)
+    empty = set(found.truth["task"][found.truth["label"].isna()])
+    assert 0 < len(empty) < 6
+    assert not empty & set(found.objects["task"])
+
+
+def test_copies_do_not_choose_the_quorum() -> None:
+    rows = answers(3, 8, 60, 0.1)
+    copies = [(f"z{number}", task, label) for worker, task, label in rows if worker == "w005" for number in range(3)]
+    alone, copied = (allalike.discover(each, domain="boxes") for each in (rows, [*rows, *copies]))
+    assert len(copied.groups) == 1
+    assert copied.summary["domain"]["quorum"] == pytest.approx(alone.summary["domain"]["quorum"], abs=0.051)

@@ -136,9 +136,11 @@ class ObjectEncoding(PairwiseEncoding):
     def list_objects(self, tasks: Values, found: Mapping[str, Array]) -> dict[str, Values | Array]:
         """Return one row per object: its task, its numbers, its class, and what is told of it."""
         domain, classes, width = self.domain, self.common.classes, self.common.width or self.domain.width
+        gone = found.get("abstained", np.zeros(len(found["label"]), np.bool_))
         rows = [
             (place, thing, told)
             for place, (label, more) in enumerate(zip(found["label"], self._told(found), strict=True))
+            if not gone[place]
             for thing, told in zip(label, more or [(np.nan,) * len(NUMBERS)] * len(label), strict=True)
         ]
         kind = np.int64 if domain.number is int else np.float64

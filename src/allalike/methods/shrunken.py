@@ -94,7 +94,8 @@ def weigh_distances(run: Run, look: Look, *, use_gold: bool = False) -> Weighing
         middle = problems.spread(crowd.middle)
         weight = _weigh(fault, problems.spread(guess) / unit - middle)
         weight = normalise(np.where(speaks, weight, 0.0), problems)
-    kernels = run.kernels if groups.everyone_counts else run.kernels.settle(run.sum, weight)
+    single = np.where(groups.speaks, weight, 0.0)  # copies agree with each other, which says nothing of a rule
+    kernels = run.kernels if groups.everyone_counts else run.kernels.settle(run.sum, single)
     return Weighing(
         disparity=disparity.mean,
         fault=fault * unit,
