@@ -151,8 +151,7 @@ def _solve(
     given, run = run, calibrate(run)
     if origin.history is not None:
         run.history = origin.history.of_workers(run.workers.tolist(), most=1.0 if run.encoding.n_classes else np.inf)
-    goes_on = earlier if method.serves(run.encoding) else None
-    weighing = settle(run, method.go_on(run, *goes_on) if goes_on else weigh(method, run))
+    weighing = settle(run, weigh(method, run, earlier))
     report("deciding")
     learns = run.n_gold > 0 and method.without_gold() != method
     find = partial(find_truths, run, unweighted=True, min_confidence=settings.get("min_confidence"))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from allalike.blocks.ties import Ties
     from allalike.domains import Encoding
     from allalike.domains.encoding import Votes
-    from allalike.engines import Run
+    from allalike.engines import News, Run
     from allalike.methods.base import Decide, Method, Weighing
 
 __all__ = ["serves", "weigh"]
@@ -36,11 +36,14 @@ def serves(method: Method, labels: Encoding) -> bool:
     return method.serves(labels) or (labels.votes is not None and method.serves(labels.votes.encoding))
 
 
-def weigh(method: Method, run: Run) -> Weighing:
-    """Weigh the workers of a run by their answers, or else by the votes that these come down to."""
+def weigh(method: Method, run: Run, earlier: tuple[Weighing, News] | None = None) -> Weighing:
+    """Weigh the workers of a run by their answers, or else by the votes that these come down to.
+
+    With what was found earlier and what is new, the method goes on from there; votes are weighed anew.
+    """
     votes = run.encoding.votes
     if votes is None or method.serves(run.encoding):
-        return method.weigh(run)
+        return method.go_on(run, *earlier) if earlier else method.weigh(run)
     cast = replace(run.map(votes.cast), encoding=votes.encoding)
     cast.answer_counts = np.rint(cast.sum(_count_votes)["votes"]).astype(np.int64)
     weighing = method.weigh(cast)
