@@ -30,7 +30,7 @@ from allalike.rules.choice import best_worker, medoid
 from allalike.rules.fusion import fusion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     import numpy.typing as npt
 
@@ -131,9 +131,19 @@ class Matched(Pairwise):
         return self.overlap
 
     @property
+    def formula(self) -> Callable[[Floats, Places, Places], Floats]:
+        """The distance of two answers from what is matched, and from how many objects each has."""
+        return matching.DISTANCES[str(self.distance)]
+
+    @property
+    def fused(self) -> bool:
+        """Whether a truth is put together from what exceeds the quorum."""
+        return self.rule == "fusion"
+
+    @property
     def recurring(self) -> bool:
         """Whether a truth is one of the answers."""
-        return self.rule != "fusion"
+        return not self.fused
 
     def parse(self, value: Any) -> tuple[Any, ...]:
         """Read an answer, as a tuple of objects in order."""
@@ -257,7 +267,7 @@ class Matched(Pairwise):
             other = edges.right * most + local[edges.left]
             matched = matching.match(pair, one, other, edges.similarity, len(left))
         size = np.bincount(members.answer, minlength=int(max(left.max(initial=0), right.max(initial=0))) + 1)
-        return np.clip(matching.DISTANCES[self.distance](matched, size[left], size[right]), 0.0, 1.0)
+        return np.clip(self.formula(matched, size[left], size[right]), 0.0, 1.0)
 
     def key(self, parsed: Any) -> str:
         """Write the objects; the bytes of numbers are much faster to hash than a tuple of tuples."""

@@ -214,7 +214,7 @@ class ObjectKernels(PairwiseKernels):
 
     def settle(self, add: Add, weights: Floats) -> Self:
         """Choose the quorum, if that is asked for."""
-        if self.domain.rule != "fusion":
+        if not self.domain.fused:
             return self
         sums = add(self.count_objects, weights)
         found = replace(self, flat=round(float(sums["flat"].sum())))
