@@ -20,6 +20,7 @@ from allalike.domains import Ordinal as Ordinal
 from allalike.domains import Ranking as Ranking
 from allalike.domains import Real as Real
 from allalike.domains import Set as Set
+from allalike.domains import Spans as Spans
 from allalike.domains import Text as Text
 from allalike.domains import Vector as Vector
 from allalike.engines import ENGINES as ENGINES

@@ -12,6 +12,7 @@ from allalike.domains.ordinal import Ordinal
 from allalike.domains.ranking import Ranking
 from allalike.domains.real import Real
 from allalike.domains.sets import Set
+from allalike.domains.spans import Spans
 from allalike.domains.text import Text
 from allalike.domains.vector import Vector
 from allalike.registry import Registry
@@ -32,12 +33,13 @@ __all__ = [
     "Ranking",
     "Real",
     "Set",
+    "Spans",
     "Text",
     "Vector",
 ]
 
 DOMAINS: Registry[Domain] = Registry(
-    "domain", Domain, (Categorical, Ordinal, Real, Ranking, Text, Bitmap, Set, Interval, Boxes, Vector, Custom)
+    "domain", Domain, (Categorical, Ordinal, Real, Ranking, Text, Bitmap, Set, Interval, Boxes, Spans, Vector, Custom)
 )
 
 # A rule has the same name in every domain that has it, and there may do the same in another way: keyed by both.

@@ -7,10 +7,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks.block import Floats, sum_by
-from allalike.blocks.ties import TOLERANCE
+from allalike.blocks.block import Array, Floats, sum_by
+from allalike.blocks.ties import TOLERANCE, Ties
+from allalike.columns.hashes import mix
 
-__all__ = ["Drawings", "average", "take_median"]
+__all__ = ["Drawings", "average", "draw_largest", "take_median", "take_most_frequent"]
 
 
 class Drawings(NamedTuple):
@@ -71,3 +72,45 @@ def take_median(drawings: Drawings, values: Floats) -> Floats:
     reached = sum_by(group, 1.0 * (running <= half * (1 + TOLERANCE)), drawings.n_groups)
     lower, upper = (value[starts + count.astype(np.int64)] for count in (below, reached))
     return np.asarray((lower + upper) / 2)
+
+
+def take_most_frequent(drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
+    """Return the row of numbers with the largest weight in each group, and whether it was drawn among equals.
+
+    >>> group, hashes = np.array([0, 0, 0]), np.zeros(1, np.uint64)
+    >>> drawings = Drawings(np.array([[0.0, 4.0], [0.0, 5.0], [0.0, 5.0]]), np.array([0.6, 0.5, 0.5]), group, hashes)
+    >>> take_most_frequent(drawings, Ties())
+    (array([[0., 5.]]), array([False]))
+    """
+    order = np.lexsort((*drawings.geometry.T[::-1], drawings.group))
+    geometry, group = drawings.geometry[order], drawings.group[order]
+    new = np.ones(len(order), np.bool_)
+    new[1:] = (group[1:] != group[:-1]) | (geometry[1:] != geometry[:-1]).any(axis=1)
+    geometry, group = geometry[new], group[new]
+    score = sum_by(np.cumsum(new) - 1, drawings.weight[order], len(group))
+    hashes = np.zeros(len(group), np.uint64)
+    for bits in np.ascontiguousarray(geometry.T).view(np.uint64):
+        hashes = mix(hashes + np.uint64(1) ^ bits)
+    largest, drawn = draw_largest(group, score, drawings.task_hash[group], hashes, ties)
+    return geometry[largest], drawn
+
+
+def draw_largest(
+    group: Array, score: Floats, task_hash: npt.NDArray[np.uint64], label_hash: npt.NDArray[np.uint64], ties: Ties
+) -> tuple[Array, Array]:
+    """Return the place of the largest score of each group, in order, and whether it was drawn among equals.
+
+    Of each score: its group, these in order, and the hashes by which equals are drawn.
+
+    >>> group, score, hashes = np.array([3, 3, 7]), np.array([1.0, 2.0, 1.0]), np.zeros(3, np.uint64)
+    >>> draw_largest(group, score, hashes, hashes, Ties())
+    (array([1, 2]), array([False, False]))
+    """
+    first = np.flatnonzero(np.diff(group, prepend=-1))
+    number = np.cumsum(np.diff(group, prepend=-1) != 0) - 1
+    best = np.maximum.reduceat(score, first) if len(first) else score
+    leads = np.flatnonzero(score >= best[number] * (1 - TOLERANCE))
+    rank = ties.priority(task_hash[leads], label_hash[leads], np.arange(len(leads)))
+    order = np.lexsort((rank, number[leads]))
+    taken = order[np.flatnonzero(np.diff(number[leads][order], prepend=-1))]
+    return leads[taken], np.bincount(number[leads], minlength=len(first)) > 1

@@ -1,0 +1,95 @@
+"""Names in news, tagged by workers: the crowd of Rodrigues, Pereira and Ribeiro (2014).
+
+Workers saw the words of a document split in other places than those who made the truth did, so tokens cannot be
+compared; the characters without space are the same, and spans are counted in these. Where an answer differs from the
+text by some characters, both are aligned.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+from functools import partial
+from itertools import accumulate
+from typing import TYPE_CHECKING
+from zipfile import ZipFile
+
+from allalike.datasets.base import Parsed, Parser
+from allalike.domains import Spans
+from allalike.domains.span_forms import read_tags
+from allalike.readers import read
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["SPANS", "read_document"]
+
+Span = tuple[int, int, str]
+
+_SOURCE = "spans_ner_conll_crowd"
+_GLUED_TAG = re.compile(r"(.+)/((?:[BI]-)?(?:PER|LOC|ORG|MISC))")  # four workers wrote their tags into the words
+_NOTE = "Positions are those of characters, without the space between words."
+
+
+def read_document(text: str) -> tuple[str, list[Span]]:
+    r"""Return the characters of a document with a token and its tag in each line, and the spans that are tagged.
+
+    >>> read_document("Ann B-PER\nsaw O\n\nNew B-LOC\nYo I-LOC\nrk I-LOC\nRome/LOC O\n")
+    ('AnnsawNewYorkRome', [(0, 3, 'PER'), (6, 13, 'LOC'), (13, 17, 'LOC')])
+    """
+    tokens, tags = [], []
+    for line in text.splitlines():
+        fields = line.split()
+        if fields and len(fields) < 2:
+            continue  # a tag without a token
+        token, tag = (fields[0], fields[-1]) if fields else ("", "O")  # a span ends with its sentence
+        if glued := _GLUED_TAG.fullmatch(token):
+            token = glued[1]
+            tag = tag if tag != "O" else glued[2] if "-" in glued[2] else f"I-{glued[2]}"
+        tokens.append(token)
+        tags.append(tag)
+    ends = list(accumulate(map(len, tokens), initial=0))
+    return "".join(tokens), [(ends[start], ends[end], name) for start, end, name in read_tags(tags)]
+
+
+def _align(text: str, spans: list[Span], truth: str) -> list[Span]:
+    """Move spans of a text to another that is almost the same; those of which nothing is left are dropped."""
+    place: dict[int, int] = {}
+    for one, other, size in SequenceMatcher(None, text, truth, autojunk=False).get_matching_blocks():
+        place.update(zip(range(one, one + size), range(other, other + size), strict=True))
+    moved = []
+    for start, end, name in spans:
+        here = [place[at] for at in range(start, end) if at in place]
+        if here:
+            moved.append((here[0], here[-1] + 1, name))
+    return moved
+
+
+def _tagged(folder: Path, *, part: str) -> Parsed:
+    """Read the answers and truths of one part, which are files in an archive."""
+    texts, gold, rows = {}, {}, []
+    with ZipFile(folder / "task1.zip") as archive:
+        names = [name.split("/") for name in archive.namelist() if name.startswith(f"task1/{part}/")]
+        files = sorted(name for name in names if name[-1].endswith(".txt"))
+
+        def load(name: list[str]) -> tuple[str, list[Span]]:
+            return read_document(archive.read("/".join(name)).decode("utf-8"))
+
+        for name in files:
+            if name[2] == "ground_truth":
+                texts[name[-1]], gold[name[-1]] = load(name)
+        for name in files:
+            if name[2] == "mturk_train_data":
+                text, spans = load(name)
+                task = name[-1]
+                moved = spans if text == texts[task] else _align(text, spans, texts[task])
+                rows.append((name[3], task, [list(span) for span in moved]))
+    asked = {task for _, task, _ in rows}
+    truths = {task: [list(span) for span in spans] for task, spans in gold.items() if task in asked}
+    return Parsed(read(rows, domain=Spans()), truths, _NOTE)
+
+
+SPANS = tuple(
+    Parser(f"{_SOURCE}/{part}", _SOURCE, f"the names in news, {part} part", partial(_tagged, part=part))
+    for part in ("val", "test")
+)
