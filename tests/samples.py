@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import crowd_custom
-from allalike import DOMAINS, METHODS, Categorical, Custom, Memory, Method, Real
+from allalike import DOMAINS, METHODS, Categorical, Custom, Memory, Method, Points, Real
 from allalike.answers import Answers
 from allalike.blocks.problems import Problems
 from allalike.blocks.ties import Ties
@@ -86,6 +86,8 @@ def kind(domain: str) -> Domain:
     """Return a domain for the labels of such a crowd."""
     if domain == "binary":
         return Categorical(classes=2)
+    if domain == "points":
+        return Points(radius=6)
     return Custom(distance=crowd_custom.distance) if domain == "custom" else DOMAINS[domain]()
 
 

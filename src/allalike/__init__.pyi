@@ -17,6 +17,7 @@ from allalike.domains import Custom as Custom
 from allalike.domains import Domain as Domain
 from allalike.domains import Interval as Interval
 from allalike.domains import Ordinal as Ordinal
+from allalike.domains import Points as Points
 from allalike.domains import Ranking as Ranking
 from allalike.domains import Real as Real
 from allalike.domains import Set as Set

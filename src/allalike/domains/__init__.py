@@ -9,6 +9,7 @@ from allalike.domains.encoding import Encoding
 from allalike.domains.interval import Interval
 from allalike.domains.kernels import Kernels
 from allalike.domains.ordinal import Ordinal
+from allalike.domains.points import Points
 from allalike.domains.ranking import Ranking
 from allalike.domains.real import Real
 from allalike.domains.sets import Set
@@ -30,6 +31,7 @@ __all__ = [
     "Interval",
     "Kernels",
     "Ordinal",
+    "Points",
     "Ranking",
     "Real",
     "Set",
@@ -39,7 +41,9 @@ __all__ = [
 ]
 
 DOMAINS: Registry[Domain] = Registry(
-    "domain", Domain, (Categorical, Ordinal, Real, Ranking, Text, Bitmap, Set, Interval, Boxes, Spans, Vector, Custom)
+    "domain",
+    Domain,
+    (Categorical, Ordinal, Real, Ranking, Text, Bitmap, Set, Interval, Boxes, Spans, Points, Vector, Custom),
 )
 
 # A rule has the same name in every domain that has it, and there may do the same in another way: keyed by both.

@@ -24,7 +24,7 @@ from allalike.blocks.block import Array, Block, Floats
 from allalike.blocks.ties import Ties
 from allalike.rules.base import Decision, unknown
 
-__all__ = ["geometric_median", "sum_vectors", "vector_mean"]
+__all__ = ["find_medians", "geometric_median", "sum_vectors", "vector_mean"]
 
 _MAX_ROUNDS = 1000  # most tasks need ten
 _ROUNDING_ERROR = 1e-12
@@ -87,6 +87,25 @@ def geometric_median(block: Block, weights: Floats, faults: Floats, ties: Ties) 
         label[tasks] = _medians(block.label[here], weight[here], block.sizes[tasks], label[tasks])
     nothing = unknown(block.n_tasks)
     return Decision(label, nothing, nothing, np.zeros(block.n_tasks, np.bool_))
+
+
+def find_medians(points: Floats, weight: Floats, sizes: Array) -> Floats:
+    """Return the geometric median of each group of points, which come group after group.
+
+    The weights of a group add up to 1.
+
+    >>> points = np.array([[0.0, 0], [4, 0], [0, 4], [4, 4], [7, 7]])
+    >>> find_medians(points, np.array([0.25, 0.25, 0.25, 0.25, 1.0]), np.array([4, 1]))
+    array([[2., 2.],
+           [7., 7.]])
+    """
+    if not len(sizes):
+        return points[:0]
+    starts = np.cumsum(sizes) - sizes
+    first = points[starts]
+    away = points - np.repeat(first, sizes, axis=0)  # so that offsets cost no digits
+    mean: Floats = np.add.reduceat(weight[:, None] * away, starts, axis=0)
+    return np.asarray(first + _medians(away, weight, sizes, mean))
 
 
 def _medians(points: Floats, weight: Floats, sizes: Array, label: Floats) -> Floats:

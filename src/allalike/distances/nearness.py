@@ -1,0 +1,67 @@
+"""Points that are near each other, by a k-d tree.
+
+Points of different cells, such as pictures, are never near: each cell gets a place of its own on one more axis, farther
+from the next than any two points that are looked for. Within a cell that axis changes nothing, and one tree does for
+all.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from allalike.blocks.block import Floats
+    from allalike.distances.matching import Places
+
+__all__ = ["find_near", "suggest_radius"]
+
+_NEIGHBOURS = 8  # of each point that are looked at
+_SHARE_DOUBLED = 0.01  # of her points that a worker may set twice on the same thing
+
+
+def find_near(points: Floats, cell: Places, radius: float) -> tuple[Places, Places]:
+    """Return all pairs of points of the same cell that are at most so far apart, up to rounding, each once.
+
+    >>> find_near(np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 0.0]]), np.array([0, 0, 1]), 5.0)
+    (array([0]), array([1]))
+    """
+    from scipy.spatial import cKDTree
+
+    if len(points) < 2:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    reach = radius * (1 + 1e-9)
+    tree = cKDTree(np.column_stack([points, 2 * reach * (cell - cell.min())]))
+    pairs = tree.query_pairs(reach, output_type="ndarray")
+    return pairs[:, 0].astype(np.int64), pairs[:, 1].astype(np.int64)
+
+
+def suggest_radius(points: Floats, answer: Places) -> float | None:
+    """Suggest how far apart two points on the same thing may be; None where nothing speaks for a number.
+
+    A worker does not mark the same thing twice. So the radius is the smallest distance at which the pairs of points of
+    one answer that are closer reach one percent of all points, in two digits.
+
+    >>> suggest_radius(np.array([[0.0], [7.0], [20.0]]), np.array([0, 0, 0]))
+    7.0
+    >>> suggest_radius(np.array([[0.0], [7.0], [20.0]]), np.array([0, 1, 2])) is None
+    True
+    """
+    from scipy.spatial import cKDTree
+
+    extent = float(np.ptp(points, axis=0).max(initial=0.0)) if len(points) else 0.0
+    if extent == 0:
+        return None
+    tree = cKDTree(np.column_stack([points / extent, 4.0 * points.shape[1] * answer]))
+    neighbours = min(_NEIGHBOURS + 1, len(points))
+    _, other = tree.query(tree.data, k=list(range(2, neighbours + 1)))
+    one = np.repeat(np.arange(len(points)), neighbours - 1)
+    other = np.asarray(other).ravel()
+    own = answer[one] == answer[other]
+    pairs = np.unique(np.sort(np.stack([one, other], axis=1)[own], axis=1), axis=0)
+    gaps = np.sort(np.linalg.norm((points[pairs[:, 0]] - points[pairs[:, 1]]) / extent, axis=1)) * extent
+    apart = gaps[max(math.ceil(_SHARE_DOUBLED * len(points)) - 1, 0) :]
+    apart = apart[apart > 0]
+    return float(f"{apart[0]:.2g}") if len(apart) else None
