@@ -151,6 +151,9 @@ class Matched(Pairwise):
         if len(given) > self.most:
             raise ValueError(f"it has {len(given):,} objects, and at most {self.most:,} are expected; raise most=")
         things = [(*numbers, name) for numbers, name in map(self.read_object, given)]
+        widths = sorted({len(thing) - 1 for thing in things})
+        if len(widths) > 1:
+            raise ValueError(f"its objects have {widths[0]} and {widths[-1]} coordinates; give all of them as many")
         if len({type(thing[-1]) for thing in things}) > 1:
             raise ValueError("its objects have classes of different types, or only some have one")
         return tuple(sorted(things))

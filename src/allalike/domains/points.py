@@ -29,7 +29,7 @@ from allalike.rules.geometric import find_medians
 from allalike.rules.middles import average
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from allalike.blocks.block import Array, Floats
     from allalike.blocks.ties import Ties
@@ -96,7 +96,7 @@ class Points(Objects):
     thing: ClassVar[str] = "a point"
     width: ClassVar[int] = 2
     radius: float | None = number(None, least=0)
-    names: tuple[str, ...] | None = option(None, _check_names)
+    names: Sequence[str] | None = option(None, _check_names)
     form: str = choice("soft", "hard")
     overlap: float = share(0.0)
     middle: str = choice("mean", "median")
@@ -148,9 +148,6 @@ class Points(Objects):
     def parse(self, value: Any) -> tuple[Any, ...]:
         """Read an answer; where points have names, each once."""
         things = super().parse(value)
-        widths = sorted({len(thing) - 1 for thing in things})
-        if len(widths) > 1:
-            raise ValueError(f"its points have {widths[0]} and {widths[-1]} coordinates; give all of them as many")
         if self.names is not None:
             given = [thing[-1] for thing in things]
             if unknown := [name for name in given if name not in self.names]:
