@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import linear_sum_assignment, minimize
+from scipy.optimize import linear_sum_assignment
 
 import allalike
 from allalike import Points, Result
@@ -94,8 +94,11 @@ def test_the_geometric_median_is_where_the_sum_of_distances_is_least() -> None:
     clicks = rng.normal(0, 1.5, (5, 2))
     rows = [(worker, 1, [click.tolist()]) for worker, click in enumerate(clicks)]
     [middle] = found(solve(rows, middle="median", radius=40))
-    least = minimize(lambda z: float(np.linalg.norm(clicks - z, axis=1).sum()), [0.0, 0.0], method="Nelder-Mead")
-    np.testing.assert_allclose(middle, least.x, atol=1e-3)
+
+    def cost(place: Any) -> float:
+        return float(np.linalg.norm(clicks - place, axis=1).sum())
+
+    assert all(cost(middle) <= cost(middle + step) for step in rng.normal(0, 0.05, (200, 2)))
     far = [*rows[:4], (4, 1, [[15.0, 15.0]])]
     assert np.linalg.norm(found(solve(far, middle="median", radius=40))[0]) < np.linalg.norm(
         found(solve(far, radius=40))
