@@ -76,6 +76,9 @@ def expected(name: str, known: Any) -> tuple[int, int, int, int]:
         "bounding_boxes_braylan/boxes": (196, 200, 1723, 200),
         "boxes_cytology_eiph": (10, 20, 200, 20),
         "boxes_cytology_eiph/2": (10, 20, 200, 20),
+        "spans_ner_conll_crowd/val": (46, 199, 983, 199),
+        "spans_ner_conll_crowd/test": (47, 199, 981, 199),
+        "points_mitosis": (10, 20, 200, 16),
         # of 720 workers, those who ranked all options; those who did so in a subject
         "sp_voting_rankings": (567, 60, 3600, 60),
         "sp_voting_rankings/geography": (499, 20, 1200, 20),

@@ -8,11 +8,13 @@ from allalike.datasets.parsers.matching import MATCHING
 from allalike.datasets.parsers.models import MODELS
 from allalike.datasets.parsers.originals import careful
 from allalike.datasets.parsers.own import OWN
+from allalike.datasets.parsers.points import POINTS
 from allalike.datasets.parsers.quiz import QUIZZES
 from allalike.datasets.parsers.rankings import RANKINGS
 from allalike.datasets.parsers.ratings import RATINGS
 from allalike.datasets.parsers.segments import SEGMENTS
 from allalike.datasets.parsers.snow import SNOW
+from allalike.datasets.parsers.spans import SPANS
 from allalike.datasets.parsers.texts import TEXTS
 from allalike.datasets.parsers.triangles import TRIANGLES
 
@@ -31,6 +33,8 @@ PARSERS: dict[str, Parser] = {
         *BENCHMARKS,
         *MATCHING,
         *BOXES,
+        *SPANS,
+        *POINTS,
         *SEGMENTS,
         *MODELS,
         *OWN,

@@ -11,8 +11,8 @@ import re
 from difflib import SequenceMatcher
 from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING
-from zipfile import ZipFile
+from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile, ZipFile
 
 from allalike.datasets.base import Parsed, Parser
 from allalike.domains import Spans
@@ -34,7 +34,7 @@ _NOTE = "Positions are those of characters, without the space between words."
 def read_document(text: str) -> tuple[str, list[Span]]:
     r"""Return the characters of a document with a token and its tag in each line, and the spans that are tagged.
 
-    >>> read_document("Ann B-PER\nsaw O\n\nNew B-LOC\nYo I-LOC\nrk I-LOC\nRome/LOC O\n")
+    >>> read_document("Ann B-PER\nsaw O\n\nNew B-LOC\nYo I-LOC\nrk I-LOC\n\nRome/LOC O\n")
     ('AnnsawNewYorkRome', [(0, 3, 'PER'), (6, 13, 'LOC'), (13, 17, 'LOC')])
     """
     tokens, tags = [], []
@@ -52,8 +52,10 @@ def read_document(text: str) -> tuple[str, list[Span]]:
     return "".join(tokens), [(ends[start], ends[end], name) for start, end, name in read_tags(tags)]
 
 
-def _align(text: str, spans: list[Span], truth: str) -> list[Span]:
+def _align(text: str, spans: list[Span], truth: str) -> list[list[Any]]:
     """Move spans of a text to another that is almost the same; those of which nothing is left are dropped."""
+    if text == truth:
+        return [list(span) for span in spans]
     place: dict[int, int] = {}
     for one, other, size in SequenceMatcher(None, text, truth, autojunk=False).get_matching_blocks():
         place.update(zip(range(one, one + size), range(other, other + size), strict=True))
@@ -61,32 +63,35 @@ def _align(text: str, spans: list[Span], truth: str) -> list[Span]:
     for start, end, name in spans:
         here = [place[at] for at in range(start, end) if at in place]
         if here:
-            moved.append((here[0], here[-1] + 1, name))
+            moved.append([here[0], here[-1] + 1, name])
     return moved
+
+
+def _unpack(path: Path, part: str) -> dict[tuple[str, ...], tuple[str, list[Span]]]:
+    """Return the documents of one part by their path in the archive."""
+    try:
+        with ZipFile(path) as archive:
+            names = sorted(name for name in archive.namelist() if name.endswith(".txt"))
+            return {
+                tuple(name.split("/")[2:]): read_document(archive.read(name).decode("utf-8"))
+                for name in names
+                if name.startswith(f"task1/{part}/")
+            }
+    except BadZipFile as error:
+        raise ValueError(str(error)) from error
 
 
 def _tagged(folder: Path, *, part: str) -> Parsed:
     """Read the answers and truths of one part, which are files in an archive."""
-    texts, gold, rows = {}, {}, []
-    with ZipFile(folder / "task1.zip") as archive:
-        names = [name.split("/") for name in archive.namelist() if name.startswith(f"task1/{part}/")]
-        files = sorted(name for name in names if name[-1].endswith(".txt"))
-
-        def load(name: list[str]) -> tuple[str, list[Span]]:
-            return read_document(archive.read("/".join(name)).decode("utf-8"))
-
-        for name in files:
-            if name[2] == "ground_truth":
-                texts[name[-1]], gold[name[-1]] = load(name)
-        for name in files:
-            if name[2] == "mturk_train_data":
-                text, spans = load(name)
-                task = name[-1]
-                moved = spans if text == texts[task] else _align(text, spans, texts[task])
-                rows.append((name[3], task, [list(span) for span in moved]))
-    asked = {task for _, task, _ in rows}
-    truths = {task: [list(span) for span in spans] for task, spans in gold.items() if task in asked}
-    return Parsed(read(rows, domain=Spans()), truths, _NOTE)
+    documents = _unpack(folder / "task1.zip", part)
+    known = {name[-1]: found for name, found in documents.items() if name[0] == "ground_truth"}
+    rows = [
+        (name[1], name[2], _align(text, spans, known[name[2]][0]))
+        for name, (text, spans) in documents.items()
+        if name[0] == "mturk_train_data"
+    ]
+    gold = {task: [list(span) for span in known[task][1]] for task in {task for _, task, _ in rows}}
+    return Parsed(read(rows, domain=Spans()), gold, _NOTE)
 
 
 SPANS = tuple(

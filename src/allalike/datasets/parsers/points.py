@@ -1,0 +1,60 @@
+"""Cells that divide, found by experts on pictures from a microscope: Marzahl and others (2020).
+
+A file has one line for each time at which a picture was looked at, and one for each mark. A picture that was looked at
+and has no mark is an empty answer. Marks are squares of the same size around a click, of which the middle is taken.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from allalike.datasets.base import Parsed, Parser
+from allalike.domains import Points
+from allalike.readers import read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+__all__ = ["POINTS", "read_marks"]
+
+_SIDE = re.compile(r'"([xy][12])": "(-?[\d.]+)"')
+_MIN_FIELDS = 9  # of a mark; a line with fewer says that there is none
+_DELETED = 8
+_RADIUS = 25  # pixels, by which its authors match marks
+
+
+def read_marks(lines: Iterable[str]) -> dict[str, list[list[float]]]:
+    """Return the middles of the marks in each picture that was looked at.
+
+    >>> mark = 'b.tiff|cell|{"x1": "10","y1": "0","x2": "60","y2": "50",}|ada|t|ada|t|id|False|7017|5263'
+    >>> read_marks(["[a.tiff|ada|2020-01-14|2]", mark, mark.replace("False", "True"), "a.tiff|cell|not in image"])
+    {'a.tiff': [], 'b.tiff': [[35.0, 25.0]]}
+    """
+    marks: dict[str, list[list[float]]] = {}
+    for line in filter(None, map(str.strip, lines)):
+        fields = line.removeprefix("[").split("|")
+        if fields[0] == "image name":
+            continue
+        here = marks.setdefault(fields[0], [])
+        if not line.startswith("[") and len(fields) >= _MIN_FIELDS and fields[_DELETED] != "True":
+            side = {name: float(value) for name, value in _SIDE.findall(fields[2])}
+            here.append([(side["x1"] + side["x2"]) / 2, (side["y1"] + side["y2"]) / 2])
+    return marks
+
+
+def _clicked(folder: Path) -> Parsed:
+    """Read the marks of each participant in the first round, and those of the editor."""
+    paths = sorted((folder / "round1").glob("participant_*.txt"))
+    rows = [
+        (int(path.stem.removeprefix("participant_")), task, marks)
+        for path in paths
+        for task, marks in read_marks(path.read_text(encoding="utf-8").splitlines()).items()
+    ]
+    gold = read_marks((folder / "round1" / "ground_truth.txt").read_text(encoding="utf-8").splitlines())
+    note = f"The radius is {_RADIUS} pixels, as its authors match marks."
+    return Parsed(read(rows, domain=Points(radius=_RADIUS)), gold, note)
+
+
+POINTS = (Parser("points_mitosis", "points_mitosis", "where cells divide in a picture", _clicked),)
