@@ -7,9 +7,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.columns.column import Column
-from allalike.domains import DOMAINS, Bitmap, Boxes, Categorical, Domain, Ranking, Real, Set, Text, Vector
+from allalike.domains import (
+    DOMAINS,
+    Bitmap,
+    Boxes,
+    Categorical,
+    Domain,
+    Points,
+    Ranking,
+    Real,
+    Set,
+    Spans,
+    Text,
+    Vector,
+)
 from allalike.domains.box_forms import is_box
 from allalike.domains.lists import json_list
+from allalike.domains.point_forms import is_point
+from allalike.domains.span_forms import are_tags, is_span
 from allalike.errors import LabelError
 from allalike.masks.files import MaskFile
 
@@ -21,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["guess_domain"]
 
-_REGIONS = {"points": {"x", "y"}, "polygons": {"points"}}
+_REGIONS = {"polygons": {"points"}}
 _SAMPLE_ROWS = 1 << 16
 _MAX_CLASSES = 20  # of numbers; if more of them differ, they are numbers, unless they are final answers
 _MIN_RECURRENCE = 2  # answers for each different number without a fraction, for floats to be classes,
@@ -90,10 +105,10 @@ def guess_domain(
         return Categorical()
     if kind == "object" and (clear := _by_type(labels.data)) is not None:
         return clear
-    if kind == "object" and _are_boxes(labels.data):
-        return Boxes()
-    if kind == "text" and _are_written_boxes(labels):
-        return Boxes()
+    if kind == "object" and (objects := _guess_objects(labels.data)) is not None:
+        return objects
+    if kind == "text" and (objects := _guess_written_objects(labels)) is not None:
+        return objects
     if kind == "object" and (regions := _name_regions(labels.data)):
         raise LabelError(
             f"{where}: the labels are {regions}, which are not weighed yet. Compare them by a distance of your own"
@@ -157,32 +172,54 @@ def _is_mask(value: Any) -> bool:
     return picture or isinstance(value, MaskFile) or (isinstance(value, dict) and {"size", "counts"} <= set(value))
 
 
-def _are_boxes(values: Any) -> bool:
-    """Tell whether all labels are lists of objects with the keys of boxes.
+def _guess_objects(values: Any) -> Domain | None:
+    """Return the domain of labels that all are lists of the same kind of object, or of tags of tokens.
 
-    >>> _are_boxes([[{"bbox": [0, 0, 2, 1]}], []]), _are_boxes([[[0, 0, 2, 1]]])
-    (True, False)
+    >>> _guess_objects([[{"bbox": [0, 0, 2, 1]}], []]).name, _guess_objects([[[0, 4, "PER"]], []]).name
+    ('boxes', 'spans')
+    >>> _guess_objects([["O", "B-PER"], []]).name, _guess_objects([[[0, 0, 2, 1]]]) is None
+    ('spans', True)
     """
-    things = [item for value in values if isinstance(value, list) for item in value]
-    return bool(things) and all(isinstance(value, list) for value in values) and all(map(is_box, things))
+    if not all(isinstance(value, list) for value in values):
+        return None
+    things = [item for value in values for item in value]
+    if are_tags(things):
+        return Spans() if any("-" in tag for tag in things) else None
+    tests: dict[type[Domain], Any] = {Boxes: is_box, Spans: _is_any_span, Points: is_point}
+    return next((domain() for domain, test in tests.items() if things and all(map(test, things))), None)
 
 
-def _are_written_boxes(labels: Column) -> bool:
-    """Tell whether all labels are lists of boxes in JSON."""
+def _is_any_span(item: Any) -> bool:
+    """Tell whether something is a span, also as a list [start, end, tag]."""
+    if is_span(item):
+        return True
+    if not isinstance(item, list | tuple) or len(item) != 3:
+        return False
+    start, end, tag = item
+    tagged = tag is None or isinstance(tag, str)
+    return tagged and all(isinstance(place, int) for place in (start, end)) and 0 <= start < end
+
+
+def _guess_written_objects(labels: Column) -> Domain | None:
+    """Return the domain of lists of objects in JSON, or of tags with space between them."""
     texts = labels.factors[1].tolist()
-    if not all(text.lstrip().startswith("[") for text in texts[:_MAX_CLASSES]):
-        return False
-    try:
-        return _are_boxes([json_list(text) for text in texts])
-    except ValueError:
-        return False
+    if all(text.lstrip().startswith("[") for text in texts[:_MAX_CLASSES]):
+        try:
+            return _guess_objects([json_list(text) for text in texts])
+        except ValueError:
+            return None
+    tags = [text.split() for text in texts] if are_tags(texts[0].split()) else []
+    several = any(len(each) > 1 for each in tags)
+    return Spans() if several and all(map(are_tags, tags)) and any("-" in text for text in texts) else None
 
 
 def _name_regions(values: Any) -> str:
-    """Return what lists of regions are, such as boxes; nothing if they are something else.
+    """Return what lists of regions are that are not weighed, such as polygons; nothing if they are something else.
 
-    >>> _name_regions([[{"x": 2, "y": 1}], []]), _name_regions([[[0, 5, "person"]]]), _name_regions([["a", "b"]])
-    ('points', 'spans', '')
+    >>> _name_regions([[{"points": [[2, 1]]}], []]), _name_regions([["a", "b"]])
+    ('polygons', '')
+    >>> _name_regions([[[0.5, 5, "bark"]]])
+    'stretches that do not begin and end at whole numbers'
     """
     if not all(isinstance(value, list) for value in values):
         return ""
@@ -191,7 +228,8 @@ def _name_regions(values: Any) -> str:
         return next((name for name, keys in _REGIONS.items() if all(keys <= set(item) for item in items)), "objects")
     spans = bool(items) and all(isinstance(item, list | tuple) and len(item) == 3 for item in items)
     tagged = spans and all(item[2] is None or isinstance(item[2], str) for item in items)
-    return "spans" if tagged and all(isinstance(end, int | float) for item in items for end in item[:2]) else ""
+    numbers = tagged and all(isinstance(end, int | float) for item in items for end in item[:2])
+    return "stretches that do not begin and end at whole numbers" if numbers else ""
 
 
 def _may_be_lists(labels: Column) -> bool:

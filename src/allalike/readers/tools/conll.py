@@ -1,6 +1,7 @@
 """CoNLL: one token a line with its tags, a column or a file for each annotator.
 
-Every token is a task, and its tag is a class: so tags are weighed one by one.
+Every token is a task, and its tag is a class: so tags are weighed one by one. Where ``spans`` are asked for, every
+sentence is a task, and its tags are spans.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ _NONE = ("?", "_", "-")  # where a column has no tag
 _ENDINGS = (".conll", ".conll03", ".conll2003", ".bio", ".iob", ".iob2", ".bioes", ".bilou")
 _DOCUMENT = "-DOCSTART-"
 _LOOK = 2000  # lines
+_SPANS = "spans"
 
 
 class CoNLL(Tool):
@@ -143,6 +145,9 @@ def _without_head(rows: list[tuple[int, int, list[str]]]) -> tuple[list[tuple[in
 
 
 def _add(found: Collection, page: _Page, column: int, worker: str, prefix: str) -> None:
+    if found.files.tag == _SPANS:
+        _add_spans(found, page, column, worker, prefix)
+        return
     longest, most = max(row[0] for row in page.rows), max(row[1] for row in page.rows)
     for sentence, token, cells in page.rows:
         task = f"{prefix}{sentence:0{len(str(longest))}d}.{token:0{len(str(most))}d}"
@@ -150,6 +155,19 @@ def _add(found: Collection, page: _Page, column: int, worker: str, prefix: str) 
             found.leave_out("tokens without a tag")
         else:
             found.add(worker, task, cells[column], kind="classes")
+
+
+def _add_spans(found: Collection, page: _Page, column: int, worker: str, prefix: str) -> None:
+    """Add the tags of each sentence as one answer, if it has all of them."""
+    tags: dict[int, list[str]] = {}
+    for sentence, _, cells in page.rows:
+        tags.setdefault(sentence, []).append(cells[column])
+    for sentence, given in tags.items():
+        if any(tag in _NONE for tag in given):
+            found.leave_out("sentences without all tags")
+        else:
+            task = f"{prefix}{sentence:0{len(str(max(tags)))}d}"
+            found.add(worker, task, given, question=_SPANS, kind="spans")
 
 
 def _check_tokens(first: _Page, page: _Page) -> None:
