@@ -20,10 +20,12 @@ def answers(seed: int, n: int, m: int, missing: float) -> list[tuple[str, str, A
     for i, j in np.argwhere(present):
         seen = [place for place in truth[j] if rng.random() < care[i]]
         seen += [3] if rng.random() > care[i] else []
-        rows.append((f"w{i:03d}", f"t{j:04d}", [_click(rng, int(place), blur[i], care[i]) for place in seen]))
+        clicks = sorted(_click(rng, int(place), blur[i], care[i]) for place in seen)
+        rows.append((f"w{i:03d}", f"t{j:04d}", [dict(zip(("x", "y", "class"), c, strict=True)) for c in clicks]))
     return rows
 
 
-def _click(rng: np.random.Generator, place: int, blur: float, care: float) -> list[Any]:
+def _click(rng: np.random.Generator, place: int, blur: float, care: float) -> tuple[float, float, str]:
     name = CLASSES[place % 2] if rng.random() < care else CLASSES[1 - place % 2]
-    return [*(round(float(20 * place + off), 3) for off in rng.normal(0, blur, 2)), name]
+    x, y = (round(float(20 * place + off), 3) for off in rng.normal(0, blur, 2))
+    return x, y, name

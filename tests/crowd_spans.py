@@ -20,11 +20,12 @@ def answers(seed: int, n: int, m: int, missing: float) -> list[tuple[str, str, A
     for i, j in np.argwhere(present):
         seen = [place for place in truth[j] if rng.random() < care[i]]
         seen += [3] if rng.random() > care[i] else []
-        rows.append((f"w{i:03d}", f"t{j:04d}", [_mark(rng, int(place), care[i]) for place in seen]))
+        marks = sorted(_mark(rng, int(place), care[i]) for place in seen)
+        rows.append((f"w{i:03d}", f"t{j:04d}", [dict(zip(("start", "end", "class"), m, strict=True)) for m in marks]))
     return rows
 
 
-def _mark(rng: np.random.Generator, place: int, care: float) -> list[Any]:
+def _mark(rng: np.random.Generator, place: int, care: float) -> tuple[int, int, str]:
     blur = rng.integers(-3, 4, 2) * (rng.random(2) > care)
     name = TAGS[place % 2] if rng.random() < care else TAGS[1 - place % 2]
-    return [int(20 * place + 3 + blur[0]), int(20 * place + 13 + blur[1]), name]
+    return int(20 * place + 3 + blur[0]), int(20 * place + 13 + blur[1]), name

@@ -219,7 +219,10 @@ def test_points_keep_the_laws_of_domains(options: dict[str, Any]) -> None:
 def test_moving_and_scaling_all_points_moves_and_scales_the_truth() -> None:
     rows = crowd("points", seed=6, n=5, m=6)
     first = allalike.discover(rows, domain=Points(radius=6, quorum=0.4), method="iP-TD")
-    moved = [(worker, task, [[4 * x - 8, 4 * y + 16, name] for x, y, name in label]) for worker, task, label in rows]
+    moved = [
+        (worker, task, [{**point, "x": 4 * point["x"] - 8, "y": 4 * point["y"] + 16} for point in label])
+        for worker, task, label in rows
+    ]
     other = allalike.discover(moved, domain=Points(radius=24, quorum=0.4), method="iP-TD")
     np.testing.assert_allclose(other.workers["weight"], first.workers["weight"], rtol=1e-9)
     np.testing.assert_allclose(other.objects["x"], 4 * first.objects["x"] - 8, atol=1e-9)
