@@ -18,6 +18,8 @@ collections together. Only what is left goes to `scipy.optimize.linear_sum_assig
 
 from __future__ import annotations
 
+from itertools import chain
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -96,15 +98,15 @@ class Edges(NamedTuple):
 
 def pack(labels: Sequence[Sequence[tuple[Hashable, ...]]], width: int) -> Collections:
     """Put many collections in one array; an object is a tuple of so many numbers, and its class."""
-    sizes = [len(label) for label in labels]
-    given = [thing[width] for label in labels for thing in label]
-    numbers = [number for label in labels for thing in label for number in thing[:width]]
-    classes = sorted(set(given))  # type: ignore[type-var]
-    place = {name: code for code, name in enumerate(classes)}
+    things = list(chain.from_iterable(labels))
+    columns = [np.fromiter(map(itemgetter(place), things), np.float64, len(things)) for place in range(width)]
+    given = list(map(itemgetter(width), things))
+    classes = sorted(set(given))
+    number = {name: code for code, name in enumerate(classes)}
     return Collections(
-        np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]),
-        np.array(numbers, np.float64).reshape(-1, width),
-        np.array([place[name] for name in given], np.int64),
+        np.concatenate([[0], np.cumsum(np.fromiter(map(len, labels), np.int64, len(labels)))]),
+        np.stack(columns, axis=1),
+        np.fromiter(map(number.__getitem__, given), np.int64, len(given)),
         classes,
     )
 

@@ -137,11 +137,12 @@ class Spans(Objects):
 
     def match_edges(self, members: Members, edges: Edges) -> npt.NDArray[np.bool_]:
         """Tell which edges may be matched: those of the same tag, and where it must be exact, of equal spans."""
-        same = super().match_edges(members, edges)
         if self.distance != "exact":
-            return same
-        equal = members.geometry[edges.left] == members.geometry[edges.right]
-        return np.asarray(same & equal.all(axis=1), np.bool_)
+            return super().match_edges(members, edges)
+        which: npt.NDArray[np.bool_] = edges.similarity == 1
+        equal = np.flatnonzero(which)
+        which[equal] = members.kind[edges.left[equal]] == members.kind[edges.right[equal]]
+        return which
 
     def measure(self, members: Members, edges: Edges, pair: Places, left: Places, right: Places) -> Floats:
         """Measure distances by the positions that are covered, or by the spans that are matched."""
