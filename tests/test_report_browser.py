@@ -274,6 +274,8 @@ def test_what_a_hostile_crowd_says_is_shown_and_never_run(browser: Browser, tmp_
         ("set", "#panel del, #panel ins", "#panel .votes"),
         ("interval", "#panel rect.truth", "#panel rect.dot"),
         ("boxes", "#panel path.said", "#panel path.truth"),
+        ("spans", "#panel rect.truth", "#panel rect.dot"),
+        ("points", "#panel path.said", "#panel path.truth"),
         ("vector", "#panel .sides", "#panel .votes"),
     ],
 )

@@ -1,13 +1,14 @@
 """Labels as a page shows them: each different one once, in a form that its kind of picture needs.
 
-Classes and texts are texts, numbers are numbers, rankings, sets, intervals and boxes are lists, and a mask is the
-outline of its object: the edges between pixels that are on and pixels that are off, as a path of SVG, of at most 64
-pixels a side.
+Classes and texts are texts, numbers are numbers, rankings, sets, intervals, boxes, spans and points are lists, and a
+mask is the outline of its object: the edges between pixels that are on and pixels that are off, as a path of SVG, of at
+most 64 pixels a side.
 """
 
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,11 +101,17 @@ def _spans(label: Any) -> list[list[float | int | None]]:
     return [[brief(start, 8), brief(end, 8)] for start, end in label[:_MAX_PARTS]]
 
 
-def _boxes(label: Any) -> list[list[Any]]:
-    """Return the sides and the class of each box."""
-    sides = ("x1", "y1", "x2", "y2")
-    named = [None if "class" not in box else _text(box["class"]) for box in label[:_MAX_PARTS]]
-    return [[*(brief(box[side], 6) for side in sides), name] for box, name in zip(label, named, strict=False)]
+def _objects(label: Any, sides: tuple[str, ...]) -> list[list[Any]]:
+    """Return some numbers of each object, and its class; a number that it does not have is 0."""
+    named = [None if "class" not in thing else _text(thing["class"]) for thing in label[:_MAX_PARTS]]
+    return [
+        [*(brief(thing.get(side, 0), 8) for side in sides), name] for thing, name in zip(label, named, strict=False)
+    ]
+
+
+def _points(label: Any) -> list[list[Any]]:
+    """Return the first two coordinates and the class of each point, also where there are more than three."""
+    return _objects(label, ("x1", "x2") if label and "x1" in label[0] else ("x", "y"))
 
 
 def _outline(label: Any) -> dict[str, Any]:
@@ -173,5 +180,7 @@ _KINDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "bitmap": ("mask", _outline),
     "set": ("set", _parts),
     "interval": ("interval", _spans),
-    "boxes": ("boxes", _boxes),
+    "boxes": ("boxes", partial(_objects, sides=("x1", "y1", "x2", "y2"))),
+    "spans": ("spans", partial(_objects, sides=("start", "end"))),
+    "points": ("points", _points),
 }

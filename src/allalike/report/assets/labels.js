@@ -8,7 +8,8 @@ function labelText(ref) {
   if (label === null || label === undefined) return "–";
   if (data.kind === "number") return number(label, 5);
   if (data.kind === "mask") return `mask of ${label.w} x ${label.h}`;
-  if (data.kind === "boxes") return boxText(label);
+  if (data.kind === "boxes" || data.kind === "points") return countText(label);
+  if (data.kind === "spans") return label.map(([from, to, tag]) => `${from}–${to}${tag === null ? "" : ` ${tag}`}`).join(", ") || "nothing";
   if (data.kind === "interval") return label.map(([from, to]) => `${from}–${to}`).join(", ") || "nothing";
   if (Array.isArray(label)) return label.join(JOINTS[data.kind]) || "nothing";
   return label === "" ? "(empty)" : label;
@@ -18,7 +19,7 @@ const labelCell = (ref) => element("span", { class: "label short", title: labelT
 
 // What one worker said beside the truth, side by side or over each other.
 function compareLabels(said, truth) {
-  const views = { text: textPair, ranking: rankingPair, mask: (a, b) => maskView([a], b), number: numberPair, set: setPair, interval: (a, b) => intervalView([a], b), boxes: (a, b) => boxView([a], b) };
+  const views = { text: textPair, ranking: rankingPair, mask: (a, b) => maskView([a], b), number: numberPair, set: setPair, interval: (a, b) => intervalView([a], b), spans: (a, b) => intervalView([a], b), boxes: (a, b) => objectView([a], b), points: (a, b) => objectView([a], b) };
   return (views[data.kind] || plainPair)(said, truth);
 }
 
@@ -83,22 +84,26 @@ function maskView(answers, truth) {
   return element("div", {}, drawing, element("p", { class: "muted" }, "Filled with a firm line: the truth. Broken line: ", answers.length > 1 ? "the answers." : "her answer."));
 }
 
-// How many boxes there are, of each class.
-function boxText(boxes) {
-  const counts = new Map();
-  for (const box of boxes) counts.set(box[4] ?? "box", (counts.get(box[4] ?? "box") || 0) + 1);
+// How many objects there are, of each class, which stands last.
+function countText(objects) {
+  const counts = new Map(), unnamed = data.kind === "points" ? "point" : "box";
+  for (const object of objects) counts.set(object.at(-1) ?? unnamed, (counts.get(object.at(-1) ?? unnamed) || 0) + 1);
   return [...counts].map(([name, count]) => `${count} × ${name}`).join(", ") || "nothing";
 }
 
-// Boxes over each other, in a frame around all of them; what each is stands in its hint.
-function boxView(answers, truth) {
-  const known = labelOf(truth) || [];
+const boxPath = ([x1, y1, x2, y2]) => `M${x1} ${y1}H${x2}V${y2}H${x1}z`;
+const pointPath = ([x, y], radius) => `M${x - radius} ${y}a${radius} ${radius} 0 1 0 ${2 * radius} 0a${radius} ${radius} 0 1 0 ${-2 * radius} 0z`;
+
+// Boxes or points over each other, in a frame around all of them; what each is stands in its hint.
+function objectView(answers, truth) {
+  const known = labelOf(truth) || [], points = data.kind === "points";
   const all = [known, ...answers.map(labelOf)].flat();
   if (!all.length) return plainPair(answers[0], truth);
-  const [left, top] = [0, 1].map((side) => Math.min(...all.map((box) => box[side])));
-  const [wide, high] = [0, 1].map((side) => Math.max(...all.map((box) => box[side + 2])) - (side ? top : left) || 1);
-  const drawing = shape("svg", { viewBox: `${left - 0.03 * wide} ${top - 0.03 * high} ${1.06 * wide} ${1.06 * high}`, class: "drawing mask", role: "img", "aria-label": `Boxes of ${plural(answers.length, "answer")} over the truth: ${boxText(known)}.` });
-  const draw = (boxes, kind) => boxes.forEach(([x1, y1, x2, y2, name]) => drawing.append(shape("path", { d: `M${x1} ${y1}H${x2}V${y2}H${x1}z`, class: kind }, shape("title", {}, name ?? "box"))));
+  const [left, top] = [0, 1].map((side) => Math.min(...all.map((object) => object[side])));
+  const [wide, high] = [0, 1].map((side) => Math.max(...all.map((object) => object[side + (points ? 0 : 2)])) - (side ? top : left));
+  const room = 0.03 * (Math.max(wide, high) || 1);
+  const drawing = shape("svg", { viewBox: `${left - room} ${top - room} ${wide + 2 * room} ${high + 2 * room}`, class: "drawing mask", role: "img", "aria-label": `Marks of ${plural(answers.length, "answer")} over the truth: ${countText(known)}.` });
+  const draw = (objects, kind) => objects.forEach((object) => drawing.append(shape("path", { d: points ? pointPath(object, 0.6 * room) : boxPath(object), class: kind }, shape("title", {}, object.at(-1) ?? (points ? "point" : "box")))));
   draw(known, "truth");
   for (const ref of answers) draw(labelOf(ref), "said");
   return element("div", {}, drawing, element("p", { class: "muted" }, "Filled with a firm line: the truth. Broken line: ", answers.length > 1 ? "the answers." : "her answer."));
@@ -132,11 +137,11 @@ function numberPair(said, truth) {
 
 function intervalView(answers, truth) {
   const shown = answers.slice(0, 40);
-  const bounds = [truth, ...shown].flatMap((ref) => labelOf(ref).flat());
+  const bounds = [truth, ...shown].flatMap((ref) => labelOf(ref).flatMap(([from, to]) => [from, to]));
   if (!bounds.length) return plainPair(answers[0], truth);
   const height = 52 + 14 * shown.length;
   const [drawing, place] = axis(Math.min(...bounds), Math.max(...bounds), height, `The truth is ${labelText(truth)}.`);
-  const draw = (ref, y, kind) => labelOf(ref).forEach(([from, to]) => drawing.append(shape("rect", { x: place(from), width: Math.max(place(to) - place(from), 1), y, height: 9, class: kind })));
+  const draw = (ref, y, kind) => labelOf(ref).forEach(([from, to, tag]) => drawing.append(shape("rect", { x: place(from), width: Math.max(place(to) - place(from), 1), y, height: 9, class: kind }, tag ? shape("title", {}, tag) : "")));
   draw(truth, 6, "truth");
   shown.forEach((ref, i) => draw(ref, 24 + 14 * i, "dot"));
   return element("div", {}, drawing, element("p", { class: "muted" }, "The framed bars are the truth; those below are answers."));
@@ -147,8 +152,8 @@ function votesView(refs, shares, truth, row) {
   const limits = data.tasks.low && data.tasks.low[row] !== null ? [data.tasks.low[row], data.tasks.high[row]] : [];
   if (data.kind === "number") return numberView(refs.map(labelOf), shares, labelOf(truth), limits);
   if (data.kind === "mask") return maskView(refs, truth);
-  if (data.kind === "interval") return intervalView(refs, truth);
-  if (data.kind === "boxes") return boxView(refs, truth);
+  if (data.kind === "interval" || data.kind === "spans") return intervalView(refs, truth);
+  if (data.kind === "boxes" || data.kind === "points") return objectView(refs, truth);
   const votes = new Map();
   refs.forEach((ref, i) => {
     const [count, share] = votes.get(ref) || [0, 0];
