@@ -227,3 +227,12 @@ def test_moving_and_scaling_all_points_moves_and_scales_the_truth() -> None:
     np.testing.assert_allclose(other.workers["weight"], first.workers["weight"], rtol=1e-9)
     np.testing.assert_allclose(other.objects["x"], 4 * first.objects["x"] - 8, atol=1e-9)
     np.testing.assert_allclose(other.objects["y"], 4 * first.objects["y"] + 16, atol=1e-9)
+
+
+def test_jaccard_keeps_the_triangle() -> None:
+    rng = np.random.default_rng(8)
+    labels = [rng.uniform(0, 25, (size, 2)).tolist() for size in rng.integers(0, 5, 14)]
+    matrix = np.zeros((14, 14))
+    matrix[np.triu_indices(14, 1)] = distances(*labels, distance="jaccard")
+    matrix += matrix.T
+    assert (matrix[:, None] <= matrix[:, :, None] + matrix[None] + 1e-9).all()

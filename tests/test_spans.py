@@ -270,3 +270,29 @@ def test_texts_without_names_are_without_names() -> None:
     assert result.truth["confidence"].tolist() == [1, 1]
     assert solve([("ada", 1, [])], rule="positions").truth["label"].tolist() == [[]]
     assert solve([("ada", 1, [[0, 2]])], method="iP-TD").truth["label"][0][0]["end"] == 2
+
+
+def places(result: Result) -> list[Any]:
+    return [[(s["start"], s["end"], s["class"]) for s in label] for label in result.truth["label"]]
+
+
+def test_moving_all_spans_moves_the_truth() -> None:
+    rows = crowd("spans", seed=7, n=5, m=6)
+    moved = [(w, t, [{**s, "start": s["start"] + 90, "end": s["end"] + 90} for s in spans]) for w, t, spans in rows]
+    first, other = solve(rows, "iP-TD", quorum=0.4), solve(moved, "iP-TD", quorum=0.4)
+    np.testing.assert_allclose(other.workers["weight"], first.workers["weight"])
+    agreed = first.truth["tied"] | other.truth["tied"]  # a draw depends on what is drawn
+    back = [[(start - 90, end - 90, tag) for start, end, tag in spans] for spans in places(other)]
+    assert [spans for spans, tied in zip(back, agreed, strict=True) if not tied] == [
+        spans for spans, tied in zip(places(first), agreed, strict=True) if not tied
+    ]
+    assert not agreed.all()
+
+
+def test_everyone_twice_finds_the_same_and_a_lower_quorum_keeps_more() -> None:
+    rows = crowd("spans", seed=8, n=5, m=6)
+    twice = [*rows, *((f"{worker} again", task, spans) for worker, task, spans in rows)]
+    assert places(solve(twice, quorum=0.5)) == places(solve(rows, quorum=0.5))
+    for low, high in ((0.2, 0.4), (0.4, 0.6)):
+        more, fewer = places(solve(rows, quorum=low)), places(solve(rows, quorum=high))
+        assert all(set(few) <= set(many) for few, many in zip(fewer, more, strict=True))
