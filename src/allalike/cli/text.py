@@ -122,7 +122,8 @@ def _quorum_text(domain: Mapping[str, Any]) -> list[str]:
     if "quorum_curve" not in domain:
         return []
     curve = ", ".join(f"{quorum} {value:.3f}" for quorum, value in domain["quorum_curve"].items())
-    flag = f'--domain "{domain["name"]}(quorum=0.5)"'
+    radius = f"radius={domain['radius']:g}, " if domain.get("radius") else ""
+    flag = f'--domain "{domain["name"]}({radius}quorum=0.5)"'
     return [f"quorum: {domain['quorum']:.2f} (chosen; fixed with {flag}). F1 of each: {curve}."]
 
 
