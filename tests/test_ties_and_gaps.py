@@ -122,6 +122,7 @@ def test_sums_over_peers_are_pooled_over_pairs_of_items(repeated: bool, engine: 
     assert alone["weight"] == pytest.approx(np.asarray(pairs["common"].sum(axis=1)))
 
 
+@pytest.mark.long
 def test_top_lists_keep_the_laws_of_domains() -> None:
     check_domain(allalike.Ranking(gaps="last"), crowd(seed=1, n=5, m=4))
 
@@ -147,6 +148,7 @@ def test_rules_read_pairs_as_they_read_positions(rule: str) -> None:
     assert one.truth.iloc[0, 2] == pytest.approx(other.truth.iloc[0, 2])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("rule", "module", "name"), [("copeland", "c1_methods", "copeland"), ("maximin", "margin_based_methods", "minimax")]
 )
