@@ -63,7 +63,7 @@ __all__ = [
 SEEDS = 5  # draws of ties, of which the average counts
 LIMIT = 120.0  # seconds of CPU
 
-AGAIN = {  # readings of data that are in the league already, and why another is
+AGAIN = {  # data that are in the league already in another reading, or would tell no methods apart, and why
     "predict_mandal2020/T?": "the forecasts of Pred.T1 to T4 as numbers. Whether something happened is a class, and "
     "the paper reads them so.",
     "snow_emotion/*": "the seven ratings of EMO, one by one. One crowd gave them all, and counts once.",
@@ -77,6 +77,7 @@ AGAIN = {  # readings of data that are in the league already, and why another is
     "has no exact place are not in the league.",
     "llmbar_llm_judges/*": "the parts of llmbar_llm_judges. The same judges answered all of them, and count once.",
     "sp_voting_rankings/*": "the parts of sp_voting_rankings. Largely the same workers answered them, and count once.",
+    "rankings_ties_wmt13": "one task, of which all weights find the same order.",
 }
 
 

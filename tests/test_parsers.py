@@ -80,6 +80,7 @@ def expected(name: str, known: Any) -> tuple[int, int, int, int]:
         "spans_ner_conll_crowd/test": (47, 199, 981, 199),
         "points_mitosis": (10, 20, 200, 16),
         # of 720 workers, those who ranked all options; those who did so in a subject
+        "rankings_ties_wmt13": (151, 1, 151, 1),
         "sp_voting_rankings": (567, 60, 3600, 60),
         "sp_voting_rankings/geography": (499, 20, 1200, 20),
         "sp_voting_rankings/movies": (502, 20, 1200, 20),

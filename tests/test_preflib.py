@@ -50,8 +50,8 @@ def test_names_of_alternatives_are_kept_apart(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ("1: 1,{2,3}\n", "Line 5 of .* has ties: .* Tied rankings are not supported yet"),
-        ("1: 1,2\n", "differ in 3. Partial rankings are not supported yet"),
+        ("1: 1,{2,3}\n", "Line 5 of .* has ties: .* is called .toc, or .toi"),
+        ("1: 1,2\n", "differ in 3. A file of orders with gaps is called .soi, or .toi"),
         ("1: 1,2,3,4\n", "differ in 4"),
         ("1: 1,2,2\n", "ranks alternative 2 twice"),
         ("1,2,3\n", "is not of the form 'voters: 1,2,3'"),

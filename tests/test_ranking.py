@@ -225,10 +225,6 @@ def test_more_than_a_hundred_items_can_be_ranked() -> None:
     ("label", "message"),
     [
         ("a>b>a", "row 2 does not fit: it ranks 'a' twice"),
-        ("a=b>c", "tied and partial rankings are not supported yet"),
-        ("a>b~c", "tied and partial rankings are not supported yet"),
-        ("{a,b}>c", "tied and partial rankings are not supported yet"),
-        ('["a", ["b", "c"]]', "tied and partial rankings are not supported yet"),
         ("a>>b", "a place has no item"),
         ("a>b>", "a place has no item"),
         ("", "a place has no item"),
@@ -250,27 +246,16 @@ def test_a_label_that_is_no_ranking_is_named(label: str, message: str) -> None:
     assert len(str(error.value)) < 400
 
 
-def test_items_that_share_a_place_are_not_supported_yet() -> None:
+def test_items_may_share_a_place() -> None:
     for shared in (["b", "c"], ("b", "c"), {"b", "c"}, np.array(["b", "c"])):
-        with pytest.raises(LabelError, match="tied and partial rankings are not supported yet"):
-            discover([("ada", 1, ["a", "b", "c"]), ("bob", 1, ["a", shared])])
+        result = discover([("ada", 1, ["a", "b", "c"]), ("bob", 1, ["a", shared])], method="UA")
+        assert result.truth["label"].tolist() == [["a", "b", "c"]]
+        assert result.workers["disparity"].tolist() == pytest.approx([1 / 6, 1 / 6])
 
 
 def test_numbers_are_no_rankings() -> None:
     with pytest.raises(LabelError, match="a ranking is a list of items, or text such as 'a>b>c'"):
         discover([("ada", 1, 4), ("bob", 1, 5)])
-
-
-@pytest.mark.parametrize(
-    ("label", "only"), [("a>b", "'c'"), ("a>b>c>d", "'d'"), ("a>b>d", "'d', 'c'"), ("x" * 5_000_000, "xxx...")]
-)
-def test_answers_to_a_task_rank_the_same_items(label: str, only: str, engine: Engine) -> None:
-    rows = [("ada", 1, "x>y"), ("bob", 1, "y>x"), ("ada", 2, "a>b>c"), ("bob", 2, label), ("eve", 2, "c>b>a")]
-    with pytest.raises(LabelError, match="Two answers to a task rank different items") as error:
-        discover(rows, engine=engine)
-    assert only in str(error.value)
-    assert "partial rankings are not supported yet" in str(error.value)
-    assert len(str(error.value)) < 600
 
 
 def test_a_truth_ranks_the_items_of_its_task() -> None:

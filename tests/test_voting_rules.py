@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from allalike.blocks.block import Block, Floats
+from allalike.blocks.rankings import unpack
 from allalike.blocks.ties import Ties
 from allalike.columns.column import Column
 from allalike.domains.ranking import Ranking
@@ -89,7 +90,7 @@ def decide(rule: str, profiles: list[Votes], ties: Ties | None = None) -> Decisi
 
 
 def orders(found: Decision) -> list[Order]:
-    return [tuple(item for item in row if item >= 0) for row in found.label.tolist()]
+    return [tuple(unpack(found.label[place : place + 1]).item.tolist()) for place in range(len(found.label))]
 
 
 def check_levels(found: Decision, levels: list[dict[int, Any]]) -> None:

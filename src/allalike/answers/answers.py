@@ -80,12 +80,16 @@ class Answers:
     inputs: tuple[Path, ...] = ()
 
     @classmethod
-    def of_columns(cls, worker: Column, task: Column, label: Column, domain: Domain, *, repeats: str) -> Answers:
-        """Sort three columns into answers; a worker's second answer to a task is set aside, or an error."""
+    def of_columns(
+        cls, worker: Column, task: Column, label: Column, domain: Domain, *, repeats: str | None = None
+    ) -> Answers:
+        """Sort three columns into answers; a worker's second answer to a task is set aside, added, or an error."""
         return cls.of_shard(worker, task, label, domain.learn(label), repeats=repeats)
 
     @classmethod
-    def of_shard(cls, worker: Column, task: Column, label: Column, encoding: Encoding, *, repeats: str) -> Answers:
+    def of_shard(
+        cls, worker: Column, task: Column, label: Column, encoding: Encoding, *, repeats: str | None
+    ) -> Answers:
         """Sort the columns of some whole tasks, with the encoding of all labels.
 
         The values of the worker column may be those of all shards, so that a worker has the same number in each.
@@ -97,7 +101,7 @@ class Answers:
         return replace(answers, read_options={"repeats": repeats})
 
     @classmethod
-    def join(cls, parts: Sequence[Answers], encoding: Encoding, *, repeats: str) -> Answers:
+    def join(cls, parts: Sequence[Answers], encoding: Encoding, *, repeats: str | None) -> Answers:
         """Put answers together whose workers have the same numbers; of repeats, those of earlier parts come first.
 
         The encoding is that of the labels of all parts. Truths that are known must be given again.
@@ -123,11 +127,19 @@ class Answers:
         tasks: Values,
         workers: Values,
         encoding: Encoding,
-        repeats: str,
+        repeats: str | None,
         fit_tasks: Callable[[Array, Array, Values], Array] = lambda labels, task, tasks: labels,
     ) -> Answers:
-        task, worker, rows = _drop_repeats(task, worker, tasks, workers, repeats)
-        n_repeats = len(labels) - len(rows)
+        choice = check_choice(repeats or encoding.domain.repeats, ("first", "last", "error", "add"), "repeats")
+        task, worker, rows = _sort(task, worker, (len(tasks).bit_length(), len(workers).bit_length()))
+        new = np.append(True, (task[1:] != task[:-1]) | (worker[1:] != worker[:-1]))[: len(rows)]
+        n_repeats = len(rows) - int(new.sum())
+        if n_repeats and choice == "add":
+            labels, rows = encoding.add(labels[rows], np.flatnonzero(new)), np.arange(len(rows) - n_repeats)
+            task, worker = task[new], worker[new]
+        elif n_repeats:
+            task, worker, rows = _drop_repeats(task, worker, rows, new, tasks, workers, choice)
+        what = "repeats_added" if choice == "add" else "repeats_set_aside"
         return cls(
             workers=workers,
             tasks=tasks,
@@ -137,7 +149,7 @@ class Answers:
             label=fit_tasks(labels[rows], task, tasks),
             problems=Problems.single(len(workers)),
             gold_label=labels[:0],
-            notes={"repeats_set_aside": n_repeats} if n_repeats else {},
+            notes={what: n_repeats} if n_repeats else {},
         )
 
     def among(self, workers: Values, place: Codes) -> Answers:
@@ -271,22 +283,22 @@ class Answers:
 
 
 def _drop_repeats(
-    task: Codes, worker: Codes, tasks: Values, workers: Values, repeats: str
+    task: Codes,
+    worker: Codes,
+    rows: npt.NDArray[np.int64],
+    new: npt.NDArray[np.bool_],
+    tasks: Values,
+    workers: Values,
+    repeats: str,
 ) -> tuple[Codes, Codes, npt.NDArray[np.int64]]:
-    """Sort by task, worker and row, and leave one of the rows of a worker and a task."""
-    check_choice(repeats, ("first", "last", "error"), "repeats")
-    task, worker, rows = _sort(task, worker, (len(tasks).bit_length(), len(workers).bit_length()))
-    again = (task[1:] == task[:-1]) & (worker[1:] == worker[:-1])
-    n_repeats = int(again.sum())
-    if not n_repeats:
-        return task, worker, rows
+    """Leave one of the rows of a worker and a task, which are neighbours; it is told where each of them begins."""
     if repeats == "error":
-        place = int(np.argmax(again))
+        place = int(np.argmin(new))
         raise InputError(
             f"Worker {workers[worker[place]]!r} answered task {tasks[task[place]]!r} more than once, and"
-            f" there are {n_repeats} such rows. Keep the first or the last with repeats='first' or 'last'."
+            f" there are {int((~new).sum())} such rows. Keep the first or the last with repeats='first' or 'last'."
         )
-    keep = np.concatenate([[True], ~again] if repeats == "first" else [~again, [True]])
+    keep = new if repeats == "first" else np.append(new[1:], True)
     return task[keep], worker[keep], rows[keep]
 
 

@@ -43,7 +43,7 @@ class Stream:
     choices
         Another rule or distance of the domain, be that given or guessed.
     repeats
-        What to do with a worker's second answer to a task; see `allalike.read`.
+        What to do with a worker's second answer to a task, if that is given; see `allalike.read`.
     cleaning
         What is done with labels, and with rows that have none.
     notes
@@ -60,7 +60,7 @@ class Stream:
     size: int = 0
     domain: Domain | None = None
     choices: Mapping[str, str] = field(default_factory=dict)
-    repeats: str = "first"
+    repeats: str | None = None
     cleaning: Cleaning = field(default_factory=Cleaning)
     notes: dict[str, Any] = field(default_factory=dict)
 

@@ -26,7 +26,7 @@ def agreement(
     columns: Mapping[str, str] | None = None,
     wide: str | None = None,
     missing: str = "error",
-    repeats: str = "first",
+    repeats: str | None = None,
     abstain: Any = (),
 ) -> Agreement:
     """Measure how much workers agree: Krippendorff's alpha for any kind of label, and for classes the kappas and AC1.

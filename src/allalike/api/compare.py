@@ -48,7 +48,7 @@ def compare(
     columns: Mapping[str, str] | None = None,
     wide: str | None = None,
     missing: str = "error",
-    repeats: str = "first",
+    repeats: str | None = None,
     abstain: Any = (),
     gold_columns: Mapping[str, str] | None = None,
 ) -> Comparison:

@@ -73,7 +73,7 @@ def discover(
     columns: Mapping[str, str] | None = None,
     wide: str | None = None,
     missing: str = "error",
-    repeats: str = "first",
+    repeats: str | None = None,
     abstain: Any = (),
     gold_columns: Mapping[str, str] | None = None,
 ) -> Result:

@@ -69,6 +69,6 @@ _USUAL: dict[str, Any] = {
     "columns": None,
     "wide": None,
     "missing": "error",
-    "repeats": "first",
+    "repeats": None,
     "abstain": (),
 }

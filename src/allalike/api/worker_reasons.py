@@ -106,12 +106,13 @@ def _find_colleagues(run: Run, worker: int) -> pd.DataFrame:
         (s if isinstance(s, np.ndarray) else s.toarray()).reshape(-1) for s in (sums["distance"], sums["common"])
     )
     common[worker] = 0
-    least = _MIN_COMMON if (common >= _MIN_COMMON).any() else 1
-    met = np.flatnonzero(common >= least)
+    met = np.flatnonzero(common >= _MIN_COMMON if (common >= _MIN_COMMON).any() else common > 0)
     mean = distance[met] / common[met]
     order = np.lexsort((-common[met], mean.round(12)))
     met, mean = met[order], mean[order]
-    return frame_of({"worker": run.workers.take(met), "common": common[met].astype(np.int64), "distance": mean})
+    return frame_of(
+        {"worker": run.workers.take(met), "common": np.ceil(common[met]).astype(np.int64), "distance": mean}
+    )
 
 
 def _find_disagreements(

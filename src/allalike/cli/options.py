@@ -57,9 +57,7 @@ _READ_OPTIONS = (
     click.option("--wide", help="The file is a matrix: one row per task ('tasks') or one row per worker ('workers')."),
     click.option(
         "--repeats",
-        default="first",
-        help="A worker's repeated answers to a task: first, last or error.",
-        show_default=True,
+        help="A worker's repeated answers to a task: first, last, error, or add (rankings). [default: first; add]",
     ),
     click.option("--only", multiple=True, help="Which columns of a matrix are answers, such as 'Q*'."),
     click.option("--skip", multiple=True, help="Which columns of a matrix are no answers."),

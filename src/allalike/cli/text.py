@@ -59,6 +59,10 @@ def guesses(summary: Mapping[str, Any]) -> list[str]:
             f"Left out {unparsed['labels']:,} labels ({share(unparsed['labels'], unparsed['of'])}) in which no answer"
             f" was found, such as {visible(repr(unparsed['example']))}."
         )
+    if summary.get("repeats_added"):
+        lines.append(
+            f"Added up {summary['repeats_added']:,} further answers of a worker to a task (--repeats says how)."
+        )
     if summary.get("repeats_set_aside"):
         lines.append(
             f"Set aside {summary['repeats_set_aside']:,} repeated answers of a worker to a task (--repeats says which)."

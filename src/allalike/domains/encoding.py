@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from allalike.errors import OptionError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -117,6 +119,13 @@ class Encoding(ABC):
     def fit_tasks(self, codes: Array, task: Array, tasks: Values) -> Array:
         """Return codes that may depend on their tasks, given as numbers among the ids of all tasks."""
         return codes
+
+    def add(self, codes: Array, starts: Array) -> Array:
+        """Make one code of each group of neighbouring ones: all that a worker said of a task, where that adds up."""
+        raise OptionError(
+            f"repeats is 'add', but {self.domain.name} labels cannot be added up. Keep a worker's first or last"
+            " answer to a task with repeats='first' or 'last'."
+        )
 
     def remap(self, codes: Array, known: Self) -> Array:
         """Return codes of an encoding that knows fewer labels as codes of this one."""

@@ -1,10 +1,18 @@
-"""Rankings as they are written: items, best first, in a list or as text."""
+"""Rankings as they are written: items, best first, in a list, as text, or as ranks.
+
+    a>b>c          a > b = c > d          a>{b,c}>d          ["a", ["b", "c"], "d"]          {"a": 1, "b": 2, "c": 2}
+
+A ranking is parsed into a tuple of items, best first; items that are tied stand in a tuple of their own. Whoever ranks
+some items only says nothing about the others.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 import re
+from collections.abc import Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,13 +22,13 @@ from allalike.domains.lists import json_list
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["describe_difference", "in_order", "read_ranking", "write_ranking"]
+__all__ = ["describe_difference", "in_order", "list_items", "read_ranking", "write_ranking"]
 
-_MAX_ITEMS = 1000  # of a task; they have half a million pairs
+_MAX_ITEMS = 1000  # of a ranking; they have half a million pairs
 _MAX_SHOWN_ITEMS = 6
 _WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")
-_TIE_MARKS = "=~{}"
-_NOT_YET = "tied and partial rankings are not supported yet; rank every item of the task once, one above the other"
+_TIES = re.compile("[=~]")
+_SEVERAL = (list, tuple, set, frozenset, np.ndarray)
 
 
 def read_ranking(value: Any) -> tuple[Any, ...]:
@@ -28,14 +36,28 @@ def read_ranking(value: Any) -> tuple[Any, ...]:
 
     >>> read_ranking("x > y>z"), read_ranking('[3, 1]')
     (('x', 'y', 'z'), (3, 1))
+    >>> read_ranking("a>b=c"), read_ranking("a>{c,b}"), read_ranking([["a"], ["b", "c"]])
+    (('a', ('b', 'c')), ('a', ('b', 'c')), ('a', ('b', 'c')))
+    >>> read_ranking({"a": 1, "b": 2, "c": 2})
+    ('a', ('b', 'c'))
     """
-    items = tuple(map(_item, _listed(value)))
+    places = [tuple(map(_item, place)) for place in _places(value)]
+    items = list(chain.from_iterable(places))
     if len(set(items)) < len(items):
         twice = next(item for place, item in enumerate(items) if item in items[:place])
         raise ValueError(f"it ranks {_shortened(twice)} twice")
     if not 0 < len(items) <= _MAX_ITEMS:
         raise ValueError(f"it ranks {len(items):,} items; 1 to {_MAX_ITEMS:,} can be compared")
-    return items
+    return tuple(place[0] if len(place) == 1 else tuple(in_order(place)) for place in places)
+
+
+def list_items(parsed: tuple[Any, ...]) -> list[Any]:
+    """List the items of a parsed ranking, whether they are tied or not.
+
+    >>> list_items(("a", ("b", "c")))
+    ['a', 'b', 'c']
+    """
+    return [item for place in parsed for item in (place if isinstance(place, tuple) else (place,))]
 
 
 def describe_difference(what: str, left: list[Any], right: list[Any]) -> str:
@@ -45,27 +67,63 @@ def describe_difference(what: str, left: list[Any], right: list[Any]) -> str:
     return (
         f"{what} rank different items: {_joined(here, ' > ')} against {_joined(there, ' > ')}. Only one of them has"
         f" {_joined(only, ', ')}."
-        f" {_NOT_YET[0].upper()}{_NOT_YET[1:]}."
     )
 
 
-def _listed(value: Any) -> list[Any]:
-    """Take a label apart into its items."""
+def _places(value: Any) -> list[list[Any]]:
+    """Take a label apart into places, best first, and each of these into the items that share it."""
     if isinstance(value, str):
-        return json_list(value) if value.lstrip().startswith("[") else _split(value)
+        text = value.lstrip()
+        if text.startswith("{") and ":" in text:
+            return _by_rank(_json_ranks(text))
+        return _nested(json_list(text)) if text.startswith("[") else _split(value)
+    if isinstance(value, Mapping):
+        return _by_rank(value)
     if isinstance(value, list | tuple):
-        return list(value)
+        return _nested(list(value))
     if isinstance(value, np.ndarray) and value.ndim:
-        return list(value.tolist())
+        return _nested(list(value.tolist()))
     raise ValueError("a ranking is a list of items, or text such as 'a>b>c'")
 
 
-def _split(text: str) -> list[str]:
-    if any(mark in text for mark in _TIE_MARKS):
-        raise ValueError(_NOT_YET)
-    if "<" in text or (">" not in text and any(mark in text for mark in ",;|")):
+def _nested(places: list[Any]) -> list[list[Any]]:
+    if any(isinstance(place, _SEVERAL) and not len(place) for place in places):
+        raise ValueError("a place has no item")
+    return [list(place) if isinstance(place, _SEVERAL) else [place] for place in places]
+
+
+def _json_ranks(text: str) -> Mapping[Any, Any]:
+    try:
+        ranks: Mapping[Any, Any] = json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
+        raise ValueError('it looks like ranks, but is no JSON such as {"a": 1, "b": 2}') from None
+    return ranks
+
+
+def _by_rank(ranks: Mapping[Any, Any]) -> list[list[Any]]:
+    """Sort items by their ranks, of which the smallest is the best."""
+    places: dict[float, list[Any]] = {}
+    for item, rank in ranks.items():
+        number = rank.item() if isinstance(rank, np.generic) else rank
+        if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+            raise ValueError(f"the rank of {_shortened(item)} is {rank!r}, which is no number")
+        places.setdefault(number, []).append(item)
+    return [places[rank] for rank in sorted(places)]
+
+
+def _split(text: str) -> list[list[str]]:
+    if "<" in text or (">" not in text and not _TIES.search(text) and any(mark in text for mark in ",;|")):
         raise ValueError("a ranking is written best first, with '>' between the items, or as a JSON list")
-    return [item.strip() for item in text.split(">")]
+    return [_split_place(place.strip()) for place in text.split(">")]
+
+
+def _split_place(place: str) -> list[str]:
+    """Take a place apart: an item, several with '=' between them, or several in braces."""
+    if place.startswith("{") and place.endswith("}"):
+        return [item.strip() for item in place[1:-1].split(",")]
+    if "{" in place or "}" in place:
+        raise ValueError("items that share a place are written as a>b=c, or as a>{b,c}")
+    return [item.strip() for item in _TIES.split(place)]
 
 
 def _item(item: Any) -> Any:
@@ -80,8 +138,7 @@ def _item(item: Any) -> Any:
         return int(item) if item == int(item) else item
     if item is None or isinstance(item, str):
         raise ValueError("a place has no item")
-    several = isinstance(item, list | tuple | set | frozenset | dict | np.ndarray)
-    raise ValueError(_NOT_YET if several else f"{item!r} is neither the name nor the number of an item")
+    raise ValueError(f"{item!r} is neither the name nor the number of an item")
 
 
 def in_order(items: Iterable[Any]) -> list[Any]:
@@ -92,14 +149,21 @@ def in_order(items: Iterable[Any]) -> list[Any]:
     return sorted(items, key=lambda item: (isinstance(item, str), item))
 
 
-def write_ranking(items: list[Any]) -> str:
-    """Write a ranking so that it can be read again."""
-    names = [str(item) for item in items]
-    text = ">".join(names)
+def write_ranking(ranking: Any) -> str:
+    """Write a ranking so that it can be read again; several by one worker stand one behind the other.
+
+    >>> write_ranking(["a", ["b", "c"]]), write_ranking(["a>b", "c"]), write_ranking("a>b; c>a")
+    ('a>b=c', '["a>b", "c"]', 'a>b; c>a')
+    """
+    if isinstance(ranking, str):  # which stands for several
+        return ranking
+    places = [[str(item) for item in (place if isinstance(place, list) else [place])] for place in ranking]
+    text = ">".join("=".join(place) for place in places)
     try:
-        return text if _split(text) == names and not text.startswith("[") else json.dumps(items, ensure_ascii=False)
+        plain = _places(text) == places and not text.startswith(("[", "{"))
     except ValueError:
-        return json.dumps(items, ensure_ascii=False)
+        plain = False
+    return text if plain else json.dumps(ranking, ensure_ascii=False)
 
 
 def _joined(items: list[str], separator: str) -> str:

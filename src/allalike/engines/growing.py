@@ -29,7 +29,7 @@ from allalike.columns.matches import find_places, write_plainly
 from allalike.columns.values import Values, is_string
 from allalike.engines.base import Run
 from allalike.engines.news import News
-from allalike.engines.shards import Shard, of_answers
+from allalike.engines.shards import REPEATS, Shard, of_answers
 from allalike.engines.sums import Sums
 from allalike.errors import InputError, UnsupportedError
 
@@ -172,7 +172,7 @@ def count_small(sizes: list[int], n_tasks: int) -> int:
 
 
 def grow(
-    run: Growing, more: Answers, *, repeats: str, gold: Gold | None = None, fresh: Gold | None = None
+    run: Growing, more: Answers, *, repeats: str | None, gold: Gold | None = None, fresh: Gold | None = None
 ) -> tuple[Growing, News]:
     """Return a run over the answers of another and more, which equals one over all of them, and what is new in it.
 
@@ -183,7 +183,7 @@ def grow(
     more
         The new ones.
     repeats
-        Which answer to keep where a worker answered a task again: ``first``, ``last`` or ``error``.
+        What becomes of a worker's second answer to a task: ``first``, ``last``, ``error`` or ``add``.
     gold, fresh
         All truths that are known, and those among them that are known only now.
 
@@ -325,7 +325,7 @@ def _placed(values: Any, place: Codes | None, n_workers: int) -> Any:
 def _notes(old: dict[str, Any], more: dict[str, Any], joined: dict[str, Any]) -> dict[str, Any]:
     """Add up what was set aside; what was guessed is what was guessed at first."""
     notes = dict(old)
-    for name in ("repeats_set_aside", "missing_dropped", "abstained_dropped"):
+    for name in (*REPEATS, "missing_dropped", "abstained_dropped"):
         number = sum(part.get(name, 0) for part in (old, more, joined))
         if number:
             notes[name] = number

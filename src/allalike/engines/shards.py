@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from allalike.domains import Encoding
 
 __all__ = [
+    "REPEATS",
     "Cuts",
     "Shard",
     "Tally",
@@ -45,6 +46,7 @@ __all__ = [
     "sum_up",
 ]
 
+REPEATS = ("repeats_set_aside", "repeats_added")  # notes on a worker's further answers to a task
 _MIN_BLOCK_ANSWERS, _MAX_BLOCK_ANSWERS = 1 << 16, 1 << 18
 _BLOCK_ANSWERS_PER_WORKER = (
     10  # answers in a block for each worker, so that sums per worker cost little beside the block
@@ -60,7 +62,7 @@ class Tally:
     n_single: int
     only_number: float | None
     n_gold: int
-    repeats: int
+    repeats: dict[str, int]
     sample_tasks: Values
     hashes: tuple[int, int]
 
@@ -87,9 +89,9 @@ def count_up(
 ) -> dict[str, Any]:
     """Return what a run knows of answers once all shards are made: counts, and notes with what was found out then."""
     n_gold = sum(tally.n_gold for tally in tallies)
-    repeats = sum(tally.repeats for tally in tallies)
+    counts = {name: sum(tally.repeats.get(name, 0) for tally in tallies) for name in REPEATS}
     numbers = {tally.only_number for tally in tallies}
-    notes = {**({"repeats_set_aside": repeats} if repeats else {}), **notes}
+    notes = {**{name: count for name, count in counts.items() if count}, **notes}
     if gold is not None:
         firsts = Values.join([tally.sample_tasks.take(np.zeros(1, np.int64)) for tally in tallies])
         notes["gold"] = gold.count(n_gold, firsts[int(order_of(firsts)[0])])
@@ -134,7 +136,7 @@ def fitting_answers(n_workers: int) -> int:
 
 
 def encode(
-    worker: Column, task: Column, label: Column, encoding: Encoding, truths: Truths | None, repeats: str
+    worker: Column, task: Column, label: Column, encoding: Encoding, truths: Truths | None, repeats: str | None
 ) -> Answers:
     """Turn three columns into the answers of a shard."""
     answers = Answers.of_shard(worker, task, label, encoding, repeats=repeats)
@@ -156,7 +158,7 @@ def of_answers(
         n_single=answers.n_single,
         only_number=answers.only_number,
         n_gold=len(answers.gold_task),
-        repeats=answers.notes.get("repeats_set_aside", 0),
+        repeats={name: answers.notes[name] for name in REPEATS if name in answers.notes},
         sample_tasks=answers.tasks.take(places),
         hashes=(
             min(int(block.task_hash.min()) for block in blocks),

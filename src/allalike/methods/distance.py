@@ -54,7 +54,8 @@ class DTD(Method):
         weight = np.ones(problems.n_workers)
         for _ in run.rounds(self.rounds):
             sums = run.sum(partial(run.kernels.loss_sums, ties=run.ties), weight)
-            fault = peers.comparable(sums["distance"] / sums["answers"])
+            known = sums["answers"] > 0  # of some answers the distance may be unknown
+            fault = peers.comparable(np.where(known, sums["distance"], np.nan) / np.where(known, sums["answers"], 1.0))
             usable = smooth(fault, sums["answers"], problems) if inverse else fault
             weight = weigh_faults(usable, self.weighting, problems, model)
         return Weighing(disparity=peers.unweighted.mean, fault=fault, weight=weight, iterations=self.rounds)

@@ -4,7 +4,8 @@ A header of lines such as ``# ALTERNATIVE NAME 1: tea`` is followed by one line 
 put alternative 1 first, then 3, then 2. Orders are strict and complete in ``.soc``; in ``.toc`` they may have ties
 (``1,{2,3}``), in ``.soi`` gaps, and in ``.toi`` both. Voters have no names in such a file, so a voter of one file is
 nobody in another: a worker's id is the name of the file and a number. The task is the file. Items are the names of the
-alternatives, or their numbers where names are missing or not unique.
+alternatives, or their numbers where names are missing or not unique. Alternatives that a voter leaves out are gaps in
+her ranking: unknown to it, or the last, as the domain says (``ranking(gaps=last)``).
 """
 
 from __future__ import annotations
@@ -41,9 +42,7 @@ class _Votes:
     header: dict[str, str] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     counts: list[int] = field(default_factory=list)
-    orders: list[list[str]] = field(default_factory=list)
-    tied: int = 0
-    partial: int = 0
+    orders: list[list[list[str]]] = field(default_factory=list)  # places, and the items at each
 
 
 def open_soc(path: Path) -> Table:
@@ -63,24 +62,17 @@ def open_soc(path: Path) -> Table:
 
 
 def open_orders(path: Path) -> Table:
-    r"""Open a PrefLib file of orders that may have ties and gaps, if none of them does.
+    r"""Open a PrefLib file of orders that may have ties and gaps.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "drinks.soi")
-    ...     _ = path.write_text("# ALTERNATIVE NAME 1: tea\n# ALTERNATIVE NAME 2: milk\n2: 2,1\n1: 1\n")
-    ...     open_orders(path)
-    Traceback (most recent call last):
-    allalike.errors.LabelError: ...drinks.soi: 1 of 3 voters leave alternatives out and 0 tie some...
+    ...     path = pathlib.Path(folder, "drinks.toi")
+    ...     _ = path.write_text("# ALTERNATIVE NAME 1: tea\n# ALTERNATIVE NAME 2: milk\n2: {2,1}\n1: 1\n")
+    ...     open_orders(path).load(["label"])["label"].to_pylist()
+    ['milk=tea', 'milk=tea', 'tea']
     """
     votes = _read(path, _add_loosely)
     _check(path, votes, "soc", "soi", "toc", "toi")
-    n_voters = sum(votes.counts)
-    if votes.partial or votes.tied:
-        raise LabelError(
-            f"{path}: {votes.partial:,} of {n_voters:,} voters leave alternatives out and {votes.tied:,} tie some."
-            " Rankings with gaps or ties are not weighed yet; complete orders without ties are."
-        )
     return _table(path, votes)
 
 
@@ -100,7 +92,7 @@ def _table(path: Path, votes: _Votes) -> Table:
         }
         return {name: columns[name]() for name in asked}
 
-    return Table(["worker", "task", "label"], load, str(path))
+    return Table(["worker", "task", "label"], load, str(path), domain="ranking")
 
 
 def _read(path: Path, add: Callable[[Path, int, str, _Votes], None]) -> _Votes:
@@ -131,26 +123,27 @@ def _add(path: Path, number: int, line: str, votes: _Votes) -> None:
     """Read a line of voters and their order."""
     where = f"Line {number} of {path}"
     if "{" in line:
-        raise LabelError(f"{where} has ties: {line[:60]!r}. Tied rankings are not supported yet.")
+        raise LabelError(f"{where} has ties: {line[:60]!r}. A file of orders with ties is called .toc, or .toi.")
     entry = _ORDER.fullmatch(line)
     order = [item.strip() for item in entry[2].split(",")] if entry else []
     if not entry or not all(item.isdecimal() for item in order):
         raise InputError(f"{where} is not of the form 'voters: 1,2,3': {line[:60]!r}.")
     order = [str(int(item)) for item in order]
     _check_once(where, order)
-    every = set(votes.names) or set(votes.orders[0] if votes.orders else order)
+    first = [item for place in votes.orders[0] for item in place] if votes.orders else order
+    every = set(votes.names) or set(first)
     if set(order) != every:
         odd = sorted(set(order) ^ every, key=int)
         raise LabelError(
             f"{where} does not rank the same alternatives as the others do: they differ in {', '.join(odd[:6])}."
-            " Partial rankings are not supported yet."
+            " A file of orders with gaps is called .soi, or .toi."
         )
     votes.counts.append(int(entry[1]))
-    votes.orders.append(order)
+    votes.orders.append([[item] for item in order])
 
 
 def _add_loosely(path: Path, number: int, line: str, votes: _Votes) -> None:
-    """Read a line of voters and their order, and count those with ties or gaps."""
+    """Read a line of voters and their order, which may have ties and gaps."""
     where, entry = f"Line {number} of {path}", _ORDER.fullmatch(line)
     if not entry or not _PLACES.fullmatch(entry[2]):
         raise InputError(f"{where} is not of the form 'voters: 1,{{2,3}}': {line[:60]!r}.")
@@ -158,13 +151,9 @@ def _add_loosely(path: Path, number: int, line: str, votes: _Votes) -> None:
     _check_once(where, order)
     if odd := [item for item in order if votes.names and item not in votes.names]:
         raise LabelError(f"{where} ranks alternative {odd[0]}, which has no name in the head of the file.")
-    voters = int(entry[1])
-    said = votes.header.get("NUMBER ALTERNATIVES", "")
-    n_places = int(said) if said.isdecimal() else len(votes.names or order)
-    votes.tied += voters * ("," in "".join(re.findall(r"\{([^}]*)\}", entry[2])))
-    votes.partial += voters * (len(order) < n_places)
-    votes.counts.append(voters)
-    votes.orders.append(order)
+    places = (re.findall(r"\d+", place) for place in re.findall(r"\{[^}]*\}|\d+", entry[2]))
+    votes.counts.append(int(entry[1]))
+    votes.orders.append([[str(int(item)) for item in place] for place in places if place])
 
 
 def _check_once(where: str, order: list[str]) -> None:
@@ -176,7 +165,7 @@ def _check_once(where: str, order: list[str]) -> None:
 def _check(path: Path, votes: _Votes, *kinds: str) -> None:
     kind = votes.header.get("DATA TYPE", kinds[0]).lower()
     if kind not in kinds:
-        raise LabelError(f"{path} holds {kind!r} data. Strict complete orders (soc) are supported, others not yet.")
+        raise LabelError(f"{path} holds {kind!r} data. Its name should end with .{kind}, if it holds orders.")
     n_voters = sum(votes.counts)
     if not n_voters:
         raise InputError(f"{path} holds no orders.")
@@ -188,8 +177,15 @@ def _check(path: Path, votes: _Votes, *kinds: str) -> None:
 
 
 def _labels(votes: _Votes) -> list[str]:
-    """Write the orders with '>', or as JSON if a name would be misread."""
+    """Write the orders with '>' and '=', or as JSON if a name would be misread."""
     unique = len(set(votes.names.values())) == len(votes.names) and all(votes.names.values())
-    orders = [[votes.names[item] if unique and votes.names else item for item in order] for order in votes.orders]
+    names = votes.names if unique and votes.names else {}
+    orders = [[[names.get(item, item) for item in place] for place in order] for order in votes.orders]
     plain = not any(mark in item for item in votes.names.values() for mark in "<>=~{}[,;|")
-    return [">".join(order) if plain or not unique else json.dumps(order, ensure_ascii=False) for order in orders]
+    return [_written(order, plain=plain or not unique) for order in orders]
+
+
+def _written(order: list[list[str]], *, plain: bool) -> str:
+    if plain:
+        return ">".join("=".join(place) for place in order)
+    return json.dumps([place[0] if len(place) == 1 else place for place in order], ensure_ascii=False)

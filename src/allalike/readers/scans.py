@@ -19,6 +19,7 @@ from allalike.domains import DOMAINS, Domain
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import ColumnError, InputError, OptionError
 from allalike.options import Options, choice
+from allalike.readers.comparisons import read_comparisons
 from allalike.readers.files import FileOptions, Files
 from allalike.readers.frames import find_opener, hold, is_matrix, of_matrix
 from allalike.readers.inputs import find_inputs
@@ -61,7 +62,7 @@ class Scan(Options):
     source: Any
     columns: Mapping[str, str] = field(default_factory=dict)
     wide: str | None = choice(None, *ROWS)
-    repeats: str = choice("first", "last", "error")
+    repeats: str | None = choice(None, "first", "last", "error", "add")
     missing: str = choice("error", "drop")
     na: tuple[str, ...] | None = None
     abstain: tuple[Any, ...] = ()
@@ -113,7 +114,7 @@ class Scan(Options):
         report("reading")
         table, picked, guessed = self._opened()
         found, left_out = _complete(self._split(table.columns(picked)), self.suited(table).cleaning)
-        notes, kind = {**_notes(guessed, table), **left_out}, self.domain
+        notes, kind = {**_notes(guessed, table, given=self.domain is not None), **left_out}, self._kind(table)
         if kind is None:
             label, task = found["label"], found["task"].factors[0]
             first = label.head(SAMPLE_ROWS), task[:SAMPLE_ROWS]
@@ -132,12 +133,12 @@ class Scan(Options):
         CSV and Parquet files are read some rows at a time; everything else is in memory from now on.
         """
         table, picked, guessed = self._opened()
-        notes = _notes(guessed, table)
+        notes = _notes(guessed, table, given=self.domain is not None)
         return Stream(
             batches=lambda: map(self._split, _read_batches(table, picked, notes)),
             guess=partial(guess_domain, where=table.where),
             size=table.size(picked),
-            domain=self.domain,
+            domain=self._kind(table),
             choices=self.choices,
             repeats=self.repeats,
             cleaning=self.suited(table).cleaning,
@@ -162,7 +163,16 @@ class Scan(Options):
             known = self.wide in (None, table.guessed.get("wide")) and all(name in table.names for name in names)
             table = table if known else open_table(self.source, plain)
         self._check_tool(table)
-        return table if self.wide is not None else gather_objects(table, self.columns, self.domain)
+        if self.wide is not None:
+            return table
+        table = gather_objects(table, self.columns, self.domain)
+        if not isinstance(self.columns, Mapping):
+            return table
+        return read_comparisons(table, self.columns, asked=self.domain is not None and self.domain.compares)
+
+    def _kind(self, table: Table) -> Domain | None:
+        """Return the kind of label that is given, or that the reader of a table knows."""
+        return DOMAINS[table.domain]() if self.domain is None and table.domain else self.domain
 
     def _check_tool(self, table: Table) -> None:
         """Refuse what is said about an export of a tool, or about a matrix, where there is none."""
@@ -236,7 +246,7 @@ def read(
     *,
     columns: Mapping[str, str] | None = None,
     wide: str | None = None,
-    repeats: str = "first",
+    repeats: str | None = None,
     missing: str = "error",
     abstain: Any = (),
     na: Iterable[str] | None = None,
@@ -258,7 +268,8 @@ def read(
     wide
         ``tasks`` for one row per task and one column per worker, ``workers`` for one row per worker.
     repeats
-        Which answer to keep where a worker answered a task more than once: ``first``, ``last``, or ``error``.
+        Which answer to keep where a worker answered a task more than once: ``first``, ``last``, or ``error``; rankings
+        can be added up (``add``), and are so unless it is said. All others keep the first.
     missing
         What to do with rows without a label: ``error``, or ``drop`` them.
     abstain
@@ -286,7 +297,7 @@ def scan(
     *,
     columns: Mapping[str, str] | None = None,
     wide: str | None = None,
-    repeats: str = "first",
+    repeats: str | None = None,
     missing: str = "error",
     abstain: Any = (),
     na: Iterable[str] | None = None,
@@ -324,10 +335,11 @@ def scan(
     )
 
 
-def _notes(guessed: dict[str, str], table: Table) -> dict[str, Any]:
+def _notes(guessed: dict[str, str], table: Table, *, given: bool) -> dict[str, Any]:
     """Return what was guessed about columns, how files lie in a folder, and what else was found out about them."""
     layout = {name: guessed.pop(name) for name in ("layout",) if name in guessed}
-    found = {"guessed": {**({"columns": guessed} if guessed else {}), **layout, **table.guessed}}
+    kind = {"domain": table.domain} if table.domain and not given else {}
+    found = {"guessed": {**({"columns": guessed} if guessed else {}), **layout, **table.guessed, **kind}}
     return {**found, **({"remarks": list(table.remarks)} if table.remarks else {})}
 
 

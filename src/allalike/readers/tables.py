@@ -65,6 +65,8 @@ class Table:
         Lists such paths: those that are in step together, for each list of the records.
     index
         What the rows are called, where a frame has names for them beside its columns.
+    domain
+        The name of the kind of label, where the reader of a file knows it.
     """
 
     names: list[str]
@@ -86,6 +88,7 @@ class Table:
     expand: Callable[[Sequence[str]], Table] | None = None
     list_paths: Callable[[], list[list[str]]] | None = None
     index: Sequence[Any] | None = None
+    domain: str = ""
 
     def sample(self, rows: int, names: Sequence[str] | None = None) -> dict[str, Any]:
         """Return columns of the first rows, of each of its parts if it has several: Arrow columns, or lists.
@@ -256,6 +259,7 @@ def join(tables: Sequence[Table]) -> Table:
         roles=tables[0].roles,
         expand=partial(_expand, tables) if all(table.expand is not None for table in tables) else None,
         list_paths=tables[0].list_paths,
+        domain=tables[0].domain if len({table.domain for table in tables}) == 1 else "",
     )
     if any(table.load_batches is None for table in tables):
         return joined

@@ -2,29 +2,50 @@
 
 A voting rule finds an order of a task's items, best first, in which items are numbered 0..q-1 as they come among the
 task's items. Every number here is a share of the task's weight, so that shares within 1e-9 of each other are equal.
+
+Where answers have ties or gaps, there are no positions. Then P(a, b) is the share of weight that puts a before b, plus
+half of the weight that says nothing of it, be it by a tie or by a gap; so the margin P(a, b) - P(b, a) is what those
+say who do compare a with b, and 0 where nobody does.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from allalike.blocks.block import Array, Block, Floats, sum_by
+from allalike.blocks.rankings import TIED, pack, pack_rows
 from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.columns.hashes import mix
+from allalike.errors import UnsupportedError
 from allalike.rules.base import Decision, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["Ballots", "Part", "Parts", "Ranked", "decide", "hash_orders"]
+    from allalike.blocks.comparisons import Comparisons
 
-Ranked = tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]  # an order per task, and whether it was drawn
+__all__ = ["Ballots", "Drawn", "Part", "Parts", "Ranked", "Scored", "decide", "hash_orders", "list_ballots"]
+
+_MAX_DENSE_ITEMS = 5_000  # of a task, whose table of pairs has 200 MB
+_NUMBERS_PER_TABLE = 1 << 24
+
+
+class Scored(NamedTuple):
+    """An order per task, whether some of it was drawn, and which items have the same score as the one before."""
+
+    order: npt.NDArray[np.intp]
+    drawn: npt.NDArray[np.bool_]
+    equal: npt.NDArray[np.bool_]
+
+
+Drawn = tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]  # an order per task, and whether it was drawn
+Ranked = Scored | Drawn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,9 +93,24 @@ class Part:
 
 @dataclass(frozen=True)
 class Parts:
-    """All tasks of a block, parted by their number of items."""
+    """All tasks of a block: those with complete orders, parted by their number of items, and those with ties or gaps.
+
+    Parameters
+    ----------
+    parts
+        The tasks with complete orders.
+    loose
+        The others.
+    item_hash
+        Of each item's code: its hash.
+    keep_ties
+        Whether items with the same score stay tied.
+    """
 
     parts: tuple[Part, ...]
+    loose: Comparisons | None = None
+    item_hash: npt.NDArray[np.uint64] | None = None
+    keep_ties: bool = False
 
     def __iter__(self) -> Iterator[Part]:
         return iter(self.parts)
@@ -115,7 +151,7 @@ class Ballots:
     @property
     def n_items(self) -> int:
         """How many items each task has."""
-        return len(self.position)
+        return int(self.part.items.shape[1])
 
     @property
     def n_tasks(self) -> int:
@@ -142,6 +178,19 @@ class Ballots:
             shares[:, b, a], shares[:, a, b] = both.T
         return shares
 
+    @property
+    def wins(self) -> Floats:
+        """Per task and item, the number of others that it is put before, by the mean of the answers, up to a constant.
+
+        It is sum_b P(a, b), or just as well minus the mean position.
+        """
+        return -np.stack([self.weight_of(places) for places in self.position], axis=1)
+
+    @property
+    def counts(self) -> Floats:
+        """Per task, how often item a (row) was preferred to item b; an answer counts once if all weigh the same."""
+        return self.before * self.part.block.sizes[:, None, None]
+
     @cached_property
     def margin(self) -> Floats:
         """By how much more weight item a is put before item b than after it; rounding does not decide."""
@@ -158,8 +207,10 @@ class Ballots:
     def by_score(self, score: Floats) -> Ranked:
         """Sort each task's items by score, the largest first, and draw among equals."""
         order = np.argsort(-score, axis=1, kind="stable")
+        equal = np.zeros(order.shape, np.bool_)
         sorted_score = np.take_along_axis(score, order, axis=1)
         same = sorted_score[:, :-1] - sorted_score[:, 1:] <= TOLERANCE
+        equal[:, 1:] = same
         drawn = np.asarray(same.any(axis=1))
         tied = np.flatnonzero(drawn)
         if len(tied):
@@ -168,23 +219,141 @@ class Ballots:
             priority = np.take_along_axis(self.priority(tied), order[tied], axis=1)
             again = np.lexsort((priority, level), axis=-1)
             order[tied] = np.take_along_axis(order[tied], again, axis=1)
-        return order, drawn
+        return Scored(order, drawn, equal)
+
+
+@dataclass(frozen=True)
+class PairBallots(Ballots):
+    """What answers with ties and gaps say of pairs of items.
+
+    Parameters
+    ----------
+    shares, totals
+        Per task, the weight that prefers item a (row) to item b, with half of the ties, and the weight that compares
+        them.
+    counted
+        The same as ``shares``, with the number of times that each answer compares them.
+    """
+
+    shares: Floats
+    totals: Floats
+    counted: Floats
+
+    @property
+    def position(self) -> Array:
+        """Nothing: with ties and gaps there are none."""
+        raise UnsupportedError(
+            "Plurality, veto, bucklin, stv and minimax count places, so every answer must rank all items of its task,"
+            " and none of them tied. Here some answers have ties or gaps. Take borda, copeland, maximin, schulze,"
+            " ranked pairs, kemeny, slater or bradley terry."
+        )
+
+    @cached_property
+    def before(self) -> Floats:
+        """The share that puts item a before item b, with half of the weight that says nothing of it."""
+        before = 0.5 + (self.shares - self.shares.transpose(0, 2, 1)) / 2
+        before[:, np.arange(self.n_items), np.arange(self.n_items)] = 0.0
+        return before
+
+    @property
+    def wins(self) -> Floats:
+        """Per task and item, its mean share against the items that it was compared with (expected wins)."""
+        compared = self.totals > 0
+        share = np.divide(self.shares, self.totals, out=np.zeros(self.shares.shape), where=compared)
+        others = compared.sum(axis=2)
+        return np.where(others > 0, share.sum(axis=2) / np.maximum(others, 1), 0.5)
+
+    @property
+    def counts(self) -> Floats:
+        """Per task, how often item a (row) was preferred to item b; a tie counts half."""
+        return self.counted
+
+
+def list_ballots(block: Block, weights: Floats, ties: Ties) -> Iterator[tuple[npt.NDArray[np.intp], Ballots]]:
+    """Yield the ballots of all tasks of a block that has its `Parts`, each with the places of its tasks."""
+    weight, total = block.answer_weights(weights)
+    share = weight / block.to_answers(total)
+    parts = block[Parts]
+    for part in parts:
+        yield part.tasks, Ballots(part, share[part.rows], ties)
+    if parts.loose is not None:
+        assert parts.item_hash is not None
+        yield from _pair_ballots(block, parts.loose, parts.item_hash, share[parts.loose.rows], ties)
+
+
+def _pair_ballots(
+    block: Block, found: Comparisons, item_hash: npt.NDArray[np.uint64], share: Floats, ties: Ties
+) -> Iterator[tuple[npt.NDArray[np.intp], Ballots]]:
+    """Yield the ballots of tasks with ties and gaps, some with equally many items at a time."""
+    n_items, sizes = np.diff(found.first), block.sizes[found.tasks]
+    own = share[found.answer]
+    often = own * found.count * sizes[found.pair_task][found.pair]
+    totals = found.per_pair(own)
+    sides = [found.per_pair(values * part) for values in (own, often) for part in (found.share, 1 - found.share)]
+    for q in np.unique(n_items).tolist():
+        if q > _MAX_DENSE_ITEMS:
+            raise UnsupportedError(
+                f"A task has {q:,} items. The rules for rankings with ties and gaps take at most {_MAX_DENSE_ITEMS:,}."
+            )
+        alike = np.flatnonzero(n_items == q)
+        step = max(_NUMBERS_PER_TABLE // (q * q), 1)
+        for tasks in (alike[start : start + step] for start in range(0, len(alike), step)):
+            number = np.full(len(n_items), -1)
+            number[tasks] = np.arange(len(tasks))
+            pairs = np.flatnonzero(number[found.pair_task] >= 0)
+            task = number[found.pair_task[pairs]]
+            a, b = (side[pairs] - found.first[found.pair_task[pairs]] for side in (found.a, found.b))
+            tables = []
+            for one, other in ((sides[0], sides[1]), (totals, totals), (sides[2], sides[3])):
+                table = np.zeros((len(tasks), q, q))
+                table[task, a, b], table[task, b, a] = one[pairs], other[pairs]
+                tables.append(table)
+            places = found.tasks[tasks]
+            part = Part(
+                block=block.pick(places, np.empty(0, np.intp)),
+                tasks=places,
+                rows=np.empty(0, np.intp),
+                items=found.items[found.first[tasks][:, None] + np.arange(q)],
+                position=np.empty((q, 0), np.int8),
+                item_hash=item_hash,
+            )
+            part = replace(part, block=replace(part.block, sizes=sizes[tasks]))
+            yield places, PairBallots(part, np.empty(0), ties, *tables)
 
 
 def decide(block: Block, weights: Floats, ties: Ties, find: Callable[[Ballots], Ranked]) -> Decision:
     """Find an order for each task of a block that has its `Parts`.
 
-    Labels are the codes of the items, best first, filled up with -1. How sure an order is depends on the answers'
-    distances to it, and is left to the domain.
+    Labels are codes of the form that those of the answers have. How sure an order is depends on the answers' distances
+    to it, and is left to the domain.
     """
-    weight, total = block.answer_weights(weights)
-    share = weight / block.to_answers(total)
-    label = np.full((block.n_tasks, block.label.shape[1]), -1, block.label.dtype)
+    rows = block.label.ndim == 2
+    label = (
+        np.full((block.n_tasks, block.label.shape[1]), -1, block.label.dtype) if rows else np.empty(block.n_tasks, "O")
+    )
     tied = np.zeros(block.n_tasks, np.bool_)
-    for part in block[Parts]:
-        order, tied[part.tasks] = find(Ballots(part, share[part.rows], ties))
-        label[part.tasks, : part.items.shape[1]] = np.take_along_axis(part.items, order, axis=1)
+    keep = block[Parts].keep_ties and not rows
+    for tasks, votes in list_ballots(block, weights, ties):
+        found = find(votes)
+        order, tied[tasks] = found[:2]
+        items = np.take_along_axis(votes.part.items, order, axis=1)
+        if keep and isinstance(found, Scored):
+            label[tasks], tied[tasks] = _pack_tied(items, found.equal), False
+        elif rows:
+            label[tasks, : items.shape[1]] = items
+        else:
+            label[tasks] = pack_rows(items)
     return Decision(label, unknown(block.n_tasks), unknown(block.n_tasks), tied)
+
+
+def _pack_tied(items: Array, equal: Array) -> npt.NDArray[np.object_]:
+    """Write orders as codes, in which items with equal scores are tied, in their order."""
+    levels = np.cumsum(~equal, axis=1)
+    items = np.take_along_axis(items, np.lexsort((items, levels), axis=-1), axis=1)
+    return pack(
+        [number for item, same in zip(row, ties, strict=True) for number in ((TIED, item) if same else (item,))]
+        for row, ties in zip(items.tolist(), equal.tolist(), strict=True)
+    )
 
 
 def hash_orders(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike.blocks.ties import TOLERANCE, Ties
-from allalike.rules.ballots import Ballots, Ranked, decide
+from allalike.rules.ballots import Ballots, Drawn, Ranked, decide
 from allalike.rules.orders import MOST_LISTED, all_orders, draw_order, task_chunks
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _least_cost(votes: Ballots, against: Floats) -> Ranked:
     return order, drawn
 
 
-def _by_sets(against: Floats, priority: npt.NDArray[np.uint64]) -> Ranked:
+def _by_sets(against: Floats, priority: npt.NDArray[np.uint64]) -> Drawn:
     """Find the best order from the best costs of all sets of items, a set being the bits of a number."""
     n_tasks, n_items, _ = against.shape
     behind = np.zeros((n_tasks, n_items, 1))  # of item and set: the cost of the item right behind the set
@@ -115,7 +115,7 @@ def _search(votes: Ballots, against: Floats) -> Ranked:
     Where another order is a move away and as good, the order counts as drawn.
     """
     everyone = np.arange(votes.n_tasks)
-    order, _ = votes.by_score(votes.before.sum(axis=2))
+    order = votes.by_score(votes.before.sum(axis=2))[0]
     drawn = np.zeros(votes.n_tasks, np.bool_)
     active = everyone
     while len(active):

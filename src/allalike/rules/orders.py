@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike.blocks.ties import TOLERANCE
-from allalike.rules.ballots import Ballots, Ranked, hash_orders
+from allalike.rules.ballots import Ballots, Drawn, hash_orders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,7 +121,7 @@ def task_chunks(tasks: npt.NDArray[np.intp], numbers_per_task: int) -> Iterator[
     return (tasks[start : start + step] for start in range(0, len(tasks), step))
 
 
-def draw_order(votes: Ballots, tasks: npt.NDArray[np.intp], badness: Floats) -> Ranked:
+def draw_order(votes: Ballots, tasks: npt.NDArray[np.intp], badness: Floats) -> Drawn:
     """Take, for each of these tasks, the order with the least badness, and draw among equals; one column per order.
 
     >>> from allalike.blocks.ties import Ties

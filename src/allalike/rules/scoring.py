@@ -23,7 +23,9 @@ __all__ = ["borda", "bucklin", "copeland", "maximin", "plurality", "schulze", "v
 def borda(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Sort the items by their mean position (Borda 1781).
 
-    The score of an item is sum_i w_i (q - 1 - pos_i(a)), or just as well sum_b P(a, b).
+    The score of an item is sum_i w_i (q - 1 - pos_i(a)), or just as well sum_b P(a, b). Where answers have ties or
+    gaps, it is the mean, over those items b with which it was compared, of the share of weight that prefers it to b,
+    a tie being half of it: what the evaluations of machine translation call expected wins (Koehn 2012).
 
     >>> import allalike
     >>> from allalike.domains.ranking import Ranking
@@ -31,11 +33,7 @@ def borda(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision
     >>> allalike.discover(rows, domain=Ranking(rule="borda"), method="UA").truth["label"].tolist()
     [['b', 'a', 'c', 'd']]
     """
-
-    def find(votes: Ballots) -> Ranked:
-        return votes.by_score(-np.stack([votes.weight_of(places) for places in votes.position], axis=1))
-
-    return decide(block, weights, ties, find)
+    return decide(block, weights, ties, lambda votes: votes.by_score(votes.wins))
 
 
 def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:

@@ -9,6 +9,7 @@ import numpy as np
 
 from allalike.blocks.groups import group_labels
 from allalike.blocks.pairs import AnswerHashes
+from allalike.rules.bradley_terry import bradley_terry
 from allalike.rules.choice import best_worker
 from allalike.rules.elimination import ranked_pairs, stv
 from allalike.rules.kemeny import kemeny, slater
@@ -38,7 +39,8 @@ def modal(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision
     [['c', 'b', 'a']]
     """
     hashes, first, code = np.unique(block[AnswerHashes].hashes, return_index=True, return_inverse=True)
-    order = np.lexsort(block.label[first].T[::-1])
+    some = block.label[first]
+    order = np.argsort(some, kind="stable") if some.ndim == 1 else np.lexsort(some.T[::-1])
     distinct, hashes = block.label[first[order]], hashes[order]
     coded = replace(block, label=np.argsort(order)[code])
     found = most_given(coded.keeping(group_labels(coded, hashes)), weights, faults, ties)
@@ -60,4 +62,5 @@ VOTING: dict[str, Callable[[Block, Floats, Floats, Ties], Decision]] = {
     "ranked pairs": ranked_pairs,
     "bucklin": bucklin,
     "stv": stv,
+    "bradley terry": bradley_terry,
 }

@@ -1,4 +1,4 @@
-"""Rankings: dots and puzzles of Mao, Procaccia and Chen (2013), buildings, and questions with misinformed crowds.
+"""Rankings: dots and puzzles of Mao, Procaccia and Chen (2013), buildings, misinformed crowds, and translations.
 
 Items are often numbered in their true order. A rule that breaks ties by that order knows the truth; `allalike` draws.
 """
@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from itertools import permutations
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from allalike.datasets.base import Parsed, Parser
 from allalike.datasets.parsers.originals import bare_rows, count_repeats, read_columns
 from allalike.domains import Categorical, Ranking
 from allalike.readers import read
+from allalike.rules.bradley_terry import fit_strengths
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,6 +32,11 @@ _SUBJECTS = {"1": "geography", "2": "movies", "3": "paintings"}
 _MISLED_CROWDS_NOTE = (
     "Only the votes of treatments 4 to 6 rank all options. Many of these crowds are misled: on paintings they are"
     " farther from the truth than chance."
+)
+
+_TRANSLATIONS_NOTE = (
+    "Five of thirteen systems are ranked for a sentence, with ties. All sentences are one task, where the rankings of"
+    " a worker add up; the truth is the researchers' order of the twelve systems that they judged."
 )
 
 
@@ -67,8 +76,31 @@ def _surprising(folder: Path, *, subject: str | None = None) -> Parsed:
             task = f"{_SUBJECTS[code]}/{question}"
             rows.append((int(worker), task, json.loads(response)[0]))
             gold[task] = json.loads(options)
-    answers = read(rows, domain=Ranking())
+    answers = read(rows, domain=Ranking(), repeats="first")
     return Parsed(answers, gold, f"{_MISLED_CROWDS_NOTE} {count_repeats(answers)}")
+
+
+def _translations(folder: Path) -> Parsed:
+    """Read the turkers' rankings of systems, with ties; the researchers' order, by Bradley-Terry, is the truth."""
+    names = ["judgeId", *(f"system{k}{what}" for what in ("Id", "rank") for k in range(1, 6))]
+    rows: dict[str, list[tuple[str, str, dict[str, int]]]] = {"turker": [], "researcher": []}
+    for file in ("sample-fr-en-train.csv", "sample-fr-en-test.csv"):
+        for worker, *cells in zip(*read_columns(folder / "data" / file, *names), strict=True):
+            ranks = {name.split(".")[2]: int(rank) for name, rank in zip(cells[:5], cells[5:], strict=True)}
+            rows[worker.split("_")[0]].append((worker, "fr-en", ranks))
+    truth = _order_by_strength([ranks for _, _, ranks in rows["researcher"]])
+    return Parsed(read(rows["turker"], domain=Ranking()), {"fr-en": truth}, _TRANSLATIONS_NOTE)
+
+
+def _order_by_strength(rankings: list[dict[str, int]]) -> list[str]:
+    """Return all items in the order of their strengths."""
+    items = sorted({item for ranks in rankings for item in ranks})
+    counts = np.zeros((1, len(items), len(items)))
+    for ranks in rankings:
+        for one, other in permutations(ranks, 2):
+            share = 0.5 if ranks[one] == ranks[other] else float(ranks[one] < ranks[other])
+            counts[0, items.index(one), items.index(other)] += share
+    return [items[place] for place in np.argsort(-fit_strengths(counts)[0])]
 
 
 def _dots(level: int, number: int) -> Parser:
@@ -99,4 +131,5 @@ RANKINGS = (
     Parser("gdots", "meir_aaai23", "which of two pictures has more dots", _which_has_more),
     Parser("sp_voting_rankings", "sp_voting_rankings", "four places, movies or paintings in order", _surprising),
     *map(_subject, _SUBJECTS.values()),
+    Parser("rankings_ties_wmt13", "rankings_ties_wmt13", "systems by how well they translate", _translations),
 )

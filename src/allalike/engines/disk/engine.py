@@ -308,7 +308,7 @@ class DiskTable(TaskTable):
 
 
 def _make(
-    routed: Routed, number: int, *, folder: Path, encoding: Encoding, truths: Truths | None, repeats: str
+    routed: Routed, number: int, *, folder: Path, encoding: Encoding, truths: Truths | None, repeats: str | None
 ) -> tuple[StoredShard, Tally, npt.NDArray[np.int64]]:
     answers = encode(*routed.columns(number), encoding, truths, repeats)
     shard, tally = of_answers(answers)

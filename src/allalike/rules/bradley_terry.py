@@ -1,0 +1,182 @@
+"""Bradley-Terry: each item has a strength, and wins against another in proportion to both.
+
+    P(a beats b) = p_a / (p_a + p_b) = 1 / (1 + exp(s_b - s_a)),        s = log p
+
+The scores s are those under which the weighted comparisons are most probable (Zermelo 1929, Bradley and Terry 1952).
+With n_ab the weighted number of times that a was preferred to b, of which a tie is half a time for either, they
+maximise the concave function
+
+    sum over a, b of  n_ab log P(a beats b),
+
+by Newton's method, until no score moves by more than 1e-9. Zermelo's iteration, the MM algorithm of Hunter (2004), has
+the same limit, and where comparisons hang together by a thread it needs many thousands of rounds in place of ten.
+
+An item that always wins would be infinitely strong. So either item of each pair that was compared is given a tenth of
+a win beforehand. Only differences of scores mean something: the mean over items that are connected by comparisons is
+0, and scores of items that are not cannot be compared with each other. The standard errors come from the information
+that the comparisons hold, for scores with that mean; they know nothing of workers who err together.
+
+It suits comparisons of many items with few answers for each pair; where preferences go in circles no strengths fit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike.blocks.rankings import unpack
+from allalike.blocks.ties import Ties
+from allalike.rules.ballots import Ballots, Ranked, decide, list_ballots
+
+if TYPE_CHECKING:
+    from allalike.blocks.block import Array, Block, Floats
+    from allalike.rules.base import Decision
+
+__all__ = ["bradley_terry", "find_scores", "fit_strengths", "standard_errors"]
+
+RIDGE = 0.1  # wins for either item of each pair that was compared
+_TOLERANCE = 1e-9
+_MAX_ROUNDS, _MAX_HALVINGS = 100, 30
+_MAX_LOGIT = 500.0  # beyond which exp overflows, and nothing changes
+_ROUNDING = 1e-10  # of the surprise, which is no change
+_DIGITS = 6  # of scores that tell items apart, for the iteration stops before the last ones are right
+
+
+def bradley_terry(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Sort the items by their strengths, under which the comparisons are most probable (Bradley and Terry 1952).
+
+    >>> import allalike
+    >>> from allalike.domains.ranking import Ranking
+    >>> rows = [("ada", 1, "a>b"), ("bob", 1, "a>b"), ("eve", 1, "b>c"), ("joe", 1, "b>a")]
+    >>> result = allalike.discover(rows, domain=Ranking(rule="bradley terry"), method="UA")
+    >>> result.objects[["item", "score", "standard_error"]].round(2).values.tolist()
+    [['a', 1.23, 1.35], ['b', 0.58, 1.17], ['c', -1.81, 2.24]]
+    """
+    return decide(block, weights, ties, _sort)
+
+
+def _sort(votes: Ballots) -> Ranked:
+    return votes.by_score(np.round(fit_strengths(votes.counts), _DIGITS))
+
+
+def find_scores(block: Block, weights: Floats, label: Array) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]]:
+    """Return, per task, the scores of the items of its truth, best first, and their standard errors."""
+    found = unpack(label)
+    first = np.searchsorted(found.label, np.arange(block.n_tasks + 1))
+    scores, errors = np.empty(block.n_tasks, object), np.empty(block.n_tasks, object)
+    for tasks, votes in list_ballots(block, weights, Ties()):
+        score = fit_strengths(votes.counts)
+        error = standard_errors(votes.counts, score)
+        for k, task in enumerate(tasks.tolist()):
+            place = np.searchsorted(votes.part.items[k], found.item[first[task] : first[task + 1]])
+            scores[task], errors[task] = score[k, place], error[k, place]
+    return scores, errors
+
+
+def fit_strengths(counts: Floats, ridge: float = RIDGE) -> Floats:
+    """Return the scores of items, per table of how often a (row) was preferred to b (column).
+
+    >>> counts = np.array([[[0.0, 2.0], [1.0, 0.0]]])
+    >>> score = fit_strengths(counts, ridge=0.0)[0]
+    >>> round(float(np.exp(score[0] - score[1])), 9)
+    2.0
+    """
+    wins = _with_ridge(counts, ridge)
+    means = _mean_of_connected(wins)
+    score = np.zeros(wins.shape[:2])
+    active = np.arange(len(wins))
+    for _ in range(_MAX_ROUNDS):
+        step = _step(wins[active], score[active], means[active])
+        score[active] += step
+        active = active[np.abs(step).max(axis=1) > _TOLERANCE]
+        if not len(active):
+            break
+    return np.asarray(score - np.einsum("tab,tb->ta", means, score))
+
+
+def _with_ridge(counts: Floats, ridge: float) -> Floats:
+    wins = counts + ridge * (counts + counts.transpose(0, 2, 1) > 0)
+    wins[:, np.arange(wins.shape[1]), np.arange(wins.shape[1])] = 0.0
+    return wins
+
+
+def _step(wins: Floats, score: Floats, means: Floats) -> Floats:
+    """Return a step of Newton's method for each task, halved until it makes the comparisons more probable."""
+    chance = _chances(score)
+    gradient = (wins - (wins + wins.transpose(0, 2, 1)) * chance).sum(axis=2)
+    laplacian = _information(wins, chance)
+    size = _size_of(laplacian)
+    step: Floats = np.linalg.solve(laplacian / size + means, gradient[:, :, None] / size)[:, :, 0]
+    before = _surprise(wins, score)
+    for _ in range(_MAX_HALVINGS):
+        worse = _surprise(wins, score + step) > before * (1 + _ROUNDING)
+        if not worse.any():
+            break
+        step[worse] /= 2
+    return step
+
+
+def _chances(score: Floats) -> Floats:
+    """Return the probability that item a (row) beats item b."""
+    return 1 / (1 + np.exp(np.clip(score[:, None, :] - score[:, :, None], -_MAX_LOGIT, _MAX_LOGIT)))
+
+
+def _surprise(wins: Floats, score: Floats) -> Floats:
+    """Return minus the logarithm of the probability of the comparisons."""
+    return np.asarray(np.einsum("tab,tab->t", wins, np.logaddexp(0.0, score[:, None, :] - score[:, :, None])))
+
+
+def _information(wins: Floats, chance: Floats) -> Floats:
+    """Return the matrix of second derivatives, which is a Laplacian: each row adds up to 0."""
+    matrix = -(wins + wins.transpose(0, 2, 1)) * chance * (1 - chance)
+    items = np.arange(matrix.shape[1])
+    matrix[:, items, items] = 0.0
+    matrix[:, items, items] = -matrix.sum(axis=2)
+    return matrix
+
+
+def _size_of(laplacian: Floats) -> Floats:
+    """Return the mean of each matrix's diagonal, by which its entries are around 1."""
+    mean = np.trace(laplacian, axis1=1, axis2=2) / laplacian.shape[1]
+    return np.asarray(np.where(mean > 0, mean, 1.0)[:, None, None])
+
+
+def _mean_of_connected(wins: Floats) -> Floats:
+    """Return the matrices that take the mean over connected items, of which comparisons say nothing.
+
+    Added to the information, they make it invertible, and change nothing else.
+    """
+    together = _connect(wins)
+    return np.asarray(together / together.sum(axis=2, keepdims=True))
+
+
+def _connect(wins: Floats) -> Floats:
+    """Tell which items are connected by comparisons: 1 or 0 for each pair."""
+    n_items = wins.shape[1]
+    together = ((wins + wins.transpose(0, 2, 1) > 0) | np.eye(n_items, dtype=np.bool_)).astype(np.float64)
+    reach = 1
+    while reach < n_items - 1 and not together.all():
+        wider = (together @ together > 0).astype(np.float64)
+        if (wider == together).all():
+            break
+        together, reach = wider, 2 * reach
+    return together
+
+
+def standard_errors(counts: Floats, score: Floats, ridge: float = RIDGE) -> Floats:
+    """Return the standard errors of scores: the information is a Laplacian, whose pseudo-inverse is their covariance.
+
+    >>> counts = np.array([[[0.0, 2.0], [1.0, 0.0]]])
+    >>> standard_errors(counts, fit_strengths(counts, 0.0), 0.0).round(4)
+    array([[0.6124, 0.6124]])
+    """
+    wins = _with_ridge(counts, ridge)
+    means = _mean_of_connected(wins)
+    laplacian = _information(wins, _chances(score))
+    size = _size_of(laplacian)
+    inverse = (np.linalg.inv(laplacian / size + means) - means) / size
+    variance = np.diagonal(inverse, axis1=1, axis2=2)
+    alone = np.diagonal(means, axis1=1, axis2=2) == 1
+    return np.where(alone, np.nan, np.sqrt(np.maximum(variance, 0.0)))
