@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import crowd_custom
-from allalike import DOMAINS, METHODS, Categorical, Custom, Memory, Method, Real
+import crowd_record
+from allalike import DOMAINS, METHODS, Categorical, Custom, Memory, Method, Real, Record
 from allalike.answers import Answers
 from allalike.blocks.problems import Problems
 from allalike.blocks.ties import Ties
@@ -71,6 +72,8 @@ def kind(domain: str) -> Domain:
     """Return a domain for the labels of such a crowd."""
     if domain == "binary":
         return Categorical(classes=2)
+    if domain == "record":
+        return Record(crowd_record.FIELDS)
     return Custom(distance=crowd_custom.distance) if domain == "custom" else DOMAINS[domain]()
 
 

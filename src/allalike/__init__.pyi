@@ -17,6 +17,7 @@ from allalike.domains import Domain as Domain
 from allalike.domains import Interval as Interval
 from allalike.domains import Ranking as Ranking
 from allalike.domains import Real as Real
+from allalike.domains import Record as Record
 from allalike.domains import Set as Set
 from allalike.domains import Text as Text
 from allalike.domains import Vector as Vector

@@ -9,6 +9,7 @@ from allalike.domains.interval import Interval
 from allalike.domains.kernels import Kernels
 from allalike.domains.ranking import Ranking
 from allalike.domains.real import Real
+from allalike.domains.record import Record
 from allalike.domains.sets import Set
 from allalike.domains.text import Text
 from allalike.domains.vector import Vector
@@ -27,13 +28,14 @@ __all__ = [
     "Kernels",
     "Ranking",
     "Real",
+    "Record",
     "Set",
     "Text",
     "Vector",
 ]
 
 DOMAINS: Registry[Domain] = Registry(
-    "domain", Domain, (Categorical, Real, Ranking, Text, Bitmap, Set, Interval, Vector, Custom)
+    "domain", Domain, (Categorical, Real, Ranking, Text, Bitmap, Set, Interval, Vector, Record, Custom)
 )
 
 # A rule has the same name in every domain that has it, and there may do the same in another way: keyed by both.

@@ -90,6 +90,11 @@ class Domain(Options, ABC):
         return True
 
     @property
+    def power(self) -> int:
+        """Which power of a length distances are, where they have no largest value: 2 if they are squares; else 0."""
+        return 0
+
+    @property
     def aggregation(self) -> Rule:
         """The rule by which a task's labels become one."""
         chosen = self.rule

@@ -51,6 +51,11 @@ class Real(Domain):
     noise: ClassVar[Gaussian] = Gaussian()
     recurring: ClassVar[bool] = False
 
+    @property
+    def power(self) -> int:
+        """Which power of a length the distance is."""
+        return 2 if self.distance == "squared" else 1
+
     def learn(self, labels: Column) -> RealEncoding:
         """Return the encoding, which is the same for all numbers."""
         return RealEncoding(domain=self)
@@ -64,6 +69,11 @@ class RealEncoding(Encoding):
     def kernels(self) -> RealKernels:
         """Squared distances."""
         return RealKernels(domain=self.domain)
+
+    @property
+    def nothing(self) -> Floats:
+        """No numbers."""
+        return np.empty(0)
 
     def encode(self, labels: Column) -> Floats:
         """Read the labels as numbers."""
