@@ -27,7 +27,9 @@ def assert_same(found: Result, expected: Result) -> None:
         assert len(mine) == len(theirs)
         for name in mine:
             left, right = mine[name].tolist(), theirs[name].tolist()
-            if name in NUMBERS or (name in ("label", "unweighted") and isinstance(expected.run.domain, Real)):
+            of_field = str(name).startswith("fault.") or str(name).endswith((".confidence", "size"))
+            numbers = name in ("label", "unweighted") and isinstance(expected.run.domain, Real)
+            if name in NUMBERS or of_field or numbers:
                 np.testing.assert_allclose(
                     np.array(left, float), np.array(right, float), rtol=1e-9, atol=1e-12, err_msg=str(name)
                 )
@@ -51,6 +53,9 @@ def same_values(left: list[Any], right: list[Any]) -> bool:
         return all(np.array_equal(a, b) for a, b in zip(left, right, strict=True))
     if left and isinstance(left[0], list) and left[0] and isinstance(left[0][0], float):
         return len(left) == len(right) and bool(np.allclose(left, right, rtol=1e-9, atol=1e-12))
+    if left and isinstance(left[0], dict):
+        pairs = [(a[name], b[name]) for a, b in zip(left, right, strict=True) for name in {**a, **b}]
+        return all(a == (pytest.approx(b, rel=1e-9) if isinstance(b, float) else b) for a, b in pairs)
     return [*map(type, left), *left] == [*map(type, right), *right]
 
 

@@ -105,7 +105,7 @@ def _domain_text(name: str, numbers: str) -> str:
             "Recognised: the labels are classes, though they are numbers: a truth is a vote; for a mean: --domain"
             f" real.{order}"
         )
-    return f"Recognised: the labels are {name} (--domain {name})."
+    return f"Recognised: the labels are {visible(name)} (--domain {visible(shlex.quote(name))})."
 
 
 def confidence_text(summary: Mapping[str, Any], unweighted: float | None = None) -> list[str]:

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import fields as options_of
+from typing import Any
 
 from allalike.domains.base import Domain
 from allalike.errors import OptionError
 from allalike.registry import choose
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["Fields", "read_fields", "write_fields"]
 
@@ -69,11 +67,19 @@ def _kind_of(name: str, kind: Any, known: Mapping[str, type[Domain]]) -> Domain 
         raise type(error)(f"The field {name!r}: {error}") from None
 
 
-def write_fields(fields: Fields, spell: Callable[[Domain], str] = lambda domain: domain.name) -> str:
+def write_fields(fields: Fields) -> str:
     """Write fields as they are read.
 
     >>> from allalike.domains import DOMAINS
-    >>> write_fields(read_fields({"year": "real", "colour": None}, DOMAINS))
-    'year:real, colour'
+    >>> write_fields(read_fields("year: real(rule=median), colour", DOMAINS))
+    "year:real(rule='median'), colour"
     """
-    return ", ".join(name if domain is None else f"{name}:{spell(domain)}" for name, domain in fields)
+    return ", ".join(name if domain is None else f"{name}:{_spell(domain)}" for name, domain in fields)
+
+
+def _spell(domain: Domain) -> str:
+    """Write a domain with the options that are not as usual."""
+    usual = type(domain)() if domain.name != "custom" else domain
+    options = {option.name: getattr(domain, option.name) for option in options_of(domain)}
+    chosen = [f"{name}={value!r}" for name, value in options.items() if value != getattr(usual, name)]
+    return f"{domain.name}({', '.join(chosen)})" if chosen else domain.name

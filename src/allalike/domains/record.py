@@ -30,6 +30,7 @@ from allalike.columns.column import Column
 from allalike.columns.hashes import hash_objects
 from allalike.columns.values import Values
 from allalike.domains.base import Domain
+from allalike.domains.categorical import Categorical
 from allalike.domains.cells import Cells, codes_of, filled_in, join_cells, prepare_field, spread
 from allalike.domains.encoding import Encoding
 from allalike.domains.fields import Fields, read_fields, write_fields
@@ -132,6 +133,31 @@ class Record(Domain):
         return not self.fields or any(kind is None for _, kind in self.fields)
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the fields, which may be columns of a table."""
+        return self.names
+
+    @property
+    def spec(self) -> str:
+        """The name, with the kinds of all fields."""
+        fields = write_fields(self.fields)
+        return f"record(fields={fields!r})" if '"' in fields else f'record(fields="{fields}")'
+
+    def close(self, labels: Column, guess: Callable[[Column, Array], Domain]) -> Domain:
+        """Guess the kind of each field that has none; one that nobody filled may be anything."""
+        known = self.fields or tuple((name, None) for name in self._list_names(labels))
+        named = replace(self, fields=known)
+        fields = dict(known)
+        for (name, kind), (column, rows) in zip(known, named.split(labels), strict=True):
+            try:
+                fields[name] = kind or (guess(column, rows) if len(rows) else Categorical())
+            except InputError as error:
+                said = {**fields, name: error.settles.get("domain", Categorical.name)}
+                asked = f"The field {name!r}: {error.args[0]}"
+                raise LabelError(asked, domain=replace(self, fields=said).spec) from None
+        return replace(self, fields=tuple(fields.items()))
+
+    @property
     def recurring(self) -> bool:
         """Whether truths found in two ways can well be the same record."""
         return self.rule != _EACH or all(kind is None or kind.recurring for _, kind in self.fields)
@@ -154,7 +180,7 @@ class Record(Domain):
             raise ValueError("none of its fields is filled; a missing answer is a missing row")
         return values
 
-    def list_names(self, labels: Column) -> tuple[str, ...]:
+    def _list_names(self, labels: Column) -> tuple[str, ...]:
         """Return the fields that records have, in the order in which they come first, but for those to be ignored."""
         records = labels.parsed(_read)[1]
         names = dict.fromkeys(name for record in records for name in record)

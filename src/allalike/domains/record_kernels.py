@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from allalike.blocks.block import sum_by
 from allalike.blocks.matrices import MatrixSum
 from allalike.blocks.pairs import PairDistances
 from allalike.blocks.ties import Ties
@@ -117,9 +118,9 @@ class RecordKernels(Kernels):
         sums = {name: MatrixSum((len(who), len(everyone))) for name in ("distance", "common")}
         for number, kernels, _, part in self._each(block):
             measure = self._lengths(part, number) if self.units[number] else kernels
-            found = measure.pair_sums(part, asked)
+            found, share = measure.pair_sums(part, asked), np.float64(self.shares[number])
             for name, total in sums.items():
-                total.add(self.shares[number] * found[name], who, everyone)
+                total.add(share * found[name], who, everyone)  # counts may be in single precision
         return {name: total.result() for name, total in sums.items()}
 
     def loss_sums(self, block: Block, weights: Floats, *, ties: Ties) -> dict[str, Floats]:
@@ -212,9 +213,9 @@ class RecordKernels(Kernels):
         for number, kernels in enumerate(self.fields):
             rows = np.flatnonzero(one[:, number] & other[:, number])
             if kernels is not None and len(rows):
-                codes = (codes_of(cells, number)[rows] for cells in (left, right))
-                differs[rows] |= kernels.differs(*codes, around[rows, number])
-        return differs
+                codes = [codes_of(cells, number)[rows] for cells in (left, right)]
+                differs[rows] |= kernels.differs(codes[0], codes[1], around[rows, number])
+        return np.asarray(differs)
 
 
 def each_field(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
@@ -269,8 +270,8 @@ def _length_sums(part: Block) -> dict[str, Floats]:
     pairs = part[Lengths].pairs
     who = part.worker[pairs.left]
     return {
-        "length": np.bincount(who, pairs.distance, part.n_workers),
-        "pairs": np.bincount(who, minlength=part.n_workers).astype(np.float64),
+        "length": sum_by(who, pairs.distance, part.n_workers),
+        "pairs": sum_by(who, np.ones(len(who)), part.n_workers),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -26,6 +26,7 @@ from allalike.readers.kinds import guess_domain
 from allalike.readers.label_maps import read_label_map
 from allalike.readers.matrices import find_matrix, load_matrix
 from allalike.readers.paths import is_path_into
+from allalike.readers.records import combine, has_fields
 from allalike.readers.roles import find_roles
 from allalike.readers.sources import is_path, matching, open_table
 from allalike.readers.tables import Table, of_columns
@@ -104,20 +105,31 @@ class Scan(Options):
 
     @property
     def guess(self) -> Guess:
-        """What tells the domain of labels."""
-        return guess_domain
+        """What tells the domain of labels, or what is still open of it."""
+        return partial(guess_domain, opened=self.domain)
+
+    @property
+    def known_domain(self) -> Domain | None:
+        """The domain, if it is given and nothing of it is still to be guessed."""
+        return None if self.domain is None or self.domain.is_open else self.domain
+
+    def has_fields(self, names: Sequence[str], where: str = "The table") -> bool:
+        """Tell whether a label is several columns of a table that has these names."""
+        fields = () if self.domain is None else self.domain.columns
+        return has_fields(names, fields, self.columns, where)
 
     def read(self) -> Answers:
         """Read all answers into memory."""
         report("reading")
         table, picked, guessed = self._opened()
         found, left_out = _complete(self._split(table.columns(picked)), self.suited(table).cleaning)
-        notes, kind = {**_notes(guessed, table), **left_out}, self.domain
+        notes, kind = {**_notes(guessed, table), **left_out}, self.known_domain
         if kind is None:
             label, task = found["label"], found["task"].factors[0]
             first = label.head(SAMPLE_ROWS), task[:SAMPLE_ROWS]
-            kind = guess_domain(label, [(label, task)], len(label), lambda: first, where=table.where)
-            notes["guessed"]["domain"] = kind.name
+            guess = partial(guess_domain, where=table.where, opened=self.domain)
+            kind = guess(label, [(label, task)], len(label), lambda: first)
+            notes["guessed"]["domain"] = kind.spec
         kind = replace(kind, **self.choices)
         answers = Answers.of_columns(found["worker"], found["task"], found["label"], kind, repeats=self.repeats)
         answers.notes.update(notes)
@@ -134,9 +146,9 @@ class Scan(Options):
         notes = _notes(guessed, table)
         return Stream(
             batches=lambda: map(self._split, _read_batches(table, picked, notes)),
-            guess=partial(guess_domain, where=table.where),
+            guess=partial(guess_domain, where=table.where, opened=self.domain),
             size=table.size(picked),
-            domain=self.domain,
+            domain=self.known_domain,
             choices=self.choices,
             repeats=self.repeats,
             cleaning=self.suited(table).cleaning,
@@ -217,7 +229,11 @@ class Scan(Options):
         if self.wide is not None and table.guessed.get("wide") != self.wide:
             stacked = stack(table, self.wide, self.columns, self.files)
             return stacked.table(table), _OWN_NAMES, stacked.guessed
-        found = find_roles(table, self.columns, frozenset(table.na or ()))
+        columns = self.columns
+        if self.domain is not None and self.has_fields(table.names, table.where):
+            table, made = combine(table, self.domain.columns)
+            columns = {**columns, "label": made}
+        found = find_roles(table, columns, frozenset(table.na or ()))
         layout = {"layout": found.table.layout} if found.table.layout and self.files.layout is None else {}
         return replace(found.table, na=table.na), found.picked, {**found.guessed, **layout}
 
