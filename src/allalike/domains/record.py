@@ -9,7 +9,7 @@ she is, once:
 and unknown where there are none. Sums over peers pool fields as they pool tasks (`allalike.domains.record_kernels`).
 Distances of different fields must be comparable. Most kinds have distances between 0 and 1, which enter as they are:
 rescaling them by their mean would make a field shout in which everybody agrees. Numbers have no largest distance, and
-enter as min(1, |x - y| / m), with m the mean difference of two answers to a task. Each field is decided by its own rule.
+enter as min(1, |x - y| / m), with m the mean difference of two answers to a task. Each field is decided by its rule.
 
 It fails where a worker is good in one field and bad in another: her weight is one. And numbers that are right or wrong,
 such as times, years and ids, should be ``categorical``: two minutes off is as wrong as two hours.
@@ -17,24 +17,21 @@ such as times, years and ids, should be ``categorical``: two minutes off is as w
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from allalike.blocks.pairs import AnswerHashes, PairDistances
-from allalike.columns.column import Column
 from allalike.columns.hashes import hash_objects
 from allalike.columns.values import Values
 from allalike.domains.base import Domain
 from allalike.domains.categorical import Categorical
 from allalike.domains.cells import Cells, codes_of, filled_in, join_cells, prepare_field, spread
 from allalike.domains.encoding import Encoding
-from allalike.domains.fields import Fields, read_fields, write_fields
+from allalike.domains.fields import read_fields, write_fields
 from allalike.domains.record_kernels import RecordKernels, each_field
+from allalike.domains.record_labels import list_names, naming, read_record, split_labels, value_of, write_record
 from allalike.errors import InputError, LabelError, OptionError
 from allalike.noise import General
 from allalike.options import check_number
@@ -42,9 +39,10 @@ from allalike.rules.base import Rule
 from allalike.rules.choice import best_worker, medoid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from allalike.blocks.block import Array, Block, Floats
+    from allalike.blocks.block import Array, Block
+    from allalike.columns.column import Column
     from allalike.domains.kernels import Add
 
 __all__ = ["Record", "RecordEncoding"]
@@ -76,7 +74,7 @@ class Record(Domain):
     >>> import allalike
     >>> rows = [("ada", 1, {"colour": "red", "size": 3}), ("bob", 1, {"colour": "red", "size": 2}),
     ...         ("eve", 1, {"colour": "blue"})]
-    >>> result = allalike.discover(rows, domain=Record({"colour": "categorical", "size": Real()}), method="UA")
+    >>> result = allalike.discover(rows, domain=Record({"colour": "categorical", "size": "real"}), method="UA")
     >>> result.truth[["colour", "colour.confidence", "size"]].round(3).values.tolist()
     [['red', 0.667, 2.5]]
     """
@@ -145,7 +143,7 @@ class Record(Domain):
 
     def close(self, labels: Column, guess: Callable[[Column, Array], Domain]) -> Domain:
         """Guess the kind of each field that has none; one that nobody filled may be anything."""
-        known = self.fields or tuple((name, None) for name in self._list_names(labels))
+        known = self.fields or tuple((name, None) for name in list_names(labels, self.ignore))
         named = replace(self, fields=known)
         fields = dict(known)
         for (name, kind), (column, rows) in zip(known, named.split(labels), strict=True):
@@ -168,49 +166,37 @@ class Record(Domain):
         >>> Record("x:real, y:text", ignore="z").parse({"y": " a b ", "z": 1})
         (None, ' a b ')
         """
-        record = _read(value)
+        record = read_record(value)
         strange = [name for name in record if name not in self.names and name not in self.ignore]
         if strange:
             raise ValueError(
                 f"it has a field {strange[0]!r}, but the fields are {', '.join(self.names)}; name it, or ignore it with"
                 f" ignore=[{strange[0]!r}]"
             )
-        values = tuple(_value_of(record.get(name), kind) for name, kind in self.fields)
+        values = tuple(value_of(record.get(name), kind) for name, kind in self.fields)
         if all(value is None for value in values):
             raise ValueError("none of its fields is filled; a missing answer is a missing row")
         return values
 
-    def _list_names(self, labels: Column) -> tuple[str, ...]:
-        """Return the fields that records have, in the order in which they come first, but for those to be ignored."""
-        records = labels.parsed(_read)[1]
-        names = dict.fromkeys(name for record in records for name in record)
-        return tuple(name for name in names if name not in self.ignore)
-
     def split(self, labels: Column) -> list[tuple[Column, Array]]:
         """Return, for each field, the column of what was filled in, and in which rows."""
-        codes, parsed = labels.parsed(self.parse)
-        whole = len(codes) == len(parsed) and bool((codes == np.arange(len(codes))).all())
-        parts = []
-        for (name, _), values in zip(self.fields, zip(*parsed, strict=True) if parsed else [()] * len(self.fields)):  # noqa: B905
-            given = list(values) if whole else [values[code] for code in codes]
-            with _naming(name):
-                data = Column.of_objects("label", given).data if given else given
-            filled = np.array([value is not None for value in given], np.bool_)
-            parts.append((labels.replaced(data, np.arange(len(given))).keep(filled), np.flatnonzero(filled)))
-        return parts
+        return split_labels(labels, self.fields, self.parse)
 
     def learn(self, labels: Column) -> RecordEncoding:
         """Learn the encoding of each field that somebody filled."""
         if self.is_open:
             raise OptionError(
-                f"It is not said what kinds the fields of the records are: {write_fields(self.fields) or 'none is named'}."
+                "It is not said what kinds the fields of the records are:"
+                f" {write_fields(self.fields) or 'none is named'}."
                 ' Write them as Record({"year": "real", "name": "text"}).'
             )
         fields: list[Encoding | None] = []
         for (name, kind), (column, rows) in zip(self.fields, self.split(labels), strict=True):
-            with _naming(name):
+            with naming(name):
                 fields.append(kind.learn(column) if len(rows) else None)
-        return RecordEncoding(domain=self, fields=tuple(fields), units=tuple(float(k.power > 0) for _, k in self.fields))
+        return RecordEncoding(
+            domain=self, fields=tuple(fields), units=tuple(float(k.power > 0) for _, k in self.fields)
+        )
 
     def describe(self) -> dict[str, Any]:
         """Return also how much fields count, where that is not the same."""
@@ -288,7 +274,7 @@ class RecordEncoding(Encoding):
             if each is None:
                 columns.append(np.zeros(n, np.int8))
                 continue
-            with _naming(self.domain.names[number]):
+            with naming(self.domain.names[number]):
                 codes = encode(number, each, column) if len(rows) else each.nothing
             columns.append(spread(codes, rows, n))
             filled[rows, number] = True
@@ -297,7 +283,7 @@ class RecordEncoding(Encoding):
     def is_unanswered(self, truths: Array) -> Array:
         """Tell which truths have a field with a label that nobody gave."""
         found = np.zeros(len(truths), np.bool_)
-        for number, rows, each, codes in self._cells(truths):
+        for _, rows, each, codes in self._cells(truths):
             found[rows] |= each.is_unanswered(codes)
         return found
 
@@ -349,7 +335,7 @@ class RecordEncoding(Encoding):
         for number, rows, each, own in self._cells(codes):
             for row, value in zip(rows.tolist(), each.decode(own).tolist(), strict=True):
                 records[row][self.domain.names[number]] = value
-        return Values(records, text=_write)
+        return Values(records, text=write_record)
 
     def tell(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
         """Return a column for each field, and how sure it is."""
@@ -376,7 +362,7 @@ class RecordEncoding(Encoding):
         if self.domain.rule != _EACH:
             compare = self.kernels.distance_between
             kept.append(PairDistances.of(block, lambda i, j: compare(block.label[i], block.label[j])))
-            kept.append(AnswerHashes(hash_objects(map(_write, self.decode(block.label).tolist()))))
+            kept.append(AnswerHashes(hash_objects(map(write_record, self.decode(block.label).tolist()))))
         return block.keeping(*kept)
 
     def describe(self) -> dict[str, Any]:
@@ -392,39 +378,5 @@ def _merged(name: str, parts: Sequence[Encoding | None]) -> Encoding | None:
     known = [each for each in parts if each is not None]
     if not known:
         return None
-    with _naming(name):
+    with naming(name):
         return known[0].merge(known[1:])
-
-
-@contextmanager
-def _naming(name: str) -> Iterator[None]:
-    """Name the field in errors about its labels."""
-    try:
-        yield
-    except InputError as error:
-        raise LabelError(f"The field {name!r}: {error.args[0]}") from None
-
-
-def _read(value: Any) -> Mapping[str, Any]:
-    """Return a record as a mapping, or raise ValueError with the reason."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (json.JSONDecodeError, RecursionError):
-            raise ValueError("it is no JSON object") from None
-    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
-        raise ValueError("a record must be a mapping from names of fields to values, or a JSON object")
-    return value
-
-
-def _value_of(value: Any, kind: Domain | None) -> Any:
-    """Return what a field holds, as its kind spells it, or None if that is nothing."""
-    if isinstance(value, str):
-        meant = value if kind is None else kind.spelling(value)
-        return None if meant is None or not meant.strip() else meant
-    return None if value is None or (isinstance(value, float) and np.isnan(value)) else value
-
-
-def _write(record: Any) -> str:
-    """Write a record as a JSON object."""
-    return json.dumps(record, ensure_ascii=False, default=lambda value: value.tolist())

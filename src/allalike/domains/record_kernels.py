@@ -19,7 +19,6 @@ import numpy as np
 
 from allalike.blocks.block import sum_by
 from allalike.blocks.matrices import MatrixSum
-from allalike.blocks.pairs import PairDistances
 from allalike.blocks.ties import Ties
 from allalike.domains.cells import Cells, FieldBlock, Lengths, codes_of, filled_in, join_cells, spread
 from allalike.domains.kernels import Kernels
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from allalike.blocks.block import Array, Block, Floats
+    from allalike.blocks.pairs import PairDistances
     from allalike.domains.kernels import Add
 
 __all__ = ["RecordKernels", "decide_fields", "each_field"]

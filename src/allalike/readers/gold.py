@@ -130,9 +130,7 @@ def _columns(gold: Any, chosen: Mapping[str, str] | None, fields: Sequence[str])
     return Column.of_objects("task", list(tasks)), Column.of_objects("label", list(labels))
 
 
-def _with_fields(
-    table: Table, chosen: Mapping[str, str], fields: Sequence[str]
-) -> tuple[Table, Mapping[str, str]]:
+def _with_fields(table: Table, chosen: Mapping[str, str], fields: Sequence[str]) -> tuple[Table, Mapping[str, str]]:
     """Return a table in which the fields of a label are one column, if it has them, and which columns are which."""
     if not isinstance(chosen, Mapping) or not has_fields(table.names, fields, chosen, table.where):
         return table, chosen

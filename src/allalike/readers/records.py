@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from allalike.columns.record_column import RecordColumn
 from allalike.errors import ColumnError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from allalike.columns.column import Column
     from allalike.readers.tables import Table
 
 __all__ = ["combine", "has_fields"]
@@ -40,8 +40,8 @@ def combine(table: Table, fields: Sequence[str]) -> tuple[Table, str]:
 
     >>> from allalike.readers.tables import of_records
     >>> table, name = combine(of_records([{"who": "ada", "x": 1, "y": None}, {"who": "bob"}]), ["x", "y"])
-    >>> table.names, table.load([name])
-    (['who', 'record'], {'record': [{'x': 1}, None]})
+    >>> table.names, table.load([name])[name].data
+    (['who', 'record'], [{'x': 1}, None])
     """
     rest = [name for name in table.names if name not in fields]
     made = _NAME
@@ -54,7 +54,8 @@ def combine(table: Table, fields: Sequence[str]) -> tuple[Table, str]:
     def joined(loaded: Mapping[str, Any], asked: Sequence[str]) -> dict[str, Any]:
         found = {name: loaded[name] for name in asked if name != made}
         if made in asked:
-            found[made] = _join({name: table.column("label", _read(loaded[name])) for name in fields})
+            columns = {name: table.column("label", _read(loaded[name])) for name in fields}
+            found[made] = RecordColumn("label", columns)
         return found
 
     def load(asked: Sequence[str]) -> dict[str, Any]:
@@ -66,7 +67,8 @@ def combine(table: Table, fields: Sequence[str]) -> tuple[Table, str]:
             yield joined(batch, asked)
 
     def load_sample(asked: Sequence[str], rows: int) -> dict[str, Any]:
-        return joined(table.sample(rows, asked_of(asked)), asked)
+        found = joined(table.sample(rows, asked_of(asked)), asked)
+        return {name: data.data if isinstance(data, RecordColumn) else data for name, data in found.items()}
 
     combined = replace(
         table,
@@ -84,16 +86,3 @@ def combine(table: Table, fields: Sequence[str]) -> tuple[Table, str]:
 
 def _read(data: Any) -> Any:
     return data() if callable(data) else data
-
-
-def _join(columns: Mapping[str, Column]) -> list[dict[str, Any] | None]:
-    """Return a record for each row, of what is there."""
-    values = {name: (_list(column), column.missing().tolist()) for name, column in columns.items()}
-    rows = zip(*(zip(*pair, strict=True) for pair in values.values()), strict=True)
-    return [
-        {name: value for name, (value, gone) in zip(values, row, strict=True) if not gone} or None for row in rows
-    ]
-
-
-def _list(column: Column) -> list[Any]:
-    return list(column.data) if isinstance(column.data, list) else column.data.to_pylist()

@@ -10,6 +10,7 @@ from allalike.datasets.parsers.originals import careful
 from allalike.datasets.parsers.own import OWN
 from allalike.datasets.parsers.quiz import QUIZZES
 from allalike.datasets.parsers.rankings import RANKINGS
+from allalike.datasets.parsers.records import RECORDS
 from allalike.datasets.parsers.segments import SEGMENTS
 from allalike.datasets.parsers.snow import SNOW
 from allalike.datasets.parsers.texts import TEXTS
@@ -30,6 +31,7 @@ PARSERS: dict[str, Parser] = {
         *MATCHING,
         *BOXES,
         *SEGMENTS,
+        *RECORDS,
         *MODELS,
         *OWN,
     )
