@@ -219,7 +219,10 @@ def test_a_table_with_some_of_the_fields_is_refused() -> None:
 
 def test_known_truths_may_be_records_in_part_and_in_columns() -> None:
     rows = crowd("record", seed=9, n=6, m=12)
-    gold = {"t0000": {"colour": "green"}, "t0001": {"colour": "red", "size": 12.5, "tags": ["new"]}}
+    gold: dict[str, dict[str, Any]] = {
+        "t0000": {"colour": "green"},
+        "t0001": {"colour": "red", "size": 12.5, "tags": ["new"]},
+    }
     result = allalike.discover(rows, domain=kind("record"), gold=gold)
     known = result.truth.set_index("task").loc[list(gold)]
     assert known["colour"].tolist() == ["green", "red"]
@@ -238,7 +241,7 @@ def test_known_truths_may_be_records_in_part_and_in_columns() -> None:
 @pytest.mark.parametrize("rule", ["medoid", "best worker"])
 def test_a_chosen_record_is_one_that_was_given(rule: str) -> None:
     rows = crowd("record", seed=10, n=5, m=9, missing=0.3)
-    result = allalike.discover(rows, domain=Record(kind("record").fields, rule=rule), method="P-TD")  # type: ignore[attr-defined]
+    result = allalike.discover(rows, domain=Record(kind("record").parts, rule=rule), method="P-TD")
     given = {(task, json.dumps(record, sort_keys=True)) for _, task, record in rows}
     found = zip(result.truth["task"], result.truth["label"], strict=True)
     assert all((task, json.dumps(record, sort_keys=True)) in given for task, record in found)
@@ -260,6 +263,8 @@ def test_the_program_reads_fields_of_columns_and_writes_one_column_each(tmp_path
     assert {"label", "colour", "colour.confidence", "size", "tags", "tags.confidence"} <= {*truth.columns}
     workers = pd.read_csv(tmp_path / "allalike-out" / "workers.csv")
     assert {"fault.colour", "fault.size", "fault.tags"} <= {*workers.columns}
+    told = call("explain", "allalike-out", "task", "t0004", folder=tmp_path)
+    assert (told.returncode, "red" in told.stdout or "blue" in told.stdout or "green" in told.stdout) == (0, True)
     asked = ["discover", "columns.csv", "--label", "co*", "--label", "size", "--domain", "record", "--quiet"]
     assert call(*asked, "-o", "two", folder=tmp_path).returncode == 0
     assert {"colour", "size"} <= {*pd.read_csv(tmp_path / "two" / "truth.csv").columns}
@@ -271,7 +276,7 @@ def test_numbers_of_a_run_are_capped_at_their_mean_difference() -> None:
     rows = [("ada", 1, {"x": 0.0}), ("bob", 1, {"x": 1.0}), ("eve", 1, {"x": 8.0})]
     run = Memory().load(allalike.read(rows, domain=Record({"x": Real()})), Ties())
     assert run.calibrate()
-    [block] = run.blocks  # type: ignore[attr-defined]
+    [block] = run.blocks
     unit = (1 + 7 + 8) / 3
     apart = run.kernels.distance_between(block.label[[0, 0, 1]], block.label[[1, 2, 2]])
     assert apart.tolist() == pytest.approx([1 / unit, 1, 1])

@@ -107,13 +107,13 @@ def number_labels(codes: Array, encoding: Encoding) -> tuple[Places, Places]:
     >>> number_labels(np.array([4, 2, 4]), answers.encoding)
     (array([1, 0, 1]), array([1, 0]))
     """
-    if codes.dtype != object:
+    if codes.dtype.kind not in "OV":  # neither objects nor records
         _, first, number = np.unique(codes, axis=0, return_index=True, return_inverse=True)
         return number.reshape(-1), first
     firsts: list[int] = []
     number = np.empty(len(codes), np.intp)
     for row in range(len(codes)):
-        same = _distances(codes[firsts], codes[row : row + 1], encoding) == 0 if firsts else np.zeros(0, np.bool_)
+        same = _are_same(codes[firsts], codes[row : row + 1], encoding) if firsts else np.zeros(0, np.bool_)
         if not same.any():
             firsts.append(row)
         number[row] = np.argmax(same) if same.any() else len(firsts) - 1
@@ -122,6 +122,11 @@ def number_labels(codes: Array, encoding: Encoding) -> tuple[Places, Places]:
 
 def _only(values: Any) -> Any:
     return values.tolist()[0]
+
+
+def _are_same(codes: Array, one: Array, encoding: Encoding) -> Array:
+    differs = encoding.kernels.differs(codes, np.repeat(one, len(codes), axis=0), np.zeros(len(codes)))
+    return np.asarray((_distances(codes, one, encoding) == 0) & ~differs)
 
 
 def _distances(codes: Array, one: Array, encoding: Encoding) -> Floats:

@@ -41,12 +41,12 @@ _ENGINE_OF_OPTION = {"memory": "disk", "folder": "disk", "master": "spark"}
 _READ_OPTIONS = (
     click.argument("files", nargs=-1, required=True),
     click.option("--domain", help="The kind of label, such as real or 'categorical(classes=4)'. Guessed if not given."),
+    click.option("--distance", help="How far two labels are apart; 'allalike domains' lists what each kind has."),
+    click.option("--rule", help="How a task's labels become one; 'allalike rules' lists them."),
     click.option(
         "--fields",
         help="Of records: the fields with their kinds, such as 'name:text, year:real'; they may be columns.",
     ),
-    click.option("--distance", help="How far two labels are apart; 'allalike domains' lists what each kind has."),
-    click.option("--rule", help="How a task's labels become one; 'allalike rules' lists them."),
     click.option("--per-task", is_flag=True, help="Make every task a problem of its own, with its own weights."),
     click.option("--worker", help="The column that says who answered. Recognised if not given."),
     click.option("--task", help="The column that says what was asked."),

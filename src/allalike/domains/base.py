@@ -91,9 +91,14 @@ class Domain(Options, ABC):
         return True
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the parts of a label, where it has parts that may be columns of a table."""
+    def parts(self) -> tuple[tuple[str, Domain | None], ...]:
+        """The fields of a label, where it has some, each with its kind; a kind that is None is still to be guessed."""
         return ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the fields of a label, where it has some; they may be columns of a table."""
+        return tuple(name for name, _ in self.parts)
 
     @property
     def is_open(self) -> bool:

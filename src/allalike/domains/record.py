@@ -29,7 +29,7 @@ from allalike.domains.base import Domain
 from allalike.domains.categorical import Categorical
 from allalike.domains.cells import Cells, codes_of, filled_in, join_cells, prepare_field, spread
 from allalike.domains.encoding import Encoding
-from allalike.domains.fields import read_fields, write_fields
+from allalike.domains.fields import Fields, read_fields, write_fields
 from allalike.domains.record_kernels import RecordKernels, each_field
 from allalike.domains.record_labels import list_names, naming, read_record, split_labels, value_of, write_record
 from allalike.errors import InputError, LabelError, OptionError
@@ -108,21 +108,16 @@ class Record(Domain):
     def _read_importance(self) -> tuple[tuple[str, float], ...]:
         given = dict(self.importance)
         for name, value in given.items():
-            if self.fields and name not in self.names:
-                raise OptionError(f"importance has {name!r}, which is none of the fields: {', '.join(self.names)}.")
+            if self.fields and name not in self.columns:
+                raise OptionError(f"importance has {name!r}, which is none of the fields: {', '.join(self.columns)}.")
             if check_number(value, f"The importance of {name!r}", least=0) == 0:
                 raise OptionError(f"The importance of {name!r} is 0. Leave the field out with ignore=[{name!r}].")
         return tuple(given.items())
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the fields."""
-        return tuple(name for name, _ in self.fields)
-
-    @property
     def shares(self) -> tuple[float, ...]:
         """The share of each field in all importance."""
-        weights = [float(dict(self.importance).get(name, 1.0)) for name in self.names]
+        weights = [float(dict(self.importance).get(name, 1.0)) for name in self.columns]
         return tuple(weight / sum(weights) for weight in weights)
 
     @property
@@ -131,9 +126,10 @@ class Record(Domain):
         return not self.fields or any(kind is None for _, kind in self.fields)
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the fields, which may be columns of a table."""
-        return self.names
+    def parts(self) -> Fields:
+        """The fields."""
+        fields: Fields = self.fields
+        return fields
 
     @property
     def spec(self) -> str:
@@ -167,11 +163,11 @@ class Record(Domain):
         (None, ' a b ')
         """
         record = read_record(value)
-        strange = [name for name in record if name not in self.names and name not in self.ignore]
+        strange = [name for name in record if name not in self.columns and name not in self.ignore]
         if strange:
             raise ValueError(
-                f"it has a field {strange[0]!r}, but the fields are {', '.join(self.names)}; name it, or ignore it with"
-                f" ignore=[{strange[0]!r}]"
+                f"it has a field {strange[0]!r}, but the fields are {', '.join(self.columns)}; name it, or ignore it"
+                f" with ignore=[{strange[0]!r}]"
             )
         values = tuple(value_of(record.get(name), kind) for name, kind in self.fields)
         if all(value is None for value in values):
@@ -221,7 +217,7 @@ class RecordEncoding(Encoding):
         return RecordKernels(
             domain=self.domain,
             fields=tuple(None if each is None else each.kernels for each in self.fields),
-            names=self.domain.names,
+            names=self.domain.columns,
             shares=self.domain.shares,
             units=self.units,
         )
@@ -237,7 +233,7 @@ class RecordEncoding(Encoding):
     def merge(self, others: Sequence[Self]) -> Self:
         """Merge the encodings of each field."""
         parts = zip(*(each.fields for each in (self, *others)), strict=True)
-        return self._with([_merged(self.domain.names[n], part) for n, part in enumerate(parts)])
+        return self._with([_merged(self.domain.columns[n], part) for n, part in enumerate(parts)])
 
     def calibrate(self, add: Add) -> Self:
         """Measure the mean difference of two answers to a task, in each field of numbers."""
@@ -274,7 +270,7 @@ class RecordEncoding(Encoding):
             if each is None:
                 columns.append(np.zeros(n, np.int8))
                 continue
-            with naming(self.domain.names[number]):
+            with naming(self.domain.columns[number]):
                 codes = encode(number, each, column) if len(rows) else each.nothing
             columns.append(spread(codes, rows, n))
             filled[rows, number] = True
@@ -334,14 +330,14 @@ class RecordEncoding(Encoding):
         records: list[dict[str, Any]] = [{} for _ in range(len(codes))]
         for number, rows, each, own in self._cells(codes):
             for row, value in zip(rows.tolist(), each.decode(own).tolist(), strict=True):
-                records[row][self.domain.names[number]] = value
+                records[row][self.domain.columns[number]] = value
         return Values(records, text=write_record)
 
     def tell(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
         """Return a column for each field, and how sure it is."""
         columns: dict[str, Values | Array] = {}
         cells, missing = found["label"], ~filled_in(found["label"])
-        for number, name in enumerate(self.domain.names):
+        for number, name in enumerate(self.domain.columns):
             each, gone = self.fields[number], missing[:, number]
             if each is None or gone.all():
                 columns[name] = Values([None] * len(cells))
@@ -356,7 +352,7 @@ class RecordEncoding(Encoding):
         """Make a block of each field, and compare whole records where the rule chooses one of them."""
         parts = [
             None if each is None else prepare_field(block, number, name, each)
-            for number, (name, each) in enumerate(zip(self.domain.names, self.fields, strict=True))
+            for number, (name, each) in enumerate(zip(self.domain.columns, self.fields, strict=True))
         ]
         kept: list[object] = [Cells(tuple(parts))]
         if self.domain.rule != _EACH:
