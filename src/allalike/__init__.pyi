@@ -12,6 +12,7 @@ from allalike.domains import DOMAINS as DOMAINS
 from allalike.domains import RULES as RULES
 from allalike.domains import Bitmap as Bitmap
 from allalike.domains import Categorical as Categorical
+from allalike.domains import Circular as Circular
 from allalike.domains import Custom as Custom
 from allalike.domains import Domain as Domain
 from allalike.domains import Interval as Interval

@@ -3,6 +3,7 @@
 from allalike.domains.base import Domain
 from allalike.domains.bitmap import Bitmap
 from allalike.domains.categorical import Categorical
+from allalike.domains.circular import Circular
 from allalike.domains.custom import Custom
 from allalike.domains.encoding import Encoding
 from allalike.domains.interval import Interval
@@ -21,6 +22,7 @@ __all__ = [
     "RULES",
     "Bitmap",
     "Categorical",
+    "Circular",
     "Custom",
     "Domain",
     "Encoding",
@@ -35,7 +37,7 @@ __all__ = [
 ]
 
 DOMAINS: Registry[Domain] = Registry(
-    "domain", Domain, (Categorical, Real, Ranking, Text, Bitmap, Set, Interval, Vector, Record, Custom)
+    "domain", Domain, (Categorical, Real, Ranking, Text, Bitmap, Set, Interval, Vector, Record, Circular, Custom)
 )
 
 # A rule has the same name in every domain that has it, and there may do the same in another way: keyed by both.
