@@ -21,6 +21,7 @@ from allalike.domains import Real as Real
 from allalike.domains import Record as Record
 from allalike.domains import Set as Set
 from allalike.domains import Text as Text
+from allalike.domains import Tree as Tree
 from allalike.domains import Vector as Vector
 from allalike.engines import ENGINES as ENGINES
 from allalike.engines import Disk as Disk

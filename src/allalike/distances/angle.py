@@ -1,16 +1,19 @@
 """Distance of angles: half of 1 less the cosine, which is 0 for the same direction and 1 for opposite ones.
 
 Two directions are d = (1 - cos a) / 2 = sin^2(a / 2) apart, a quarter of the squared distance of their points on the
-unit circle. So the sums are linear in the number of answers, as for vectors: with a task's weight W, the weighted mean z
-of its points and V = sum_j w_j |x_j - z|^2, the weighted distance of x_i to all is (W |x_i - z|^2 + V) / 4. Angles are
-measured from the first answer to their task, so that equal ones are no distance apart at all.
+unit circle. So the sums are linear in the number of answers, as for vectors: with a task's weight W, the weighted mean
+z of its points and V = sum_j w_j |x_j - z|^2, the weighted distance of x_i to all is (W |x_i - z|^2 + V) / 4. Angles
+are measured from the first answer to their task, so that equal ones are no distance apart at all.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from allalike.blocks.block import Array, Block, Floats
+if TYPE_CHECKING:
+    from allalike.blocks.block import Array, Block, Floats
 
 __all__ = ["distance", "mean_points", "peer_distances", "points_of"]
 
@@ -37,6 +40,7 @@ def points_of(angles: Floats) -> Floats:
 def mean_points(block: Block, points: Floats, weight: Floats, total: Floats) -> Floats:
     """Return the weighted mean of each task's points, given its weight.
 
+    >>> from allalike.blocks.block import Block
     >>> block = Block.of([[0.0], [1.0]])
     >>> mean_points(block, np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([3.0, 1.0]), np.array([4.0]))
     array([[0.75, 0.25]])
@@ -48,6 +52,7 @@ def mean_points(block: Block, points: Floats, weight: Floats, total: Floats) -> 
 def peer_distances(block: Block, points: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Return, per answer, the weighted distance to the other answers of its task, and their weight.
 
+    >>> from allalike.blocks.block import Block
     >>> block = Block.of([[0.0], [1.0], [2.0]])
     >>> peer_distances(block, points_of(np.array([0.0, 0.0, np.pi])), np.ones(3))
     (array([1., 1., 2.]), array([2., 2., 2.]))

@@ -13,6 +13,7 @@ from allalike.domains.real import Real
 from allalike.domains.record import Record
 from allalike.domains.sets import Set
 from allalike.domains.text import Text
+from allalike.domains.tree import Tree
 from allalike.domains.vector import Vector
 from allalike.registry import Registry
 from allalike.rules import Rule
@@ -33,11 +34,12 @@ __all__ = [
     "Record",
     "Set",
     "Text",
+    "Tree",
     "Vector",
 ]
 
 DOMAINS: Registry[Domain] = Registry(
-    "domain", Domain, (Categorical, Real, Ranking, Text, Bitmap, Set, Interval, Vector, Record, Circular, Custom)
+    "domain", Domain, (Categorical, Real, Ranking, Text, Bitmap, Set, Interval, Vector, Record, Circular, Tree, Custom)
 )
 
 # A rule has the same name in every domain that has it, and there may do the same in another way: keyed by both.

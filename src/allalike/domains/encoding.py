@@ -82,7 +82,7 @@ class Encoding(ABC):
         """Return the encoding of all labels that this one and others were learned from."""
         return self
 
-    def calibrate(self, add: Add) -> Self:
+    def find_units(self, add: Add) -> Self:
         """Return the encoding with what only sums over the answers of all tasks tell, such as a unit of distance.
 
         ``add(kernel, *params)`` adds up, over all blocks, the named arrays of a kernel, with one row per worker.

@@ -142,7 +142,7 @@ class Record(Domain):
         known = self.fields or tuple((name, None) for name in list_names(labels, self.ignore))
         named = replace(self, fields=known)
         fields = dict(known)
-        for (name, kind), (column, rows) in zip(known, named.split(labels), strict=True):
+        for (name, kind), (column, rows) in zip(known, named.take_apart(labels), strict=True):
             try:
                 fields[name] = kind or (guess(column, rows) if len(rows) else Categorical())
             except InputError as error:
@@ -174,7 +174,7 @@ class Record(Domain):
             raise ValueError("none of its fields is filled; a missing answer is a missing row")
         return values
 
-    def split(self, labels: Column) -> list[tuple[Column, Array]]:
+    def take_apart(self, labels: Column) -> list[tuple[Column, Array]]:
         """Return, for each field, the column of what was filled in, and in which rows."""
         return split_labels(labels, self.fields, self.parse)
 
@@ -187,7 +187,7 @@ class Record(Domain):
                 ' Write them as Record({"year": "real", "name": "text"}).'
             )
         fields: list[Encoding | None] = []
-        for (name, kind), (column, rows) in zip(self.fields, self.split(labels), strict=True):
+        for (name, kind), (column, rows) in zip(self.fields, self.take_apart(labels), strict=True):
             with naming(name):
                 fields.append(kind.learn(column) if len(rows) else None)
         return RecordEncoding(
@@ -235,7 +235,7 @@ class RecordEncoding(Encoding):
         parts = zip(*(each.fields for each in (self, *others)), strict=True)
         return self._with([_merged(self.domain.columns[n], part) for n, part in enumerate(parts)])
 
-    def calibrate(self, add: Add) -> Self:
+    def find_units(self, add: Add) -> Self:
         """Measure the mean difference of two answers to a task, in each field of numbers."""
         if not any(self.units):
             return self
@@ -263,7 +263,7 @@ class RecordEncoding(Encoding):
         return self._with(grown), cells
 
     def _encode(self, labels: Column, encode: Callable[[int, Encoding, Column], Array]) -> Array:
-        parts = self.domain.split(labels)
+        parts = self.domain.take_apart(labels)
         n = len(labels)
         filled, columns = np.zeros((n, len(parts)), np.bool_), []
         for number, (each, (column, rows)) in enumerate(zip(self.fields, parts, strict=True)):

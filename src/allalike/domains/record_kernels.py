@@ -6,7 +6,7 @@ that of the field's own kernels, and so is the weight of her peers. Where a fiel
 answers, no pairs are needed. Whoever left a field empty is nobody's peer there.
 
 Distances without a largest value, as of numbers, enter as min(1, |x - y| / m), with m the mean of |x - y| over all
-pairs of answers to the same task, which `RecordEncoding.calibrate` measures.
+pairs of answers to the same task, which `RecordEncoding.find_units` measures.
 """
 
 from __future__ import annotations

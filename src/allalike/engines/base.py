@@ -88,10 +88,10 @@ class Run(ABC):
         """The kernels of the domain."""
         return self.encoding.kernels
 
-    def calibrate(self) -> bool:
+    def find_units(self) -> bool:
         """Let the encoding learn what only sums over all answers tell; return whether there is such a thing."""
         before = self.encoding
-        self.encoding = before.calibrate(self.sum)
+        self.encoding = before.find_units(self.sum)
         return self.encoding is not before
 
     @cached_property
