@@ -179,7 +179,8 @@ def _try_changes(run: Run, weighing: Weighing, block: Block, tried: Places, runn
         return {"moves": moves}
     if runner_up is not None and len(tried):
         copies = _copy(block, np.tile(np.arange(n), len(tried)), len(tried))
-        copies.label[tried + np.arange(len(tried)) * n] = runner_up
+        for place in tried + np.arange(len(tried)) * n:  # one by one, for a label may be a tuple
+            copies.label[place] = runner_up
         changed[tried] = kernels.differs(truths, decide(copies), scatter)
     return {"if_left_out": left_out, "if_changed": changed}
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block, Floats
     from allalike.columns.column import Column
 
-__all__ = ["Vector"]
+__all__ = ["Vector", "VectorEncoding", "VectorKernels"]
 
 _LARGEST_NUMBER = 1e150
 _COORDINATES_PER_CHUNK = 1 << 22
