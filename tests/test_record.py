@@ -247,6 +247,16 @@ def test_a_chosen_record_is_one_that_was_given(rule: str) -> None:
     assert all((task, json.dumps(record, sort_keys=True)) in given for task, record in found)
 
 
+def test_a_field_may_be_called_like_a_column_of_the_table_of_truths() -> None:
+    rows = [(w, t, {"task": "a", "label": "b", "tied": w}) for w in range(3) for t in range(4)]
+    domain = Record({"task": "categorical", "label": "categorical", "tied": "real"})
+    truth = allalike.discover(rows, domain=domain, method="UA").truth
+    assert truth["task"].tolist() == [0, 1, 2, 3]
+    assert truth["label"].tolist() == [{"task": "a", "label": "b", "tied": 1.0}] * 4
+    assert truth["field.label"].tolist() == ["b"] * 4
+    assert not truth["tied"].any()
+
+
 def test_equal_ties_of_two_fields_are_drawn_apart() -> None:
     rows = [(w, t, {"x": "ab"[w % 2], "y": "ab"[w % 2]}) for w in range(4) for t in range(40)]
     truth = allalike.discover(rows, domain=Record({"x": "categorical", "y": "categorical"}), method="UA").truth

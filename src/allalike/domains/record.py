@@ -48,6 +48,10 @@ if TYPE_CHECKING:
 __all__ = ["Record", "RecordEncoding"]
 
 _EACH = "each field"
+_TAKEN = (  # columns that a table of truths has anyway
+    *("task", "label", "confidence", "support", "low", "high", "error", "answers", "voices", "tied", "unweighted"),
+    *("changed", "known"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -337,7 +341,8 @@ class RecordEncoding(Encoding):
         """Return a column for each field, and how sure it is."""
         columns: dict[str, Values | Array] = {}
         cells, missing = found["label"], ~filled_in(found["label"])
-        for number, name in enumerate(self.domain.columns):
+        for number, field_name in enumerate(self.domain.columns):
+            name = f"field.{field_name}" if field_name in _TAKEN else field_name
             each, gone = self.fields[number], missing[:, number]
             if each is None or gone.all():
                 columns[name] = Values([None] * len(cells))
