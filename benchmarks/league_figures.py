@@ -27,6 +27,7 @@ _GROUPS = (
     "Two classes",
     "More than two classes",
     "Hundreds of classes",
+    "Ratings",
     "Numbers",
     "Rankings",
     "Texts",
@@ -63,17 +64,21 @@ class Data:
         if self.domain == "categorical":
             several = "More than two classes" if (self.classes or 0) <= _SEVERAL else "Hundreds of classes"
             return "Two classes" if self.classes == 2 else several
-        titles = {"real": "Numbers", "ranking": "Rankings", "text": "Texts"}
+        titles = {"ordinal": "Ratings", "real": "Numbers", "ranking": "Rankings", "text": "Texts"}
         return titles.get(self.domain, "Masks, sets and boxes")
 
     def score(self, error: float) -> str:
         """Write an error as the tables have it: classes as percent right, numbers as the root of the mean square.
+
+        Ratings are so many levels off on average.
 
         >>> Data(name="a", domain="real", classes=None, workers=3, tasks=2, answers=6, gold=2, alike=1).score(2.25)
         '1.50'
         """
         if self.domain == "categorical":
             return f"{100 * (1 - error):.1f}"
+        if self.domain == "ordinal":
+            return f"{error * max((self.classes or 1) - 1, 1):.3f}"
         if self.domain == "real":
             root = math.sqrt(error)
             return f"{root:.{max(0, 2 - math.floor(math.log10(root)))}f}" if root else "0"

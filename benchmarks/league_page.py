@@ -25,6 +25,8 @@ _MEASURES = {
     "More than two classes": "Percent of the tasks with gold that are right; more is better.",
     "Hundreds of classes": "Percent of the tasks with gold that are right; more is better. Any answer is a class here:"
     " language models solve mathematical problems.",
+    "Ratings": "Levels between a truth and gold, on average; less is better. Truths are medians, but for methods"
+    " that take levels for classes. Mean is not of crowd-kit: it is the level next to the plain mean.",
     "Numbers": "Root of the mean squared distance to gold; less is better. crowd-kit has no method for numbers.",
     "Rankings": "Kendall tau distance to gold, from 0 to 1; less is better. Truths are found by Borda's rule. crowd-kit"
     " ranks from comparisons of two items: each ranking was written as all of its pairs.",

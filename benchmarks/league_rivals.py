@@ -28,7 +28,7 @@ _EMBEDDED = 1024  # coordinates of an embedded text
 
 
 def rivals_of(answers: Answers) -> dict[str, Solve]:
-    """Return the methods that crowd-kit has for such labels, by name; none for numbers, sets and boxes."""
+    """Return the methods of others for such labels, by name, most of crowd-kit; none for numbers, sets and boxes."""
     from crowdkit import aggregation as kit
 
     if answers.domain.name == "categorical":
@@ -36,6 +36,8 @@ def rivals_of(answers: Answers) -> dict[str, Solve]:
         binary = [kit.KOS] if answers.encoding.n_classes == 2 else []
         skilled = {kind.__name__: partial(_vote_by_skill, kind) for kind in (kit.Wawa, kit.ZeroBasedSkill)}
         return {kind.__name__: kind().fit_predict for kind in plain + binary} | skilled
+    if answers.domain.name == "ordinal":
+        return {"MajorityVote": kit.MajorityVote().fit_predict, "Mean": _round_mean}
     if answers.domain.name == "ranking":
         return {"BradleyTerry": _rank_each_task, "NoisyBradleyTerry": _rank_all_tasks}
     if answers.domain.name == "text":
@@ -77,6 +79,11 @@ def _vote_by_skill(kind: Any, frame: pd.DataFrame) -> Any:
     from crowdkit.aggregation import MajorityVote
 
     return MajorityVote().fit_predict(frame, kind().fit(frame).skills_)
+
+
+def _round_mean(frame: pd.DataFrame) -> Any:
+    """Take the level next to the plain mean."""
+    return frame.groupby("task")["label"].mean().round().astype(int)
 
 
 def _rank_each_task(frame: pd.DataFrame) -> dict[int, list[Any]]:

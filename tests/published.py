@@ -17,7 +17,6 @@ from allalike.readers import read_gold
 
 WAITING = {  # sources that join the catalogue with the kinds of label that they are of
     "boxes_cytology_eiph",
-    "ordinal_covid_truthfulness",
     "points_mitosis",
     "probabilities_gjp_mini",
     "rankings_ties_wmt13",

@@ -200,7 +200,8 @@ def test_it_is_said_what_numbers_mean(tmp_path: Path) -> None:
 
     assert said([0.5, 1.25, 3.5] * 2 + [7.5] * 3).endswith("a truth is a mean; for a vote: --domain categorical.")
     assert said([0, 1, 1] * 4).endswith("a truth is a vote; for a mean: --domain real.")
-    assert said([1, 2, 3] * 4).endswith("--domain real. If they are ratings, their order is not used.")
+    ratings = "--domain real. If they are ratings, their order is not used; it is with --domain ordinal."
+    assert said([1, 2, 3] * 4).endswith(ratings)
     assert said(["a", "b", "b"] * 4) == "Recognised: the labels are categorical (--domain categorical)."
 
 

@@ -16,6 +16,7 @@ from allalike.domains import Circular as Circular
 from allalike.domains import Custom as Custom
 from allalike.domains import Domain as Domain
 from allalike.domains import Interval as Interval
+from allalike.domains import Ordinal as Ordinal
 from allalike.domains import Place as Place
 from allalike.domains import Ranking as Ranking
 from allalike.domains import Real as Real

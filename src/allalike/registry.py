@@ -122,6 +122,8 @@ def make(spec: str, known: Mapping[str, type[T]], kind: str) -> T:
     >>> from allalike.domains import DOMAINS
     >>> make("categorical(extract=number)", DOMAINS, "domain").extract
     'number'
+    >>> make("ordinal(levels=[poor, fair, good])", DOMAINS, "domain").levels
+    ('poor', 'fair', 'good')
     """
     import re
 
@@ -164,6 +166,8 @@ def _options(text: str, spec: str) -> dict[str, Any]:
     import ast
 
     def read(value: ast.expr) -> Any:
+        if isinstance(value, ast.List | ast.Tuple):
+            return [read(each) for each in value.elts]
         return value.id if isinstance(value, ast.Name) else ast.literal_eval(value)  # a word without quotes is itself
 
     try:

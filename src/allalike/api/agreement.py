@@ -191,7 +191,7 @@ def measure_agreement(run: Run) -> Agreement:
     Krippendorff's alpha 1.000
     """
     n_classes = run.encoding.n_classes
-    if n_classes is None:
+    if n_classes is None or not run.encoding.nominal:
         return Agreement(run, measure_alpha(run))
     counts = run.total(partial(count_labels, n_labels=run.encoding.n_labels))
     found = measure_alpha(run, counts["paired"])

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from allalike.answers import Answers
+from allalike.api.calibration import calibrate
 from allalike.api.comparison import Comparison, Outcome
 from allalike.api.discover import (
     check_served,
@@ -80,6 +81,7 @@ def compare(
     how = {"columns": columns, "wide": wide, "missing": missing, "repeats": repeats, "abstain": abstain}
     source, known = open_source(answers, gold, gold_columns, domain=domain, **how)
     where, run = open_run(source, known, engine=engine, ties=draws)
+    run = calibrate(run)
     has_gold = run.n_gold > 0
     chosen = _serving(run.encoding, has_gold=has_gold) if named is None else named
     _check(chosen, run.encoding, has_gold=has_gold)

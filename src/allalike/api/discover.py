@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike.api.calibration import calibrate
 from allalike.api.doubts import doubt_draws, find_doubts, warn_of
 from allalike.api.groups import describe_trust
 from allalike.api.history import read_history
@@ -146,6 +147,7 @@ def _solve(
     earlier: tuple[Weighing, News] | None = None,
     **settings: Any,
 ) -> Result:
+    given, run = run, calibrate(run)
     if origin.history is not None:
         run.history = origin.history.of_workers(run.workers.tolist(), most=1.0 if run.encoding.n_classes else np.inf)
     weighing = settle(run, method.go_on(run, *earlier) if earlier else method.weigh(run))
@@ -159,7 +161,7 @@ def _solve(
     described = {"domain": {**run.encoding.describe(), **weighing.choices}, "method": method.describe(), **settings}
     posteriors = partial(find_posteriors, run, weighing) if weighing.probabilities else None
 
-    renew = partial(_renew, run, method, origin, weighing, settings)
+    renew = partial(_renew, given, method, origin, weighing, settings)
     summary = _summary(run, weighing, found, described)
     if run.n_gold:
         summary["gold"] = {**summary.get("gold", {}), **_compare_with_gold(run, weighing, honest)}

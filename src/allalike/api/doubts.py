@@ -13,7 +13,9 @@ from allalike.columns.matches import find_places
 from allalike.columns.values import Values
 from allalike.domains.abstentions import find_abstentions
 from allalike.domains.spellings import find_spellings
+from allalike.engines.sample import sample_tasks
 from allalike.errors import DataWarning
+from allalike.trust.far_answers import find_far_answers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,6 +34,8 @@ _MIN_SWAPPED = 0.15  # by which a worker's answers agree more than those to a ta
 _MIN_SWAPPED_PAIRS = 50
 _MAX_COUNTS = 1 << 22  # of labels, for each worker
 _SHOWN_LABELS = 3
+_MAX_RATINGS = 11  # such as 0 to 10
+_SAMPLE_ANSWERS = 20_000
 _NUMBERS = "The labels are"  # so a warning begins that says what numbers are taken for
 _MAX_LABELS = 1 << 12  # that are looked at
 
@@ -57,9 +61,19 @@ def find_doubts(run: Run, gold: Gold | None = None, *, again: bool = False) -> l
     True No task has two answers: 3 an
     False There are two workers only: b
     """
-    looks = (_repeats, _single_values, _meetings, _different_labels, _spellings, _abstentions, _numbers, _crowd)
+    looks = (
+        _repeats,
+        _single_values,
+        _meetings,
+        _different_labels,
+        _spellings,
+        _abstentions,
+        _numbers,
+        _levels,
+        _crowd,
+    )
     found = [doubt for look in looks for doubt in look(run)]
-    found += () if again else _swapped(run)
+    found += () if again else (*_swapped(run), *_ratings(run), *_far_answers(run))
     found += _truths(run, gold) if gold is not None else ()
     return sorted(found, key=lambda doubt: not doubt.severe)
 
@@ -148,7 +162,7 @@ def _meetings(run: Run) -> Iterator[Doubt]:
 def _different_labels(run: Run) -> Iterator[Doubt]:
     """Wonder about classes as many as answers."""
     answers = int(run.answer_counts.sum())
-    if run.encoding.n_classes is not None and _MIN_UNLIKE <= answers <= run.encoding.n_labels:
+    if run.encoding.nominal and _MIN_UNLIKE <= answers <= run.encoding.n_labels:
         yield Doubt(
             f"There are as many different labels as answers, {answers:,}, such as {_labels(run)[0]!r}: no two workers"
             f" agree. Perhaps {_column(run, 'label')} is not what was answered: then name the right column. If these"
@@ -172,16 +186,50 @@ def _numbers(run: Run) -> Iterator[Doubt]:
         return
     if run.encoding.numeric:
         yield Doubt(f"{_NUMBERS} read as numbers: a truth is a mean. For a vote, the domain is categorical.")
-    elif run.encoding.n_classes is not None and run.encoding.n_labels >= _MIN_NUMBERS and _are_numbers(_labels(run)):
+    elif run.encoding.nominal and run.encoding.n_labels >= _MIN_NUMBERS and _are_numbers(_labels(run)):
         yield Doubt(
             f"{_NUMBERS} {run.encoding.n_labels:,} different numbers, read as classes: a truth is what most said."
             " For a mean, the domain is real."
         )
 
 
+def _ratings(run: Run) -> Iterator[Doubt]:
+    """Wonder about numbers that may be levels of a scale."""
+    if not run.encoding.numeric or run.worker_task is not None:
+        return
+    blocks = sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False).blocks
+    numbers = np.unique(np.concatenate([block.label for block in blocks]))
+    if _MIN_NUMBERS <= len(numbers) <= _MAX_RATINGS and np.all(numbers == np.round(numbers)):
+        yield Doubt(
+            f"Are these ratings? There are {len(numbers)} different labels, whole numbers from {numbers[0]:g} to"
+            f" {numbers[-1]:g}. The domain ordinal (--domain ordinal) keeps their order, and a truth is one of them."
+        )
+
+
+def _levels(run: Run) -> Iterator[Doubt]:
+    """Say between which numbers the levels of a scale are, where nobody named them."""
+    told = run.encoding.describe()
+    if told.get("levels_from") == "data":
+        yield Doubt(
+            f"The scale is taken to go from {told['levels'][0]} to {told['levels'][-1]}, as the answers do. If it has"
+            ' other levels, name all of them: --domain "ordinal(levels=[...])".'
+        )
+
+
+def _far_answers(run: Run) -> Iterator[Doubt]:
+    """Wonder about a few numbers that carry most of the squared distance."""
+    found = find_far_answers(run) if run.encoding.numeric and run.domain.distance == "squared" else None
+    if found is not None:
+        yield Doubt(
+            f"{found.number:,} of {found.answers:,} answers carry {100 * found.share:.0f} % of the squared distance,"
+            f" such as {found.label:g} by {found.worker!r}, so that a few answers decide who is good. Leave them out if"
+            ' they are no answers, or compare by absolute distance: --domain "real(distance=absolute)".'
+        )
+
+
 def _spellings(run: Run) -> Iterator[Doubt]:
     """Wonder about classes that may be one."""
-    found = find_spellings(_labels(run)) if run.encoding.n_classes is not None else None
+    found = find_spellings(_labels(run)) if run.encoding.nominal else None
     if found is not None:
         shown = "; ".join(f"{one!r} and {other!r}" for one, other in found.pairs[:_SHOWN_LABELS])
         yield Doubt(
@@ -197,7 +245,7 @@ def _joining(option: str) -> str:
 
 def _abstentions(run: Run) -> Iterator[Doubt]:
     """Wonder about classes that may be none."""
-    found = find_abstentions(_labels(run)) if run.encoding.n_classes is not None else []
+    found = find_abstentions(_labels(run)) if run.encoding.nominal else []
     said = any("abstain" in remark for remark in run.notes.get("remarks", ()))  # by the reader of a tool
     if found and run.encoding.n_labels > 2 and not said:
         listed = " and ".join(map(repr, found[:_SHOWN_LABELS]))
@@ -228,7 +276,7 @@ def _crowd(run: Run) -> Iterator[Doubt]:
 def _swapped(run: Run) -> Iterator[Doubt]:
     """Wonder about workers whose answers to different tasks agree more than the answers to one task do."""
     n_labels = run.encoding.n_labels
-    if run.encoding.n_classes is None or run.worker_task is not None or len(run.workers) * n_labels > _MAX_COUNTS:
+    if not run.encoding.nominal or run.worker_task is not None or len(run.workers) * n_labels > _MAX_COUNTS:
         return
     counts = run.sum(partial(_count_labels, n_labels=n_labels))["labels"]
     same, pairs = (counts * (counts - 1)).sum(), (run.answer_counts * (run.answer_counts - 1)).sum()

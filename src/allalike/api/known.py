@@ -56,6 +56,7 @@ def keep_known(block: Block, found: dict[str, Array], encoding: Encoding) -> dic
     known[task] = True
     found = encoding.put_known(found, task, truths[answered])
     label = found["label"]
-    sure = {name: np.where(known, value, found[name]) for name, value in (("confidence", 1.0), ("error", 0.0))}
+    certain = (("confidence", 1.0), ("within_one", 1.0), ("error", 0.0))
+    sure = {name: np.where(known, value, found[name]) for name, value in certain if name in found}
     sure |= {name: np.where(known, label, found[name]) for name in ("low", "high") if name in found}
     return {**found, **sure, "tied": found["tied"] & ~known, "known": known}

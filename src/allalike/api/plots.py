@@ -245,7 +245,7 @@ class Plots:
         """What the mean distance of a worker to known truths is."""
         if self.run.domain.distance == "squared":
             return "mean squared error"
-        return "error rate" if self.run.encoding.n_classes else "mean distance"
+        return "error rate" if self.run.encoding.nominal else "mean distance"
 
     def _table(self) -> pd.DataFrame:
         """Return the workers as rows of a picture."""

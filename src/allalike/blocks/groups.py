@@ -41,11 +41,12 @@ class Groups:
         return len(self.task)
 
 
-def group_labels(block: Block, label_hash: npt.NDArray[np.uint64]) -> Groups:
+def group_labels(block: Block, label_hash: npt.NDArray[np.uint64], *, most: float = 1.0) -> Groups:
     """Number the pairs of task and label, given the hash of each label.
 
-    Where labels are few, a task has a group for each of them, occurring or not; where they are many, only the pairs
-    that occur are numbered, so that ten thousand classes need no table of all of them.
+    Where labels are few, a task has a group for each of them, occurring or not; where that would be more groups than
+    ``most`` times the answers, only the pairs that occur are numbered, so that ten thousand classes need no table of
+    all of them. Groups of a task are in the order of labels.
 
     >>> from allalike.blocks.block import Block
     >>> groups = group_labels(Block.of([[0, 5], [0, 7], [2, 7]]), np.arange(10_000, dtype=np.uint64))
@@ -56,7 +57,7 @@ def group_labels(block: Block, label_hash: npt.NDArray[np.uint64]) -> Groups:
     """
     n_labels = len(label_hash)
     task = block.to_answers(np.arange(block.n_tasks))
-    if block.n_tasks * n_labels <= len(block.label):
+    if block.n_tasks * n_labels <= most * len(block.label):
         tasks, labels = np.arange(block.n_tasks, dtype=np.int32), np.arange(n_labels, dtype=np.int32)
         group = task * n_labels + block.label
         group_task, group_label = np.repeat(tasks, n_labels), np.tile(labels, block.n_tasks)

@@ -100,7 +100,11 @@ def _domain_text(name: str, numbers: str) -> str:
     if name == "real":
         return "Recognised: the labels are numbers: a truth is a mean; for a vote: --domain categorical."
     if name == "categorical" and numbers:
-        order = " If they are ratings, their order is not used." if numbers == "in a row" else ""
+        order = (
+            " If they are ratings, their order is not used; it is with --domain ordinal."
+            if numbers == "in a row"
+            else ""
+        )
         return (
             "Recognised: the labels are classes, though they are numbers: a truth is a vote; for a mean: --domain"
             f" real.{order}"

@@ -8,6 +8,7 @@ from allalike.domains.custom import Custom
 from allalike.domains.encoding import Encoding
 from allalike.domains.interval import Interval
 from allalike.domains.kernels import Kernels
+from allalike.domains.ordinal import Ordinal
 from allalike.domains.place import Place
 from allalike.domains.ranking import Ranking
 from allalike.domains.real import Real
@@ -30,6 +31,7 @@ __all__ = [
     "Encoding",
     "Interval",
     "Kernels",
+    "Ordinal",
     "Place",
     "Ranking",
     "Real",
@@ -43,7 +45,7 @@ __all__ = [
 DOMAINS: Registry[Domain] = Registry(
     "domain",
     Domain,
-    (Categorical, Real, Ranking, Text, Bitmap, Set, Interval, Vector, Record, Circular, Tree, Place, Custom),
+    (Categorical, Ordinal, Real, Ranking, Text, Bitmap, Set, Interval, Vector, Record, Circular, Tree, Place, Custom),
 )
 
 # A rule has the same name in every domain that has it, and there may do the same in another way: keyed by both.

@@ -8,8 +8,8 @@ and aggregated is known to the `Kernels`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from allalike.domains.spelling import Spelling
 from allalike.errors import UnknownNameError
@@ -62,6 +62,11 @@ class Domain(Options, ABC):
                 f"The {self.name} domain has no {option} called {chosen!r}.{hint} It has: {', '.join(choices)}."
             )
         object.__setattr__(self, option, chosen)  # before anybody has seen it
+
+    def choosing(self, choices: Mapping[str, str]) -> Self:
+        """Return the domain with another distance or rule; unless a rule was asked for, it is one that fits."""
+        fitting = {"rule": ""} if self.rule == self.rules[0].name else {}
+        return replace(self, **{**fitting, **choices}) if choices else self
 
     @abstractmethod
     def learn(self, labels: Column) -> Encoding:

@@ -25,7 +25,8 @@ from allalike.columns.column import Column
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from allalike.blocks.block import Array, Block
+    from allalike.blocks.block import Array, Block, Floats
+    from allalike.blocks.problems import Problems
     from allalike.columns.values import Values
     from allalike.domains.base import Domain
     from allalike.domains.kernels import Add, Kernels
@@ -60,6 +61,11 @@ class Encoding(ABC):
         return self.domain.n_classes
 
     @property
+    def nominal(self) -> bool:
+        """Whether labels are classes that are the same or not, and nothing else: none is between two others."""
+        return self.n_classes is not None
+
+    @property
     def noise(self) -> Noise:
         """The noise to expect in these labels."""
         return self.domain.noise
@@ -70,9 +76,19 @@ class Encoding(ABC):
         return 0
 
     @property
+    def coordinates(self) -> Floats | None:
+        """Of each label that codes number: a vector, such that distances are those of vectors, squared; if known."""
+        return None
+
+    @property
     def vocabulary(self) -> list[Any]:
         """What the numbers in codes mean; codes of two encodings with the same vocabulary are the same."""
         return []
+
+    @property
+    def for_looks(self) -> Self:
+        """The encoding under which copies and guesses are looked for: of numbers, that with squared distances."""
+        return self
 
     def with_rule(self, rule: str | Rule) -> Self:
         """Return the encoding of the same labels under another rule."""
@@ -81,6 +97,10 @@ class Encoding(ABC):
     def merge(self, others: Sequence[Self]) -> Self:
         """Return the encoding of all labels that this one and others were learned from."""
         return self
+
+    def measures_like(self, other: Self) -> bool:
+        """Tell whether two labels are as far apart as another encoding of the same domain says."""
+        return True
 
     def find_units(self, add: Add) -> Self:
         """Return the encoding with what only sums over the answers of all tasks tell, such as a unit of distance.
@@ -140,6 +160,17 @@ class Encoding(ABC):
     def list_objects(self, tasks: Values, found: Mapping[str, Array]) -> dict[str, Values | Array]:
         """Return the columns of a table of the objects of some truths: one row each, ``task`` first."""
         raise NotImplementedError
+
+    def calibrate(self, add: Add, problems: Problems) -> Self:
+        """Return the encoding that knows what is to be taken away from each worker's answers before they are compared.
+
+        ``add(kernel, *params)`` adds up, over all blocks, the named arrays of a kernel, with one row per worker.
+        """
+        return self
+
+    def correct(self, block: Block) -> Block:
+        """Take away what `calibrate` found, and prepare the block again."""
+        return block
 
     def prepare(self, block: Block) -> Block:
         """Compute once what every round needs."""

@@ -1,27 +1,40 @@
-"""Numbers: labels whose difference means something."""
+"""Numbers: labels whose difference means something.
+
+    squared:   d = (x - y)^2    whose weighted sum is least at the weighted mean: errors like those of Gauss
+    absolute:  d = |x - y|      whose weighted sum is least at the weighted median: some answers are far off
+
+Under `squared` a fault is the variance of a worker's errors, and one answer of -999 among a hundred good ones makes her
+the worst worker of all. Under `absolute` it is the mean size of her errors, of which that answer is one of many.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from allalike.blocks.centre import Centred
+from allalike.blocks.order import find_order
 from allalike.blocks.ties import TOLERANCE
 from allalike.columns.values import Values, arrow_of
-from allalike.distances import euclidean
+from allalike.distances import absolute, euclidean
 from allalike.domains.base import Domain
 from allalike.domains.encoding import Encoding
 from allalike.domains.kernels import Kernels
+from allalike.domains.offsets import Offsets, find_offsets
 from allalike.errors import LabelError
-from allalike.noise import Gaussian
-from allalike.rules.base import Rule
+from allalike.noise import Gaussian, Laplace, Noise
+from allalike.options import flag
+from allalike.rules.base import Rule, unknown
 from allalike.rules.mean import mean, median
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block, Floats
+    from allalike.blocks.problems import Problems
+    from allalike.blocks.ties import Ties
     from allalike.columns.column import Column
+    from allalike.domains.kernels import Add
 
 __all__ = ["Real"]
 
@@ -30,26 +43,50 @@ _LARGEST_NUMBER = 1e150
 
 @dataclass(frozen=True, kw_only=True)
 class Real(Domain):
-    """Numbers, compared by squared distance.
+    """Numbers, compared by squared or absolute distance.
 
     Parameters
     ----------
+    distance
+        ``squared``, or ``absolute``, under which single answers that are far off count less.
     rule
-        How a task's numbers become one: ``mean`` or ``median``, both weighted.
+        How a task's numbers become one: ``mean`` or ``median``, both weighted. Unless it is given, it is the one that
+        fits the distance: the median where that is absolute.
+    bias
+        Whether to estimate by how much each worker is too high or too low on average, and to take it away before
+        answers are compared; the table of workers has it as ``bias``. What all workers have in common is not seen.
+    scale
+        Whether to estimate as well by which factor each worker stretches the scale; in the table as ``scale``.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
     >>> allalike.discover(rows, domain=Real(rule="median"), method="UA").truth["label"].tolist()
     [21.0]
+    >>> rows = [(worker, task, task + bias) for worker, bias in (("ada", 0.0), ("bob", 0.0), ("eve", 3.0))
+    ...         for task in range(9)]
+    >>> allalike.discover(rows, domain=Real(bias=True), method="UA").workers["bias"].round(2).tolist()
+    [-1.0, -1.0, 2.0]
     """
 
     name: ClassVar[str] = "real"
-    summary: ClassVar[str] = "numbers; squared Euclidean distance"
+    summary: ClassVar[str] = "numbers; squared Euclidean distance or absolute"
     rules: ClassVar[tuple[Rule, ...]] = (Rule("mean", mean), Rule("median", median))
-    distances: ClassVar[tuple[str, ...]] = ("squared",)
+    distances: ClassVar[tuple[str, ...]] = ("squared", "absolute")
     numeric: ClassVar[bool] = True
-    noise: ClassVar[Gaussian] = Gaussian()
     recurring: ClassVar[bool] = False
+    bias: bool = flag(False)
+    scale: bool = flag(False)
+
+    def __post_init__(self) -> None:
+        """Take the rule that fits the distance unless another is asked for."""
+        if not self.rule and self.distance == "absolute":
+            object.__setattr__(self, "rule", "median")
+        super().__post_init__()
+
+    @property
+    def noise(self) -> Noise:
+        """Errors with a variance per worker, or with a mean size."""
+        return Gaussian() if self.distance == "squared" else Laplace()
 
     @property
     def power(self) -> int:
@@ -63,12 +100,20 @@ class Real(Domain):
 
 @dataclass(frozen=True, kw_only=True)
 class RealEncoding(Encoding):
-    """Finite numbers whose squares are finite too; a code is the number itself."""
+    """Finite numbers whose squares are finite too; a code is the number itself, without what is the worker's own."""
+
+    domain: Real
+    offsets: Offsets | None = field(default=None, compare=False)
+
+    @property
+    def for_looks(self) -> Self:
+        """The same numbers with squared distances."""
+        return replace(self, domain=replace(self.domain, distance="squared"))
 
     @property
     def kernels(self) -> RealKernels:
-        """Squared distances."""
-        return RealKernels(domain=self.domain)
+        """Squared or absolute distances."""
+        return RealKernels(domain=self.domain, offsets=self.offsets)
 
     @property
     def nothing(self) -> Floats:
@@ -90,23 +135,67 @@ class RealEncoding(Encoding):
         """Return the numbers."""
         return Values(arrow_of(codes))
 
+    def describe(self) -> dict[str, Any]:
+        """Return also whether what is each worker's own is taken away."""
+        chosen = {name: True for name in ("bias", "scale") if getattr(self.domain, name)}
+        return {**super().describe(), **chosen}
+
+    def calibrate(self, add: Add, problems: Problems) -> Self:
+        """Estimate by how much each worker is too high, and by which factor she stretches the scale."""
+        wanted = self.domain.bias or self.domain.scale
+        return replace(self, offsets=find_offsets(add, problems, scale=self.domain.scale)) if wanted else self
+
+    def correct(self, block: Block) -> Block:
+        """Take away offsets and factors, and centre each task again."""
+        assert self.offsets is not None
+        label = self.kernels.restore_answers(block, np.arange(len(block.label)))
+        gold = self.kernels.restore_gold(block)
+        label = self.offsets.of_block(block).remove(label, block.worker)
+        return self.prepare(replace(block, label=label, gold_label=gold, prepared={}))
+
     def prepare(self, block: Block) -> Block:
-        """Centre each task, so that offsets cost no digits."""
-        return Centred.subtract(block, euclidean.centre(block))
+        """Centre each task, so that offsets cost no digits; at an answer, if one that is far off shall move nothing."""
+        if self.domain.distance == "squared":
+            return Centred.subtract(block, euclidean.centre(block))
+        order = find_order(block)
+        return Centred.subtract(block, order.middle(block)).keeping(order)
 
 
+@dataclass(frozen=True, kw_only=True)
 class RealKernels(Kernels):
-    """Sums of squared distances, linear in the number of answers, of numbers that are centred per task."""
+    """Sums of squared or absolute distances, linear in the number of answers, of numbers that are centred per task."""
 
-    check_digits = staticmethod(euclidean.check_digits)
+    domain: Real
+    offsets: Offsets | None = field(default=None, compare=False)
+
+    def worker_columns(self, add: Add, weights: Floats, faults: Floats) -> dict[str, Floats]:
+        """Return what was taken away from each worker's answers."""
+        if self.offsets is None:
+            return {}
+        bias = {"bias": self.offsets.offset}
+        return {**bias, "scale": self.offsets.factor} if self.domain.scale else bias
+
+    def check_digits(self, distance: Floats) -> None:
+        """Refuse numbers so small that their squares vanish, where distances are squares."""
+        if self.domain.distance == "squared":
+            euclidean.check_digits(distance)
 
     def distance_between(self, left: Array, right: Array) -> Floats:
-        """Square the differences."""
-        return euclidean.distance(left, right)
+        """Measure how far numbers are apart, pair by pair."""
+        if self.domain.distance == "squared":
+            return euclidean.distance(left, right)
+        return absolute.distance(left, right)
 
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
-        """Add up squared distances."""
-        return euclidean.peer_distances(block, weights)
+        """Add up distances to peers."""
+        if self.domain.distance == "squared":
+            return euclidean.peer_distances(block, weights)
+        return absolute.peer_distances(block, weights)
+
+    def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
+        """Find, per task, the number; its error is known only where faults are variances."""
+        found = super().aggregate(block, weights, faults, ties=ties)
+        return found if self.domain.distance == "squared" else {**found, "error": unknown(block.n_tasks)}
 
     def restore(self, block: Block, label: Array) -> Array:
         """Add the centres again."""

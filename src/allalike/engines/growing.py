@@ -338,7 +338,7 @@ def _reuse_sums(run: Run, grown: Run, place: Codes | None, old: list[Answers], s
 
     What is lost grows with the largest sums since all was summed, so these are remembered.
     """
-    if "unweighted_peer_sums" not in vars(run):
+    if "unweighted_peer_sums" not in vars(run) or not grown.encoding.measures_like(run.encoding):
         return
     gone = [block for part in old for block in of_answers(part.under(grown.encoding), run.block_answers)[0].blocks]
     minus, plus = _first_sums(grown, gone), _first_sums(grown, shard.blocks)

@@ -79,7 +79,7 @@ class Auto(Method):
         return self.without_gold()._weigh(run, look)
 
     def _weigh(self, run: Run, look: Look) -> Weighing:
-        if run.encoding.n_classes is not None and 2 <= run.encoding.n_labels <= MAX_CLASSES:
+        if run.encoding.nominal and 2 <= run.encoding.n_labels <= MAX_CLASSES:
             return weigh_classes(run, look, sample_answers=self.sample_answers, use_gold=self.use_gold)
         return weigh_distances(run, look, use_gold=self.use_gold)
 

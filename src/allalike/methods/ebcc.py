@@ -48,6 +48,7 @@ __all__ = ["EBCC"]
 
 _LEAST = 1e-12  # what a logarithm makes of 0
 _CELLS = 1 << 18  # of posteriors at a time, so that they stay in the cache
+_LEAST_VOTES = 1e-12  # for a level of a scale that nobody chose
 _SAME = 1e-6  # nats by which a later start must be better
 
 
@@ -156,7 +157,8 @@ class _Model:
         """Return what is imagined beside the counts of answers, of tasks by subtype, and of tasks by class."""
         own, k = self.options, self.votes.shape[2]
         answers = (own.b_v + (own.a_v - own.b_v) * np.eye(k))[:, None, :, None]
-        classes = self.votes if own.alpha is None else np.full_like(self.votes, own.alpha)
+        voted = np.maximum(self.votes, _LEAST_VOTES)
+        classes = voted if own.alpha is None else np.full_like(self.votes, own.alpha)
         return answers, own.a_pi / own.subtypes, classes
 
     def expected_logs(self, counts: Floats, shares: Floats) -> tuple[Floats, Floats]:

@@ -4,6 +4,7 @@ from allalike.noise.base import General, Noise
 from allalike.noise.copiers import Copiers
 from allalike.noise.gaussian import Gaussian
 from allalike.noise.intervals import IntervalNoise
+from allalike.noise.laplace import Laplace
 from allalike.noise.mallows import Mallows
 from allalike.noise.masks import MaskNoise
 from allalike.noise.one_coin import OneCoin
@@ -18,6 +19,7 @@ __all__ = [
     "General",
     "HammerSpammer",
     "IntervalNoise",
+    "Laplace",
     "Mallows",
     "MaskNoise",
     "Noise",

@@ -85,7 +85,7 @@ def guess_domain(
     >>> guess(["x17", "x18"])
     Traceback (most recent call last):
     allalike.errors.LabelError: It is unclear what kind of labels these are: 2 different ones in 2 answers, such as
-    'x17'. They may be categorical, real, ... Say it with domain='categorical'.
+    'x17'. They may be categorical, ordinal, ... Say it with domain='categorical'.
     """
     kind = labels.kind
     if opened is not None or _are_records(labels):

@@ -130,7 +130,7 @@ class Scan(Options):
             guess = partial(guess_domain, where=table.where, opened=self.domain)
             kind = guess(label, [(label, task)], len(label), lambda: first)
             notes["guessed"]["domain"] = kind.spec
-        kind = replace(kind, **self.choices)
+        kind = kind.choosing(self.choices)
         answers = Answers.of_columns(found["worker"], found["task"], found["label"], kind, repeats=self.repeats)
         answers.notes.update(notes)
         kept = ("columns", "wide", "missing", "abstain", "na", "label_map", "files")

@@ -3,6 +3,7 @@
 import numpy as np
 
 from allalike.blocks.block import Block, Floats
+from allalike.blocks.order import Order, find_order
 from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
 
@@ -37,7 +38,7 @@ def median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisio
     array([1.5])
     """
     weight, total = block.answer_weights(weights)
-    order = np.lexsort((block.label, block.to_answers(np.arange(block.n_tasks))))
+    order = (block[Order] if Order in block else find_order(block)).rows
     label, weight = block.label[order], weight[order]
     running = np.cumsum(weight)
     running -= block.to_answers(running[block.starts] - weight[block.starts])

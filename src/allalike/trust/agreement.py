@@ -28,7 +28,7 @@ from allalike.blocks.block import sum_by
 from allalike.errors import UnsupportedError
 from allalike.trust.comparisons import compare_tasks, count_within, find_leaving, find_paired, go_together
 from allalike.trust.label_pairs import draw_pairs
-from allalike.trust.label_totals import find_class_totals, find_number_totals
+from allalike.trust.label_totals import find_class_totals, find_level_totals, find_number_totals
 from allalike.trust.resamples import MAX_GROUPS, TaskGroups, draw_weights, find_limits
 
 if TYPE_CHECKING:
@@ -140,7 +140,11 @@ def _find_totals(run: Run, label_counts: Floats | None) -> LabelTotals | None:
     """Return the expected distance from label totals, where the distance of labels comes from their sums."""
     if label_counts is not None:
         return find_class_totals(label_counts)
-    return find_number_totals(run) if run.encoding.noise.weighting == "inverse" else None
+    coordinates = run.encoding.coordinates
+    if coordinates is not None:
+        return find_level_totals(coordinates)
+    noise = run.encoding.noise  # squares are variances that add up
+    return find_number_totals(run) if noise.weighting == "inverse" and noise.estimates_fault else None
 
 
 def _group_sums(block: Block, *, kernels: Kernels, groups: TaskGroups, features: Features | None) -> dict[str, Floats]:

@@ -135,8 +135,8 @@ def find_faults(run: Run) -> Faults:
             crowd, least_scale=_LEAST_SCALE_OF_NUMBERS if run.encoding.numeric else _LEAST_SCALE
         )
     else:
-        low, high, shrunk = _judge_shares(crowd, classes=run.encoding.n_classes is not None)
-    name = "rmse" if squares else "fault" if run.encoding.n_classes is None else "error_rate"
+        low, high, shrunk = _judge_shares(crowd, classes=run.encoding.nominal)
+    name = "rmse" if squares else "error_rate" if run.encoding.nominal else "fault"
     return Faults(name, shared, crowd.known(crowd.fault) * unit, low * unit, high * unit, shrunk * unit, few)
 
 

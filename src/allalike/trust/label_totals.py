@@ -5,10 +5,11 @@ needs their number, the sum q of their squared lengths, and their sum t:
 
     D_e = factor (q/n - |t/n|^2) n/(n - 1).
 
-Numbers and vectors under the squared distance are such vectors themselves (factor 2). Classes are vectors with a single
-1 (factor 1, since two different ones have the squared distance 2): q/n is 1, and t/n is the share of each class. It
-makes no difference how many different numbers there are. Numbers are taken relative to their mean, because q/n and
-|t/n|^2 have no digits left for their difference where numbers are large and close to each other.
+Numbers and vectors under the squared distance are such vectors themselves (factor 2), and the levels of a scale have
+vectors. Classes are vectors with a single 1 (factor 1, since two different ones have the squared distance 2): q/n is 1,
+and t/n is the share of each class. It makes no difference how many different numbers there are. Numbers are taken
+relative to their mean, because q/n and |t/n|^2 have no digits left for their difference where numbers are large and
+close to each other.
 
 The total of all classes is exact. What is kept per worker and per group of tasks knows the 64 most frequent classes
 only; the answers of the others are taken to be all different there, and the factor makes up for it on average.
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     Places = npt.NDArray[np.intp]
     Some = Places | slice  # of the answers, or all
 
-__all__ = ["Features", "LabelTotals", "count_labels", "find_class_totals", "find_number_totals"]
+__all__ = ["Features", "LabelTotals", "count_labels", "find_class_totals", "find_level_totals", "find_number_totals"]
 
 MAX_SLOTS = 64
 _ROUNDING = 1e-13  # relative: less is what equal numbers differ by
@@ -70,6 +71,19 @@ class Classes(Features):
         cell += self.slot[block.label[answer]]
         counts = np.bincount(cell, minlength=size * width).reshape(size, width).astype(np.float64)
         return {"square": counts.sum(axis=1), "vector": counts[:, :-1]}
+
+
+@dataclass(frozen=True)
+class Levels(Features):
+    """Labels of which each has a vector, in a row of a table."""
+
+    coordinates: Floats
+
+    def add(self, block: Block, kernels: Kernels, place: Places, answer: Some, size: int) -> dict[str, Floats]:
+        """Count labels, and add up their vectors."""
+        width = len(self.coordinates)
+        counts = np.bincount(place * width + block.label[answer], minlength=size * width).reshape(size, width)
+        return {"square": counts @ np.square(self.coordinates).sum(axis=1), "vector": counts @ self.coordinates}
 
 
 @dataclass(frozen=True)
@@ -173,6 +187,16 @@ def find_class_totals(counts: Floats) -> LabelTotals:
     known = 1 - np.square(share[slot < MAX_SLOTS]).sum()
     factor = (1 - np.square(share).sum()) / known if known > 0 else 1.0
     return LabelTotals(Classes(slot, MAX_SLOTS), float(factor))
+
+
+def find_level_totals(coordinates: Floats) -> LabelTotals | None:
+    """Take labels for vectors, unless there are too many of them to be counted for every worker.
+
+    >>> totals = find_level_totals(np.array([[0.0], [0.5], [1.0]]))
+    >>> totals is None, find_level_totals(np.zeros((100, 1))) is None
+    (False, True)
+    """
+    return LabelTotals(Levels(coordinates), 2.0) if len(coordinates) <= MAX_SLOTS else None
 
 
 def find_number_totals(run: Run) -> LabelTotals:

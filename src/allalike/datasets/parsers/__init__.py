@@ -10,6 +10,7 @@ from allalike.datasets.parsers.originals import careful
 from allalike.datasets.parsers.own import OWN
 from allalike.datasets.parsers.quiz import QUIZZES
 from allalike.datasets.parsers.rankings import RANKINGS
+from allalike.datasets.parsers.ratings import RATINGS
 from allalike.datasets.parsers.records import RECORDS
 from allalike.datasets.parsers.segments import SEGMENTS
 from allalike.datasets.parsers.snow import SNOW
@@ -25,6 +26,7 @@ PARSERS: dict[str, Parser] = {
         *FORECASTS,
         *TRIANGLES,
         *SNOW,
+        *RATINGS,
         *RANKINGS,
         *TEXTS,
         *BENCHMARKS,

@@ -328,7 +328,7 @@ class _Pass:
             partitions = replace(partitions, labels=labels, label_rank=label_rank)
         guess, first = self._stream.guess, self._first_rows
         domain = self._domain or guess(self._different_labels(), _parts(partitions), self._kept, first)
-        chosen = replace(domain, **self._stream.choices)
+        chosen = domain.choosing(self._stream.choices)
         return Routed(
             **vars(partitions),
             n_answers=self._kept,

@@ -114,7 +114,7 @@ class Spark(Options, Engine):
         rows = readable.read(self.partitions)
         with clear_errors(rows.chunks.context):
             guessed = rows.guess()
-            encoding = rows.learn(replace(guessed, **source.choices))
+            encoding = rows.learn(guessed.choosing(source.choices))
             truths = None
             if gold is not None:
                 encoding, truths = gold.encode(encoding)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,13 +60,14 @@ def look_at(run: Run, *, plain: bool) -> Look:
     >>> look_at(run, plain=False).groups.silent, look_at(run, plain=True).groups.silent
     (array([False, False,  True, False]), array([False, False, False, False]))
     """
-    classes = run.encoding.n_classes is not None
-    guess = None if classes else find_guess_distances(run)
+    run = replace(run, encoding=run.encoding.for_looks)
+    classes, nominal = run.encoding.n_classes is not None, run.encoding.nominal
+    guess = None if nominal else find_guess_distances(run)
     if plain:
         return Look(Groups.everyone(run.problems.n_workers), None, guess)
-    signal = find_class_signal(run) if classes else find_signal(run)
+    signal = find_class_signal(run) if nominal else find_signal(run)
     silent = silence(signal, run.answer_counts, run.problems)
-    found = find_copies(run, silent) if guess is None else find_groups(run, guess, silent, signal.empty)
+    found = find_copies(run, silent) if guess is None or classes else find_groups(run, guess, silent, signal.empty)
     if found is not None:
         return Look(found, signal, guess)
     alone = Groups(np.arange(len(silent)), silent)

@@ -1,0 +1,337 @@
+"""Ordinal labels: levels in an order, such as stars, grades and degrees of agreement.
+
+A label is one of K levels, and x its place 0 .. K-1 among them. To be off by one is a smaller mistake than to be off by
+two, but there is nothing between two levels, so that a mean of 3.4 stars is no answer:
+
+    linear:   d = |x - y| / (K - 1)              the default; its weighted sum is least at the weighted median
+    squared:  d = (x - y)^2 / (K - 1)^2          where large mistakes are worse by far
+    hamming:  d = [x != y]                       in which the order does not count
+
+and all are 0 where K = 1. All are sums of squares (`linear` is the squared distance of two thermometers, filled up to x
+and up to y), so that sums over the pairs of a task need no pairs. Two levels at random are (K + 1) / (3 K) apart on
+average under `linear`, (K + 1) / (6 (K - 1)) under `squared`, 1 - 1/K under `hamming`: who is so far from the others
+says nothing.
+
+It fails where levels are no scale: of "yes", "no" and "unsure" none is between the others; such labels are classes.
+Where workers use the scale each in her own way, one strict and one lenient, that counts as an error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from allalike.blocks.groups import group_labels
+from allalike.columns.values import Values, arrow_of
+from allalike.distances import absolute, euclidean, hamming
+from allalike.domains.base import Domain
+from allalike.domains.encoding import Encoding
+from allalike.domains.kernels import Kernels
+from allalike.domains.spelling import Spelling, match_key
+from allalike.errors import LabelError, OptionError
+from allalike.noise import General, Noise, OneCoin
+from allalike.options import option
+from allalike.registry import did_you_mean
+from allalike.rules.base import Rule, unknown
+from allalike.rules.levels import level_mean, level_median, weigh_levels
+from allalike.rules.vote import plurality
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from allalike.blocks.block import Array, Block, Floats
+    from allalike.blocks.ties import Ties
+    from allalike.columns.column import Column
+
+__all__ = ["Ordinal"]
+
+_MAX_LEVELS = 1000
+_MAX_SHOWN = 12
+_MAX_GROUPS = 4  # times as many as answers, for a task to have one for each of a few levels
+
+
+def _check_levels(levels: Any, name: str) -> tuple[Any, ...] | None:
+    """Return levels as a tuple of different numbers or words."""
+    if levels is None:
+        return None
+    if not isinstance(levels, list | tuple) or not levels or not all(isinstance(x, str | int | float) for x in levels):
+        raise OptionError(
+            f"{name} is {levels!r}. It must list all levels from the lowest to the highest, as in"
+            ' levels=["poor", "fair", "good"].'
+        )
+    keys = [match_key(level) for level in levels]
+    twice = next((level for place, level in enumerate(levels) if match_key(level) in keys[:place]), None)
+    if twice is not None:
+        raise OptionError(f"{name} has {twice!r} twice. List every level once, from the lowest to the highest.")
+    if len(levels) > _MAX_LEVELS:
+        raise OptionError(f"{name} has {len(levels):,} levels, and {_MAX_LEVELS:,} are the most. Is it a scale?")
+    return tuple(levels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ordinal(Domain):
+    """Levels in an order, of which each worker chooses one: ratings, grades, degrees.
+
+    Parameters
+    ----------
+    levels
+        All levels from the lowest to the highest, also those that nobody chose: words or numbers. Without it, labels
+        must be whole numbers, and the levels are those from the smallest to the largest that occurs.
+    distance
+        ``linear``, the number of levels between two labels relative to the whole scale; ``squared``, its square; or
+        ``hamming``, in which the order does not count.
+    rule
+        How a task's labels become one: ``median``, ``mean`` (the level nearest to it) or ``plurality``, all weighted.
+
+    >>> import allalike
+    >>> said = {"ada": [4, 2, 5], "bob": [5, 2, 4], "eve": [1, 1, 5]}
+    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> result = allalike.discover(rows, domain=Ordinal(), method="P-TD")
+    >>> result.truth["label"].tolist(), result.truth["within_one"].round(2).tolist()
+    ([4, 2, 5], [1.0, 1.0, 1.0])
+    >>> result.workers["disparity"].round(3).tolist()
+    [0.25, 0.333, 0.417]
+    >>> words = ["poor", "fair", "good"]
+    >>> rows = [("ada", 1, "good"), ("bob", 1, "fair"), ("eve", 1, "poor")]
+    >>> allalike.discover(rows, domain=Ordinal(levels=words)).truth["label"].tolist()
+    ['fair']
+    """
+
+    name: ClassVar[str] = "ordinal"
+    summary: ClassVar[str] = "levels in an order, such as ratings; linear distance, squared or Hamming"
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("median", level_median),
+        Rule("mean", level_mean),
+        Rule("plurality", plurality),
+    )
+    distances: ClassVar[tuple[str, ...]] = ("linear", "squared", "hamming")
+    levels: tuple[Any, ...] | list[Any] | None = option(None, _check_levels)
+
+    @property
+    def n_classes(self) -> int:
+        """How many levels there are, if they are given, or else 0."""
+        return len(self.levels or ())
+
+    @property
+    def spelling(self) -> Spelling:
+        """What is done with each label when it is read: blanks around it mean nothing."""
+        return Spelling()
+
+    @property
+    def noise(self) -> Noise:
+        """Nothing is known but the distance."""
+        return General()
+
+    def parse(self, value: Any) -> int:
+        """Return the place of a level among those that are given, or else a whole number."""
+        if self.levels is None:
+            return _whole(value)
+        keys = [match_key(level) for level in self.levels]
+        if match_key(value) in keys:
+            return keys.index(match_key(value))
+        hint = did_you_mean(str(value), list(map(str, self.levels)))
+        raise ValueError(f"it is none of the levels {_listed(self.levels)}.{hint} Correct it, or list all levels")
+
+    def learn(self, labels: Column) -> OrdinalEncoding:
+        """Find the smallest and the largest whole number, unless levels are given."""
+        if self.levels is not None:
+            return OrdinalEncoding(domain=self, low=0, n_levels=len(self.levels))
+        return OrdinalEncoding(domain=self, low=0, n_levels=0)._with(labels.parsed(self.parse)[1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrdinalEncoding(Encoding):
+    """The levels; a code is a level's place among them. Without given levels the lowest is a whole number."""
+
+    domain: Ordinal
+    low: int
+    n_levels: int
+
+    def _with(self, numbers: Sequence[int]) -> Self:
+        known = [self.low, self.low + self.n_levels - 1] if self.n_levels else []
+        low, high = min([*known, *numbers]), max([*known, *numbers])
+        if high - low >= _MAX_LEVELS:
+            raise LabelError(
+                f"The labels are whole numbers from {low} to {high}, which are more than {_MAX_LEVELS:,} levels. If"
+                " they are no ratings, the domain is real.",
+                domain="real",
+            )
+        return replace(self, low=low, n_levels=high - low + 1)
+
+    @property
+    def kernels(self) -> OrdinalKernels:
+        """Distances on a scale of so many levels."""
+        return OrdinalKernels(domain=self.domain, n_levels=self.n_levels)
+
+    @property
+    def levels(self) -> Values:
+        """All levels in their order."""
+        given = self.domain.levels
+        if given is None:
+            return Values(arrow_of(np.arange(self.low, self.low + self.n_levels)))
+        return _values(list(given))
+
+    @property
+    def n_labels(self) -> int:
+        """How many levels there are, chosen or not."""
+        return self.n_levels
+
+    @property
+    def n_classes(self) -> int:
+        """How many levels there are, for methods that take levels for classes."""
+        return self.n_levels
+
+    @property
+    def nominal(self) -> bool:
+        """Levels have an order."""
+        return False
+
+    @property
+    def noise(self) -> Noise:
+        """What is known of two levels at random; where the order does not count, every other level is as likely."""
+        k, distance = self.n_levels, self.domain.distance
+        if distance == "hamming":
+            return OneCoin(classes=k)
+        return General(
+            farthest=0.0 if k == 1 else (k + 1) / (3 * k) if distance == "linear" else (k + 1) / (6 * (k - 1))
+        )
+
+    @property
+    def coordinates(self) -> Floats:
+        """A thermometer, the place itself, or one place for every level: what the distances are those of."""
+        place, length = np.arange(self.n_levels), max(self.n_levels - 1, 1.0)
+        if self.domain.distance == "hamming":
+            return np.asarray(np.eye(self.n_levels) / np.sqrt(2.0))
+        if self.domain.distance == "squared":
+            return np.asarray(place[:, None] / length)
+        return np.asarray((place[:, None] > place[:-1]) / np.sqrt(length))
+
+    @property
+    def vocabulary(self) -> list[Any]:
+        """The levels in their order."""
+        return self.levels.tolist()
+
+    def merge(self, others: Sequence[Self]) -> Self:
+        """Return the levels from the smallest to the largest of all parts."""
+        if self.domain.levels is not None:
+            return self
+        return self._with([end for other in others for end in (other.low, other.low + other.n_levels - 1)])
+
+    def measures_like(self, other: Self) -> bool:
+        """Tell whether a scale is as long, by which distances are divided."""
+        return self.n_levels == other.n_levels
+
+    def encode(self, labels: Column) -> Array:
+        """Return the places of labels, in as few bytes as it takes."""
+        codes, parsed = labels.parsed(self.domain.parse)
+        return (np.array(parsed, np.int64) - self.low).astype(_code_type(self.n_levels))[codes]
+
+    def encode_gold(self, labels: Column) -> tuple[Self, Array]:
+        """Return the places of truths; where levels are those that occur, a truth must lie between them."""
+        codes, parsed = labels.parsed(self.domain.parse)
+        wider = self if self.domain.levels is not None else self._with(parsed)
+        if wider.n_levels > self.n_levels:
+            outside = np.array([not self.low <= level < self.low + self.n_levels for level in parsed])
+            row = int(np.argmax(outside[codes]))
+            raise LabelError(
+                f"The truth {parsed[codes[row]]} in row {labels.row(row)} is beyond all answers, which are from"
+                f" {self.low} to {self.low + self.n_levels - 1}. Name all levels:"
+                f' domain "ordinal(levels={wider.levels.tolist()})".'
+            )
+        return self, self.encode(labels)
+
+    def remap(self, codes: Array, known: Self) -> Array:
+        """Count places from a lower level."""
+        return (codes.astype(np.int64) + (known.low - self.low)).astype(_code_type(self.n_levels))
+
+    def decode(self, codes: Array) -> Values:
+        """Return the levels at these places."""
+        return self.levels.take(codes)
+
+    def tell(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
+        """Return how much of the weight is within one level of the truth."""
+        return {"within_one": found["within_one"]} if "within_one" in found else {}
+
+    def prepare(self, block: Block) -> Block:
+        """Number the pairs of task and level, in the order of levels."""
+        most = _MAX_GROUPS if self.n_levels <= absolute.MAX_PRODUCT else 1
+        return block.keeping(group_labels(block, self.levels.hashes(), most=most))
+
+    def describe(self) -> dict[str, Any]:
+        """Return which levels there are, and whence that is known."""
+        source = "data" if self.domain.levels is None else "given"
+        return {**super().describe(), "levels": self.levels.tolist(), "levels_from": source}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrdinalKernels(Kernels):
+    """Sums of distances of levels, linear in the number of answers and levels."""
+
+    domain: Ordinal
+    n_levels: int
+
+    @property
+    def _length(self) -> float:
+        """How many steps there are from the lowest to the highest level, at least 1."""
+        return max(self.n_levels - 1, 1.0)
+
+    def distance_between(self, left: Array, right: Array) -> Floats:
+        """Measure how far levels are apart, pair by pair."""
+        if self.domain.distance == "hamming":
+            return hamming.distance(left, right)
+        apart = absolute.distance(left, right) / self._length
+        return apart if self.domain.distance == "linear" else np.square(apart)
+
+    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
+        """Add up distances to peers."""
+        if self.domain.distance == "hamming":
+            return hamming.peer_distances(block, weights)
+        if self.domain.distance == "linear":
+            sums, weight = absolute.level_distances(block, weights)
+            return sums / self._length, weight
+        sums, weight = euclidean.peer_distances(block, weights)
+        return sums / self._length**2, weight
+
+    def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
+        """Find, per task, the level, and the weight within one level of it.
+
+        The error of a mean is known where faults are variances; it is in levels.
+        """
+        found = super().aggregate(block, weights, faults, ties=ties)
+        weight, total = block.answer_weights(weights)
+        near = np.minimum(weigh_levels(block, weight, found["label"], 1) / total, 1.0)
+        variances = self.domain.distance == "squared"
+        error = found["error"] * self._length if variances else unknown(block.n_tasks)
+        return {**found, "error": error, "within_one": near}
+
+
+def _whole(value: Any) -> int:
+    """Return a whole number that is written in any way."""
+    text = match_key(value)
+    try:
+        if isinstance(text, str) and not isinstance(value, bool):
+            return int(text)
+    except ValueError:
+        pass
+    raise ValueError('it is no whole number; words need their order, as in ordinal(levels=["poor", "fair", "good"])')
+
+
+def _values(levels: list[Any]) -> Values:
+    """Return levels as Arrow if they are of one type."""
+    import pyarrow as pa
+
+    if all(isinstance(level, str) for level in levels):
+        return Values(pa.array(levels, pa.large_string()))
+    whole = all(isinstance(level, int) and not isinstance(level, bool) for level in levels)
+    return Values(arrow_of(np.array(levels, np.int64))) if whole else Values(levels)
+
+
+def _listed(levels: Sequence[Any]) -> str:
+    more = ", ..." if len(levels) > _MAX_SHOWN else ""
+    return ", ".join(map(repr, levels[:_MAX_SHOWN])) + more
+
+
+def _code_type(n_levels: int) -> Any:
+    return np.int8 if n_levels <= np.iinfo(np.int8).max else np.int16

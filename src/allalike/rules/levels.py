@@ -1,0 +1,105 @@
+"""Rules for levels in an order: the weighted median, and the level nearest to the weighted mean.
+
+The weighted median of a task minimises the weighted sum of |x - y|, the mean that of the squares. Both look at the
+order of levels, which a vote does not: of 1, 4 and 5 the median is 4, the mean 3.3, and a vote is drawn. Blocks and
+decisions are as in `allalike.rules.vote`: a label is the place of a level, a block has its `Groups`, which are in the
+order of levels within a task, and confidence is the share of the weight that stands on the level itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allalike.blocks.block import sum_by
+from allalike.blocks.groups import Groups
+from allalike.blocks.running import add_up_to
+from allalike.blocks.ties import TOLERANCE
+from allalike.rules.base import Decision, unknown
+from allalike.rules.vote import pick
+
+if TYPE_CHECKING:
+    from allalike.blocks.block import Array, Block, Floats
+    from allalike.blocks.ties import Ties
+
+__all__ = ["level_mean", "level_median", "weigh_levels"]
+
+
+def level_median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Take the level at which half of the weight is reached; between two levels, the heavier one.
+
+    Half of the weight may lie exactly between two levels that were given. Then it is the one with more weight, and if
+    both have the same, one of them is drawn.
+
+    >>> from allalike.blocks.block import Block
+    >>> from allalike.blocks.groups import group_labels
+    >>> from allalike.blocks.ties import Ties
+    >>> block = Block.of([[0, 0], [3, 0], [4, 4], [4, 4]])
+    >>> block = block.keeping(group_labels(block, np.arange(5, dtype=np.uint64)))
+    >>> found = level_median(block, np.array([0.3, 0.2, 0.25, 0.25]), np.zeros(4), Ties(first=True))
+    >>> found.label, found.confidence, found.tied
+    (array([4, 0], dtype=int32), array([0.5, 0.5]), array([False,  True]))
+    """
+    weight, total = block.answer_weights(weights)
+    groups = block[Groups]
+    score = sum_by(groups.group, weight, len(groups))
+    running, half = add_up_to(score, groups.count), np.repeat(total / 2, groups.count)
+    below, up_to = running < half * (1 - TOLERANCE), running <= half * (1 + TOLERANCE)
+    lower = groups.first + np.add.reduceat(below, groups.first, dtype=np.int64)
+    upper = groups.first + np.add.reduceat(up_to, groups.first, dtype=np.int64)
+    label, tied = _choose_heavier(
+        block, groups.label[lower], groups.label[upper], score[lower] / total, score[upper] / total, ties
+    )
+    confidence = np.minimum(np.where(label == groups.label[lower], score[lower], score[upper]) / total, 1.0)
+    return Decision(label, confidence, unknown(block.n_tasks), tied)
+
+
+def level_mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Take the level nearest to the weighted mean; in the middle of two, the heavier one.
+
+    Its standard error, in places of levels, follows from the faults, read as variances of independent errors.
+
+    >>> from allalike.blocks.block import Block
+    >>> from allalike.blocks.groups import group_labels
+    >>> from allalike.blocks.ties import Ties
+    >>> block = Block.of([[0], [3], [3]])
+    >>> block = block.keeping(group_labels(block, np.arange(4, dtype=np.uint64)))
+    >>> found = level_mean(block, np.ones(3), np.zeros(3), Ties())
+    >>> found.label, found.confidence
+    (array([2], dtype=int32), array([0.]))
+    """
+    weight, total = block.answer_weights(weights)
+    mean = block.per_task(weight * block.label) / total
+    lower, upper = np.ceil(mean - 0.5 - TOLERANCE), np.floor(mean + 0.5 + TOLERANCE)
+    lower, upper = np.minimum(lower, upper).astype(np.int32), np.maximum(lower, upper).astype(np.int32)
+    low_share, high_share = (weigh_levels(block, weight, level, 0) / total for level in (lower, upper))
+    label, tied = _choose_heavier(block, lower, upper, low_share, high_share, ties)
+    variance = np.maximum(faults, 0.0)[block.worker]
+    error = np.sqrt(block.per_task(np.square(weight) * variance)) / total
+    confidence = np.minimum(weigh_levels(block, weight, label, 0) / total, 1.0)
+    return Decision(label, confidence, error, tied)
+
+
+def weigh_levels(block: Block, weight: Floats, label: Array, reach: int) -> Floats:
+    """Add up, per task, the weight of answers that are so many levels away from a label, or nearer.
+
+    >>> from allalike.blocks.block import Block
+    >>> weigh_levels(Block.of([[0], [1], [3]]), np.ones(3), np.array([1]), 1)
+    array([2.])
+    """
+    away = np.abs(np.subtract(block.label, block.to_answers(label), dtype=np.int32))
+    return block.per_task(np.where(away <= reach, weight, 0.0))
+
+
+def _choose_heavier(
+    block: Block, lower: Array, upper: Array, low_share: Floats, high_share: Floats, ties: Ties
+) -> tuple[Array, Array]:
+    """Return, per task, the one of two levels with the larger share, or one that is drawn; and whether it was."""
+    label = np.where(high_share > low_share, upper, lower).astype(np.int32)
+    equal = (lower != upper) & (np.abs(high_share - low_share) <= TOLERANCE * np.maximum(high_share, low_share))
+    if equal.any():
+        task = np.repeat(np.arange(block.n_tasks), np.where(equal, 2, 1))
+        both = np.where(np.append(False, task[1:] == task[:-1]), upper[task], np.where(equal, lower, label)[task])
+        label = both[pick(block, task, both, ties)[0]].astype(np.int32)
+    return label, equal
