@@ -19,7 +19,6 @@ WAITING = {  # sources that join the catalogue with the kinds of label that they
     "points_mitosis",
     "probabilities_gjp_mini",
     "rankings_ties_wmt13",
-    "records_flights",
     "spans_ner_conll_crowd",
 }
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import crowd_custom
-from allalike import DOMAINS, METHODS, Categorical, Custom, Memory, Method, Points, Real
+import crowd_record
+from allalike import DOMAINS, METHODS, Categorical, Custom, Memory, Method, Points, Real, Record
 from allalike.answers import Answers
 from allalike.blocks.problems import Problems
 from allalike.blocks.ties import Ties
@@ -88,6 +89,8 @@ def kind(domain: str) -> Domain:
         return Categorical(classes=2)
     if domain == "points":
         return Points(radius=6)
+    if domain == "record":
+        return Record(crowd_record.FIELDS)
     return Custom(distance=crowd_custom.distance) if domain == "custom" else DOMAINS[domain]()
 
 
@@ -121,5 +124,5 @@ def pair_up() -> list[tuple[str, str]]:
     chosen: dict[str, str] = {}
     for method in sorted(served, key=lambda name: len(served[name])):  # those with little choice first
         chosen[method] = min(served[method], key=list(chosen.values()).count)
-    assert set(chosen.values()) == set(KINDS)
-    return list(chosen.items())
+    left = [("iP-TD", one) for one in KINDS if one not in chosen.values()]  # there are more kinds than methods for them
+    return [*chosen.items(), *left]

@@ -173,7 +173,7 @@ ROWS: dict[str, tuple[Any, str]] = {
     "nan": ([("a", 1, 1.5), ("b", 1, float("nan"))], "Row 2 has no label"),
     "infinity": ([("a", 1, 1.5), ("b", 1, float("inf"))], "label in row 2 is inf"),
     "lists": ([("a", 1, ["x"]), ("b", 1, ["y"])], "do not order the same items"),
-    "unhashable": ([("a", 1, {"x": 1}), ("b", 1, {"x": 1})], "labels cannot be told apart"),
+    "unhashable": ([("a", 1, bytearray(b"x")), ("b", 1, bytearray(b"x"))], "labels cannot be told apart"),
     "a number": (5, "cannot be read from int"),
     "a matrix": (np.zeros((2, 3)), "does not say whether its rows are tasks or workers. Say it with wide='tasks'"),
     "an array": (np.zeros(3), "cannot be read from ndarray"),

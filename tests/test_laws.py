@@ -143,6 +143,10 @@ def same(left: Result, right: Result, *, disparity: float = 1.0, fault: float = 
 def same_labels(left: list[Any], right: list[Any]) -> None:
     """Check that labels are the same, and numbers so up to rounding."""
     for one, other in zip(map(flattened, left), map(flattened, right), strict=True):
+        if isinstance(one, dict):
+            assert one.keys() == other.keys()
+            same_labels([*one.values()], [other[name] for name in one])
+            continue
         try:
             numbers = np.asarray(one, np.float64), np.asarray(other, np.float64)
         except ValueError:

@@ -53,9 +53,10 @@ def plain_pairs(answers: Answers) -> tuple[Floats, Floats]:
         for i, j in permutations(range(first, first + size), 2):
             left, right = np.array([i]), np.array([j])
             [apart] = answers.encoding.kernels.distance_between(block.label[left], block.label[right])
+            [shared] = answers.encoding.kernels.shared(block.label[left], block.label[right])
             if not np.isnan(apart):
-                distance[answers.worker[i], answers.worker[j]] += apart
-                common[answers.worker[i], answers.worker[j]] += 1
+                distance[answers.worker[i], answers.worker[j]] += shared * apart
+                common[answers.worker[i], answers.worker[j]] += shared
     return distance, common
 
 

@@ -72,6 +72,7 @@ def expected(name: str, known: Any) -> tuple[int, int, int, int]:
         "gdots": (41, 25, 41 * 25, 25),
         "ordinal_covid_truthfulness": (100, 62, 800, 60),  # of 62 truths, two are those of checks of attention
         "schema_matching_powarematch": (5, 1, 5, 1),
+        "records_flights": (35, 100, 2362, 100),  # of 38 sites and 2376 rows, those with a time
         "bounding_boxes_braylan": (196, 200, 1723, 200),
         "bounding_boxes_braylan/boxes": (196, 200, 1723, 200),
         "boxes_cytology_eiph": (10, 20, 200, 20),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from allalike import DOMAINS, Bitmap, Categorical, Custom, Interval, Memory, Ranking, Real, Set, Text, Vector
+from allalike import DOMAINS, Bitmap, Categorical, Custom, Interval, Memory, Ranking, Real, Record, Set, Text, Vector
 from allalike.answers import Answers
 from allalike.answers.gold import Gold
 from allalike.blocks.block import Array, Block, Floats
@@ -58,6 +58,7 @@ OTHER_CASES: dict[str, Domain] = {
         for rule in Vector.rules
         for way in Vector.distances
     },
+    **{f"record {rule.name}": replace(kind("record"), rule=rule.name) for rule in Record.rules[1:]},
     "custom matrix": Custom(distance=distances(5, 1), rule="best worker"),
     "custom matrices": Custom(distance=MATRICES),
 }

@@ -219,6 +219,7 @@ def open_run(
     else:
         whole = source.read() if isinstance(source, Scan) else source
         run = where.load(whole if known is None else whole.with_gold(known), ties)
+    run.find_units()
     if engine is None and where.name != Memory.name:
         run.notes["guessed"] = {**run.notes.get("guessed", {}), "engine": where.name}
     return where, run

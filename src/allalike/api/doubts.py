@@ -335,8 +335,8 @@ def _mark_known(block: Block) -> dict[str, Array]:
 
 def _labels(run: Run) -> list[Any]:
     """Return the labels that occur, where labels are classes, or the first of them."""
-    labels: list[Any] = run.encoding.decode(np.arange(min(run.encoding.n_labels, _MAX_LABELS))).tolist()
-    return labels
+    known = np.arange(min(run.encoding.n_labels, _MAX_LABELS))
+    return run.encoding.decode(known).tolist() if len(known) else []
 
 
 def _column(run: Run, role: str) -> str:

@@ -54,10 +54,9 @@ def keep_known(block: Block, found: dict[str, Array], encoding: Encoding) -> dic
     task = block.gold_task[answered]
     known = np.zeros(block.n_tasks, bool)
     known[task] = True
-    label = found["label"].copy()
-    width = label.shape[1:]  # known truths of tasks that nobody answered may be longer
-    label[task] = truths[answered][(slice(None), *map(slice, width))]
+    found = encoding.put_known(found, task, truths[answered])
+    label = found["label"]
     certain = (("confidence", 1.0), ("within_one", 1.0), ("error", 0.0))
     sure = {name: np.where(known, value, found[name]) for name, value in certain if name in found}
     sure |= {name: np.where(known, label, found[name]) for name in ("low", "high") if name in found}
-    return {**found, **sure, "label": label, "tied": found["tied"] & ~known, "known": known}
+    return {**found, **sure, "tied": found["tied"] & ~known, "known": known}

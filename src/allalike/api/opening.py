@@ -33,7 +33,7 @@ def open_source(
     if gold is None and gold_columns:
         raise OptionError(f"gold_columns is {gold_columns!r}, but no gold is given.")
     try:
-        known = None if gold is None else open_gold(gold, columns=gold_columns, **_spelling(answers))
+        known = None if gold is None else open_gold(gold, columns=gold_columns, **_how(answers))
         return answers, known if known is None else _split(known, answers)
     except GoldError as error:
         if not set(answers.inputs) & set(find_inputs(gold)):
@@ -56,6 +56,11 @@ def _open_beside(answers: Answers | Scan, name: str) -> tuple[Scan, Gold]:
 
 def _split(gold: Gold, answers: Answers | Scan) -> Gold:
     return gold if answers.domain is None else gold.split(answers.domain)
+
+
+def _how(answers: Answers | Scan) -> dict[str, Any]:
+    """Return also the fields that labels have, where these may be columns."""
+    return {**_spelling(answers), "fields": () if answers.domain is None else answers.domain.field_names}
 
 
 def _spelling(answers: Answers | Scan) -> dict[str, Any]:

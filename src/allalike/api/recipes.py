@@ -107,11 +107,14 @@ def _write_domain(domain: Domain) -> dict[str, Any]:
     own = DOMAINS.get(domain.name)
     if own is not type(domain):
         raise TypeError(f"{domain.name} is a domain of the user's own")
-    return {"name": domain.name, **_unusual(domain, own())}
+    parts = [[name, kind and _write_domain(kind)] for name, kind in domain.parts]
+    return {"name": domain.name, **_unusual(domain, own()), **({"fields": parts} if parts else {})}
 
 
 def _read_domain(written: Mapping[str, Any]) -> Domain:
     options: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in written.items() if name != "name"
     }
+    if "fields" in options:
+        options["fields"] = [(name, kind and _read_domain(kind)) for name, kind in options["fields"]]
     return DOMAINS[written["name"]](**options)

@@ -107,13 +107,13 @@ def number_labels(codes: Array, encoding: Encoding) -> tuple[Places, Places]:
     >>> number_labels(np.array([4, 2, 4]), answers.encoding)
     (array([1, 0, 1]), array([1, 0]))
     """
-    if codes.dtype != object:
+    if codes.dtype.kind not in "OV":  # neither objects nor records
         _, first, number = np.unique(codes, axis=0, return_index=True, return_inverse=True)
         return number.reshape(-1), first
     firsts: list[int] = []
     number = np.empty(len(codes), np.intp)
     for row in range(len(codes)):
-        same = _distances(codes[firsts], codes[row : row + 1], encoding) == 0 if firsts else np.zeros(0, np.bool_)
+        same = _are_same(codes[firsts], codes[row : row + 1], encoding) if firsts else np.zeros(0, np.bool_)
         if not same.any():
             firsts.append(row)
         number[row] = np.argmax(same) if same.any() else len(firsts) - 1
@@ -122,6 +122,11 @@ def number_labels(codes: Array, encoding: Encoding) -> tuple[Places, Places]:
 
 def _only(values: Any) -> Any:
     return values.tolist()[0]
+
+
+def _are_same(codes: Array, one: Array, encoding: Encoding) -> Array:
+    differs = encoding.kernels.differs(codes, np.repeat(one, len(codes), axis=0), np.zeros(len(codes)))
+    return np.asarray((_distances(codes, one, encoding) == 0) & ~differs)
 
 
 def _distances(codes: Array, one: Array, encoding: Encoding) -> Floats:
@@ -174,7 +179,8 @@ def _try_changes(run: Run, weighing: Weighing, block: Block, tried: Places, runn
         return {"moves": moves}
     if runner_up is not None and len(tried):
         copies = _copy(block, np.tile(np.arange(n), len(tried)), len(tried))
-        copies.label[tried + np.arange(len(tried)) * n] = runner_up
+        for place in tried + np.arange(len(tried)) * n:  # one by one, for a label may be a tuple
+            copies.label[place] = runner_up
         changed[tried] = kernels.differs(truths, decide(copies), scatter)
     return {"if_left_out": left_out, "if_changed": changed}
 

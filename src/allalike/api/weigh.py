@@ -69,6 +69,7 @@ def weigh(
     if not chosen.serves(domain):
         raise UnsupportedError(f"{chosen.name} needs the answers themselves. Use allalike.discover.")
     run = Memory().load(answers, Ties())
+    run.find_units()
     weighing = chosen.weigh(run)
     if warning := chosen.limit_reached(weighing):
         warnings.warn(warning, stacklevel=2)

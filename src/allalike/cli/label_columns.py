@@ -1,4 +1,4 @@
-"""Label columns: one, or several of which each gives a result of its own."""
+"""Label columns: one, or several of which each gives a result of its own, or which are fields of one record."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ _DEVICES = re.compile("(con|prn|aux|nul|com[0-9]|lpt[0-9])([.].*)?", re.IGNORECA
 def choose_labels(source: Scan, wanted: Sequence[str]) -> list[Scan]:
     """Name the same answers once for each label column that is wanted, by its name or by a pattern.
 
+    Where labels are records whose fields are not named, several columns are the fields of one.
+
     >>> from allalike.readers import scan
     >>> table = {"worker": ["ada"], "task": [1], "is.cat": ["x"], "is.dog": ["y"]}
     >>> [each.columns["label"] for each in choose_labels(scan(table), ["is.*"])]
@@ -36,7 +38,10 @@ def choose_labels(source: Scan, wanted: Sequence[str]) -> list[Scan]:
             " them with --only and --skip."
         )
     names = [name for each in wanted for name in (_matching(source, each) if _is_pattern(each) else [each])]
-    return [replace(source, columns={**source.columns, "label": name}) for name in dict.fromkeys(names)]
+    names, domain = list(dict.fromkeys(names)), source.domain
+    if len(names) > 1 and domain is not None and domain.is_open and not domain.field_names:
+        return [replace(source, domain=replace(domain, fields=names))]  # type: ignore[call-arg]
+    return [replace(source, columns={**source.columns, "label": name}) for name in names]
 
 
 def choose_label(source: Scan, wanted: Sequence[str]) -> Scan:

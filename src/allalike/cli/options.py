@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from allalike.answers import Answers
+    from allalike.domains import Domain
     from allalike.engines import Engine
     from allalike.readers import Scan
 
@@ -42,6 +43,10 @@ _READ_OPTIONS = (
     click.option("--domain", help="The kind of label, such as real or 'categorical(classes=4)'. Guessed if not given."),
     click.option("--distance", help="How far two labels are apart; 'allalike domains' lists what each kind has."),
     click.option("--rule", help="How a task's labels become one; 'allalike rules' lists them."),
+    click.option(
+        "--fields",
+        help="Of records: the fields with their kinds, such as 'name:text, year:real'; they may be columns.",
+    ),
     click.option("--per-task", is_flag=True, help="Make every task a problem of its own, with its own weights."),
     click.option("--worker", help="The column that says who answered. Recognised if not given."),
     click.option("--task", help="The column that says what was asked."),
@@ -166,10 +171,22 @@ def name_answers(files: tuple[str, ...], options: Mapping[str, Any]) -> Scan:
     named = {role: options[role] for role in ("worker", "task") if options[role] is not None}
     how = {name: options[name] for name in _READING if options[name] not in ((), None)}
     columns = read_roles(options["columns"], "--columns", "worker=...,task=...,label=...")
+    if options["fields"] is not None:
+        how["domain"] = _name_record(options["fields"], options["domain"])
     for role in columns:
         if options.get(role):
             raise OptionError(f"--columns and --{role} both name the {role}. Leave one of them out.")
     return replace(scan(list(files), columns={**columns, **named}, **how), choices=choices)
+
+
+def _name_record(fields: str, domain: str | None) -> Domain:
+    """Return the record that has these fields."""
+    from allalike.domains import DOMAINS, Record
+
+    kind = make(domain or Record.name, DOMAINS, "domain")
+    if kind.name != Record.name:
+        raise OptionError(f"--fields names the fields of records, but --domain is {kind.name}. Leave one of them out.")
+    return replace(kind, fields=fields)  # type: ignore[call-arg]
 
 
 def open_answers(source: Scan, options: Mapping[str, Any]) -> tuple[Answers | Scan, dict[str, Any]]:

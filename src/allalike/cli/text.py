@@ -114,7 +114,7 @@ def _domain_text(name: str, numbers: str) -> str:
             "Recognised: the labels are classes, though they are numbers: a truth is a vote; for a mean: --domain"
             f" real.{order}"
         )
-    return f"Recognised: the labels are {name} (--domain {name})."
+    return f"Recognised: the labels are {visible(name)} (--domain {visible(shlex.quote(name))})."
 
 
 def _quorum_text(domain: Mapping[str, Any]) -> list[str]:

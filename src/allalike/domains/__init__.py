@@ -4,17 +4,21 @@ from allalike.domains.base import Domain
 from allalike.domains.bitmap import Bitmap
 from allalike.domains.boxes import Boxes
 from allalike.domains.categorical import Categorical
+from allalike.domains.circular import Circular
 from allalike.domains.custom import Custom
 from allalike.domains.encoding import Encoding
 from allalike.domains.interval import Interval
 from allalike.domains.kernels import Kernels
 from allalike.domains.ordinal import Ordinal
+from allalike.domains.place import Place
 from allalike.domains.points import Points
 from allalike.domains.ranking import Ranking
 from allalike.domains.real import Real
+from allalike.domains.record import Record
 from allalike.domains.sets import Set
 from allalike.domains.spans import Spans
 from allalike.domains.text import Text
+from allalike.domains.tree import Tree
 from allalike.domains.vector import Vector
 from allalike.registry import Registry
 from allalike.rules import Rule
@@ -25,25 +29,47 @@ __all__ = [
     "Bitmap",
     "Boxes",
     "Categorical",
+    "Circular",
     "Custom",
     "Domain",
     "Encoding",
     "Interval",
     "Kernels",
     "Ordinal",
+    "Place",
     "Points",
     "Ranking",
     "Real",
+    "Record",
     "Set",
     "Spans",
     "Text",
+    "Tree",
     "Vector",
 ]
 
 DOMAINS: Registry[Domain] = Registry(
     "domain",
     Domain,
-    (Categorical, Ordinal, Real, Ranking, Text, Bitmap, Set, Interval, Boxes, Spans, Points, Vector, Custom),
+    (
+        Categorical,
+        Ordinal,
+        Real,
+        Ranking,
+        Text,
+        Bitmap,
+        Set,
+        Interval,
+        Boxes,
+        Spans,
+        Points,
+        Vector,
+        Record,
+        Circular,
+        Tree,
+        Place,
+        Custom,
+    ),
 )
 
 # A rule has the same name in every domain that has it, and there may do the same in another way: keyed by both.

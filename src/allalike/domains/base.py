@@ -17,9 +17,10 @@ from allalike.options import Options
 from allalike.registry import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from allalike.blocks.block import Array
     from allalike.columns.column import Column
     from allalike.columns.values import Values
     from allalike.domains.encoding import Encoding
@@ -97,6 +98,35 @@ class Domain(Options, ABC):
         Numbers hardly ever are the same, nor are labels that are put together from parts of the answers.
         """
         return True
+
+    @property
+    def parts(self) -> tuple[tuple[str, Domain | None], ...]:
+        """The fields of a label, where it has some, each with its kind; a kind that is None is still to be guessed."""
+        return ()
+
+    @property
+    def field_names(self) -> tuple[str, ...]:
+        """The names of the fields of a label, where it has some; they may be columns of a table."""
+        return tuple(name for name, _ in self.parts)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something of the domain is still to be guessed, when labels are seen."""
+        return False
+
+    def close(self, labels: Column, guess: Callable[[Column, Array], Domain]) -> Domain:
+        """Return the domain with all that was open; ``guess`` tells the domain of what some rows of the labels hold."""
+        return self
+
+    @property
+    def spec(self) -> str:
+        """How the domain is written where it is named, as after it was guessed."""
+        return self.name
+
+    @property
+    def power(self) -> int:
+        """Which power of a length distances are, where they have no largest value: 2 if they are squares; else 0."""
+        return 0
 
     @property
     def aggregation(self) -> Rule:

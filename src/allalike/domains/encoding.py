@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from allalike.columns.column import Column
 from allalike.errors import OptionError
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block, Floats
     from allalike.blocks.problems import Problems
     from allalike.blocks.ties import Ties
-    from allalike.columns.column import Column
     from allalike.columns.values import Values
     from allalike.domains.base import Domain
     from allalike.domains.kernels import Add, Kernels
@@ -104,9 +104,21 @@ class Encoding(ABC):
         """Tell whether two labels are as far apart as another encoding of the same domain says."""
         return True
 
+    def find_units(self, add: Add) -> Self:
+        """Return the encoding with what only sums over the answers of all tasks tell, such as a unit of distance.
+
+        ``add(kernel, *params)`` adds up, over all blocks, the named arrays of a kernel, with one row per worker.
+        """
+        return self
+
     @abstractmethod
     def encode(self, labels: Column) -> Array:
         """Turn given labels into codes."""
+
+    @property
+    def nothing(self) -> Array:
+        """No codes, of the type and shape that codes have."""
+        return self.encode(Column("label", []))
 
     def encode_gold(self, labels: Column) -> tuple[Self, Array]:
         """Turn known truths into codes; nobody need have answered them, so the encoding may grow."""
@@ -115,6 +127,13 @@ class Encoding(ABC):
     def is_unanswered(self, truths: Array) -> npt.NDArray[np.bool_]:
         """Tell which known truths are labels that nobody gave yet, and that later answers may give."""
         return np.zeros(len(truths), np.bool_)
+
+    def put_known(self, found: Mapping[str, Array], task: Array, truths: Array) -> dict[str, Array]:
+        """Return what was found for tasks with the truths that are known for some of them in place."""
+        label = found["label"].copy()
+        width = label.shape[1:]  # known truths of tasks that nobody answered may be longer
+        label[task] = truths[(slice(None), *map(slice, width))]
+        return {**found, "label": label}
 
     def fit_tasks(self, codes: Array, task: Array, tasks: Values) -> Array:
         """Return codes that may depend on their tasks, given as numbers among the ids of all tasks."""

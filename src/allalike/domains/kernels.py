@@ -36,6 +36,13 @@ class Kernels(ABC):
     def distance_between(self, left: Array, right: Array) -> Floats:
         """Measure how far codes are apart, pair by pair."""
 
+    def shared(self, left: Array, right: Array) -> Floats:
+        """Measure how much of two codes is compared, pair by pair, where their distance is known: all of it, or less.
+
+        A worker's sums count a pair by so much, as they count a task that both answered.
+        """
+        return np.ones(len(left))
+
     def guess_distances(self, left: Array, right: Array) -> Floats:
         """Measure how far codes of different tasks are apart; NaN where these cannot be compared."""
         return self.distance_between(left, right)

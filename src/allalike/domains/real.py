@@ -88,6 +88,11 @@ class Real(Domain):
         """Errors with a variance per worker, or with a mean size."""
         return Gaussian() if self.distance == "squared" else Laplace()
 
+    @property
+    def power(self) -> int:
+        """Which power of a length the distance is."""
+        return 2 if self.distance == "squared" else 1
+
     def learn(self, labels: Column) -> RealEncoding:
         """Return the encoding, which is the same for all numbers."""
         return RealEncoding(domain=self)
@@ -109,6 +114,11 @@ class RealEncoding(Encoding):
     def kernels(self) -> RealKernels:
         """Squared or absolute distances."""
         return RealKernels(domain=self.domain, offsets=self.offsets)
+
+    @property
+    def nothing(self) -> Floats:
+        """No numbers."""
+        return np.empty(0)
 
     def encode(self, labels: Column) -> Floats:
         """Read the labels as numbers."""

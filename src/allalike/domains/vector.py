@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block, Floats
     from allalike.columns.column import Column
 
-__all__ = ["Vector"]
+__all__ = ["Vector", "VectorEncoding", "VectorKernels"]
 
 _LARGEST_NUMBER = 1e150
 _COORDINATES_PER_CHUNK = 1 << 22
@@ -91,6 +91,11 @@ class Vector(Domain):
         return self.rule in _CHOICES
 
     @property
+    def power(self) -> int:
+        """Which power of a length the distance is; cosines have a largest one."""
+        return {"squared": 2, "euclidean": 1}.get(self.distance, 0)
+
+    @property
     def centred(self) -> bool:
         """Whether labels are prepared by taking their task's centre away; answers that are chosen stay as they are."""
         return self.rule not in _CHOICES and self.distance != "cosine"
@@ -129,6 +134,11 @@ class VectorEncoding(Encoding):
                 " length."
             )
         return self
+
+    @property
+    def nothing(self) -> Floats:
+        """No rows."""
+        return np.empty((0, self.length))
 
     def encode(self, labels: Column) -> Floats:
         """Return one row of numbers per label."""

@@ -88,6 +88,12 @@ class Run(ABC):
         """The kernels of the domain."""
         return self.encoding.kernels
 
+    def find_units(self) -> bool:
+        """Let the encoding learn what only sums over all answers tell; return whether there is such a thing."""
+        before = self.encoding
+        self.encoding = before.find_units(self.sum)
+        return self.encoding is not before
+
     @cached_property
     def unweighted_peer_sums(self) -> dict[str, Floats]:
         """The sums of distances to peers who all count the same, with which most methods begin."""

@@ -221,7 +221,8 @@ def grow(
     grown.notes = _notes(run.notes, more.notes, answers.notes)
     if gold is not None:
         grown.notes["gold"] = gold.count(grown.n_gold, answers.tasks[0])
-    _reuse_sums(run, grown, place, old, shard)
+    if not grown.find_units():
+        _reuse_sums(run, grown, place, old, shard)
     return grown, News.of(old, answers, more.tasks.hashes(), known, place)
 
 

@@ -14,10 +14,11 @@ from allalike.columns.values import numpy_of
 from allalike.errors import ColumnError, GoldError, InputError
 from allalike.readers.label_maps import read_label_map
 from allalike.readers.names import pick_columns
+from allalike.readers.records import combine, has_fields
 from allalike.readers.sources import open_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -50,13 +51,18 @@ def read_gold(gold: Any, answers: Answers) -> Answers:
 
 
 def open_gold(
-    gold: Any, *, columns: Mapping[str, str] | None = None, na: Iterable[str] = (), label_map: Any = None
+    gold: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    na: Iterable[str] = (),
+    label_map: Any = None,
+    fields: Sequence[str] = (),
 ) -> Gold:
     """Read known truths: a path or a table with task and label, a mapping, or rows of (task, label).
 
     Which ``columns`` of a table they are can be said; otherwise their names tell. Truths without a label are left out
     and counted; in text files, ``na`` are further words for none. A label map says what spellings mean, as it does for
-    the answers.
+    the answers. If a label has ``fields``, these may be columns of the table.
 
     >>> open_gold({"t2": "x"}).label.data.to_pylist()
     ['x']
@@ -65,7 +71,7 @@ def open_gold(
     """
     if isinstance(gold, Gold):
         return gold
-    task, label = _columns(gold, columns)
+    task, label = _columns(gold, columns, fields)
     return Gold.of(task, _mapped(label, label_map), _blank(label, na))
 
 
@@ -107,9 +113,9 @@ def _different(task: Column, label: Column, na: tuple[str, ...]) -> Iterator[tup
         yield ids[1][place], labels[1][truth]
 
 
-def _columns(gold: Any, chosen: Mapping[str, str] | None) -> tuple[Column, Column]:
+def _columns(gold: Any, chosen: Mapping[str, str] | None, fields: Sequence[str]) -> tuple[Column, Column]:
     is_series = hasattr(gold, "items") and hasattr(gold, "index") and not hasattr(gold, "columns")
-    if is_series or (isinstance(gold, Mapping) and not chosen and not _is_table(gold)):
+    if is_series or (isinstance(gold, Mapping) and not chosen and not _is_table(gold, fields)):
         rows = list(gold.items())
     elif isinstance(gold, list | tuple) and gold and isinstance(gold[0], list | tuple):
         rows = list(gold)
@@ -117,17 +123,25 @@ def _columns(gold: Any, chosen: Mapping[str, str] | None) -> tuple[Column, Colum
         if bad is not None:
             raise GoldError(f"Row {bad + 1} of the gold is not a pair of task and label: {rows[bad]!r}.")
     else:
-        return _of_table(_opened(gold), chosen or {})
+        return _of_table(*_with_fields(_opened(gold), chosen or {}, fields))
     if chosen:
         raise GoldError(f"The gold has no columns of which gold_columns, {chosen!r}, could be some. Leave it out.")
     tasks, labels = zip(*rows, strict=True) if rows else ((), ())
     return Column.of_objects("task", list(tasks)), Column.of_objects("label", list(labels))
 
 
-def _is_table(gold: Mapping[Any, Any]) -> bool:
+def _with_fields(table: Table, chosen: Mapping[str, str], fields: Sequence[str]) -> tuple[Table, Mapping[str, str]]:
+    """Return a table in which the fields of a label are one column, if it has them, and which columns are which."""
+    if not isinstance(chosen, Mapping) or not has_fields(table.names, fields, chosen, table.where):
+        return table, chosen
+    table, made = combine(table, fields)
+    return table, {**chosen, "label": made}
+
+
+def _is_table(gold: Mapping[Any, Any], fields: Sequence[str] = ()) -> bool:
     """Tell a mapping of columns from one of tasks to truths, which may be lists too: its columns are known by name."""
     names = [str(name) for name, values in gold.items() if isinstance(values, list | tuple | np.ndarray)]
-    if set(_ROLES) <= set(gold):
+    if set(_ROLES) <= set(gold) or (fields and {*fields} <= set(gold)):
         return True
     named = [name for name in names if _plain(name) in _TRUTH_NAMES]
     truth = {"label": named[0]} if named else {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from allalike.domains import (
     Points,
     Ranking,
     Real,
+    Record,
     Set,
     Spans,
     Text,
@@ -56,6 +59,7 @@ def guess_domain(
     sample: Sample | None = None,
     *,
     where: str = "The table",
+    opened: Domain | None = None,
 ) -> Domain:
     """Return the domain of labels, or ask.
 
@@ -73,12 +77,15 @@ def guess_domain(
         different numbers.
     where
         What to call the answers in a message.
+    opened
+        The domain, where it is given, but something of it is still to be guessed.
 
     Truth values, numbers with at most 20 different values that recur, and strings that repeat are classes. Many
     different numbers are real, unless those of a task are often the same and else far apart, as final answers to
     questions are. Strings of digits are numbers, unless they have leading zeros. Strings of several words that do not
     repeat are texts. Lists, and strings such as ``a>b>c``, are rankings if the answers to a task all order the same
-    items. Sets, masks and arrays are what they are.
+    items. Sets, masks and arrays are what they are. Mappings, and strings that are JSON objects, are records, and each
+    of their fields is guessed by the same rules.
 
     >>> from allalike.columns.column import Column
     >>> def guess(labels):
@@ -99,6 +106,8 @@ def guess_domain(
     'x17'. They may be categorical, ordinal, ... Say it with domain='categorical'.
     """
     kind = labels.kind
+    if opened is not None or _are_records(labels):
+        return _guess_fields(opened or Record(), labels, parts)
     if kind in ("whole", "number") or (kind == "text" and labels.looks_numeric()):
         return _guess_numbers(labels, answers, sample)
     if kind == "truth value":
@@ -117,6 +126,47 @@ def guess_domain(
     if _may_be_lists(labels):
         return _guess_lists(labels, parts, answers)
     return _guess_words(labels, answers)
+
+
+def _are_records(labels: Column) -> bool:
+    """Tell whether all labels are mappings that are no masks, or strings that are JSON objects."""
+    if labels.kind == "object":
+        return all(isinstance(value, Mapping) and not _is_mask(value) for value in labels.data)
+    return labels.kind == "text" and all(map(_is_json_object, labels.factors[1].tolist()))
+
+
+def _is_json_object(value: Any) -> bool:
+    if not isinstance(value, str) or not value.lstrip().startswith("{"):
+        return False
+    try:
+        found = json.loads(value)
+    except (json.JSONDecodeError, RecursionError):
+        return False
+    return isinstance(found, dict) and not _is_mask(found)
+
+
+def _guess_fields(domain: Domain, labels: Column, parts: Iterable[tuple[Column, Codes]]) -> Domain:
+    """Guess what is open of a domain, each field as if it were the label."""
+    said: list[Any] = []
+    tasks = [np.empty(0, np.int32)]
+    for column, numbers in parts:
+        tasks.append(numbers + np.int32(sum(int(part.max(initial=-1)) + 1 for part in tasks)))
+        said += _listed(column)
+        if len(said) >= _SAMPLE_ROWS:
+            break
+    if not said:
+        said, tasks = _listed(labels), [np.arange(len(labels), dtype=np.int32)]
+    task = np.concatenate(tasks)
+
+    def guess(column: Column, rows: Codes) -> Domain:
+        return guess_domain(column, [(column, task[rows])], len(rows), lambda: (column, task[rows]))
+
+    return domain.close(Column("label", said, text=labels.text), guess)
+
+
+def _listed(labels: Column) -> list[Any]:
+    codes, values = labels.parsed(lambda value: value)
+    return [values[code] for code in codes]
 
 
 def _guess_numbers(labels: Column, answers: int, sample: Sample | None) -> Domain:

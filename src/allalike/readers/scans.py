@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -28,6 +28,7 @@ from allalike.readers.label_maps import read_label_map
 from allalike.readers.long_tables import gather_objects
 from allalike.readers.matrices import find_matrix, load_matrix
 from allalike.readers.paths import is_path_into
+from allalike.readers.records import combine, has_fields
 from allalike.readers.roles import find_roles
 from allalike.readers.sources import is_path, matching, open_table
 from allalike.readers.tables import Table, of_columns
@@ -106,8 +107,18 @@ class Scan(Options):
 
     @property
     def guess(self) -> Guess:
-        """What tells the domain of labels."""
-        return guess_domain
+        """What tells the domain of labels, or what is still open of it."""
+        return partial(guess_domain, opened=self.domain)
+
+    @property
+    def known_domain(self) -> Domain | None:
+        """The domain, if it is given and nothing of it is still to be guessed."""
+        return None if self.domain is None or self.domain.is_open else self.domain
+
+    def has_fields(self, names: Sequence[str], where: str = "The table") -> bool:
+        """Tell whether a label is several columns of a table that has these names."""
+        fields = () if self.domain is None else self.domain.field_names
+        return has_fields(names, fields, self.columns, where)
 
     def read(self) -> Answers:
         """Read all answers into memory."""
@@ -118,8 +129,9 @@ class Scan(Options):
         if kind is None:
             label, task = found["label"], found["task"].factors[0]
             first = label.head(SAMPLE_ROWS), task[:SAMPLE_ROWS]
-            kind = guess_domain(label, [(label, task)], len(label), lambda: first, where=table.where)
-            notes["guessed"]["domain"] = kind.name
+            guess = partial(guess_domain, where=table.where, opened=self.domain)
+            kind = guess(label, [(label, task)], len(label), lambda: first)
+            notes["guessed"]["domain"] = kind.spec
         kind = kind.choosing(self.choices)
         answers = Answers.of_columns(found["worker"], found["task"], found["label"], kind, repeats=self.repeats)
         answers.notes.update(notes)
@@ -136,7 +148,7 @@ class Scan(Options):
         notes = _notes(guessed, table, given=self.domain is not None)
         return Stream(
             batches=lambda: map(self._split, _read_batches(table, picked, notes)),
-            guess=partial(guess_domain, where=table.where),
+            guess=partial(guess_domain, where=table.where, opened=self.domain),
             size=table.size(picked),
             domain=self._kind(table),
             choices=self.choices,
@@ -172,7 +184,7 @@ class Scan(Options):
 
     def _kind(self, table: Table) -> Domain | None:
         """Return the kind of label that is given, or that the reader of a table knows."""
-        return DOMAINS[table.domain]() if self.domain is None and table.domain else self.domain
+        return DOMAINS[table.domain]() if self.domain is None and table.domain else self.known_domain
 
     def _check_tool(self, table: Table) -> None:
         """Refuse what is said about an export of a tool, or about a matrix, where there is none."""
@@ -228,7 +240,11 @@ class Scan(Options):
         if self.wide is not None and table.guessed.get("wide") != self.wide:
             stacked = stack(table, self.wide, self.columns, self.files)
             return stacked.table(table), _OWN_NAMES, stacked.guessed
-        found = find_roles(table, self.columns, frozenset(table.na or ()))
+        columns = self.columns
+        if self.domain is not None and self.has_fields(table.names, table.where):
+            table, made = combine(table, self.domain.field_names)
+            columns = {**columns, "label": made}
+        found = find_roles(table, columns, frozenset(table.na or ()))
         layout = {"layout": found.table.layout} if found.table.layout and self.files.layout is None else {}
         return replace(found.table, na=table.na), found.picked, {**found.guessed, **layout}
 

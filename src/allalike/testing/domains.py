@@ -105,9 +105,10 @@ def _check_sums(answers: Answers) -> None:
     _require(bool((restored <= 1e-12).all()), "Answers that were prepared can be restored")
     left, right = np.nonzero((task[:, None] == task) & (rows[:, None] != rows))
     distance = encoding.kernels.distance_between(answers.label[left], answers.label[right])
-    known = ~np.isnan(distance)
-    total = _add(answers.worker[left], np.nan_to_num(distance) * weights[answers.worker[right]], len(weights))
-    weight = _add(answers.worker[left], known * weights[answers.worker[right]], len(weights))
+    shared = encoding.kernels.shared(answers.label[left], answers.label[right])
+    counts = np.where(np.isnan(distance), 0.0, shared) * weights[answers.worker[right]]
+    total = _add(answers.worker[left], np.nan_to_num(distance) * counts, len(weights))
+    weight = _add(answers.worker[left], counts, len(weights))
     sums = _by_worker(block, encoding.kernels.peer_sums(block, weights[block.workers]), len(weights))
     _require(np.allclose(sums["distance"], total), "Sums of distances to peers are those of all pairs")
     _require(np.allclose(sums["weight"], weight), "The weight of peers is that of all pairs whose distance is known")

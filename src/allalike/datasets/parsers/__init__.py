@@ -12,6 +12,7 @@ from allalike.datasets.parsers.points import POINTS
 from allalike.datasets.parsers.quiz import QUIZZES
 from allalike.datasets.parsers.rankings import RANKINGS
 from allalike.datasets.parsers.ratings import RATINGS
+from allalike.datasets.parsers.records import RECORDS
 from allalike.datasets.parsers.segments import SEGMENTS
 from allalike.datasets.parsers.snow import SNOW
 from allalike.datasets.parsers.spans import SPANS
@@ -36,6 +37,7 @@ PARSERS: dict[str, Parser] = {
         *SPANS,
         *POINTS,
         *SEGMENTS,
+        *RECORDS,
         *MODELS,
         *OWN,
     )

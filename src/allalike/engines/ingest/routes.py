@@ -351,7 +351,7 @@ class _Pass:
     def _notes(self, domain: Domain) -> dict[str, Any]:
         notes = {**self._stream.notes, **self._dropped.notes(self._read)}
         if self._stream.domain is None:
-            notes["guessed"] = {**notes.get("guessed", {}), "domain": domain.name}
+            notes["guessed"] = {**notes.get("guessed", {}), "domain": domain.spec}
         return notes
 
     def _different_labels(self) -> Column:

@@ -133,8 +133,8 @@ class Spark(Options, Engine):
             origin=_BroadcastOwner(sent),
         )
         run.count(gold)
-        if source.domain is None:
-            run.notes["guessed"]["domain"] = guessed.name
+        if source.known_domain is None:
+            run.notes["guessed"]["domain"] = guessed.spec
         return run
 
 

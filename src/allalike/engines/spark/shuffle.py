@@ -147,8 +147,8 @@ class ShuffledRows:
     def guess(self) -> Domain:
         """Return the domain as it was given, or guess it."""
         scan, facts = self.source.scan, self.facts
-        if scan.domain is not None:
-            return scan.domain
+        if scan.known_domain is not None:
+            return scan.known_domain
         if facts.labels is not None:
             return scan.guess(self._different_labels(), self._fetch_labels(), facts.n_kept, self._show_sample)
         if facts.numeric or (self.plan.label_text and facts.first_text is None):

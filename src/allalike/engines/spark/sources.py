@@ -98,6 +98,9 @@ def _open_frame(source: Scan, session: SparkSession, frame: Frame, where: str) -
     if twice:
         raise InputError(f"{where} has two columns called {twice[0]!r}. Rename one of them.")
 
+    if source.has_fields(names, where):
+        raise UnsupportedError(f"{where} has a column for each field. Make one column of them: F.struct(...).")
+
     def numbered(own: SparkSession) -> DataFrame:  # by their positions, for Spark may not distinguish names
         return frame(own).toDF(*map(str, range(len(names))))
 
@@ -136,6 +139,8 @@ def _open_local(source: Scan, start: Callable[[], SparkSession], paths: list[str
     if source.files.worker_from is not None:
         return None
     table = replace(source, source=listed).table()
+    if source.has_fields(table.names, table.where):
+        return None
     parts = table.parts or (table,)
     if (
         table.load_batches is None

@@ -1,0 +1,58 @@
+"""Ways from the root of a tree: how much of two ways is not common.
+
+Wu and Palmer (1994) call two concepts as similar as 2 c / (a + b), with a and b how deep they are and c how deep their
+last common ancestor is. As a node's way is the set of its ancestors and itself, that is the index of Dice of two sets.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike.columns.hashes import hash_objects
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from allalike.blocks.block import Array, Floats
+
+__all__ = ["Ways", "distance", "pack"]
+
+Way = tuple[str, ...]
+
+
+class Ways(NamedTuple):
+    """Many ways: each as it is, the hashes of the nodes on it, filled up with 0, and how many there are."""
+
+    ways: list[Way]
+    nodes: npt.NDArray[np.uint64]
+    depth: npt.NDArray[np.int64]
+
+
+def pack(ways: Sequence[Way]) -> Ways:
+    """Hash the nodes on each way; a node is known by its whole way, so that two of one name are two.
+
+    >>> pack([("a", "b"), ("c",)]).depth
+    array([2, 1])
+    """
+    depth = np.array([len(way) for way in ways], np.int64)
+    nodes = np.zeros((len(ways), int(depth.max(initial=0))), np.uint64)
+    beginnings = [way[: k + 1] for way in ways for k in range(len(way))]
+    hashes = hash_objects(beginnings) | np.uint64(1)  # which is never 0
+    nodes[np.arange(nodes.shape[1]) < depth[:, None]] = hashes
+    return Ways(list(ways), nodes, depth)
+
+
+def distance(left: Ways, i: Array, right: Ways, j: Array) -> Floats:
+    """Measure how far way i[k] of the first is from way j[k] of the others, for all k at once.
+
+    >>> ways = pack([("a", "b", "c"), ("a", "b"), ("a", "d")])
+    >>> distance(ways, np.array([0, 1]), ways, np.array([1, 2]))
+    array([0.2, 0.5])
+    """
+    common = np.zeros(len(i))
+    for one, other in zip(left.nodes.T, right.nodes.T, strict=False):
+        common += (one[i] == other[j]) & (one[i] != 0)
+    return np.asarray(1 - 2 * common / (left.depth[i] + right.depth[j]), np.float64)

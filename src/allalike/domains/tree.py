@@ -1,0 +1,132 @@
+"""Classes in a tree: an owl is a bird is an animal, and who says animal of an owl is right, though not exact.
+
+Each class is the way to it from the root, ``animal/bird/owl``, and an answer may stop early. Two classes are
+
+    d(a, b) = 1 - 2 depth(last common ancestor) / (depth a + depth b)
+
+apart (Wu and Palmer 1994), which is Dice on sets of ancestors (`allalike.distances.ways`); the classes below the root
+have depth 1. The truth goes down the tree as far as most of the weight goes (`allalike.rules.descent`).
+
+It fails where the tree does not fit what is confused: two that look alike on far branches are as far apart as any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from allalike.distances import ways
+from allalike.domains.pairwise import Pairwise, objects
+from allalike.errors import OptionError
+from allalike.noise import General
+from allalike.rules.base import Rule
+from allalike.rules.choice import best_worker, medoid
+from allalike.rules.descent import descend, find_branches
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from allalike.blocks.block import Array, Block, Floats
+    from allalike.domains.pairwise import Places
+
+__all__ = ["Tree"]
+
+_MOST_DEEP = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tree(Pairwise):
+    """Classes in a tree, compared by how much of the ways to them is common.
+
+    A label is the way to a class from the root, such as ``animal/bird/owl``, or the name of a class, if ``parents``
+    says what is above it. It may be any class on the way.
+
+    Parameters
+    ----------
+    separator
+        What stands between the names of a way; space around names is no part of them.
+    parents
+        What is above each class: ``{"owl": "bird", "bird": "animal"}``. Then a label is the name of a class.
+    rule
+        How a task's classes become one: ``descent``, ``medoid`` or ``best worker``.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "animal/bird/owl"), ("bob", 1, "animal/bird"), ("eve", 1, "animal/cat")]
+    >>> found = allalike.discover(rows, domain=Tree(), method="UA").truth
+    >>> found["label"].tolist(), found["confidence"].round(3).tolist()
+    (['animal/bird'], [0.667])
+    """
+
+    name: ClassVar[str] = "tree"
+    summary: ClassVar[str] = "classes in a tree, animal/bird/owl; the share of the ways that is not common (Wu-Palmer)"
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("descent", descend),
+        Rule("medoid", medoid),
+        Rule("best worker", best_worker),
+    )
+    distances: ClassVar[tuple[str, ...]] = ("wu-palmer",)
+    noise: ClassVar[General] = General(farthest=1.0)
+    recurring: ClassVar[bool] = True
+    separator: str = "/"
+    parents: Any = ()
+
+    def __post_init__(self) -> None:
+        """Check that the tree is one."""
+        super().__post_init__()
+        if not isinstance(self.separator, str) or not self.separator:
+            raise OptionError(f"separator is {self.separator!r}. It must be a text that stands between names.")
+        given = dict(self.parents) if isinstance(self.parents, Mapping | tuple | list) else None
+        if given is None or not all(isinstance(name, str) for pair in given.items() for name in pair):
+            raise OptionError("parents must be a mapping from names to names, such as {'owl': 'bird'}.")
+        object.__setattr__(self, "parents", tuple(given.items()))
+        for name in given:
+            self._climb(name, given)
+
+    def _climb(self, name: str, parents: Mapping[str, str]) -> tuple[str, ...]:
+        way = [name]
+        while (above := parents.get(way[-1])) is not None:
+            if above in way or len(way) > _MOST_DEEP:
+                raise OptionError(f"parents is no tree: {above!r} is above itself.")
+            way.append(above)
+        return tuple(reversed(way))
+
+    def parse(self, value: Any) -> tuple[str, ...]:
+        """Return the way to a class from the root.
+
+        >>> Tree().parse("animal / cat"), Tree(parents={"cat": "animal"}).parse("cat")
+        (('animal', 'cat'), ('animal', 'cat'))
+        """
+        if not isinstance(value, str):
+            raise ValueError("a class in a tree is a text, such as 'animal/bird/owl'")  # noqa: TRY004
+        if self.parents:
+            parents = dict(self.parents)
+            name = value.strip()
+            if name not in parents and name not in parents.values():
+                raise ValueError("parents does not have it")
+            return self._climb(name, parents)
+        way = tuple(name.strip() for name in value.strip().removesuffix(self.separator).split(self.separator))
+        if not all(way):
+            raise ValueError("a name on its way is empty")
+        return way
+
+    def present(self, parsed: tuple[str, ...], common: Any) -> str:
+        """Write a way, or the name of the class."""
+        return parsed[-1] if self.parents else self.separator.join(parsed)
+
+    def pack(self, parsed: list[Any]) -> ways.Ways:
+        """Hash the nodes on each way."""
+        return ways.pack(parsed)
+
+    def unpack(self, store: ways.Ways, places: Array) -> npt.NDArray[np.object_]:
+        """Return the ways."""
+        return objects([store.ways[place] for place in places])
+
+    def compare(self, left: ways.Ways, i: Places, right: ways.Ways, j: Places) -> Floats:
+        """Count common ancestors, for all pairs at once."""
+        return ways.distance(left, i, right, j)
+
+    def prepare_rule(self, block: Block, store: ways.Ways) -> list[object]:
+        """Find out who passes which node."""
+        return [find_branches(block, store.ways, store.nodes)] if self.rule == "descent" else []

@@ -1,0 +1,104 @@
+"""Descent: from the root of a tree down, as long as one branch holds more than half of those who came so far.
+
+Workers may stop at different depths. Those who stopped early say nothing about what is below, but they count where the
+way on is not clear: a child is taken if more than half of the weight that stands at a node or below it stands at the
+child or below. At the root, where everyone is, the heaviest child is taken in any case.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike.blocks.block import Array, Block, Floats, sum_by
+from allalike.blocks.ties import TOLERANCE, Ties
+from allalike.rules.base import Decision, unknown
+
+__all__ = ["Branches", "descend", "find_branches"]
+
+
+@dataclass(frozen=True)
+class Branches:
+    """The nodes of the tree that the answers of a block pass, in groups of a task and a node.
+
+    Parameters
+    ----------
+    answer, group
+        Of each time that a node is passed: by which answer, and the group to which that belongs.
+    task, depth, parent
+        Of each group: its task, how deep its node is, from 0, and the group of the node above it.
+    hashes
+        Of each group: the hash of its node, by which ties are drawn.
+    labels
+        Of each group: the way to its node.
+    """
+
+    answer: Array
+    group: npt.NDArray[np.intp]
+    task: Array
+    depth: Array
+    parent: Array
+    hashes: npt.NDArray[np.uint64]
+    labels: npt.NDArray[np.object_]
+
+
+def find_branches(block: Block, ways: list[tuple[str, ...]], nodes: npt.NDArray[np.uint64]) -> Branches:
+    """Number the pairs of task and node, given the ways that labels are places of, and the hashes of their nodes.
+
+    >>> nodes = np.array([[3, 5], [3, 0], [7, 0]], np.uint64)
+    >>> branches = find_branches(Block.of([[0], [1], [2]]), [("a", "b"), ("a",), ("c",)], nodes)
+    >>> branches.group, branches.depth, branches.labels.tolist()
+    (array([0, 1, 0, 2]), array([0, 1, 0]), [('a',), ('a', 'b'), ('c',)])
+    """
+    answer, depth = np.nonzero(nodes[block.label])
+    task = block.to_answers(np.arange(block.n_tasks))[answer]
+    hashes, code = np.unique(nodes[block.label[answer], depth], return_inverse=True)
+    _, first, group = np.unique(task * max(len(hashes), 1) + code, return_index=True, return_inverse=True)
+    parent = np.where(depth[first] > 0, group[first - 1], -1)
+    labels = np.empty(len(first), object)
+    for number, place in enumerate(first):
+        labels[number] = ways[block.label[answer[place]]][: depth[place] + 1]
+    return Branches(answer, group.astype(np.intp), task[first], depth[first], parent, hashes[code[first]], labels)
+
+
+def descend(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Go down the tree while one child holds more than half of the weight at its node and below.
+
+    Confidence is the share of the weight at the node that was reached, or below it. The block needs its `Branches`.
+
+    >>> nodes = np.array([[3, 5, 9], [3, 5, 0], [3, 7, 0]], np.uint64)
+    >>> block = Block.of([[0], [1], [2]])
+    >>> block = block.keeping(find_branches(block, [("a", "b", "c"), ("a", "b"), ("a", "d")], nodes))
+    >>> found = descend(block, np.ones(3), np.zeros(3), Ties())
+    >>> found.label.tolist(), found.confidence.round(3)
+    ([('a', 'b')], array([0.667]))
+    """
+    branches = block[Branches]
+    weight, total = block.answer_weights(weights)
+    score = sum_by(branches.group, weight[branches.answer], len(branches.task))
+    here, tied = _begin(block, branches, score, ties)
+    above = np.maximum(branches.parent, 0)
+    leads = (branches.depth > 0) & (score > (1 + TOLERANCE) / 2 * score[above])
+    for depth in range(1, int(branches.depth.max(initial=0)) + 1):
+        below = np.flatnonzero(leads & (branches.depth == depth))
+        below = below[branches.parent[below] == here[branches.task[below]]]
+        here[branches.task[below]] = below
+    confidence = np.minimum(score[here] / total, 1.0)
+    return Decision(branches.labels[here], confidence, unknown(block.n_tasks), tied)
+
+
+def _begin(block: Block, branches: Branches, score: Floats, ties: Ties) -> tuple[Array, Array]:
+    """Return, per task, the heaviest group at the top, and whether it was drawn."""
+    top = np.flatnonzero(branches.depth == 0)
+    task = branches.task[top]
+    best = np.zeros(block.n_tasks)
+    np.maximum.at(best, task, score[top])
+    leaders = top[score[top] >= best[task] * (1 - TOLERANCE)]
+    task = branches.task[leaders]
+    order = np.argsort(np.argsort(branches.labels[leaders]))
+    priority = ties.priority(block.task_hash[task], branches.hashes[leaders], order)
+    sequence = np.lexsort((priority, task))
+    first = np.searchsorted(task[sequence], np.arange(block.n_tasks))
+    return leaders[sequence[first]], np.bincount(task, minlength=block.n_tasks) > 1
