@@ -16,11 +16,9 @@ from allalike.datasets.parsers import PARSERS
 from allalike.readers import read_gold
 
 WAITING = {  # sources that join the catalogue with the kinds of label that they are of
-    "points_mitosis",
     "probabilities_gjp_mini",
     "rankings_ties_wmt13",
     "records_flights",
-    "spans_ner_conll_crowd",
 }
 
 
