@@ -16,10 +16,7 @@ from allalike.datasets.parsers import PARSERS
 from allalike.readers import read_gold
 
 WAITING = {  # sources that join the catalogue with the kinds of label that they are of
-    "points_mitosis",
     "probabilities_gjp_mini",
-    "rankings_ties_wmt13",
-    "spans_ner_conll_crowd",
 }
 
 

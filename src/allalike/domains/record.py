@@ -172,8 +172,8 @@ class Record(Domain):
         strange = [name for name in record if name not in self.field_names and name not in self.ignore]
         if strange:
             raise ValueError(
-                f"it has a field {strange[0]!r}, but the fields are {', '.join(self.field_names)}; name it, or ignore it"
-                f" with ignore=[{strange[0]!r}]"
+                f"it has a field {strange[0]!r}, but the fields are {', '.join(self.field_names)}; name it, or"
+                f" ignore it with ignore=[{strange[0]!r}]"
             )
         values = tuple(value_of(record.get(name), kind) for name, kind in self.fields)
         if all(value is None for value in values):

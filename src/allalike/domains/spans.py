@@ -21,7 +21,6 @@ from allalike.distances import matching
 from allalike.distances.positions import measure_positions
 from allalike.domains.objects import Objects
 from allalike.domains.span_forms import are_tags, name_form, read_span, read_tags, split_tags
-from allalike.options import share
 from allalike.rules.base import Rule
 from allalike.rules.choice import best_worker, medoid
 from allalike.rules.fusion import fusion
@@ -88,7 +87,6 @@ class Spans(Objects):
     thing: ClassVar[str] = "a span"
     width: ClassVar[int] = 2
     number: ClassVar[type[int] | type[float]] = int
-    overlap: float = share(0.3)
 
     @property
     def cut(self) -> float:
