@@ -17,7 +17,7 @@ import pyarrow as pa
 import allalike
 from allalike import METHODS, Memory
 from allalike.api.agreement import measure_agreement
-from allalike.api.discover import find_truths
+from allalike.api.deciding import find_truths
 from allalike.blocks.ties import Ties
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ import scipy.special
 import scipy.stats  # here, so that no clock counts the imports
 
 from allalike import OA, PTD, AllalikeError, Memory, Method
-from allalike.api.discover import find_truths
+from allalike.api.deciding import find_truths
 from allalike.blocks.ties import Ties
 from allalike.datasets import DATASETS, load, source_of
 from allalike.datasets.folders import find_folder

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.api.discover import find_versions
+from allalike.api.summaries import find_versions
 from allalike.trust.confidence import BINS
 from league_figures import OURS
 from league_reading import CLASSES, DEFAULT, read_figures

@@ -15,7 +15,7 @@ import numpy as np
 import allalike
 from allalike import Auto, Memory
 from allalike.answers import Answers
-from allalike.api.discover import find_truths
+from allalike.api.deciding import find_truths
 from allalike.blocks.problems import Problems
 from allalike.blocks.ties import Ties
 from allalike.columns.column import Column

@@ -14,7 +14,7 @@ from scipy.special import digamma, gammaln
 import allalike
 from allalike import BWA, EBCC, IBCC, LA, Disk, Engine, Memory
 from allalike.answers import Answers
-from allalike.api.discover import find_posteriors, find_truths
+from allalike.api.deciding import find_posteriors, find_truths
 from allalike.blocks.ties import Ties
 from allalike.datasets import load
 from allalike.errors import OptionError, TooLargeError

@@ -21,7 +21,7 @@ import pytest
 
 import allalike
 from allalike import Disk, Memory
-from allalike.api.discover import find_truths
+from allalike.api.deciding import find_truths
 from allalike.blocks.ties import Ties
 from allalike.engines.disk.engine import DiskRun
 from allalike.errors import OptionError, OutputError, UnsupportedError

@@ -10,16 +10,11 @@ from typing import TYPE_CHECKING, Any
 from allalike.answers import Answers
 from allalike.api.calibration import calibrate
 from allalike.api.comparison import Comparison, Outcome
-from allalike.api.discover import (
-    check_served,
-    describe_answers,
-    find_ties,
-    find_truths,
-    find_versions,
-    open_run,
-)
+from allalike.api.deciding import find_truths
+from allalike.api.discover import check_served, find_ties, open_run
 from allalike.api.doubts import find_doubts, warn_of
 from allalike.api.opening import open_source
+from allalike.api.summaries import describe_answers, find_versions
 from allalike.api.targets import inputs_of
 from allalike.errors import AllalikeError, GoldError, OptionError
 from allalike.methods import METHODS, OA, UA, Method

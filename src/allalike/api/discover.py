@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -12,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.api.calibration import calibrate
+from allalike.api.deciding import find_posteriors, find_truths, settle
 from allalike.api.doubts import doubt_draws, find_doubts, warn_of
-from allalike.api.groups import describe_trust
 from allalike.api.history import read_history
-from allalike.api.known import keep_known, rank_correlation
 from allalike.api.opening import open_source
 from allalike.api.recipes import write_recipe
 from allalike.api.result import Result
+from allalike.api.summaries import compare_with_gold, summarise
 from allalike.api.targets import inputs_of
 from allalike.api.update import Origin
 from allalike.blocks.ties import Ties
@@ -31,7 +30,6 @@ from allalike.readers import Scan
 from allalike.registry import choose
 from allalike.system.memory import free_memory
 from allalike.system.progress import report
-from allalike.trust.numbers import find_truth_limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,22 +38,11 @@ if TYPE_CHECKING:
     from allalike.answers.gold import Gold
     from allalike.answers.history import History
     from allalike.api.doubts import Doubt
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.domains import Domain, Encoding, Kernels
+    from allalike.domains import Domain, Encoding
     from allalike.engines import News, Run, TaskTable
     from allalike.methods import Weighing
-    from allalike.methods.base import Decide
 
-__all__ = [
-    "check_served",
-    "describe_answers",
-    "discover",
-    "find_ties",
-    "find_truths",
-    "find_versions",
-    "open_run",
-    "settle",
-]
+__all__ = ["check_served", "discover", "find_ties", "open_run"]
 
 
 def discover(
@@ -163,9 +150,9 @@ def _solve(
     posteriors = partial(find_posteriors, run, weighing) if weighing.probabilities else None
 
     renew = partial(_renew, given, method, origin, weighing, settings)
-    summary = _summary(run, weighing, found, described)
+    summary = summarise(run, weighing, found, described)
     if run.n_gold:
-        summary["gold"] = {**summary.get("gold", {}), **_compare_with_gold(run, weighing, honest)}
+        summary["gold"] = {**summary.get("gold", {}), **compare_with_gold(run, weighing, honest)}
     doubts = [*doubts, *doubt_draws(summary["tied"], run.n_tasks)]
     summary["warnings"] = [doubt.what for doubt in doubts]
     return Result(run, weighing, found, summary, posteriors, renew, origin.inputs, partial(_find_again, method))
@@ -244,157 +231,3 @@ def check_served(method: Method, labels: Encoding) -> None:
         raise UnsupportedError(
             f"{method.name} cannot serve {kind}: it needs {method.needs}. These methods can: {', '.join(able)}."
         )
-
-
-def settle(run: Run, weighing: Weighing) -> Weighing:
-    """Return the weighing with a rule that is settled for its weights, where the rule depends on them in this way."""
-    kernels = run.kernels
-    settled = kernels if weighing.decide else kernels.settle(run.sum, weighing.weight)
-    if settled is kernels:
-        return weighing
-    decide = partial(settled.aggregate, ties=run.ties)
-    return replace(weighing, decide=decide, choices=settled.describe_choices())
-
-
-def find_truths(
-    run: Run,
-    weighing: Weighing,
-    *,
-    unweighted: bool = False,
-    keep_gold: bool = False,
-    min_confidence: float | None = None,
-) -> TaskTable:
-    """Find the truths of all tasks as the method decides them, and beside them those without weights if asked for.
-
-    If gold is kept, the truths that are known stand in the place of those found.
-    Where truths are known, ``gold`` is how far the one found is from it, and NaN for all other tasks. Numbers have
-    limits, ``low`` and ``high``, if the variances of workers are known. If truths must have some confidence,
-    ``abstained`` tells which have less, and these count neither as changed nor as errors.
-    """
-    variance = None if weighing.trust is None else weighing.trust.variance
-    equal = run.kernels.settle(run.sum, np.ones(run.problems.n_workers)) if unweighted else run.kernels
-    kernel = partial(
-        _decide,
-        own=settle(run, weighing).decide or partial(run.kernels.aggregate, ties=run.ties),
-        by_rule=partial(equal.aggregate, ties=run.ties) if unweighted else None,
-        kernels=run.kernels,
-        gold=run.n_gold > 0,
-        keep=run.encoding if keep_gold else None,
-        limits=None if variance is None else partial(find_truth_limits, groups=weighing.groups),
-        least=min_confidence,
-    )
-    more = weighing.parameters if variance is None else (*weighing.parameters, variance)
-    return run.find(kernel, weighing.weight, weighing.fault, *more)
-
-
-def find_posteriors(run: Run, weighing: Weighing) -> TaskTable:
-    """Find how probable each class is, per task."""
-    assert weighing.probabilities is not None
-    return run.find(weighing.probabilities, weighing.weight, weighing.fault, *weighing.parameters)
-
-
-def _decide(
-    block: Block,
-    weights: Floats,
-    faults: Floats,
-    *more: Floats,
-    own: Decide,
-    by_rule: Decide | None,
-    kernels: Kernels,
-    gold: bool,
-    keep: Encoding | None,
-    limits: Decide | None,
-    least: float | None,
-) -> dict[str, Array]:
-    found = own(block, weights, faults, *(more[:-1] if limits else more))
-    if limits:
-        found = {**found, **limits(block, weights, more[-1], found["label"], found["error"])}
-    found = found if keep is None else keep_known(block, found, keep)
-    labels = {"gold": found["label"]}
-    if by_rule is not None:
-        plain = by_rule(block, np.ones(block.n_workers), faults)["label"]
-        found = {
-            **found,
-            "unweighted": plain,
-            "changed": kernels.differs(found["label"], plain, kernels.scatter(block)),
-        }
-        labels["unweighted_gold"] = plain
-    if gold:
-        found |= {name: _gold_distance(block, label, kernels) for name, label in labels.items()}
-    return found if least is None else _abstain(found, found["confidence"] < least)
-
-
-def _abstain(found: dict[str, Array], unsure: Array) -> dict[str, Array]:
-    errors = {name: np.where(unsure, np.nan, column) for name, column in found.items() if name.endswith("gold")}
-    changed = {"changed": found["changed"] & ~unsure} if "changed" in found else {}
-    return {**found, **errors, **changed, "abstained": unsure}
-
-
-def _gold_distance(block: Block, label: Array, kernels: Kernels) -> Floats:
-    distance = np.full(block.n_tasks, np.nan)
-    if len(block.gold_task):
-        distance[block.gold_task] = kernels.distance_between(label[block.gold_task], kernels.restore_gold(block))
-    return distance
-
-
-def describe_answers(run: Run) -> dict[str, int]:
-    """Count answers, workers and tasks for a summary."""
-    return {"answers": int(run.answer_counts.sum()), "workers": len(run.workers), "tasks": run.n_tasks}
-
-
-def find_versions() -> dict[str, str]:
-    """Say in a summary with which versions it was found."""
-    import pyarrow as pa
-
-    from allalike import __version__
-
-    return {
-        "allalike": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "pyarrow": pa.__version__,
-    }
-
-
-def _confidence(run: Run, weighing: Weighing, found: TaskTable) -> dict[str, Any]:
-    """Say how sure the truths are, and how many answers a task has and how many independent ones they count like."""
-    assert weighing.confidence is not None
-    per_task = {"voices_per_task": found.mean("voices"), "answers_per_task": int(run.answer_counts.sum()) / run.n_tasks}
-    return _rounded({**weighing.confidence, "mean": found.mean("confidence"), **per_task})
-
-
-def _rounded(notes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return notes with six digits of each number, of which the last ones depend on the order of additions."""
-    return {name: _round(value) for name, value in notes.items()}
-
-
-def _round(value: Any) -> Any:
-    if isinstance(value, float):
-        return float(f"{value:.6g}")
-    if isinstance(value, dict):
-        return _rounded(value)
-    return [_round(each) for each in value] if isinstance(value, list) else value
-
-
-def _summary(run: Run, weighing: Weighing, found: TaskTable, settings: dict[str, Any]) -> dict[str, Any]:
-    summary = {
-        **describe_answers(run),
-        **settings,
-        "iterations": weighing.iterations,
-        "converged": weighing.converged,
-        "changed": int(found.total("changed")),
-        "tied": int(found.total("tied")),
-        **({"abstained": int(found.total("abstained"))} if "min_confidence" in settings else {}),
-        **({"confidence": _confidence(run, weighing, found)} if weighing.confidence is not None else {}),
-        **({"reading": _rounded(weighing.notes)} if weighing.notes else {}),
-        **({"trust": _rounded(trust)} if (trust := describe_trust(run, weighing)) else {}),
-        "effective_workers": float(len(run.problems.sizes) / np.square(weighing.weight).sum()),
-        **run.notes,
-    }
-    return {**summary, "versions": find_versions()}
-
-
-def _compare_with_gold(run: Run, weighing: Weighing, found: TaskTable) -> dict[str, Any]:
-    """Say how far the truths are from those that are known, where these were not looked at, and who predicted it."""
-    errors = {"error": found.mean("gold"), "unweighted_error": found.mean("unweighted_gold")}
-    return {**errors, **rank_correlation(run, weighing.disparity)}

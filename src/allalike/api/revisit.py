@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allalike.api.discover import describe_answers, discover
+from allalike.api.discover import discover
 from allalike.api.recipes import open_recipe
+from allalike.api.summaries import describe_answers
 from allalike.errors import InputError, UnsupportedError
 from allalike.methods import METHODS
 from allalike.readers import COLUMN

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.api.discover import find_truths
+from allalike.api.deciding import find_truths
 from allalike.blocks.ties import Ties
 from allalike.datasets import DATASETS, load
 from allalike.engines import Memory

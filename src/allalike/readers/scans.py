@@ -14,14 +14,13 @@ from allalike.answers import Answers
 from allalike.answers.blanks import check_ids
 from allalike.answers.cleaning import Cleaning
 from allalike.answers.stream import SAMPLE_ROWS, Stream
-from allalike.columns.column import Column
 from allalike.domains import DOMAINS, Domain
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import ColumnError, InputError, OptionError
 from allalike.options import Options, choice
 from allalike.readers.comparisons import read_comparisons
 from allalike.readers.files import FileOptions, Files
-from allalike.readers.frames import find_opener, hold, is_matrix, of_matrix
+from allalike.readers.frames import hold, is_matrix, of_matrix
 from allalike.readers.inputs import find_inputs
 from allalike.readers.kinds import guess_domain
 from allalike.readers.label_maps import read_label_map
@@ -30,6 +29,7 @@ from allalike.readers.matrices import find_matrix, load_matrix
 from allalike.readers.paths import is_path_into
 from allalike.readers.records import combine, has_fields
 from allalike.readers.roles import find_roles
+from allalike.readers.rows import is_rows, of_rows
 from allalike.readers.sources import is_path, matching, open_table
 from allalike.readers.tables import Table, of_columns
 from allalike.readers.tools import PLAIN
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from allalike.answers.stream import Guess
+    from allalike.columns.column import Column
 
 __all__ = ["NA", "Scan", "read", "scan"]
 
@@ -233,8 +234,8 @@ class Scan(Options):
             return of_matrix(self.source, *self._rows_of_matrix()), _OWN_NAMES, {}
         if self.wide is not None and (path := find_matrix(self.source)) is not None:
             return of_matrix(load_matrix(path), *ROWS[self.wide]), _OWN_NAMES, {}
-        if _is_rows(self.source):
-            return replace(of_columns(_of_rows(self.source)), na=self.list_na(written=False)), _OWN_NAMES, {}
+        if is_rows(self.source):
+            return replace(of_columns(of_rows(self.source)), na=self.list_na(written=False)), _OWN_NAMES, {}
         table = self.table()
         table = replace(table, na=self.list_na(written=table.text or table.written))
         if self.wide is not None and table.guessed.get("wide") != self.wide:
@@ -370,23 +371,6 @@ def _of_worker(batch: dict[str, Column], name: str) -> dict[str, Column]:
     """Return the answers of one worker."""
     rows = np.array([worker == name for worker in batch["worker"].data.to_pylist()], np.bool_)
     return {role: column.keep(rows) for role, column in batch.items()}
-
-
-def _is_rows(source: Any) -> bool:
-    if isinstance(source, str | Mapping) or not isinstance(source, Iterable) or find_opener(source) is not None:
-        return False
-    if isinstance(source, list | tuple):
-        return not source or isinstance(source[0], list | tuple)
-    return not hasattr(source, "columns") and not isinstance(source, np.ndarray) and not hasattr(source, "index")
-
-
-def _of_rows(source: Iterable[Any]) -> dict[str, Column]:
-    rows = list(source)
-    for number, row in enumerate(rows):
-        if not isinstance(row, list | tuple) or len(row) != 3:
-            raise InputError(f"Row {number + 1} is not (worker, task, label): {row!r}.")
-    parts = zip(*rows, strict=True) if rows else ((), (), ())
-    return {role: Column.of_objects(role, list(part)) for role, part in zip(_OWN_NAMES, parts, strict=True)}
 
 
 def _complete(columns: dict[str, Column], cleaning: Cleaning) -> tuple[dict[str, Column], dict[str, Any]]:

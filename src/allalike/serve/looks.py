@@ -86,9 +86,10 @@ def _cells(data: Any) -> list[str]:
 
 def _read(source: Scan, gold: str | None, choices: Choices) -> dict[str, Any]:
     """Read all answers, and wonder about them."""
-    from allalike.api.discover import describe_answers, open_run
+    from allalike.api.discover import open_run
     from allalike.api.doubts import find_doubts
     from allalike.api.opening import open_source
+    from allalike.api.summaries import describe_answers
     from allalike.blocks.ties import Ties
     from allalike.methods import METHODS
 
