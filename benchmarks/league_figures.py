@@ -29,6 +29,7 @@ _GROUPS = (
     "Hundreds of classes",
     "Ratings",
     "Numbers",
+    "Forecasts",
     "Rankings",
     "Texts",
     "Masks, sets and boxes",
@@ -64,7 +65,13 @@ class Data:
         if self.domain == "categorical":
             several = "More than two classes" if (self.classes or 0) <= _SEVERAL else "Hundreds of classes"
             return "Two classes" if self.classes == 2 else several
-        titles = {"ordinal": "Ratings", "real": "Numbers", "ranking": "Rankings", "text": "Texts"}
+        titles = {
+            "ordinal": "Ratings",
+            "real": "Numbers",
+            "probability": "Forecasts",
+            "ranking": "Rankings",
+            "text": "Texts",
+        }
         return titles.get(self.domain, "Masks, sets and boxes")
 
     def score(self, error: float) -> str:

@@ -28,6 +28,8 @@ _MEASURES = {
     "Ratings": "Levels between a truth and gold, on average; less is better. Truths are medians, but for methods"
     " that take levels for classes. Mean is not of crowd-kit: it is the level next to the plain mean.",
     "Numbers": "Root of the mean squared distance to gold; less is better. crowd-kit has no method for numbers.",
+    "Forecasts": "The score of Brier against what happened, from 0 to 2; less is better. Truths are means of log odds."
+    " crowd-kit has no method for probabilities.",
     "Rankings": "Kendall tau distance to gold, from 0 to 1; less is better. Truths are found by Borda's rule. crowd-kit"
     " ranks from comparisons of two items: each ranking was written as all of its pairs.",
     "Texts": "1 - GLEU against gold, from 0 to 1; less is better. Truths are one of the answers, but for ROVER, which"

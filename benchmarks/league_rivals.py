@@ -28,7 +28,7 @@ _EMBEDDED = 1024  # coordinates of an embedded text
 
 
 def rivals_of(answers: Answers) -> dict[str, Solve]:
-    """Return the methods of others for such labels, by name, most of crowd-kit; none for numbers, sets and boxes."""
+    """Return the methods of others for such labels, by name, most of crowd-kit; many kinds of label have none."""
     from crowdkit import aggregation as kit
 
     if answers.domain.name == "categorical":

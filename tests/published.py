@@ -15,9 +15,7 @@ from allalike.datasets.base import Parsed
 from allalike.datasets.parsers import PARSERS
 from allalike.readers import read_gold
 
-WAITING = {  # sources that join the catalogue with the kinds of label that they are of
-    "probabilities_gjp_mini",
-}
+WAITING: set[str] = set()  # sources that join the catalogue with the kinds of label that they are of
 
 
 @cache

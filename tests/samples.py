@@ -50,7 +50,9 @@ def crowd(domain: str, *, seed: int, n: int = 8, m: int = 30, missing: float = 0
 
 
 def flattened(label: Any) -> Any:
-    """Return where the objects of a list are, and what each is, as numbers; other labels as they are."""
+    """Return where the objects of a list are, and what each is, as numbers, so of mappings; others as they are."""
+    if isinstance(label, dict):
+        return flattened(tuple(label.items()))
     if not isinstance(label, list | tuple) or not all(isinstance(thing, dict | tuple) for thing in label):
         return label
     things = [[v for k, v in t.items() if k not in NUMBERS] if isinstance(t, dict) else t for t in label]
@@ -116,7 +118,7 @@ def weigh_problems(matrices: npt.NDArray[Any], method: Method, classes: int | No
 
 @cache
 def pair_up() -> list[tuple[str, str]]:
-    """Give each method a kind of label that it serves, so that each kind is there too.
+    """Give each method a kind of label that it serves, and iP-TD those kinds that are left, so that each is there.
 
     What an engine adds is that both get to where its blocks are; their product is in the laws.
     """

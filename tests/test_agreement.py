@@ -133,7 +133,7 @@ def test_cohens_kappa_of_two_workers_needs_no_five_tasks() -> None:
     assert allalike.agreement(rows).cohen == pytest.approx(0.4)
 
 
-@pytest.mark.parametrize("domain", ["text", "set", "interval", "ranking", "vector", "custom"])
+@pytest.mark.parametrize("domain", ["text", "set", "interval", "ranking", "vector", "probability", "custom"])
 def test_alpha_of_every_kind_is_that_of_all_pairs(domain: str, engine: Engine) -> None:
     rows = crowd(domain, seed=2, n=4, m=8, missing=0.3)
     found = allalike.agreement(rows, domain=kind(domain), engine=engine)

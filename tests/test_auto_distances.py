@@ -32,7 +32,7 @@ EQUAL = {
     "interval": "intervals(population='fixed(values=50)')",
     "many classes": "one-coin(classes=30, population='fixed(values=0.5)')",
 }
-KINDS = ["real", "vector", "ranking", "text", "set", "interval", "boxes", "bitmap", "record", "custom"]
+KINDS = ["real", "vector", "probability", "ranking", "text", "set", "interval", "boxes", "bitmap", "record", "custom"]
 every_kind = pytest.mark.parametrize("domain", KINDS)
 
 

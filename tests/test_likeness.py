@@ -22,7 +22,7 @@ from samples import Row, crowd, kind, problems
 from weighing import weigh
 
 Table = npt.NDArray[np.float64]
-KINDS = ["real", "vector", "ranking", "text", "set", "interval", "bitmap", "custom"]
+KINDS = ["real", "vector", "probability", "ranking", "text", "set", "interval", "bitmap", "custom"]
 HONEST, TRIALS = 7, 30
 RANKINGS = "mallows(items=5, population='fixed(values=0.3)')"
 

@@ -1,4 +1,4 @@
-"""Data sets of numbers, rankings, texts, sets, boxes and masks: their known statistics."""
+"""Data sets of numbers, probabilities, rankings, texts, sets, boxes and masks: their known statistics."""
 
 from __future__ import annotations
 
@@ -85,6 +85,44 @@ def test_the_mean_of_forecasts_errs_as_is_known(data: Path, treatment: int) -> N
     truth = allalike.discover(with_gold(data, name), method="UA").truth
     right = (truth["label"] > 0.5) == truth["task"].map(parsed(data, name).gold).astype(bool)
     assert right.mean() == pytest.approx(known["accuracy_of_mean_rounded"], abs=5.1e-5)
+
+
+@pytest.mark.parametrize(
+    ("method", "rule", "known"),
+    [
+        ("UA", "mean", "UA mean"),
+        ("UA", "median", "UA median"),
+        ("UA", "log odds", "UA mean of log odds (clipped .01-.99)"),
+        ("iP-TD(weighting=max)", "log odds", "iP-TD mean of log odds"),
+        ("P-TD", "mean", "1/disparity mean"),
+    ],
+)
+def test_forecasts_of_two_options_score_as_is_known(data: Path, method: str, rule: str, known: str) -> None:
+    rows, gold = _two_options(data)
+    result = allalike.discover(rows, domain=allalike.Probability(rule=rule), method=method, gold=gold)
+    score = facts(data, "probabilities_gjp_mini")["verification"]["Brier score (0-2) on the 14 binary questions"]
+    assert result.summary["gold"]["error"] == pytest.approx(score[known], abs=5.1e-5)
+
+
+def test_single_forecasts_of_two_options_score_as_is_known(data: Path) -> None:
+    rows, gold = _two_options(data)
+    known = facts(data, "probabilities_gjp_mini")
+    assert (len(rows), len(gold)) == (known["n_binary_answers"], known["n_binary_tasks"])
+    score = known["verification"]["Brier score (0-2) on the 14 binary questions"]["mean individual"]
+    found = [2 * (chances["a"] - gold[task]["a"]) ** 2 for _, task, chances in rows]
+    assert np.mean(found) == pytest.approx(score, abs=5.1e-5)
+
+
+def _two_options(data: Path) -> tuple[list[tuple[Any, Any, Any]], dict[Any, Any]]:
+    """Return the forecasts of questions with two options, and what happened."""
+    found = parsed(data, "probabilities_gjp_mini")
+    answers = found.answers
+    workers, tasks = answers.workers.tolist(), answers.tasks.tolist()
+    task = np.repeat(np.arange(len(tasks)), np.diff(answers.starts))
+    labels = answers.encoding.decode(answers.label).tolist()
+    rows = [(workers[w], tasks[t], label) for w, t, label in zip(answers.worker, task, labels, strict=True)]
+    gold = {task: truth for task, truth in found.gold.items() if len(truth) == 2}
+    return [row for row in rows if row[1] in gold], gold
 
 
 @pytest.mark.parametrize("name", LEVELS)

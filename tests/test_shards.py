@@ -12,7 +12,21 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from allalike import DOMAINS, Bitmap, Categorical, Custom, Interval, Memory, Ranking, Real, Record, Set, Text, Vector
+from allalike import (
+    DOMAINS,
+    Bitmap,
+    Categorical,
+    Custom,
+    Interval,
+    Memory,
+    Probability,
+    Ranking,
+    Real,
+    Record,
+    Set,
+    Text,
+    Vector,
+)
 from allalike.answers import Answers
 from allalike.answers.gold import Gold
 from allalike.blocks.block import Array, Block, Floats
@@ -59,6 +73,7 @@ OTHER_CASES: dict[str, Domain] = {
         for way in Vector.distances
     },
     **{f"record {rule.name}": replace(kind("record"), rule=rule.name) for rule in Record.rules[1:]},
+    **{f"probability {rule.name}": Probability(rule=rule.name) for rule in Probability.rules},
     "custom matrix": Custom(distance=distances(5, 1), rule="best worker"),
     "custom matrices": Custom(distance=MATRICES),
 }
@@ -205,7 +220,10 @@ def assert_same(found: list[Any], expected: list[Any], domain: Domain) -> None:
     if isinstance(domain, Real | Vector):
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
     for one, other in zip(found, expected, strict=True) if not isinstance(domain, Real | Vector) else ():
-        np.testing.assert_array_equal(one, other)
+        if isinstance(domain, Probability):
+            assert one == pytest.approx(other, rel=1e-12, abs=1e-12)
+        else:
+            np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -268,6 +286,7 @@ def test_one_matrix_for_all_tasks_is_not_copied_for_each_block() -> None:
     ("domain", "one", "other", "message"),
     [
         (Vector(), [[1.0, 2.0]], [[1.0]], "1 numbers, but others have 2"),
+        (Probability(), [0.5], [[0.5, 0.5]], "Write all of them as numbers"),
         (Set(), [["a"]], [[1]], "of different types"),
         (Set(), [[("a", 1)], []], [[("b", "c")]], "of different types"),
         (Categorical(classes=2), ["a", "b"], ["c"], "3 different labels, but classes is 2"),

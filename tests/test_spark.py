@@ -91,7 +91,7 @@ def test_sums_pairs_and_truths_are_those_of_memory(spark: Spark, domain: str) ->
     one, other = aggregate(memory), aggregate(run)
     assert [other.total(name) for name in ("tied", "error")] == pytest.approx([one.total(n) for n in ("tied", "error")])
     assert [other.count(name) for name in ("tied", "confidence")] == [one.count(n) for n in ("tied", "confidence")]
-    if domain == "vector":
+    if domain in ("vector", "probability"):
         assert np.allclose(one.joined().found["label"], other.joined().found["label"])
     else:
         assert equal(one.joined(), other.joined())

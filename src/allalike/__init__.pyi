@@ -20,6 +20,7 @@ from allalike.domains import Interval as Interval
 from allalike.domains import Ordinal as Ordinal
 from allalike.domains import Place as Place
 from allalike.domains import Points as Points
+from allalike.domains import Probability as Probability
 from allalike.domains import Ranking as Ranking
 from allalike.domains import Real as Real
 from allalike.domains import Record as Record

@@ -12,6 +12,7 @@ from allalike.domains.kernels import Kernels
 from allalike.domains.ordinal import Ordinal
 from allalike.domains.place import Place
 from allalike.domains.points import Points
+from allalike.domains.probability import Probability
 from allalike.domains.ranking import Ranking
 from allalike.domains.real import Real
 from allalike.domains.record import Record
@@ -38,6 +39,7 @@ __all__ = [
     "Ordinal",
     "Place",
     "Points",
+    "Probability",
     "Ranking",
     "Real",
     "Record",
@@ -68,6 +70,7 @@ DOMAINS: Registry[Domain] = Registry(
         Circular,
         Tree,
         Place,
+        Probability,
         Custom,
     ),
 )

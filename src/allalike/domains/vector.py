@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -15,6 +15,7 @@ from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.columns.hashes import mix
 from allalike.columns.values import Values
 from allalike.distances import cosine, euclidean
+from allalike.distances.vectors import Offsets, centre
 from allalike.domains.base import Domain
 from allalike.domains.encoding import Encoding
 from allalike.domains.kernels import Kernels
@@ -23,7 +24,7 @@ from allalike.errors import LabelError
 from allalike.noise import Gaussian, General, Noise
 from allalike.rules.base import Rule, unknown
 from allalike.rules.choice import best_worker, medoid
-from allalike.rules.geometric import geometric_median, sum_vectors, vector_mean
+from allalike.rules.geometric import geometric_median, vector_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,13 +107,6 @@ class Vector(Domain):
         return VectorEncoding(domain=self, length=len(parsed[codes[0]]))
 
 
-@dataclass(frozen=True)
-class Points:
-    """The vectors of a block as they are compared, relative to their task's centre, where labels stay as they are."""
-
-    points: Floats
-
-
 @dataclass(frozen=True, kw_only=True)
 class VectorEncoding(Encoding):
     """Vectors of one length; a code is a row of numbers."""
@@ -173,10 +167,9 @@ class VectorEncoding(Encoding):
         if rule == "medoid" or distance == "euclidean":
             kept.append(PairDistances.of(block, partial(self.kernels.compare_answers, block)))
         if self.domain.centred:
-            return Centred.subtract(block, _centre(block)).keeping(*kept)
-        points = cosine.scaled(block.label) if distance == "cosine" else block.label
-        centre = _centre(replace(block, label=points))
-        return block.keeping(Points(points - block.to_answers(centre)), *kept)
+            return Centred.subtract(block, centre(block, block.label)).keeping(*kept)
+        vectors = cosine.scaled(block.label) if distance == "cosine" else block.label
+        return block.keeping(Offsets.of(block, vectors), *kept)
 
     def describe(self) -> dict[str, Any]:
         """Return how many numbers a vector has."""
@@ -205,20 +198,11 @@ class VectorKernels(Kernels):
         return distance
 
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
-        """Add up, per answer, distances to peers.
-
-        With a task's weight W, its weighted mean z and V = sum_j w_j |x_j - z|^2, the weighted squared distance of x_i
-        to all answers is W |x_i - z|^2 + V, as for numbers (`allalike.distances.euclidean`).
-        """
+        """Add up, per answer, distances to peers; labels that are centred are offsets themselves."""
         if self.domain.distance == "euclidean":
             return block[PairDistances].peer_distances(block, weights)
-        own, points = weights.take(block.worker), block.label if self.domain.centred else block[Points].points
-        total = block.per_task(own)
-        mean = sum_vectors(block, own[:, None] * points) / np.where(total > 0, total, 1.0)[:, None]
-        away = points - block.to_answers(mean)
-        square = euclidean.square_lengths(away)
-        around, everyone = block.to_answers(block.per_task(own * square)), block.to_answers(total)
-        return everyone * square + around, everyone - own
+        offsets = Offsets(block.label) if self.domain.centred else block[Offsets]
+        return offsets.peer_distances(block, weights)
 
     def check_digits(self, distance: Floats) -> None:
         """Refuse numbers so small that their squares vanish, where distances are squares."""
@@ -281,13 +265,6 @@ def _numbers(value: Any) -> Floats:
     if vector.ndim != 1 or not len(vector):
         raise ValueError("a vector must be a list of at least one number")
     return vector
-
-
-def _centre(block: Block) -> Floats:
-    """Return a vector near each task's mean: the first answer, plus the mean difference to it."""
-    first = block.label[block.starts]
-    centre: Floats = first + sum_vectors(block, block.label - block.to_answers(first)) / block.sizes[:, None]
-    return centre
 
 
 def _hashes(vectors: Floats) -> Array:

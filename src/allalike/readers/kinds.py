@@ -123,6 +123,12 @@ def guess_domain(
             f"{where}: the labels are {regions}, which are not weighed yet. Compare them by a distance of your own"
             " (domain 'custom' in Python), or read another question of the file."
         )
+    if kind == "object" and all(isinstance(value, dict) for value in labels.data):
+        raise LabelError(
+            "The labels are mappings. They may be probability (from options to probabilities) or ranking (from items to"
+            " ranks).",
+            domain="probability",
+        )
     if _may_be_lists(labels):
         return _guess_lists(labels, parts, answers)
     return _guess_words(labels, answers)
@@ -298,7 +304,7 @@ def _guess_lists(labels: Column, parts: Iterable[tuple[Column, Codes]], answers:
         return Categorical()
     raise LabelError(
         "The labels look like lists, but those of a task do not order the same items. They may be ranking, set,"
-        " interval, boxes, vector or bitmap.",
+        " interval, boxes, vector, probability or bitmap.",
         domain="set",
     )
 

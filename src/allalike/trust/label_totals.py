@@ -116,9 +116,13 @@ def _numbers(block: Block, kernels: Kernels, mean: Floats) -> Floats:
 
 
 def _centres(block: Block, kernels: Kernels) -> Floats:
-    """Return what the labels of each task are relative to, as one row: its centre, or 0 where they are kept whole."""
+    """Return what the labels of each task are relative to, as one row: its centre, or 0 where they are kept whole.
+
+    A code may begin with what its numbers belong to, which is no number to compare.
+    """
     nothing = np.zeros((block.n_tasks, *block.label.shape[1:]))
-    return np.asarray(kernels.restore(block, nothing), np.float64).reshape(block.n_tasks, -1)
+    restored = np.asarray(kernels.restore(block, nothing), np.float64).reshape(block.n_tasks, -1)
+    return restored[:, restored.shape[1] - nothing[0].size :]
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from allalike.datasets.base import Parser
 from allalike.datasets.parsers.bench import BENCHMARKS
 from allalike.datasets.parsers.boxes import BOXES
 from allalike.datasets.parsers.forecasts import FORECASTS
+from allalike.datasets.parsers.gjp import GJP
 from allalike.datasets.parsers.matching import MATCHING
 from allalike.datasets.parsers.models import MODELS
 from allalike.datasets.parsers.originals import careful
@@ -26,6 +27,7 @@ PARSERS: dict[str, Parser] = {
     for parser in (
         *QUIZZES,
         *FORECASTS,
+        *GJP,
         *TRIANGLES,
         *SNOW,
         *RATINGS,

@@ -1,0 +1,286 @@
+"""Probabilities: forecasts of what will happen, and soft labels that say how sure a worker is of each class.
+
+A label is a distribution p over the options of its task. The distance of two is the sum over options of squared
+differences,
+
+    d(p, q) = sum_o (p_o - q_o)^2,
+
+which against an outcome (1 for what happened, 0 for all else) is the score of Brier (1950), from 0 to 2. There is no
+factor 1/2: a single number p stands for the two options (1 - p, p), so that numbers p and q are 2 (p - q)^2 apart, as
+the same forecasts are in a list or a mapping. Sums over peers are linear in the number of answers, as for vectors.
+
+Tasks may have different options, and more or fewer; all answers to a task must have the same. A code is a row: the
+number of the task's set of options, their probabilities, and zeros up to the width of the largest set. So a task of two
+options costs no more than one of three, whatever the names. Where labels of different tasks are compared, as for
+agreement by chance, options are taken by their places.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike.blocks.ties import TOLERANCE
+from allalike.columns.values import Values, arrow_of
+from allalike.distances import euclidean
+from allalike.distances.vectors import Offsets
+from allalike.domains.base import Domain
+from allalike.domains.encoding import Encoding
+from allalike.domains.forecasts import FORMS, Forecast, read_forecast, show_forecast
+from allalike.domains.kernels import Kernels
+from allalike.errors import GoldError, LabelError
+from allalike.noise import Gaussian
+from allalike.options import number
+from allalike.rules.base import Rule
+from allalike.rules.geometric import vector_mean
+from allalike.rules.pooling import log_odds, option_median, sharpened
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from allalike.blocks.block import Array, Block, Floats
+    from allalike.blocks.ties import Ties
+    from allalike.columns.column import Column
+    from allalike.rules import Decision
+
+__all__ = ["Probability"]
+
+_MAX_SHOWN = 5  # options in a message
+_LEAST_POWER = 0.01  # 0 would make all options alike
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probability(Domain):
+    """Probabilities, compared by the sum of squared differences: the score of Brier against an outcome.
+
+    A label is the probability of yes, a list of probabilities, or a mapping from options to them, as an object or as
+    JSON; all labels have one form, in which truths come back. Probabilities that add up to 1 but for 0.011 are scaled
+    to a sum of 1. Tasks may have different options, but all answers to a task the same.
+
+    Parameters
+    ----------
+    rule
+        How a task's forecasts become one: ``log odds`` (the mean of log odds), ``mean`` or ``median``, all weighted.
+    sharpen
+        What log odds of the outcome are multiplied by; more than 1 draws forecasts to 0 and 1. Without known truths
+        there is no telling what it should be.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, 0.5), ("bob", 1, 0.9), ("eve", 1, 0.5)]
+    >>> allalike.discover(rows, domain=Probability(rule="median"), method="UA").truth["label"].tolist()
+    [0.5]
+    >>> rows = [("ada", 1, {"sun": 0.5, "rain": 0.5}), ("bob", 1, {"sun": 1, "rain": 0})]
+    >>> allalike.discover(rows, domain=Probability(rule="mean"), method="UA").truth["label"].tolist()
+    [{'rain': 0.25, 'sun': 0.75}]
+    """
+
+    name: ClassVar[str] = "probability"
+    summary: ClassVar[str] = "probabilities: of yes, or of each option; squared distance (Brier)"
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("log odds", log_odds),
+        Rule("mean", vector_mean),
+        Rule("median", option_median),
+    )
+    distances: ClassVar[tuple[str, ...]] = ("squared",)
+    noise: ClassVar[Gaussian] = Gaussian()
+    recurring: ClassVar[bool] = False
+    sharpen: float = number(1.0, least=_LEAST_POWER)
+
+    def learn(self, labels: Column) -> ProbabilityEncoding:
+        """Find out which form labels have, and which sets of options there are."""
+        codes, parsed = labels.parsed(read_forecast)
+        form = parsed[codes[0]].form
+        _check_form(labels, form)
+        return ProbabilityEncoding(domain=self, form=form, sets=_in_order({forecast.options for forecast in parsed}))
+
+    def describe(self) -> dict[str, Any]:
+        """Return by how much forecasts are sharpened, if they are."""
+        about = super().describe()
+        return about if self.sharpen == 1 else {**about, "sharpen": self.sharpen}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Of each task: the number of its set of options, and whether all of its answers are the same."""
+
+    options: Floats
+    unanimous: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbabilityEncoding(Encoding):
+    """The form of all labels, and the sets of options that occur, in their order."""
+
+    domain: Probability
+    form: str
+    sets: tuple[tuple[Any, ...], ...]
+
+    @property
+    def width(self) -> int:
+        """How many options the largest set has."""
+        return max(map(len, self.sets))
+
+    @property
+    def kernels(self) -> ProbabilityKernels:
+        """Squared distances."""
+        return ProbabilityKernels(domain=self.domain)
+
+    @property
+    def vocabulary(self) -> list[Any]:
+        """The form and the sets of options."""
+        return [self.form, *self.sets]
+
+    def merge(self, others: Sequence[Self]) -> Self:
+        """Join the sets of all parts, whose labels must have one form."""
+        odd = next((other.form for other in others if other.form != self.form), None)
+        if odd is not None:
+            raise LabelError(f"Some labels are {FORMS[self.form]}, others {FORMS[odd]}. {_ONE_FORM}")
+        return replace(self, sets=_in_order({each for part in (self, *others) for each in part.sets}))
+
+    def encode(self, labels: Column) -> Floats:
+        """Return a row per label: the number of its options, -1 if nobody has them, and their probabilities."""
+        _check_form(labels, self.form)
+        codes, parsed = labels.parsed(read_forecast)
+        place = {options: number for number, options in enumerate(self.sets)}
+        table = np.zeros((len(parsed), 1 + self.width))
+        table[:, 0] = [place.get(forecast.options, -1) for forecast in parsed]
+        chances = [forecast.chances if forecast.options in place else () for forecast in parsed]
+        lengths = np.fromiter(map(len, chances), np.int64, len(chances))
+        filled = np.arange(self.width) < lengths[:, None]
+        table[:, 1:][filled] = np.fromiter(chain.from_iterable(chances), np.float64, int(lengths.sum()))
+        return table[codes]
+
+    def fit_tasks(self, codes: Array, task: Array, tasks: Values) -> Array:
+        """Refuse answers to a task that have different options."""
+        first = np.empty(len(tasks))
+        first[task[::-1]] = codes[::-1, 0]
+        odd = np.flatnonzero(codes[:, 0] != first[task])
+        if len(odd):
+            where = int(task[odd[0]])
+            raise LabelError(self._difference(f"The answers to task {tasks[where]!r}", first[where], codes[odd[0], 0]))
+        return codes
+
+    def is_unanswered(self, truths: Array) -> npt.NDArray[np.bool_]:
+        """Tell which known truths have options that no answer has."""
+        return np.asarray(truths[:, 0] < 0)
+
+    def remap(self, codes: Array, known: Self) -> Array:
+        """Number the sets of options anew, and make rows as wide as the widest."""
+        place = {options: number for number, options in enumerate(self.sets)}
+        table = np.zeros((len(codes), 1 + self.width))
+        table[:, 0] = np.array([*(place.get(options, -1) for options in known.sets), -1])[codes[:, 0].astype(np.int64)]
+        table[:, 1 : codes.shape[1]] = codes[:, 1:]
+        return table
+
+    def decode(self, codes: Array) -> Values:
+        """Return forecasts in the form in which they were given."""
+        if self.form == "number":
+            return Values(arrow_of(codes[:, 2].copy()))
+        sets = [self.sets[number] for number in codes[:, 0].astype(np.int64)]
+        rows = zip(sets, codes[:, 1:].tolist(), strict=True)
+        shown = [show_forecast(Forecast(self.form, options, tuple(row[: len(options)]))) for options, row in rows]
+        return Values(shown, text=_write)
+
+    def prepare(self, block: Block) -> Block:
+        """Keep the sets of options apart from the probabilities, and these also relative to their task's centre."""
+        sets = block.label[block.starts, 0]
+        odd = np.flatnonzero(block.label[:, 0] != block.to_answers(sets))
+        if len(odd):
+            first = block.starts[np.searchsorted(block.starts, odd[0], side="right") - 1]
+            raise LabelError(self._difference("Two answers to a task", block.label[first, 0], block.label[odd[0], 0]))
+        truths, theirs = block.gold_label, sets[block.gold_task]
+        odd = np.flatnonzero(truths[:, 0] != theirs) if len(theirs) else block.gold_task
+        if len(odd):
+            raise GoldError(
+                self._difference("A known truth and the answers to its task", truths[odd[0], 0], theirs[odd[0]])
+            )
+        gold = truths[:, 1:] if len(theirs) else np.empty((0, self.width))
+        block = replace(block, label=block.label[:, 1:], gold_label=gold)
+        offsets = Offsets.of(block, block.label)
+        unanimous = ~np.logical_or.reduceat(offsets.vectors.any(axis=1), block.starts)
+        return block.keeping(Facts(sets, unanimous), offsets)
+
+    def _difference(self, what: str, *sets: float) -> str:
+        one, other = (_listed(self.sets[int(number)]) if number >= 0 else "others" for number in sets)
+        if self.form == "list":
+            one, other = (str(len(self.sets[int(number)])) if number >= 0 else "another number" for number in sets)
+        return f"{what} have different options: {one} against {other}. Give each the same; what cannot be has 0."
+
+    def describe(self) -> dict[str, Any]:
+        """Return the form of labels, and how many options a task has at most."""
+        return {**super().describe(), "form": self.form, "options": self.width}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbabilityKernels(Kernels):
+    """Sums of squared distances, linear in the number of answers."""
+
+    domain: Probability
+
+    check_digits = staticmethod(euclidean.check_digits)
+
+    def distance_between(self, left: Array, right: Array) -> Floats:
+        """Add up squared differences; sets of options that are the same add nothing."""
+        return euclidean.square_lengths(left - right)
+
+    def guess_distances(self, left: Array, right: Array) -> Floats:
+        """Compare options by their places, for other tasks may have others."""
+        return euclidean.square_lengths(left[:, 1:] - right[:, 1:])
+
+    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
+        """Add up squared distances."""
+        return block[Offsets].peer_distances(block, weights)
+
+    def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+        """Pool the forecasts by the rule, unless all are the same, and sharpen what it finds."""
+        found, power = super().decide(block, weights, faults, ties), self.domain.sharpen
+        label = np.where(block[Facts].unanimous[:, None], block.label[block.starts], found.label)
+        return replace(found, label=label if power == 1 else sharpened(label, power))
+
+    def restore(self, block: Block, label: Array) -> Array:
+        """Put the number of each task's options before its probabilities."""
+        return np.column_stack([block[Facts].options, label])
+
+    def restore_answers(self, block: Block, rows: Array) -> Array:
+        """Put the number of its task's options before each answer."""
+        return np.column_stack([block.to_answers(block[Facts].options)[rows], block.label[rows]])
+
+    def restore_gold(self, block: Block) -> Array:
+        """Put the number of its task's options before each known truth."""
+        return np.column_stack([block[Facts].options[block.gold_task], block.gold_label])
+
+    def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
+        """Tell where two forecasts differ by more than rounding."""
+        return np.asarray((np.abs(left - right) > TOLERANCE).any(axis=1))
+
+
+_ONE_FORM = "Write all of them as numbers, all as lists, or all as mappings."
+
+
+def _check_form(labels: Column, form: str) -> None:
+    """Refuse a label that is given in another form than the others."""
+    codes, parsed = labels.parsed(read_forecast)
+    odd = np.array([forecast.form != form for forecast in parsed])[codes]
+    if odd.any():
+        row = int(np.argmax(odd))
+        found = FORMS[parsed[codes[row]].form]
+        raise LabelError(f"The label in row {labels.row(row)} is {found}, but others are {FORMS[form]}. {_ONE_FORM}")
+
+
+def _in_order(sets: set[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
+    """Sort sets of options; whole numbers come before names."""
+    return tuple(sorted(sets, key=lambda options: [(isinstance(option, str), option) for option in options]))
+
+
+def _write(label: Any) -> str:
+    return json.dumps(label, ensure_ascii=False)
+
+
+def _listed(options: tuple[Any, ...]) -> str:
+    shown = [str(option)[:30] for option in options[:_MAX_SHOWN]]
+    return ", ".join([*shown, "..."] if len(options) > len(shown) else shown)
