@@ -123,12 +123,6 @@ def guess_domain(
             f"{where}: the labels are {regions}, which are not weighed yet. Compare them by a distance of your own"
             " (domain 'custom' in Python), or read another question of the file."
         )
-    if kind == "object" and all(isinstance(value, dict) for value in labels.data):
-        raise LabelError(
-            "The labels are mappings. They may be probability (from options to probabilities) or ranking (from items to"
-            " ranks).",
-            domain="probability",
-        )
     if _may_be_lists(labels):
         return _guess_lists(labels, parts, answers)
     return _guess_words(labels, answers)
