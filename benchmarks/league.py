@@ -30,6 +30,7 @@ from allalike.api.deciding import find_truths
 from allalike.blocks.ties import Ties
 from allalike.datasets import DATASETS, load, source_of
 from allalike.datasets.folders import find_folder
+from allalike.methods.votes import serves, weigh
 from allalike.readers import read_gold
 from allalike.trust.confidence import BINS, expected_calibration_error
 from league_figures import OURS, Data, Figure, League
@@ -77,7 +78,6 @@ AGAIN = {  # data that are in the league already in another reading, or would te
     "has no exact place are not in the league.",
     "llmbar_llm_judges/*": "the parts of llmbar_llm_judges. The same judges answered all of them, and count once.",
     "sp_voting_rankings/*": "the parts of sp_voting_rankings. Largely the same workers answered them, and count once.",
-    "rankings_ties_wmt13": "one task, of which all weights find the same order.",
 }
 
 
@@ -124,7 +124,7 @@ def play_ours(method: Method, answers: Answers, limit: float = LIMIT) -> Outcome
     begin = time.process_time()
     while len(found) < SEEDS and time.process_time() - begin <= limit / SEEDS:
         run = Memory().load(answers, Ties(len(found)))
-        found.append(find_truths(run, method.without_gold().weigh(run)))
+        found.append(find_truths(run, weigh(method.without_gold(), run)))
     seconds = (time.process_time() - begin) / len(found)
     sure = fmean(map(calibrate, found)) if answers.domain.name == "categorical" else None
     return Outcome(fmean(table.mean("gold") for table in found), seconds, sure)
@@ -170,7 +170,7 @@ def play(
 ) -> tuple[Data, Iterator[Figure]]:
     """Describe a data set, and play all methods on it that can be; what is known already is not measured."""
     answers = load(name).answers
-    ours = {method: playing for method, playing in OURS.items() if playing.serves(answers.domain)}
+    ours = {method: playing for method, playing in OURS.items() if serves(playing, answers.encoding)}
     playing = {method: partial(play_ours, playing, answers, limit) for method, playing in ours.items()}
     theirs = {method: partial(play_theirs, solve, answers) for method, solve in rivals_of(answers).items()}
     every: dict[str, Playing] = {**playing, **theirs}

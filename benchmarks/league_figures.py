@@ -32,7 +32,9 @@ _GROUPS = (
     "Forecasts",
     "Rankings",
     "Texts",
-    "Masks, sets and boxes",
+    "Boxes, spans and points",
+    "Records",
+    "Masks, sets and others",
 )
 _TOLERANCE = 1e-9
 _SEVERAL = 100  # more classes than this are free answers rather than classes
@@ -71,8 +73,10 @@ class Data:
             "probability": "Forecasts",
             "ranking": "Rankings",
             "text": "Texts",
+            "record": "Records",
+            **dict.fromkeys(("boxes", "spans", "points"), "Boxes, spans and points"),
         }
-        return titles.get(self.domain, "Masks, sets and boxes")
+        return titles.get(self.domain, "Masks, sets and others")
 
     def score(self, error: float) -> str:
         """Write an error as the tables have it: classes as percent right, numbers as the root of the mean square.

@@ -35,9 +35,16 @@ _MEASURES = {
     "Texts": "1 - GLEU against gold, from 0 to 1; less is better. Truths are one of the answers, but for ROVER, which"
     " votes on words. TextRASA and TextHRRASA need embeddings: no model of a language is at hand, so they got counts of"
     " words.",
-    "Masks, sets and boxes": "Distance to gold, from 0 to 1; less is better: Jaccard for masks and sets, the share"
-    " of boxes without a partner for boxes. crowd-kit has methods for masks only.",
+    "Boxes, spans and points": "1 - F1 against gold, where a matched pair counts by how much it overlaps, from 0 to 1;"
+    " less is better. Methods for classes vote on groups of objects. crowd-kit has no method for them; WBF is the"
+    " weighted boxes fusion of ensemble-boxes, of which what more than half of the workers drew is kept."
+    " [Objects](OBJECTS.md) has F1 itself.",
+    "Records": "Share of the fields of gold that are wrong; less is better. crowd-kit has no method for records.",
+    "Masks, sets and others": "Distance to gold, from 0 to 1; less is better: Jaccard for masks and sets, the share"
+    " of boxes without a partner for Braylan and Lease's boxes, compared by a distance of their own. crowd-kit has"
+    " methods for masks only.",
 }
+_MAKERS = {"WBF": "ensemble-boxes", "Mean": "nobody"}  # of others that crowd-kit does not have
 _SURE = {DEFAULT: DEFAULT, "DS": "DS", "UA": "vote share"}
 _CALIBRATION = (
     "How far confidences are from how often labels are right: the expected calibration error over the tasks with gold,"
@@ -65,9 +72,9 @@ def _opening(league: League) -> str:
     n_theirs = len({figure.method for figure in league.figures if not figure.is_ours})
     return f"""# League table
 
-All {n_ours} methods of this library and {n_theirs} of crowd-kit, with their default options, on the {len(league.data)}
-public data sets at hand, each whole. `make league` makes this page; all of its figures, also those in words, are
-computed.
+All {n_ours} methods of this library and {n_theirs} of others, most of them of crowd-kit, with their default options,
+on the {len(league.data)} public data sets at hand, each whole. `make league` makes this page; all of its figures, also
+those in words, are computed.
 
 - Where labels are tied, the winner is drawn. Our figures are averages over {league.seeds} draws, or fewer where a
   method is slow. crowd-kit breaks ties in its own way, mostly by taking the first label.
@@ -88,7 +95,7 @@ def _group(league: League, title: str, data: Sequence[Data]) -> str:
     ours, theirs = league.methods(data, ours=True), league.methods(data, ours=False)
     parts = [f"## {title}", _MEASURES[title], _scores(league, data, ours)]
     if theirs:
-        parts += ["crowd-kit on the same data:", _scores(league, data, theirs)]
+        parts += ["Others on the same data:", _scores(league, data, theirs)]
     return "\n\n".join([*parts, _ranking(league, data)])
 
 
@@ -118,7 +125,7 @@ def _ranking(league: League, data: Sequence[Data]) -> str:
     rows = []
     for method in dict.fromkeys([*all_ranks, *others]):
         place = [f"{found[method]:.2f}" if method in found else "" for found in (own, all_ranks)]
-        maker = "" if method in league.methods(data, ours=True) else "crowd-kit"
+        maker = "" if method in league.methods(data, ours=True) else _MAKERS.get(method, "crowd-kit")
         n_best = sum(method in league.best(one) for one in data)
         rows.append([method, maker, *place, str(n_best), f"{league.seconds(data, method):.2f}"])
     head = ["method", "of", "mean rank among ours", "among all", f"best of {len(data)}", "seconds"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -24,6 +25,7 @@ __all__ = ["Solve", "frame_of", "rivals_of"]
 
 Solve = Callable[[Any], Any]  # from a frame to a truth per number of a task
 
+_SIDES = ("x1", "y1", "x2", "y2")
 _EMBEDDED = 1024  # coordinates of an embedded text
 
 
@@ -38,6 +40,8 @@ def rivals_of(answers: Answers) -> dict[str, Solve]:
         return {kind.__name__: kind().fit_predict for kind in plain + binary} | skilled
     if answers.domain.name == "ordinal":
         return {"MajorityVote": kit.MajorityVote().fit_predict, "Mean": _round_mean}
+    if answers.domain.name == "boxes" and find_spec("ensemble_boxes"):
+        return {"WBF": _fuse_boxes}
     if answers.domain.name == "ranking":
         return {"BradleyTerry": _rank_each_task, "NoisyBradleyTerry": _rank_all_tasks}
     if answers.domain.name == "text":
@@ -84,6 +88,28 @@ def _vote_by_skill(kind: Any, frame: pd.DataFrame) -> Any:
 def _round_mean(frame: pd.DataFrame) -> Any:
     """Take the level next to the plain mean."""
     return frame.groupby("task")["label"].mean().round().astype(int)
+
+
+def _fuse_boxes(frame: pd.DataFrame) -> dict[int, list[dict[str, Any]]]:
+    """Fuse the boxes of each task, of which workers are as sure as can be; keep what more than half of them drew."""
+    from ensemble_boxes import weighted_boxes_fusion
+
+    found: dict[Any, list[dict[str, Any]]] = {}
+    for task, part in frame.groupby("task"):
+        drawn = [label for label in part["label"] if label]
+        classes = sorted({box.get("class") for label in drawn for box in label}, key=str)
+        size = max((box[side] for label in drawn for box in label for side in ("x2", "y2")), default=1.0)
+        sides = [[[box[name] / size for name in _SIDES] for box in label] for label in drawn]
+        kinds = [[classes.index(box.get("class")) for box in label] for label in drawn]
+        sure = [[1.0] * len(label) for label in drawn]
+        boxes, scores, names = weighted_boxes_fusion(sides, sure, kinds) if drawn else ([], [], [])
+        kept = [
+            {**dict(zip(_SIDES, (size * np.asarray(box, float)).tolist(), strict=True)), "class": classes[int(name)]}
+            for box, score, name in zip(boxes, scores, names, strict=True)
+            if score * len(drawn) > len(part) / 2
+        ]
+        found[task] = [{name: value for name, value in box.items() if value is not None} for box in kept]
+    return found
 
 
 def _rank_each_task(frame: pd.DataFrame) -> dict[int, list[Any]]:

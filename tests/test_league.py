@@ -170,6 +170,7 @@ def test_every_source_is_in_the_league_and_what_is_left_out_is_in_the_catalogue(
         "meir_aaai23": 2,
         "crowdwsa2019": 3,
         "boxes_cytology_eiph": 2,  # two rounds
+        "spans_ner_conll_crowd": 2,  # two crowds
     }
     assert {source_of(name).name for name in chosen + absent} == set(SOURCES)
     for pattern in league.AGAIN:
