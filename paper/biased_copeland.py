@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allalike.domains.ranking_kernels import find_places
 from allalike.errors import GoldError, UnsupportedError
 from allalike.rules import Rule
 from allalike.rules.ballots import Ballots, Parts, Ranked, decide
@@ -39,8 +40,7 @@ def biased_copeland(block: Block, weights: Floats, faults: Floats, ties: Ties) -
         raise GoldError("The biased rule of Copeland needs the truth of every task.")
 
     def find(votes: Ballots) -> Ranked:
-        truth = block.gold_label[votes.part.tasks, : votes.n_items]
-        place = np.argsort(truth, axis=1)  # of the items in the order of their codes, as in the ballots
+        place = find_places(block.gold_label[votes.part.tasks], votes.n_items).astype(np.int64)
         truly_worse = np.sign(place[:, :, None] - place[:, None, :])
         margin = np.sign(votes.margin)
         return votes.by_score(np.where(margin == 0, truly_worse, margin).sum(axis=2))

@@ -57,7 +57,7 @@ def flattened(label: Any) -> Any:
         return label
     things = [[v for k, v in t.items() if k not in NUMBERS] if isinstance(t, dict) else t for t in label]
     values = [value for thing in things for value in thing]
-    return [zlib.crc32(value.encode()) if isinstance(value, str) else value for value in values]
+    return [value if isinstance(value, int | float) else zlib.crc32(repr(value).encode()) for value in values]
 
 
 def sparse_crowd(domain: str, *, seed: int) -> list[Row]:

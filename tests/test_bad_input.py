@@ -183,7 +183,7 @@ ROWS: dict[str, tuple[Any, str]] = {
         "two columns",
     ),
     "no columns": (pd.DataFrame({"x": [1]}), "no column that looks like the worker. It has: 'x'"),
-    "nested labels": (pa.table({"worker": ["a"], "task": [1], "label": [[[1]]]}), "look like lists"),
+    "nested labels": (pa.table({"worker": ["a"], "task": [1], "label": [[[[1]]]]}), "look like lists"),
     "a series": (pd.Series([1, 2]), "cannot be read from Series"),
     "too large": ([("a", 1, 1e200), ("b", 1, 1.5)], "row 1 is 1e.200"),
     "uneven columns": ({"worker": ["a", "b"], "task": [1], "label": ["x", "y"]}, "not equally long"),

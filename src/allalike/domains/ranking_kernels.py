@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
+from allalike.blocks.block import sum_by
 from allalike.blocks.matrices import MatrixSum
 from allalike.blocks.pairs import pair_chunks
 from allalike.blocks.rankings import Listed, numbers
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from allalike.blocks.ties import Ties
     from allalike.rules import Decision
 
-__all__ = ["DISTANCES", "RankingKernels", "find_positions"]
+__all__ = ["DISTANCES", "RankingKernels", "find_places", "find_positions"]
 
 DISTANCES = {"kendall": kendall, "footrule": footrule}
 _DIGITS = 12
@@ -159,25 +161,40 @@ def _distance_to(block: Block, truth: Array, distance: str) -> Floats:
     found = np.empty(len(block.worker))
     parts = block[Parts]
     for part in parts:
-        places = _places_in(truth[part.tasks], len(part.position))
-        if places is None:
-            own = block.label[part.rows]
-            found[part.rows] = comparisons.distance(own, part.block.to_answers(truth[part.tasks]))
-        else:
-            each = np.stack([part.block.to_answers(place) for place in places.T])
-            found[part.rows] = DISTANCES[distance].distance(part.position, each)
+        codes, q = truth[part.tasks], len(part.position)
+        whole = _are_complete(codes, q)
+        places = np.zeros((len(codes), q), part.position.dtype)
+        if whole.any():
+            places[whole] = find_places(codes[whole], q)
+        each = np.stack([part.block.to_answers(place) for place in places.T])
+        found[part.rows] = DISTANCES[distance].distance(part.position, each)
+        if not whole.all():
+            here = part.block.to_answers(~whole)
+            rows, told = part.rows[here], part.block.to_answers(codes)[here]
+            found[rows] = comparisons.distance(block.label[rows], told) if distance == "kendall" else np.nan
     if parts.loose is not None:
         found[parts.loose.rows] = parts.loose.distance_to(truth[parts.loose.tasks])
     return found
 
 
-def _places_in(codes: Array, q: int) -> Array | None:
-    """Return the positions of items in complete orders of q items, or nothing if some have ties or gaps."""
+def _are_complete(codes: Array, q: int) -> npt.NDArray[np.bool_]:
+    """Tell which codes are orders of q items without ties and gaps, as all rows of a table are."""
+    if codes.ndim == 2:
+        return np.ones(len(codes), np.bool_)
+    flat, sizes = numbers(codes)
+    tied = sum_by(np.repeat(np.arange(len(codes)), sizes), (flat < 0).astype(np.float64), len(codes))
+    return np.asarray((sizes == q) & (tied == 0))
+
+
+def find_places(codes: Array, q: int) -> Array:
+    """Return the positions of items in complete orders of q items, in the order of their codes.
+
+    >>> find_places(np.array([[7, 2, 5]]), 3)
+    array([[1, 2, 0]], dtype=int8)
+    """
     if codes.ndim == 2:
         return find_positions(codes)[:, :q]
-    flat, sizes = numbers(codes)
-    if (sizes != q).any() or (flat < 0).any():
-        return None
+    flat, _ = numbers(codes)
     return find_positions(flat.astype(np.min_scalar_type(-int(flat.max(initial=0)) - 1)).reshape(-1, q))
 
 
