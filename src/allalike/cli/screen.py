@@ -25,6 +25,7 @@ from allalike.cli.text import (
     trust_text,
 )
 from allalike.cli.workers import list_flags, order_workers, worker_lines
+from allalike.report.brevity import show_number
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -114,11 +115,11 @@ def _crowd_text(result: Result, *, look: bool = True) -> str:
     """Say how much the workers agree, how many answers a task has, and how many independent ones they count like."""
     summary = result.summary
     agreed = _alpha_text(result) if look or "agreement" in vars(result) else ""
-    per_task = f"{summary['answers'] / summary['tasks']:.3g} answers a task"
+    per_task = f"{show_number(summary['answers'] / summary['tasks'])} answers a task"
     if sure := summary.get("confidence"):
         voices = f"worth about {sure['voices_per_task']:.2g} voices"
     else:
-        voices = f"like {summary['effective_workers']:,.3g} equal workers"
+        voices = f"like {show_number(summary['effective_workers'])} equal workers"
     return f"Crowd: {agreed}{per_task}, {voices}."
 
 

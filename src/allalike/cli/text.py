@@ -118,17 +118,16 @@ def _domain_text(name: str, numbers: str) -> str:
 
 
 def _quorum_text(domain: Mapping[str, Any]) -> list[str]:
-    """Say which quorum was chosen, and how good each was.
+    """Say which quorum was chosen; the summary has how good each was.
 
     >>> _quorum_text({"name": "boxes", "quorum": 0.4, "quorum_curve": {"0.40": 0.71428, "0.45": 0.6}})
-    ['quorum: 0.40 (chosen; fixed with --domain "boxes(quorum=0.5)"). F1 of each: 0.40 0.714, 0.45 0.600.']
+    ['quorum: 0.40 (chosen; fixed with --domain "boxes(quorum=0.5)").']
     """
     if "quorum_curve" not in domain:
         return []
-    curve = ", ".join(f"{quorum} {value:.3f}" for quorum, value in domain["quorum_curve"].items())
     radius = f"radius={domain['radius']:g}, " if domain.get("radius") else ""
     flag = f'--domain "{domain["name"]}({radius}quorum=0.5)"'
-    return [f"quorum: {domain['quorum']:.2f} (chosen; fixed with {flag}). F1 of each: {curve}."]
+    return [f"quorum: {domain['quorum']:.2f} (chosen; fixed with {flag})."]
 
 
 def confidence_text(summary: Mapping[str, Any], unweighted: float | None = None) -> list[str]:

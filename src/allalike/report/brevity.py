@@ -10,7 +10,7 @@ import json
 import math
 from typing import Any
 
-__all__ = ["Budget", "brief", "compact", "cut"]
+__all__ = ["Budget", "brief", "compact", "cut", "show_number"]
 
 _DIGITS = 4
 _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
@@ -65,3 +65,12 @@ class Budget:
             return False
         self.left -= size
         return True
+
+
+def show_number(value: float) -> str:
+    """Write a number with three digits, or all of those before the point.
+
+    >>> show_number(2.5), show_number(9788.4)
+    ('2.5', '9,788')
+    """
+    return f"{value:.3g}" if abs(value) < 100 else f"{value:,.0f}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from allalike.report.brevity import brief, cut
+from allalike.report.brevity import brief, cut, show_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -57,9 +57,9 @@ def list_figures(material: Material) -> list[dict[str, str]]:
             "note": f"of {_count(summary['tasks'], 'task')}, against the unweighted answer",
         },
         {
-            "value": f"{summary['answers'] / max(summary['tasks'], 1):.3g}",
+            "value": show_number(summary["answers"] / max(summary["tasks"], 1)),
             "name": "answers a task",
-            "note": f"weighed like {summary['effective_workers']:,.3g} equal workers",
+            "note": f"weighed like {show_number(summary['effective_workers'])} equal workers",
         },
     ]
     return [figure for figure in found if figure]
