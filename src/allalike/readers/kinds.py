@@ -296,9 +296,15 @@ def _guess_lists(labels: Column, parts: Iterable[tuple[Column, Codes]], answers:
         return Ranking()
     if labels.kind == "text" and labels.n_distinct() <= _MAX_CLASSES and labels.n_distinct() < answers:
         return Categorical()
+    if labels.kind == "text" and all(">" in str(value) for value in labels.factors[1].tolist()):
+        raise LabelError(
+            "The labels look like orders, but those of a task do not order the same items. If some workers left items"
+            " out, they are rankings with gaps.",
+            domain="ranking",
+        )
     raise LabelError(
         "The labels look like lists, but those of a task do not order the same items. They may be ranking, set,"
-        " interval, boxes, vector, probability or bitmap.",
+        " interval, boxes, spans, points, vector, probability or bitmap.",
         domain="set",
     )
 
