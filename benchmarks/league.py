@@ -35,7 +35,7 @@ from allalike.readers import read_gold
 from allalike.trust.confidence import BINS, expected_calibration_error
 from league_figures import OURS, Data, Figure, League
 from league_page import write_page
-from league_rivals import frame_of, rivals_of
+from league_rivals import are_orders, frame_of, rivals_of
 from limited import Limited
 from public_data import use_data_beside_the_clone
 
@@ -89,10 +89,11 @@ def choose() -> tuple[list[str], list[str]]:
 
 
 def describe(name: str, answers: Answers) -> Data:
-    """Say what the page shows of a data set."""
+    """Say what the page shows of a data set; rankings with ties or gaps are a kind of their own."""
+    loose = answers.domain.name == "ranking" and not are_orders(answers)
     return Data(
         name=name,
-        domain=answers.domain.name,
+        domain="ranking with gaps" if loose else answers.domain.name,
         classes=answers.encoding.n_classes,
         workers=len(answers.workers),
         tasks=len(answers.tasks),

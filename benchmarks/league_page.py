@@ -32,6 +32,8 @@ _MEASURES = {
     " crowd-kit has no method for probabilities.",
     "Rankings": "Kendall tau distance to gold, from 0 to 1; less is better. Truths are found by Borda's rule. crowd-kit"
     " ranks from comparisons of two items: each ranking was written as all of its pairs.",
+    "Rankings with ties and gaps": "Kendall tau distance to gold, of the pairs of items that it orders, from 0 to 1;"
+    " less is better. Truths are found by Borda's rule.",
     "Texts": "1 - GLEU against gold, from 0 to 1; less is better. Truths are one of the answers, but for ROVER, which"
     " votes on words. TextRASA and TextHRRASA need embeddings: no model of a language is at hand, so they got counts of"
     " words.",

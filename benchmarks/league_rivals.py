@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from allalike.answers import Answers
 
-__all__ = ["Solve", "frame_of", "rivals_of"]
+__all__ = ["Solve", "are_orders", "frame_of", "rivals_of"]
 
 Solve = Callable[[Any], Any]  # from a frame to a truth per number of a task
 
@@ -42,7 +42,7 @@ def rivals_of(answers: Answers) -> dict[str, Solve]:
         return {"MajorityVote": kit.MajorityVote().fit_predict, "Mean": _round_mean}
     if answers.domain.name == "boxes" and find_spec("ensemble_boxes"):
         return {"WBF": _fuse_boxes}
-    if answers.domain.name == "ranking" and _are_orders(answers):
+    if answers.domain.name == "ranking" and are_orders(answers):
         return {"BradleyTerry": _rank_each_task, "NoisyBradleyTerry": _rank_all_tasks}
     if answers.domain.name == "text":
         embedded = {kind.__name__: partial(_choose_text, kind) for kind in (kit.TextRASA, kit.TextHRRASA)}
@@ -67,7 +67,7 @@ def frame_of(answers: Answers) -> pd.DataFrame:
     return pd.DataFrame({"task": task, "worker": answers.worker, column: labels})
 
 
-def _are_orders(answers: Answers) -> bool:
+def are_orders(answers: Answers) -> bool:
     """Tell whether all rankings are complete orders without ties, of which each pair of items can be written down."""
     labels = answers.encoding.decode(answers.label).tolist()
     return all(isinstance(label, list) and all(isinstance(item, str | int) for item in label) for label in labels)
