@@ -20,8 +20,10 @@ USUAL_DATA = os.pathsep.join(str(_SHARED / name) for name in ("datasets", "datas
 
 pytest_plugins = ["spark_files"]
 
-settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("no clock")
+settings.register_profile(
+    "neither clock nor chance", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("neither clock nor chance")
 
 
 class _Scheduling(LoadScopeScheduling):  # type: ignore[misc]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from scipy.special import expit, logit, softmax
@@ -119,6 +119,7 @@ def test_clipping_gives_no_option_more_than_anybody_did() -> None:
 
 @SETTLED
 @settings(max_examples=20)
+@example([0.0, 1e-175])
 @given(st.lists(CHANCE, min_size=2, max_size=6))
 def test_the_pool_of_two_options_is_the_mean_of_logits_of_scipy(chances: list[float]) -> None:
     top, bottom = max(chances), min(chances)

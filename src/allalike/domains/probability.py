@@ -222,8 +222,6 @@ class ProbabilityKernels(Kernels):
 
     domain: Probability
 
-    check_digits = staticmethod(euclidean.check_digits)
-
     def distance_between(self, left: Array, right: Array) -> Floats:
         """Add up squared differences; sets of options that are the same add nothing."""
         return euclidean.square_lengths(left - right)
