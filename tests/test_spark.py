@@ -81,7 +81,9 @@ def equal(left: Piece, right: Piece) -> bool:
     return numbers and repr(left.found["label"].tolist()) == repr(right.found["label"].tolist())
 
 
-@pytest.mark.parametrize("domain", KINDS)
+@pytest.mark.parametrize(
+    "domain", [pytest.param(kind, marks=pytest.mark.long if place % 2 else ()) for place, kind in enumerate(KINDS)]
+)
 def test_sums_pairs_and_truths_are_those_of_memory(spark: Spark, domain: str) -> None:
     answers = some(domain)
     memory, run = Memory().load(answers, Ties()), spark.load(answers, Ties())

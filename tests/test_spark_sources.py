@@ -136,6 +136,7 @@ def test_columns_that_spark_does_not_tell_apart_are_no_trouble(session: SparkSes
 MOMENTS = [datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=7 * (number // 5)) for number in range(50)]
 
 
+@pytest.mark.long
 def test_columns_of_types_that_spark_lacks_are_read_around(tmp_path: Path) -> None:
     others = {
         "when": pa.array(range(50), pa.timestamp("ns")),

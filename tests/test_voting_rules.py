@@ -1,4 +1,4 @@
-"""Voting rules on weighted rankings, against pref_voting, and against brute force where it lacks the rule."""
+"""Voting rules on weighted rankings, against pref_voting (which takes long to import), and against brute force."""
 
 from __future__ import annotations
 
@@ -111,6 +111,7 @@ def check_levels(found: Decision, levels: list[dict[int, Any]]) -> None:
         ("copeland", "c1_methods", "copeland_ranking"),
     ],
 )
+@pytest.mark.long
 def test_a_rule_by_score_ranks_as_pref_voting_does(rule: str, module: str, name: str) -> None:
     import importlib
 
@@ -118,6 +119,7 @@ def test_a_rule_by_score_ranks_as_pref_voting_does(rule: str, module: str, name:
     check_levels(decide(rule, votes()), [theirs(profile.profile).rmap for profile in votes()])
 
 
+@pytest.mark.long
 def test_maximin_has_the_scores_of_pref_voting() -> None:
     from pref_voting.margin_based_methods import minimax_scores
 
@@ -125,6 +127,7 @@ def test_maximin_has_the_scores_of_pref_voting() -> None:
     check_levels(decide("maximin", votes()), [{a: -s for a, s in scores.items()} for scores in theirs])
 
 
+@pytest.mark.long
 def test_schulze_respects_all_defeats_of_pref_voting() -> None:
     from pref_voting.margin_based_methods import beat_path, beat_path_defeat
 
@@ -138,6 +141,7 @@ def test_schulze_respects_all_defeats_of_pref_voting() -> None:
     check_levels(found, beaten)
 
 
+@pytest.mark.long
 def test_ranked_pairs_finds_a_stack() -> None:
     from pref_voting.margin_based_methods import is_stack
 
@@ -147,6 +151,7 @@ def test_ranked_pairs_finds_a_stack() -> None:
         assert is_stack(profile.profile, list(order))
 
 
+@pytest.mark.long
 def test_ranked_pairs_draws_exactly_where_there_are_several_stacks() -> None:
     from pref_voting.margin_based_methods import is_stack
 
@@ -159,6 +164,7 @@ def test_ranked_pairs_draws_exactly_where_there_are_several_stacks() -> None:
         assert tied == (len(stacks) > 1)
 
 
+@pytest.mark.long
 def test_bucklin_has_the_winner_of_pref_voting_and_ranks_by_depth() -> None:
     from pref_voting.other_methods import bucklin
 
@@ -179,6 +185,7 @@ def _depth(item: int, profile: Votes) -> tuple[int, int]:
     raise AssertionError
 
 
+@pytest.mark.long
 def test_stv_strikes_out_the_weakest_and_has_the_winner_of_pref_voting() -> None:
     from pref_voting.iterative_methods import instant_runoff_put, instant_runoff_ranking
 
@@ -201,6 +208,7 @@ def test_stv_strikes_out_the_weakest_and_has_the_winner_of_pref_voting() -> None
 
 
 @pytest.mark.parametrize("rule", ["kemeny", "slater"])
+@pytest.mark.long
 def test_kemeny_and_slater_are_among_the_best_orders_of_pref_voting(rule: str) -> None:
     from pref_voting.c1_methods import slater_rankings
     from pref_voting.other_methods import kemeny_young_rankings
