@@ -36,6 +36,7 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/experiments.py
 	$(BIN)/python benchmarks/texts.py
 	$(BIN)/python benchmarks/masks.py
+	$(BIN)/python benchmarks/objects.py
 	$(BIN)/python benchmarks/spans.py
 	$(BIN)/python benchmarks/engines.py -o docs/BENCHMARKS.md
 

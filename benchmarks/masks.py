@@ -9,19 +9,15 @@ masks that are cut to the object. The program ends with an error if a bar is mis
 from __future__ import annotations
 
 import sys
-import time
 from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from allalike.distances import overlap
 from allalike.masks.packed import Mask
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from measuring import cpu
 
 MASKS, SIDE = 30, 1024
 FASTER, SMALLER = 25.0, 1 / 4
@@ -53,16 +49,6 @@ def packed(masks: list[Mask]) -> list[float]:
     area = common.diagonal()
     i, j = np.triu_indices(len(masks), 1)
     return list(overlap.jaccard(area[i], area[j], common[i, j]))
-
-
-def cpu(action: Callable[[], object], times: int) -> float:
-    """Return the shortest CPU time of an action."""
-    seconds = []
-    for _ in range(times):
-        start = time.process_time()
-        action()
-        seconds.append(time.process_time() - start)
-    return min(seconds)
 
 
 def main() -> int:

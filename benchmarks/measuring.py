@@ -11,8 +11,12 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-__all__ = ["Measured", "machine", "measure", "tree_cpu"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Measured", "cpu", "machine", "measure", "tree_cpu"]
 
 _PAUSE = 0.05
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -54,6 +58,16 @@ def measure(code: str, path: Path | str) -> Measured:
     if process.returncode:
         raise RuntimeError(f"a measured program failed:\n{code}")
     return Measured(wall, watch.peak, json.loads(output.splitlines()[-1]))
+
+
+def cpu(action: Callable[[], object], times: int = 1) -> float:
+    """Return the least CPU seconds of an action, of so many times."""
+    seconds = []
+    for _ in range(times):
+        start = time.process_time()
+        action()
+        seconds.append(time.process_time() - start)
+    return min(seconds)
 
 
 def tree_cpu() -> float:

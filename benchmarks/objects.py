@@ -10,7 +10,6 @@ program ends with an error if a bar is missed.
 from __future__ import annotations
 
 import sys
-import time
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -23,6 +22,7 @@ import allalike
 from allalike.blocks.pairs import PairDistances
 from allalike.blocks.ties import Ties
 from allalike.domains.objects import list_members, number_pairs
+from measuring import cpu
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,16 +122,6 @@ def fuse_each(drawn: list[list[Any]], fusion: Callable[..., Any]) -> None:
     for answers in drawn:
         seen = [boxes for boxes in answers if boxes]
         fusion(seen, [[1.0] * len(b) for b in seen], [[0] * len(b) for b in seen], iou_thr=0.55, skip_box_thr=0.0)
-
-
-def cpu(action: Callable[[], object], times: int) -> float:
-    """Return the shortest CPU time of an action."""
-    seconds = []
-    for _ in range(times):
-        start = time.process_time()
-        action()
-        seconds.append(time.process_time() - start)
-    return min(seconds)
 
 
 def main() -> int:

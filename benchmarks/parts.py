@@ -21,22 +21,13 @@ from allalike.blocks.ties import Ties
 from allalike.errors import LabelError
 from allalike.simulation import simulate
 from allalike.system.serialization import pack, unpack
+from measuring import cpu
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 MODELS = ("real SYN.N", "k=4 SYN", "two-coin", "ranking SYN.N", "intervals")
 LENGTH = 100_000  # of arrays that are packed
-
-
-def cpu(work: Callable[[], object], times: int = 1) -> float:
-    """Return the least CPU seconds of so many times."""
-    taken = []
-    for _ in range(times):
-        begin = time.process_time()
-        work()
-        taken.append(time.process_time() - begin)
-    return min(taken)
 
 
 def table_of(worker: Any, task: Any, rng: np.random.Generator) -> pa.Table:

@@ -19,7 +19,8 @@ from scipy.optimize import linear_sum_assignment
 
 import allalike
 from allalike import Points, Spans
-from objects import cpu, measure_distances
+from measuring import cpu
+from objects import measure_distances
 
 if TYPE_CHECKING:
     from collections.abc import Callable
