@@ -1,8 +1,8 @@
 PYTHON ?= python3
-BIN := .venv/bin
+BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 unexport PYTHONDONTWRITEBYTECODE # with which every process that tests start would compile everything again
 
-.PHONY: demo test quick long check bench league reproduce pictures clean
+.PHONY: demo test quick long check release soak bench league reproduce pictures clean
 
 demo: .venv/installed
 	$(BIN)/allalike demo
@@ -11,7 +11,7 @@ test: .venv/dev check
 	$(BIN)/pytest -n auto
 
 quick: .venv/dev
-	$(BIN)/pytest -n auto -m "not slow and not long"
+	$(BIN)/pytest -n auto -m "not slow and not long and not release"
 
 long: .venv/dev
 	$(BIN)/pytest -n 2 -m long tests
@@ -21,6 +21,9 @@ check: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+release: .venv/dev
+	$(BIN)/pytest -m release tests/test_release.py
 
 bench: .venv/dev
 	$(BIN)/python benchmarks/core.py
@@ -55,13 +58,13 @@ pictures: .venv/dev
 clean:
 	rm -rf .venv allalike-demo allalike-out
 
-.venv/bin/python:
+.venv/pyvenv.cfg:
 	$(PYTHON) -m venv .venv
 
-.venv/installed: .venv/bin/python pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[report]"
+.venv/installed: .venv/pyvenv.cfg pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[report]"
 	touch $@
 
-.venv/dev: .venv/bin/python pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+.venv/dev: .venv/pyvenv.cfg pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@ .venv/installed
