@@ -25,6 +25,9 @@ check: .venv/dev
 release: .venv/dev
 	$(BIN)/pytest -m release tests/test_release.py
 
+soak: .venv/dev
+	$(BIN)/python tests/soak.py
+
 bench: .venv/dev
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/methods.py
