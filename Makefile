@@ -2,12 +2,15 @@ PYTHON ?= python3
 BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 unexport PYTHONDONTWRITEBYTECODE # with which every process that tests start would compile everything again
 
-.PHONY: demo test quick long check release soak bench league reproduce pictures clean
+.PHONY: demo test suite quick long check release soak bench league reproduce pictures clean
 
 demo: .venv/installed
 	$(BIN)/allalike demo
 
-test: .venv/dev check
+test: .venv/dev
+	$(MAKE) --jobs=2 check suite # mypy has one core for a minute: the tests take the other
+
+suite: .venv/dev
 	$(BIN)/pytest -n auto
 
 quick: .venv/dev
