@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from allalike.blocks.block import Array
+    from allalike.columns.values import Values
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
     from allalike.report.material import Material
@@ -93,10 +95,26 @@ class Saved(ABC):
         ...     [path.name for path in result.save(folder + "/out")]
         ['truth.csv', 'workers.csv', 'groups.csv', 'next.csv', 'summary.json']
         """
+        return self.save_with({}, {}, folder, format=format, to=to, overwrite=overwrite, report=report)
+
+    def save_with(
+        self,
+        tables: Mapping[str, Mapping[str, Values | Array]],
+        notes: Mapping[str, Any],
+        folder: str | os.PathLike[str],
+        *,
+        format: str = "csv",  # noqa: A002
+        to: Iterable[str] = (),
+        overwrite: bool = False,
+        report: bool = False,
+    ) -> list[Path]:
+        """Write as `save` does, with further tables, by their names, and with notes in the summary."""
         run, weighing, encoding = self.run, self.weighing, self.run.encoding
         truth, workers, groups, ahead, objects, summary = result_names(check_choice(format, FORMATS, "format"))
         looked = weighing.groups is not None
-        optional = {groups: looked, ahead: True, objects: encoding.has_objects, REPORT: report, summary: True}
+        more = {f"{name}.{format}": columns for name, columns in tables.items()}
+        optional = {groups: looked, ahead: True, objects: encoding.has_objects}
+        optional |= {**dict.fromkeys(more, True), REPORT: report, summary: True}
         names = [truth, workers, *(name for name, there in optional.items() if there)]
         writers = find_writers([to] if isinstance(to, str) else to).values()
         findings = self._findings()
@@ -113,13 +131,15 @@ class Saved(ABC):
             write_tables(stage / ahead, [table_of(next_columns(asked, weighing))])
             if encoding.has_objects:
                 self.found.write(stage / objects, partial(object_table, encoding=encoding))
+            for name, columns in more.items():
+                write_tables(stage / name, [table_of(columns)])
             for writer in writers:
                 (stage / writer.name).mkdir()
                 writer.write(findings, stage / writer.name)
             if report:
                 put_page(self.material(), stage / REPORT)
             further = [name for name in written_names(writers) if (stage / name).exists()]
-            described = {**self.summary, **(self.recipe or {}), "files": [*list_files(stage), summary]}
+            described = {**self.summary, **notes, **(self.recipe or {}), "files": [*list_files(stage), summary]}
             text = json.dumps(described, indent=2, ensure_ascii=False)
             (stage / summary).write_text(f"{text}\n", encoding="utf-8")
         return [Path(folder) / name for name in [*names, *further]]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
 
-__all__ = ["compare_with_gold", "describe_answers", "find_versions", "summarise"]
+__all__ = ["compare_with_gold", "describe_answers", "describe_confidence", "find_versions", "summarise"]
 
 
 def describe_answers(run: Run) -> dict[str, int]:
@@ -38,7 +38,7 @@ def find_versions() -> dict[str, str]:
     }
 
 
-def _confidence(run: Run, weighing: Weighing, found: TaskTable) -> dict[str, Any]:
+def describe_confidence(run: Run, weighing: Weighing, found: TaskTable) -> dict[str, Any]:
     """Say how sure the truths are, and how many answers a task has and how many independent ones they count like."""
     assert weighing.confidence is not None
     per_task = {"voices_per_task": found.mean("voices"), "answers_per_task": int(run.answer_counts.sum()) / run.n_tasks}
@@ -68,7 +68,7 @@ def summarise(run: Run, weighing: Weighing, found: TaskTable, settings: dict[str
         "changed": int(found.total("changed")),
         "tied": int(found.total("tied")),
         **({"abstained": int(found.total("abstained"))} if "min_confidence" in settings else {}),
-        **({"confidence": _confidence(run, weighing, found)} if weighing.confidence is not None else {}),
+        **({"confidence": describe_confidence(run, weighing, found)} if weighing.confidence is not None else {}),
         **({"reading": _rounded(weighing.notes)} if weighing.notes else {}),
         **({"trust": _rounded(trust)} if (trust := describe_trust(run, weighing)) else {}),
         "effective_workers": float(len(run.problems.sizes) / np.square(weighing.weight).sum()),

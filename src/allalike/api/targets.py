@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from allalike.writers import Writer
 
 __all__ = [
+    "PANEL_TABLES",
     "REPORT",
     "find_writers",
     "inputs_of",
@@ -36,6 +37,7 @@ __all__ = [
 REPORT = "report.html"
 _SUMMARY = "summary.json"
 _TABLES = ("truth", "workers", "groups", "next", "objects")
+PANEL_TABLES = ("judges", "pairs", "sizes", "coverage")  # which a panel of judges has, too
 _MASK_FOLDERS = ("labels", "unweighted")
 _TABLE_COLUMNS = {"method", "seconds", "iterations", "converged", "note"}
 
@@ -110,7 +112,9 @@ def _is_own(path: PurePosixPath) -> bool:
     >>> [_is_own(PurePosixPath(name)) for name in ("truth.csv", "labels/t1.png", "notes.txt", "labels/../notes.txt")]
     [True, True, False, False]
     """
-    own = {REPORT, *_MASK_FOLDERS, *WRITERS, *(name for file_format in FORMATS for name in result_names(file_format))}
+    tables = (f"{name}.{file_format}" for name in PANEL_TABLES for file_format in FORMATS)
+    results = (name for file_format in FORMATS for name in result_names(file_format))
+    own = {REPORT, *_MASK_FOLDERS, *WRITERS, *results, *tables}
     return bool(path.parts) and path.parts[0] in own and ".." not in path.parts
 
 

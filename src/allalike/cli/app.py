@@ -18,6 +18,7 @@ from allalike.cli.datasets import datasets
 from allalike.cli.demo import demo
 from allalike.cli.discover import discover
 from allalike.cli.explain import explain
+from allalike.cli.jury import jury
 from allalike.cli.lists import domains, formats, methods, rules
 from allalike.cli.serve import serve
 from allalike.cli.simulate import simulate
@@ -39,7 +40,7 @@ def app() -> None:
 
 
 _COMMANDS = (
-    *(discover, compare, agreement, explain, serve, simulate, datasets, demo),
+    *(discover, compare, jury, agreement, explain, serve, simulate, datasets, demo),
     *(methods, domains, rules, formats),
 )
 for _command in _COMMANDS:

@@ -1,0 +1,209 @@
+"""jury: from the verdicts of judges, or the answers of models, to the panel's, and who of them is needed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.api.coverage import MIN_GOLD, Coverage, gather_sureness
+from allalike.api.deciding import find_truths
+from allalike.api.discover import discover
+from allalike.api.panel import Panel
+from allalike.api.prices import find_prices, read_prices
+from allalike.api.summaries import describe_confidence
+from allalike.engines.sample import sample_tasks
+from allalike.errors import OptionError, UnsupportedError
+from allalike.methods import Auto
+from allalike.options import check_number
+from allalike.trust.groups import Groups, with_voices
+from allalike.trust.odds import Line
+from allalike.trust.open_labels import OpenChance, decide_openly, find_chances, find_open_chance
+from allalike.trust.panels import find_sizes
+from allalike.trust.shared_errors import find_shared_errors
+from allalike.trust.verdicts import NOBODY, Told, Verdicts, take_verdicts
+from allalike.trust.voices import find_error_correlation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from allalike.api.result import Result
+    from allalike.blocks.block import Block, Floats
+    from allalike.domains import Domain
+    from allalike.engines import Engine, Run, TaskTable
+    from allalike.methods import Weighing
+    from allalike.trust.panels import Sizes
+
+__all__ = ["jury"]
+
+_MAX_ANSWERS = 200_000  # that are compared judge by judge
+_TEMPERING_ANSWERS = 50_000  # that tell how sure open answers are
+_LEAST_RATE, _LEAST_ODDS = 0.01, 0.01  # an answer of the worst judge is better than none
+
+
+def jury(
+    answers: Any,
+    *,
+    domain: str | Domain | None = None,
+    engine: str | Engine | None = None,
+    gold: Any = None,
+    prices: Any = None,
+    min_confidence: float | None = None,
+    keep: float = 0.99,
+    seed: int = 0,
+    ties: str = "random",
+    columns: Mapping[str, str] | None = None,
+    wide: str | None = None,
+    missing: str = "error",
+    repeats: str | None = None,
+    abstain: Any = (),
+    gold_columns: Mapping[str, str] | None = None,
+) -> Panel:
+    """Let a panel of judges or models decide, and say who is needed for it, and who is wrong with whom.
+
+    Parameters
+    ----------
+    answers, domain, engine, gold, min_confidence, seed, ties, columns, wide, missing, repeats, abstain, gold_columns
+        As in `discover`. Verdicts must be classes or other labels that are the same or not.
+    prices
+        What an answer of each judge costs: a mapping, or a table or its path with worker and price.
+    keep
+        Which share of what the panel is worth the smallest panel must keep.
+
+    >>> from allalike.simulation import simulate
+    >>> crowd = simulate("one-coin(classes=3)", workers=6, tasks=200, seed=1)
+    >>> panel = jury(crowd.answers, keep=0.9)
+    >>> panel.truth["label"].size, len(panel.smallest) < 6
+    (200, True)
+    """
+    share = float(check_number(keep, "keep", least=0))
+    if share > 1:
+        raise OptionError(f"keep is {keep!r}. It must be a share of what the panel is worth, at most 1.")
+    how: dict[str, Any] = {"columns": columns, "wide": wide, "missing": missing, "repeats": repeats, "abstain": abstain}
+    known: dict[str, Any] = {"gold": gold, "gold_columns": gold_columns, "seed": seed, "ties": ties}
+    least = None if min_confidence is None else float(check_number(min_confidence, "min_confidence", least=0))
+    if least is not None and least > 1:
+        raise OptionError(f"min_confidence is {min_confidence!r}. It must be a probability, at most 1.")
+    costs = None if prices is None else read_prices(prices)
+    result = discover(answers, domain=domain, engine=engine, **known, **how)
+    return _judge(result, costs, least, share)
+
+
+def _judge(result: Result, prices: Mapping[str, float] | None, least: float | None, keep: float) -> Panel:
+    run = result.run
+    _check(run)
+    price = None if prices is None else find_prices(prices, run.workers.tolist())
+    blind = Auto().weigh_blindly(run, result.weighing) if run.n_gold else result.weighing
+    judging = _Judging.of(run, result.weighing, blind)
+    unaware = find_truths(run, judging.sure_of(blind), unweighted=True)
+    tasks = gather_sureness(unaware)
+    told = judging.sure_of(result.weighing, tasks.fit())
+    found = find_truths(run, told, unweighted=True, keep_gold=run.n_gold > 0, min_confidence=least)
+    verdicts = take_verdicts(run, _MAX_ANSWERS, judging.believe, _tell(unaware))
+    sizes, by_gold = _find_sizes(verdicts, judging.odds)
+    summary = {**result.summary, "confidence": describe_confidence(run, told, found)}
+    if least is not None:
+        summary |= {"min_confidence": least, "abstained": int(found.total("abstained"))}
+    return Panel(
+        result=replace(result, weighing=told, found=found, summary=summary),
+        shared_errors=find_shared_errors(verdicts, judging.n_wrong),
+        panels=sizes,
+        by_gold=by_gold,
+        tasks=tasks,
+        answered=Coverage.of(tasks.mended()),
+        keep=keep,
+        prices=price,
+    )
+
+
+def _check(run: Run) -> None:
+    """Refuse labels that are not the same or different, and answers of which every task is a problem of its own."""
+    if not run.encoding.nominal:
+        raise UnsupportedError(
+            f"A jury decides between labels that are the same or not, and these are {run.domain.name} labels. Where"
+            " each is a verdict or an answer as a whole, say so with domain='categorical' (--domain categorical); for a"
+            " mean, a ranking or the like use allalike.discover."
+        )
+    if len(run.problems.sizes) > 1:
+        raise UnsupportedError("A jury is the same for all tasks: leave out per_task (--per-task).")
+
+
+class _Judging:
+    """How sure the panel is of an answer: by the probabilities of classes, or of open labels where classes are many."""
+
+    def __init__(self, run: Run, rate: Floats, groups: Groups, blind: Weighing, chance: OpenChance | None) -> None:
+        self.run, self.rate, self.groups, self.blind, self.chance = run, rate, groups, blind, chance
+
+    @classmethod
+    def of(cls, run: Run, weighing: Weighing, blind: Weighing) -> _Judging:
+        """Find it from what is known of the judges without known truths."""
+        assert weighing.trust is not None
+        groups = weighing.groups or Groups.everyone(run.problems.n_workers)
+        rate = weighing.trust.best(blind.fault) if blind.error_rate is None else blind.error_rate
+        rate = np.clip(np.nan_to_num(rate, nan=0.5), _LEAST_RATE, 1 - _LEAST_RATE)
+        open_ = blind.confidence is None
+        sample = sample_tasks(run, _TEMPERING_ANSWERS) if open_ else None
+        n_labels = run.encoding.n_labels
+        chance = None if sample is None else find_open_chance(sample, rate, groups, n_labels)
+        return cls(run, rate, groups, blind, chance)
+
+    @property
+    def n_wrong(self) -> float:
+        """How many wrong labels a task has, or seems to have."""
+        return max(self.run.encoding.n_labels - 1.0, 1.0) if self.chance is None else self.chance.n_wrong
+
+    @property
+    def odds(self) -> Floats:
+        """The log odds of each judge."""
+        odds: Floats = np.maximum(np.log((1 - self.rate) * self.n_wrong / self.rate), _LEAST_ODDS)
+        return odds
+
+    def sure_of(self, weighing: Weighing, line: Line | None = None) -> Weighing:
+        """Return a weighing whose decisions have a probability."""
+        if self.chance is None:
+            return weighing
+        told = find_error_correlation(self.run) if line is not None and line != Line() else None
+        own = weighing.decide or partial(self.run.kernels.aggregate, ties=self.run.ties)
+        how: dict[str, Any] = {
+            "own": own,
+            "chance": self.chance,
+            "line": line or Line(),
+            "correlation": told,
+            "groups": self.groups,
+        }
+        source = "answers" if line is None or line == Line() else "gold"
+        notes = {"temperature": self.chance.beta, "temperature_from": source, "wrong_labels": self.chance.n_wrong}
+        return replace(
+            weighing,
+            decide=partial(decide_openly, **how),
+            parameters=(self.rate, *weighing.parameters),
+            confidence=notes,
+        )
+
+    def believe(self, block: Block) -> Floats:
+        """Return, per answer, how probable it is that its label is right."""
+        if self.chance is not None:
+            return find_chances(with_voices(block, groups=self.groups), self.rate, chance=self.chance)
+        assert self.blind.probabilities is not None
+        found = self.blind.probabilities(block, self.blind.weight, self.blind.fault, *self.blind.parameters)
+        table = block.to_answers(found["probability"])
+        chances: Floats = table[np.arange(len(table)), block.label]
+        return chances
+
+
+def _tell(found: TaskTable) -> Iterator[Told]:
+    for piece in found.pieces():
+        yield Told(piece.tasks.hashes(), piece.found["label"], piece.found["confidence"])
+
+
+def _find_sizes(verdicts: Verdicts, odds: Floats) -> tuple[Sizes, bool]:
+    """Find what panels of each size are worth: by known truths, if they are enough, or by the panel's probabilities."""
+    by_gold = int(verdicts.known.sum()) >= MIN_GOLD
+    some = verdicts.only(verdicts.known) if by_gold else verdicts
+    right = np.arange(some.chance.shape[1]) == some.truth[:, None]
+    worth = right.astype(np.float64) if by_gold else some.chance
+    rows = np.arange(len(worth))
+    whole = np.where(some.panel == NOBODY, 0.0, worth[rows, some.panel])
+    return find_sizes(some, odds, worth, whole), by_gold

@@ -1,0 +1,252 @@
+"""The command `allalike jury`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from allalike.cli.console import (
+    Line,
+    bar_after_a_second,
+    can_report,
+    echo,
+    fold,
+    keep_whole,
+    note,
+    notes_for_warnings,
+    rows,
+    shorten,
+    show,
+    visible,
+)
+from allalike.cli.label_columns import choose_label
+from allalike.cli.options import (
+    name_answers,
+    name_engine,
+    open_answers,
+    take_print_options,
+    take_read_options,
+    take_solve_options,
+    take_write_options,
+)
+from allalike.cli.standard_input import spool_input
+from allalike.cli.text import guesses, percent, reading_text
+from allalike.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from allalike.api.panel import Panel
+
+__all__ = ["jury"]
+
+_N_JUDGES = 8  # that are shown
+_N_GROUPS = 4
+_MAX_ID = 32
+_LEVELS = (0.0, 0.8, 0.9, 0.95)  # that are shown
+
+
+@click.command(no_args_is_help=True)
+@click.option("-o", "--output", default="allalike-out", help="The folder for tables and summary.", show_default=True)
+@click.option("--prices", help="What an answer of each judge costs: a CSV file with the columns worker and price.")
+@click.option("--price", multiple=True, help="The price of one judge, such as --price gpt-4=0.002.")
+@click.option("--keep", type=float, default=0.99, help="How much the smallest panel must keep.", show_default=True)
+@take_read_options
+@take_solve_options
+@click.option(
+    "--min-confidence",
+    "--abstain-below",
+    "min_confidence",
+    type=float,
+    help="How sure a verdict must be, from 0 to 1; the panel abstains from less sure ones.",
+)
+@click.option("--format", "file_format", default="csv", help="The tables: csv or parquet.", show_default=True)
+@click.option("--report", is_flag=True, help="Write report.html, too.")
+@take_write_options
+@take_print_options
+def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> None:
+    r"""Let the judges or models in FILES decide as a panel, and say who of them is needed.
+
+    FILES are as in 'allalike discover': long, wide, or a file for each model. Beside the files of 'discover' there are
+    judges, pairs (who is wrong with whom), sizes (what smaller panels are worth) and coverage (what abstaining costs).
+
+    \b
+    allalike jury verdicts.csv
+    allalike jury answers/*.jsonl --worker-from filename --gold gold.csv
+    allalike jury verdicts.csv --abstain-below 0.9 --prices prices.csv
+    """
+    from allalike.api.jury import jury as run
+    from allalike.options import check_choice
+    from allalike.system.progress import report
+    from allalike.system.tables import FORMATS
+
+    files = spool_input(files, options)
+    check_choice(options["file_format"], FORMATS, "--format")
+    prices = _name_prices(options["prices"], options["price"])
+    wants_page = options["report"] and can_report(quiet=quiet)
+    with notes_for_warnings(quiet=quiet, force=options["force"]), bar_after_a_second(quiet=quiet):
+        source = choose_label(name_answers(files, options), options["label"])
+        _check_output(source, options, wants_page=wants_page)
+        answers, gold = open_answers(source, options)
+        known = {name: options[name] for name in ("seed", "ties", "min_confidence", "keep")}
+        panel = run(answers, **gold, **known, prices=prices, engine=name_engine(options))
+        report("saving")
+        how = {"format": options["file_format"], "overwrite": options["overwrite"], "report": wants_page}
+        paths = panel.save(options["output"], **how)
+    if not quiet:
+        for line in guesses(panel.result.summary):
+            note(line)
+    if as_json:
+        found = {**panel.summary, "files": list(map(str, paths))}
+        echo(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False))
+    elif not quiet:
+        show([Line(line) for line in draw_panel(panel, paths)])
+
+
+def _name_prices(path: str | None, single: Sequence[str]) -> dict[str, float] | None:
+    """Return the prices of a file, and those that are given one by one, which go before."""
+    from allalike.api.prices import read_prices
+
+    if path is None and not single:
+        return None
+    pairs = [each.rpartition("=") for each in single]
+    for each, (judge, _, _) in zip(single, pairs, strict=True):
+        if not judge:
+            raise OptionError(f"--price is {each!r}. Write it as --price judge=0.002 .")
+    own = read_prices({judge: price for judge, _, price in pairs})
+    return {**({} if path is None else read_prices(path)), **own}
+
+
+def _check_output(source: Any, options: dict[str, Any], *, wants_page: bool) -> None:
+    """Refuse an output that must not be, before hours of work."""
+    from allalike.api.targets import PANEL_TABLES, REPORT, inputs_of, result_names, result_output
+
+    kind = options["file_format"]
+    inputs = inputs_of(source, options["gold"], None if options["prices"] is None else Path(options["prices"]))
+    names = [*result_names(kind), *(f"{name}.{kind}" for name in PANEL_TABLES), *([REPORT] if wants_page else [])]
+    result_output(options["output"], inputs=inputs, overwrite=options["overwrite"]).check(names)
+
+
+def draw_panel(panel: Panel, paths: Sequence[Path]) -> list[str]:
+    """Say what the panel decided, who is needed, who is wrong with whom, and what cannot be known.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y"), ("eve", 2, "y")]
+    >>> draw_panel(allalike.jury(rows), [])[0]
+    '6 verdicts of 3 judges on 2 tasks (categorical).'
+    """
+    sentences = [
+        *_say_what(panel),
+        *_say_pairs(panel),
+        *_say_smallest(panel),
+        *_say_costs(panel),
+        _say_limits(panel),
+    ]
+    lines = [line for text in sentences for line in fold(text, "  ")]
+    lines += ["", *_judge_lines(panel), "", *_level_lines(panel)]
+    return [*lines, "", *fold("Written: " + ", ".join(map(keep_whole, paths)), "  ")] if paths else lines
+
+
+def _say_what(panel: Panel) -> list[str]:
+    summary = panel.summary
+    found, sure = summary["panel"], summary["confidence"]
+    lines = [
+        f"{summary['answers']:,} verdicts of {summary['workers']:,} judges on {summary['tasks']:,} tasks"
+        f" ({summary['domain']['name']}).",
+        f"Panel: {sure['answers_per_task']:.3g} verdicts a task, worth about {sure['voices_per_task']:.2g} voices;"
+        f" {summary['changed']:,} answers differ from a plain vote's.",
+        *reading_text(summary),
+    ]
+    if "error" in summary.get("gold", {}):
+        gold, error = summary["gold"], found["calibration_error"]
+        mended = "" if error["mended"] == error["own"] else f", mended by known truths {error['mended']:.3f}"
+        lines.append(
+            f"It is right in {percent(1 - gold['error'])} of {gold['tasks']:,} tasks with known truths, a plain vote in"
+            f" {percent(1 - gold['unweighted_error'])}; its probabilities are {error['own']:.3f} off{mended}."
+        )
+    else:
+        lines.append(f"It is expected to be right in {percent(sure['mean'])}.")
+    if "abstained" in summary:
+        lines.append(
+            f"It abstains from {summary['abstained']:,} tasks that are less sure than {summary['min_confidence']:g}."
+        )
+    return lines
+
+
+def _say_pairs(panel: Panel) -> list[str]:
+    found = panel.summary["panel"]["pairs"]
+    if not found["looked_at"]:
+        number = panel.summary["workers"]
+        return [f"Wrong together: not looked for with {number:,} judge{'s' if number > 1 else ''}."]
+    where = f"on {found['tasks']:,} tasks whose truth is known or sure"
+    if not found["found"]:
+        return [f"Wrong together: no pair of {found['looked_at']:,} more than others, {where}."]
+    first = found["named"][0]
+    lines = [
+        f"Wrong together: {found['found']:,} of {found['looked_at']:,} pairs, {where}. First"
+        f" {keep_whole(first['judge'])} and {keep_whole(first['other'])}: {first['together']:,} wrong answers in"
+        f" common, {first['expected']:.3g} expected ({first['low']:.2g} to {first['high']:.2g} times as many)."
+    ]
+    groups = found["groups"]
+    more = [f"  and {len(groups) - _N_GROUPS:,} more groups"] if len(groups) > _N_GROUPS else []
+    return [*lines, *(f"  {', '.join(map(keep_whole, group))}" for group in groups[:_N_GROUPS]), *more]
+
+
+def _say_smallest(panel: Panel) -> list[str]:
+    found = panel.summary["panel"]["smallest"]
+    everybody = panel.summary["workers"]
+    right = "are right in" if panel.by_gold else "are expected to be right in"
+    lost = f"{100 * found['lost'][0]:.1f} to {100 * found['lost'][1]:.1f}"
+    who = ", ".join(keep_whole(judge) for judge in found["members"])
+    return [
+        f"Smallest panel that keeps {100 * found['keep']:g} %: {found['size']:,} of {everybody:,}: {who}. On tasks that"
+        f" did not choose them, such panels {right} {percent(found['accuracy'])}, {lost} points less than all, and agree"
+        f" with all in {percent(found['agreement'])}."
+    ]
+
+
+def _say_costs(panel: Panel) -> list[str]:
+    cost = panel.summary["panel"].get("cost")
+    if cost is None:
+        return []
+    prices = [
+        f"{name} {cost[key]:.4g}, {'unknown' if each is None else f'{each:.4g}'} per correct verdict"
+        for name, key in (("all judges", "panel"), ("the smallest panel", "smallest"))
+        for each in (cost[f"{key}_per_correct"],)
+    ]
+    return [f"Cost: {'; '.join(prices)}."]
+
+
+def _say_limits(panel: Panel) -> str:
+    if panel.by_gold:
+        return "What is known here is known of tasks like those with known truths."
+    return (
+        "Without known truths (--gold, 50 or more) nobody can tell errors that all judges share from truth: a panel of"
+        " one family agrees with itself, and looks sure."
+    )
+
+
+def _judge_lines(panel: Panel) -> list[str]:
+    table = panel.judges.sort_values("error_rate", kind="stable")
+    names = {"error_rate": "error", "accuracy": "known right", "weight": "weight", "cost_per_correct": "cost/correct"}
+    shown = [name for name in names if name in table and table[name].notna().any()]
+    lines: list[tuple[object, ...]] = [("judge", *(names[name].rjust(12) for name in shown), "together", "needed")]
+    for row in table.head(_N_JUDGES).to_dict("records"):
+        numbers = [f"{row[name]:.4g}".rjust(12) for name in shown]
+        needed = "yes" if row["in_smallest"] else ""
+        lines.append((shorten(row["worker"], _MAX_ID), *numbers, row["wrong_together"], needed))
+    more = len(table) - _N_JUDGES
+    return [*rows(lines).splitlines(), *([f"... and {more:,} more (see the table of judges)"] if more > 0 else [])]
+
+
+def _level_lines(panel: Panel) -> list[str]:
+    lines: list[tuple[object, ...]] = [("as sure as", "tasks", "expected right", "known right")]
+    for row in panel.summary["panel"]["coverage"]:
+        if row["level"] in _LEVELS:
+            shares = [row["share"], row["expected"], row["accuracy"]]
+            cells = ["-" if share is None else f"{100 * share:.1f} %" for share in shares]
+            lines.append((f"{row['level']:g}", *cells))
+    return [visible(line) for line in rows(lines).splitlines()]
