@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.api.coverage import MIN_GOLD, Coverage, gather_sureness
 from allalike.api.deciding import find_truths
 from allalike.api.discover import discover
 from allalike.api.panel import Panel
@@ -18,6 +17,7 @@ from allalike.engines.sample import sample_tasks
 from allalike.errors import OptionError, UnsupportedError
 from allalike.methods import Auto
 from allalike.options import check_number
+from allalike.trust.coverage import MIN_GOLD, Coverage, gather_sureness
 from allalike.trust.groups import Groups, with_voices
 from allalike.trust.odds import Line
 from allalike.trust.open_labels import OpenChance, decide_openly, find_chances, find_open_chance
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = ["jury"]
 
-_MAX_ANSWERS = 200_000  # that are compared judge by judge
+_MAX_JUDGES = 100
+_MAX_ANSWERS = 50_000  # that are compared judge by judge
 _TEMPERING_ANSWERS = 50_000  # that tell how sure open answers are
 _LEAST_RATE, _LEAST_ODDS = 0.01, 0.01  # an answer of the worst judge is better than none
 
@@ -72,11 +73,11 @@ def jury(
     keep
         Which share of what the panel is worth the smallest panel must keep.
 
-    >>> from allalike.simulation import simulate
-    >>> crowd = simulate("one-coin(classes=3)", workers=6, tasks=200, seed=1)
-    >>> panel = jury(crowd.answers, keep=0.9)
-    >>> panel.truth["label"].size, len(panel.smallest) < 6
-    (200, True)
+    >>> said = {"ada": "xyxyxyxxyy", "bob": "xyxyxyxxyx", "eve": "xxxyxyxxxy", "kim": "xyyxxxyyyx"}
+    >>> rows = [(judge, task, label) for judge, labels in said.items() for task, label in enumerate(labels)]
+    >>> panel = jury(rows, keep=0.9)
+    >>> "".join(panel.truth["label"]), len(panel.smallest) < 4
+    ('xyxyxyxxyy', True)
     """
     share = float(check_number(keep, "keep", least=0))
     if share > 1:
@@ -128,13 +129,22 @@ def _check(run: Run) -> None:
         )
     if len(run.problems.sizes) > 1:
         raise UnsupportedError("A jury is the same for all tasks: leave out per_task (--per-task).")
+    if len(run.workers) > _MAX_JUDGES:
+        raise UnsupportedError(
+            f"A jury compares every judge with every other, of up to {_MAX_JUDGES}, and these are {len(run.workers):,}"
+            " workers. allalike.discover weighs as many as there are."
+        )
 
 
+@dataclass(frozen=True)
 class _Judging:
     """How sure the panel is of an answer: by the probabilities of classes, or of open labels where classes are many."""
 
-    def __init__(self, run: Run, rate: Floats, groups: Groups, blind: Weighing, chance: OpenChance | None) -> None:
-        self.run, self.rate, self.groups, self.blind, self.chance = run, rate, groups, blind, chance
+    run: Run
+    rate: Floats
+    groups: Groups
+    blind: Weighing
+    chance: OpenChance | None
 
     @classmethod
     def of(cls, run: Run, weighing: Weighing, blind: Weighing) -> _Judging:

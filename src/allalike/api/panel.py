@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from allalike.api.coverage import Coverage, Sureness
     from allalike.api.result import Result
     from allalike.blocks.block import Array, Floats
     from allalike.columns.values import Values
+    from allalike.trust.coverage import Coverage, Sureness
     from allalike.trust.panels import Sizes
     from allalike.trust.shared_errors import SharedErrors
 
@@ -81,8 +81,8 @@ class Panel:
         few, many, counts = found["smallest"]["size"], self.result.summary["workers"], self.result.summary
         right = "known" if self.by_gold else "expected"
         lines = [
-            f"Panel of {many:,} judge{'' if many == 1 else 's'}: {counts['answers']:,} verdicts, {counts['tasks']:,} tasks,"
-            f" {right} to be right in {100 * self.panels.whole:.3g} %.",
+            f"Panel of {many:,} judge{'' if many == 1 else 's'}: {counts['answers']:,} verdicts, {counts['tasks']:,}"
+            f" tasks, {right} to be right in {100 * self.panels.whole:.3g} %.",
             f"{few:,} of {many:,} keep{'s' if few == 1 else ''} {100 * found['smallest']['kept']:.3g} % of that;"
             f" {found['pairs']['found']:,} of {found['pairs']['looked_at']:,} pairs are wrong together.",
         ]
@@ -106,8 +106,8 @@ class Panel:
         """One row per pair of judges, the most improbable first: how often both gave the same wrong label.
 
         >>> import allalike
-        >>> crowd = allalike.simulate("one-coin(classes=3)", workers=5, tasks=50, seed=1)
-        >>> allalike.jury(crowd.answers).pairs.columns.tolist()[:6]
+        >>> rows = [(judge, task, "x" if judge == "ada" else "y") for judge in ("ada", "bob", "eve") for task in (1, 2)]
+        >>> allalike.jury(rows).pairs.columns.tolist()[:6]
         ['judge', 'other', 'common', 'wrong', 'other_wrong', 'both_wrong']
         """
         return frame_of(self._pair_columns())

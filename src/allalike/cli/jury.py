@@ -154,8 +154,8 @@ def _say_what(panel: Panel) -> list[str]:
     summary = panel.summary
     found, sure = summary["panel"], summary["confidence"]
     lines = [
-        f"{summary['answers']:,} verdicts of {summary['workers']:,} judges on {summary['tasks']:,} tasks"
-        f" ({summary['domain']['name']}).",
+        f"{summary['answers']:,} verdicts of {_count(summary['workers'], 'judge')} on"
+        f" {_count(summary['tasks'], 'task')} ({summary['domain']['name']}).",
         f"Panel: {sure['answers_per_task']:.3g} verdicts a task, worth about {sure['voices_per_task']:.2g} voices;"
         f" {summary['changed']:,} answers differ from a plain vote's.",
         *reading_text(summary),
@@ -179,8 +179,7 @@ def _say_what(panel: Panel) -> list[str]:
 def _say_pairs(panel: Panel) -> list[str]:
     found = panel.summary["panel"]["pairs"]
     if not found["looked_at"]:
-        number = panel.summary["workers"]
-        return [f"Wrong together: not looked for with {number:,} judge{'s' if number > 1 else ''}."]
+        return [f"Wrong together: not looked for with {_count(panel.summary['workers'], 'judge')}."]
     where = f"on {found['tasks']:,} tasks whose truth is known or sure"
     if not found["found"]:
         return [f"Wrong together: no pair of {found['looked_at']:,} more than others, {where}."]
@@ -199,13 +198,27 @@ def _say_smallest(panel: Panel) -> list[str]:
     found = panel.summary["panel"]["smallest"]
     everybody = panel.summary["workers"]
     right = "are right in" if panel.by_gold else "are expected to be right in"
-    lost = f"{100 * found['lost'][0]:.1f} to {100 * found['lost'][1]:.1f}"
+    lost = _say_lost(*found["lost"])
     who = ", ".join(keep_whole(judge) for judge in found["members"])
+    if found["size"] == everybody:
+        return [f"Smallest panel that keeps {100 * found['keep']:g} %: all of them."]
     return [
         f"Smallest panel that keeps {100 * found['keep']:g} %: {found['size']:,} of {everybody:,}: {who}. On tasks that"
-        f" did not choose them, such panels {right} {percent(found['accuracy'])}, {lost} points less than all, and agree"
-        f" with all in {percent(found['agreement'])}."
+        f" did not choose them, such panels {right} {percent(found['accuracy'])}, {lost} than all, and agree with all"
+        f" in {percent(found['agreement'])}."
     ]
+
+
+def _say_lost(low: float, high: float) -> str:
+    """Write between which limits something is less, or more.
+
+    >>> _say_lost(0.01, 0.025), _say_lost(-0.03, -0.002), _say_lost(-0.01, 0.02)
+    ('1.0 to 2.5 points less', '0.2 to 3.0 points more', 'between 1.0 points more and 2.0 less')
+    """
+    more, less = f"{100 * abs(low):.1f}", f"{100 * abs(high):.1f}"
+    if high < 0:
+        return f"{less} to {more} points more"
+    return f"{more} to {less} points less" if low >= 0 else f"between {more} points more and {less} less"
 
 
 def _say_costs(panel: Panel) -> list[str]:
@@ -235,7 +248,7 @@ def _judge_lines(panel: Panel) -> list[str]:
     shown = [name for name in names if name in table and table[name].notna().any()]
     lines: list[tuple[object, ...]] = [("judge", *(names[name].rjust(12) for name in shown), "together", "needed")]
     for row in table.head(_N_JUDGES).to_dict("records"):
-        numbers = [f"{row[name]:.4g}".rjust(12) for name in shown]
+        numbers = [f"{row[name]:.3g}".rjust(12) for name in shown]
         needed = "yes" if row["in_smallest"] else ""
         lines.append((shorten(row["worker"], _MAX_ID), *numbers, row["wrong_together"], needed))
     more = len(table) - _N_JUDGES
@@ -250,3 +263,12 @@ def _level_lines(panel: Panel) -> list[str]:
             cells = ["-" if share is None else f"{100 * share:.1f} %" for share in shares]
             lines.append((f"{row['level']:g}", *cells))
     return [visible(line) for line in rows(lines).splitlines()]
+
+
+def _count(number: int, what: str) -> str:
+    """Write so many of something.
+
+    >>> _count(1, "judge"), _count(1200, "task")
+    ('1 judge', '1,200 tasks')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

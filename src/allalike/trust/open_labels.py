@@ -74,12 +74,14 @@ def find_open_chance(run: Run, error_rate: Floats, groups: Groups, n_labels: int
     """Find how many wrong labels there seem to be, and the temperature that held-out answers tell.
 
     >>> import allalike
+    >>> from allalike.blocks.ties import Ties
     >>> from allalike.trust.groups import Groups
-    >>> crowd = allalike.simulate("one-coin(classes=4)", workers=8, tasks=300, seed=1)
-    >>> result = allalike.discover(crowd.answers)
-    >>> everyone = Groups.everyone(8)
-    >>> found = find_open_chance(result.run, result.weighing.error_rate, everyone, 4)
-    >>> 2.5 < found.n_wrong <= 3, 0.5 < found.beta <= 1
+    >>> rng = np.random.default_rng(1)
+    >>> said = np.where(rng.random((4, 200)) < 0.7, 0, rng.integers(1, 4, (4, 200)))  # three wrong labels
+    >>> rows = [(worker, task, f"x{label}") for (worker, task), label in np.ndenumerate(said)]
+    >>> run = allalike.Memory().load(allalike.read(rows, domain="categorical"), Ties())
+    >>> found = find_open_chance(run, np.full(4, 0.3), Groups.everyone(4), 4)
+    >>> 2.3 < found.n_wrong <= 3, 0.5 < found.beta <= 1
     (True, True)
     """
     rate = np.clip(error_rate, _LEAST, 1 - _LEAST)

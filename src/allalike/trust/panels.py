@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_TRIED", "Sizes", "find_sizes", "judge_panel"]
 
 MAX_TRIED = 10  # judges of whom all panels are tried
-_MAX_SIZE = 30  # judges in a panel; beyond it, the next size is all of them
+_MAX_SIZE = 20  # judges in a panel; beyond it, the next size is all of them
 _NORMAL = 1.959964  # 95 % of a normal distribution
 
 
@@ -125,7 +125,7 @@ def judge_panel(verdicts: Verdicts, odds: Floats, members: Sequence[int], worth:
     >>> judge_panel(table, np.array([1.0, 1.0, 2.5]), [0, 1], right)
     array([0.5, 1. , 0. ])
     """
-    return _decide(_add_up(verdicts, odds, members, worth.shape[1]), worth)
+    return _decide(_add_up(verdicts, odds, members, np.zeros_like(worth)), worth)
 
 
 def _agreement(verdicts: Verdicts) -> Floats:
@@ -134,8 +134,9 @@ def _agreement(verdicts: Verdicts) -> Floats:
     return same
 
 
-def _add_up(verdicts: Verdicts, odds: Floats, members: Sequence[int], width: int) -> Floats:
-    scores = np.zeros((len(verdicts.said), width))
+def _add_up(verdicts: Verdicts, odds: Floats, members: Sequence[int], scores: Floats) -> Floats:
+    """Return the scores of labels with the log odds of some judges added."""
+    scores = scores.copy()
     for judge in members:
         rows = np.flatnonzero(verdicts.said[:, judge] != NOBODY)
         scores[rows, verdicts.said[rows, judge]] += odds[judge]
@@ -159,10 +160,10 @@ def _find_path(verdicts: Verdicts, odds: Floats, worth: Floats) -> tuple[tuple[i
     scores = np.zeros_like(worth)
     members: tuple[int, ...] = ()
     for _ in range(min(_MAX_SIZE, n - 1)):
-        further = {each: scores + _add_up(verdicts, odds, [each], worth.shape[1]) for each in range(n)}
-        values = {each: float(_decide(table, worth).mean()) for each, table in further.items() if each not in members}
-        best = max(values, key=lambda each: (round(values[each], 9), -each))
-        scores, members = further[best], tuple(sorted((*members, best)))
+        others = [each for each in range(n) if each not in members]
+        values = [float(_decide(_add_up(verdicts, odds, [each], scores), worth).mean()) for each in others]
+        best = others[int(np.argmax(np.round(values, 9)))]
+        scores, members = _add_up(verdicts, odds, [best], scores), tuple(sorted((*members, best)))
         path.append(members)
     return (*path, tuple(range(n)))
 

@@ -40,9 +40,8 @@ if TYPE_CHECKING:
     from allalike.blocks.block import Floats
     from allalike.trust.verdicts import Verdicts
 
-__all__ = ["MAX_JUDGES", "SURE", "SharedErrors", "find_shared_errors"]
+__all__ = ["SURE", "SharedErrors", "compare_pair", "find_shared_errors"]
 
-MAX_JUDGES = 100  # whose pairs are looked at
 SURE = 0.9  # how probably a panel is right whose answer counts as the truth here
 _SIGNIFICANT = 0.01
 _MIN_TOGETHER, _MIN_RATIO = 3, 1.25  # errors that two must share to be named, and by how much more than is expected
@@ -106,7 +105,7 @@ class SharedErrors:
 def find_shared_errors(verdicts: Verdicts, n_wrong: float) -> SharedErrors:
     """Count how often each two judges gave the same wrong label, beside what is expected of a pair.
 
-    With fewer than three judges there is no other pair, and nothing is said; nor with more than a hundred.
+    With fewer than three judges there is no other pair, and nothing is said.
 
     Parameters
     ----------
@@ -126,12 +125,12 @@ def find_shared_errors(verdicts: Verdicts, n_wrong: float) -> SharedErrors:
     """
     cases = _Cases.of(verdicts, n_wrong)
     n = verdicts.n_judges
-    pairs = list(combinations(range(n), 2)) if 3 <= n <= MAX_JUDGES else []
+    pairs = list(combinations(range(n), 2)) if n >= 3 else []
     tables = [cases.count_strata(*pair) for pair in pairs]
     sums = np.array([_odds_sums(table) for table in tables]).reshape(-1, 2)
     usual = [_find_odds(*others) for others in sums.sum(axis=0) - sums]
     together = np.array([table[3].sum() for table in tables])
-    told = [_compare(table, odds) for table, odds in zip(tables, usual, strict=True)]
+    told = [compare_pair(table, odds) for table, odds in zip(tables, usual, strict=True)]
     expected, tail = np.array(told).reshape(-1, 2).T
     low, high = _find_limits(together, expected)
     left, right = np.array(pairs, np.intp).reshape(-1, 2).T
@@ -210,8 +209,19 @@ def _find_odds(same: float, apart: float) -> float:
     return float(np.clip(same / apart, 1.0, _MOST_USUAL))
 
 
-def _compare(table: Floats, odds: float) -> tuple[float, float]:
-    """Return how many cases a usual pair has in common, given how many each has in a stratum, and the tail beyond."""
+def compare_pair(table: Floats, odds: float) -> tuple[float, float]:
+    """Return how many cases a pair is expected to have in common, and how probable so many or more are.
+
+    Parameters
+    ----------
+    table
+        Of each stratum, a column: how many cases there are, how many each judge has, and how many both.
+    odds
+        Those of a usual pair.
+
+    >>> [round(number, 3) for number in compare_pair(np.array([[4.0], [2.0], [2.0], [2.0]]), 1.0)]
+    [1.0, 0.167]
+    """
     from scipy.special import gammaln
 
     least, chances = 0, np.ones(1)  # of the sum of all strata so far

@@ -1,0 +1,261 @@
+"""A panel of judges: what it says, how sure it is, who is wrong with whom, and who is needed."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+from scipy.stats import nchypergeom_fisher
+
+import allalike
+from allalike.cli import main
+from allalike.errors import DataWarning
+from allalike.trust.coverage import Sureness
+from allalike.trust.odds import Line, fit_line, mend
+from allalike.trust.open_labels import OpenChance, find_chances
+from allalike.trust.panels import find_sizes, judge_panel
+from allalike.trust.shared_errors import compare_pair, find_shared_errors
+from allalike.trust.verdicts import Verdicts
+
+Table = npt.NDArray[np.intp]
+
+
+def draw(seed: int, *, judges: int, tasks: int, k: int = 3, right: float = 0.75) -> tuple[Table, Table]:
+    """Draw truths, and a row of verdicts for each task."""
+    rng = np.random.default_rng([seed, judges, tasks])
+    truth = rng.integers(k, size=tasks)
+    wrong = (truth[:, None] + rng.integers(1, k, (tasks, judges))) % k
+    return np.where(rng.random((tasks, judges)) < right, truth[:, None], wrong), truth
+
+
+def rows_of(said: Table) -> list[tuple[str, int, str]]:
+    return [(f"j{judge}", int(task), "abcdefgh"[label]) for (task, judge), label in np.ndenumerate(said)]
+
+
+def known(said: Table, truth: Table, k: int = 3) -> Verdicts:
+    """Return verdicts on tasks whose truths are all known."""
+    tasks = len(truth)
+    right = (np.arange(k) == truth[:, None]).astype(float)
+    hashes = np.arange(tasks, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return Verdicts(said, right, truth, np.ones(tasks), np.ones(tasks, bool), truth, hashes)
+
+
+def open_rows(tasks: int = 80, judges: int = 5) -> tuple[list[tuple[str, int, str]], dict[int, str]]:
+    """Draw answers that may be any of a thousand numbers."""
+    rng = np.random.default_rng(5)
+    truth = rng.integers(1000, size=tasks)
+    said = np.where(rng.random((tasks, judges)) < 0.7, truth[:, None], rng.integers(1000, size=(tasks, judges)))
+    rows = [(f"j{judge}", int(task), f"n{label}") for (task, judge), label in np.ndenumerate(said)]
+    return rows, {task: f"n{label}" for task, label in enumerate(truth.tolist())}
+
+
+def test_the_panel_says_what_auto_says_and_as_surely_where_classes_are_few() -> None:
+    rows = rows_of(draw(1, judges=5, tasks=30)[0])
+    panel, result = allalike.jury(rows), allalike.discover(rows)
+    pd.testing.assert_frame_equal(panel.truth, result.truth)
+    assert panel.summary["confidence"] == result.summary["confidence"]
+
+
+def test_the_probability_of_an_open_answer_is_that_of_bayes() -> None:
+    from allalike.blocks.block import Block
+
+    rate, m = np.array([0.1, 0.2, 0.3, 0.4]), 5.0
+    said = np.array([[7], [7], [3], [4]])
+    odds = {7: (0.9 / (0.1 / m)) * (0.8 / (0.2 / m)), 3: 0.7 / (0.3 / m), 4: 0.6 / (0.4 / m)}
+    total = sum(odds.values()) + (m + 1 - 3)  # the labels that nobody gave
+    found = find_chances(Block.of(said), rate, chance=OpenChance(m, 1.0))
+    assert found == pytest.approx([odds[7] / total, odds[7] / total, odds[3] / total, odds[4] / total])
+
+
+def test_open_answers_have_probabilities_that_hold_and_engines_and_rows_do_not_matter(tmp_path: Path) -> None:
+    rows, gold = open_rows()
+    panel = allalike.jury(rows, domain="categorical")
+    right = np.mean(
+        [gold[task] == label for task, label in zip(panel.truth["task"], panel.truth["label"], strict=True)]
+    )
+    assert abs(panel.truth["confidence"].mean() - right) < 0.03
+    again = allalike.jury(rows[::-1], domain="categorical", engine=allalike.Disk(folder=str(tmp_path)))
+    assert again.truth["confidence"].to_numpy() == pytest.approx(panel.truth["confidence"].to_numpy())
+    assert again.smallest == panel.smallest
+    assert again.sizes["accuracy"].to_numpy() == pytest.approx(panel.sizes["accuracy"].to_numpy())
+
+
+def test_known_truths_mend_confidences_that_are_too_low() -> None:
+    rng = np.random.default_rng(0)
+    true = rng.uniform(0.6, 1.0, 4000)
+    hit = rng.random(4000) < true
+    line = fit_line(mend(true, Line(-1.0, 0.5)), hit)
+    assert line == pytest.approx((2.0, 2.0), abs=0.25)
+    few = Sureness(np.full(49, 0.9), np.zeros(49), np.arange(49, dtype=np.uint64))
+    assert few.fit() == Line()
+    assert few.mended() is few
+
+
+def test_what_is_expected_of_a_pair_is_the_mean_of_fishers_distribution_and_the_tail_its_tail() -> None:
+    table = np.array([[40.0, 12.0], [9.0, 5.0], [11.0, 6.0], [6.0, 4.0]])
+    one, two = (nchypergeom_fisher(int(n), int(x), int(y), 1.7) for n, x, y, _ in table.T)
+    mean, tail = compare_pair(table, 1.7)
+    assert mean == pytest.approx(one.mean() + two.mean())
+    tails = [one.pmf(a) * two.pmf(b) for a in range(10) for b in range(6) if a + b >= 10]
+    assert tail == pytest.approx(sum(tails))
+
+
+def test_counts_of_shared_errors_are_those_of_the_rows() -> None:
+    said, truth = draw(3, judges=4, tasks=50)
+    found = find_shared_errors(known(said, truth), 2.0)
+    for place, (left, right) in enumerate(combinations(range(4), 2)):
+        wrong = (said[:, left] != truth) & (said[:, right] != truth)
+        assert found.both_wrong[place] == wrong.sum()
+        assert found.together[place] == (wrong & (said[:, left] == said[:, right])).sum()
+
+
+def test_judges_who_share_errors_are_found_and_others_are_not() -> None:
+    said, truth = draw(4, judges=6, tasks=300)
+    assert not find_shared_errors(known(said, truth), 2.0).found.any()
+    shared = np.random.default_rng(0).random(300) < 0.5
+    said[shared, 5] = said[shared, 2]
+    assert find_shared_errors(known(said, truth), 2.0).groups(6) == [[2, 5]]
+
+
+def test_two_judges_have_no_other_pair_to_be_compared_with() -> None:
+    said, truth = draw(4, judges=2, tasks=20)
+    assert len(find_shared_errors(known(said, truth), 2.0).left) == 0
+
+
+def test_the_best_panel_of_each_size_is_that_of_brute_force() -> None:
+    said, truth = draw(6, judges=5, tasks=40)
+    said[0, 1:3] = -1
+    table, odds = known(said, truth), np.array([2.0, 1.0, 1.5, 0.5, 1.2])
+
+    def worth(members: tuple[int, ...]) -> float:
+        total = 0.0
+        for row, right in zip(said, truth, strict=True):
+            score = [sum(odds[judge] for judge in members if row[judge] == label) for label in range(3)]
+            best = [label for label in range(3) if score[label] == max(score) > 0]
+            total += (right in best) / len(best) if best else 0.0
+        return total / len(truth)
+
+    found = find_sizes(table, odds, table.chance, np.ones(40))
+    for size, members in enumerate(found.members, 1):
+        assert worth(members) == pytest.approx(max(map(worth, combinations(range(5), size))))
+        assert worth(members) == pytest.approx(judge_panel(table, odds, members, table.chance).mean())
+
+
+def test_the_judge_who_is_always_right_is_the_smallest_panel_of_many_and_few() -> None:
+    for judges in (6, 12):
+        said, truth = draw(7, judges=judges, tasks=60, right=0.55)
+        said[:, 4] = truth
+        table = known(said, truth)
+        found = find_sizes(table, np.ones(judges), table.chance, np.ones(60))
+        assert found.members[found.smallest(1.0)] == (4,)
+        assert found.low[0] == found.high[0] == 0
+
+
+def test_held_out_tasks_do_not_flatter_a_panel_of_guesses() -> None:
+    said, truth = draw(8, judges=12, tasks=60, k=2, right=0.5)
+    table = known(said, truth, 2)
+    found = find_sizes(table, np.ones(12), table.chance, np.ones(60))
+    chosen = judge_panel(table, np.ones(12), found.members[4], table.chance).mean()
+    assert chosen > 0.6
+    assert found.worth[4] < chosen - 0.05
+
+
+def test_identical_judges_are_one_voice_where_truths_are_known() -> None:
+    said = np.repeat(draw(9, judges=1, tasks=60)[0], 4, axis=1)
+    truth = {task: "abc"[label] for task, label in enumerate(draw(9, judges=1, tasks=60)[1].tolist())}
+    panel = allalike.jury(rows_of(said), gold=truth)
+    assert panel.summary["confidence"]["voices_per_task"] == pytest.approx(1.0, abs=0.05)
+
+
+def test_prices_make_costs_for_each_correct_verdict() -> None:
+    said, truth = draw(10, judges=3, tasks=60)
+    gold = {task: "abc"[label] for task, label in enumerate(truth.tolist())}
+    panel = allalike.jury(rows_of(said), gold=gold, prices={"j0": 1.0, "j1": 0.5, "j2": 0.0})
+    right = (said == truth[:, None]).mean(axis=0)
+    assert panel.judges["accuracy"].to_numpy() == pytest.approx(right)
+    assert panel.judges["cost_per_correct"].to_numpy() == pytest.approx([1 / right[0], 0.5 / right[1], 0.0])
+    cost = panel.summary["panel"]["cost"]
+    assert cost["panel"] == pytest.approx(90.0)
+    assert cost["panel_per_correct"] == pytest.approx(1.5 / panel.panels.whole, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("prices", "said"),
+    [
+        ({"j0": 1, "nobody": 2}, "There is a price of 'nobody', but no such judge"),
+        ({"j0": 1}, "There is no price of 'j1', 'j2'. Give one for every judge"),
+        ({"j0": -1}, "The price of 'j0' is -1. It must be a number, 0 or more"),
+        ([1, 2], "Prices are a mapping, or a table with the columns worker and price, not a list"),
+        (pd.DataFrame({"worker": ["j0", "j0"], "price": [1, 2]}), "twice, the second time in row 2"),
+    ],
+)
+def test_wrong_prices_are_refused(prices: Any, said: str) -> None:
+    with pytest.raises(allalike.AllalikeError, match=said):
+        allalike.jury(rows_of(draw(1, judges=3, tasks=4)[0]), prices=prices)
+
+
+@pytest.mark.parametrize("crowd", ["xxxx xxxx xxxx", "x x y", "xy.. ..xy .y.x", "xyxy xxyy", "xyxyxy xxxxxx xyyyxy"])
+def test_odd_panels_have_all_their_tables(crowd: str, tmp_path: Path) -> None:
+    rows = [(judge, t, x) for judge, said in enumerate(crowd.split()) for t, x in enumerate(said) if x != "."]
+    panel = allalike.jury(rows, min_confidence=0.9)
+    names = [path.name for path in panel.save(tmp_path / "out")]
+    assert {"truth.csv", "judges.csv", "pairs.csv", "sizes.csv", "coverage.csv", "summary.json"} <= set(names)
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["panel"]["smallest"]["size"] >= 1
+    assert (panel.truth["label"].isna() == (panel.truth["confidence"] < 0.9)).all()
+
+
+@pytest.mark.filterwarnings(f"ignore::{DataWarning.__module__}.{DataWarning.__name__}")
+def test_one_judge_is_her_own_panel() -> None:
+    assert allalike.jury([("ada", task, "xy"[task % 2]) for task in range(4)]).smallest == ["ada"]
+
+
+def test_numbers_are_refused_with_what_to_use_instead() -> None:
+    with pytest.raises(allalike.AllalikeError, match=r"these are real labels.*--domain categorical"):
+        allalike.jury([("ada", 1, 1.5), ("bob", 1, 2.5)], domain="real")
+    with pytest.raises(allalike.AllalikeError, match="these are 101 workers"):
+        allalike.jury([(judge, 1, "xy"[judge % 2]) for judge in range(101)])
+    with pytest.raises(allalike.AllalikeError, match="keep is 2"):
+        allalike.jury([("ada", 1, "x"), ("bob", 1, "x")], keep=2)
+
+
+def test_the_program_prints_one_screen_and_writes_whole_files(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    files = []
+    for judge in range(3):  # a file for each model
+        rows = [row for row in rows_of(draw(2, judges=3, tasks=30)[0]) if row[0] == f"j{judge}"]
+        files.append(tmp_path / f"j{judge}.csv")
+        pd.DataFrame([row[1:] for row in rows], columns=["task", "label"]).to_csv(files[-1], index=False)
+    out = tmp_path / "out"
+    how = ["--worker-from", "filename", "--price", "j0=1", "--price", "j1=2", "--price", "j2=0.5", "-o", str(out)]
+    with pytest.raises(SystemExit) as stop:
+        main(["jury", *map(str, files), *how, "--abstain-below", "0.9"])
+    said = capfd.readouterr().out
+    assert stop.value.code == 0
+    assert max(map(len, said.splitlines())) <= 80 + len(str(out))
+    assert len(said.splitlines()) <= 45
+    assert "a panel of one family agrees with itself" in " ".join(said.split())
+    assert sorted(path.name for path in out.iterdir())[:3] == ["coverage.csv", "groups.csv", "judges.csv"]
+    with pytest.raises(SystemExit) as stop:
+        main(["jury", *map(str, files), *how, "--price", "j9=1", "--json"])
+    assert stop.value.code == 2
+    assert "There is a price of 'j9', but no such judge" in capfd.readouterr().err
+
+
+@pytest.mark.long
+def test_models_who_are_wrong_together_are_of_one_family_or_saw_the_answers_in_the_same_order() -> None:
+    from allalike.datasets import load
+
+    panel = allalike.jury(load("llmbar_llm_judges").answers)
+    found = panel.pairs[panel.pairs["wrong_together"]]
+    family = found["judge"].str.partition("/")[0] == found["other"].str.partition("/")[0]
+    order = found["judge"].str.endswith("/swapped") == found["other"].str.endswith("/swapped")
+    assert len(found) >= 30
+    assert (family | order).all()
+    assert family.mean() > 0.5
