@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 import allalike
 from allalike.datasets import load
+from allalike.trust.coverage import Sureness
 from allalike.trust.shared_errors import SharedErrors, find_shared_errors
 from allalike.trust.verdicts import Verdicts
 
@@ -35,6 +36,7 @@ BEGIN, END = "<!-- figures: benchmarks/jury.py -->", "<!-- end of figures -->"
 LEVELS = (0.0, 0.8, 0.9, 0.95)
 GOLD, DRAWS = 50, 5
 CROWDS = 40
+OPEN_CROWDS, OPEN_TASKS = 6, 300
 Rows = list[tuple[Any, Any, Any]]
 
 
@@ -229,6 +231,39 @@ def alarms() -> str:
     return table([*header, "nobody, 100 tasks", "nobody, 1,000 tasks"], lines)
 
 
+def open_answers() -> str:
+    """Say how far the probabilities of open answers are off in drawn crowds, with 200 labels that may be given."""
+    kinds = {
+        "errors on their own": (0.0, 0.0),
+        "easy and hard tasks": (1.5, 0.0),
+        "half of the errors on a decoy": (0.0, 0.5),
+        "both": (1.5, 0.5),
+    }
+    lines = []
+    for name, (difficulty, decoy) in kinds.items():
+        cells = []
+        for n in (2, 3, 5, 9):
+            sure, wrong = (np.concatenate(column) for column in zip(*open_crowds(n, difficulty, decoy), strict=True))
+            error = Sureness(sure, wrong, np.arange(len(sure), dtype=np.uint64)).calibration_error()
+            cells.append(f"{error:.3f} ({percent(sure.mean())} / {percent(1 - wrong.mean())})")
+        lines.append([name, *cells])
+    return table(["ECE (expected / right, in %)", *(f"{n} judges" for n in (2, 3, 5, 9))], lines)
+
+
+def open_crowds(n: int, difficulty: float, decoy: float) -> Iterable[tuple[Any, Any]]:
+    """Yield how sure the panel is of each task, and whether it is wrong, in crowds right in 50 to 95 %."""
+    for seed in range(OPEN_CROWDS):
+        rng = np.random.default_rng([seed, n, int(10 * difficulty)])
+        skill = rng.uniform(0.5, 0.95, n)
+        odds = np.log(skill / (1 - skill)) + difficulty * rng.standard_normal(OPEN_TASKS)[:, None]
+        wrong, attractive = rng.integers(1, 200, (OPEN_TASKS, n)), rng.integers(1, 200, OPEN_TASKS)
+        wrong = np.where(rng.random(wrong.shape) < decoy, attractive[:, None], wrong)
+        said = np.where(rng.random(wrong.shape) < 1 / (1 + np.exp(-odds)), 0, wrong)
+        rows = [(f"j{judge}", task, f"{'' if x else task}x{x}") for (task, judge), x in np.ndenumerate(said)]
+        truth = allalike.jury(rows, domain="categorical").truth
+        yield truth["confidence"].to_numpy(), (~truth["label"].str.endswith("x0")).to_numpy().astype(float)
+
+
 def main() -> None:
     """Measure, and print or write."""
     use_data_beside_the_clone()
@@ -240,6 +275,7 @@ def main() -> None:
         ("### Wrong together", together(sets)),
         ("### Costs", costs(sets[0])),
         ("### Are shared errors found?", alarms()),
+        ("### Are the probabilities of open answers right?", open_answers()),
     ]
     text = "\n\n".join(f"{title}\n\n{figures}" for title, figures in parts)
     if "-o" not in sys.argv:

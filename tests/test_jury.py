@@ -249,9 +249,12 @@ def test_the_program_prints_one_screen_and_writes_whole_files(
 
 
 @pytest.mark.long
-def test_models_who_are_wrong_together_are_of_one_family_or_saw_the_answers_in_the_same_order() -> None:
+def test_models_wrong_together_are_of_one_family_or_saw_the_answers_in_the_same_order(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from allalike.datasets import load
 
+    monkeypatch.setenv("ALLALIKE_DATA", str(data))
     panel = allalike.jury(load("llmbar_llm_judges").answers)
     found = panel.pairs[panel.pairs["wrong_together"]]
     family = found["judge"].str.partition("/")[0] == found["other"].str.partition("/")[0]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allalike.cli.console import (
+    WIDTH,
     Line,
     bar_after_a_second,
     can_report,
@@ -44,8 +45,8 @@ if TYPE_CHECKING:
 __all__ = ["jury"]
 
 _N_JUDGES = 8  # that are shown
-_N_GROUPS = 4
-_MAX_ID = 32
+_N_GROUPS, _N_NAMES = 3, 4  # of those who are wrong together
+_WIDTH, _GAP = 7, 2  # characters of a number, and between columns
 _LEVELS = (0.0, 0.8, 0.9, 0.95)  # that are shown
 
 
@@ -190,8 +191,18 @@ def _say_pairs(panel: Panel) -> list[str]:
         f" common, {first['expected']:.3g} expected ({first['low']:.2g} to {first['high']:.2g} times as many)."
     ]
     groups = found["groups"]
-    more = [f"  and {len(groups) - _N_GROUPS:,} more groups"] if len(groups) > _N_GROUPS else []
-    return [*lines, *(f"  {', '.join(map(keep_whole, group))}" for group in groups[:_N_GROUPS]), *more]
+    more = [f"- and {_count(len(groups) - _N_GROUPS, 'more group')}"] if len(groups) > _N_GROUPS else []
+    return [*lines, *(f"- {_name_some(group)}" for group in groups[:_N_GROUPS]), *more]
+
+
+def _name_some(judges: Sequence[object]) -> str:
+    """Name judges, but not too many.
+
+    >>> _name_some(["ada", "bob"]), _name_some(range(9))
+    ('ada, bob', '0, 1, 2, 3 and 5 more')
+    """
+    more = f" and {len(judges) - _N_NAMES:,} more" if len(judges) > _N_NAMES + 1 else ""
+    return ", ".join(map(keep_whole, judges[:_N_NAMES] if more else judges)) + more
 
 
 def _say_smallest(panel: Panel) -> list[str]:
@@ -199,7 +210,7 @@ def _say_smallest(panel: Panel) -> list[str]:
     everybody = panel.summary["workers"]
     right = "are right in" if panel.by_gold else "are expected to be right in"
     lost = _say_lost(*found["lost"])
-    who = ", ".join(keep_whole(judge) for judge in found["members"])
+    who = _name_some(found["members"])
     if found["size"] == everybody:
         return [f"Smallest panel that keeps {100 * found['keep']:g} %: all of them."]
     return [
@@ -226,7 +237,7 @@ def _say_costs(panel: Panel) -> list[str]:
     if cost is None:
         return []
     prices = [
-        f"{name} {cost[key]:.4g}, {'unknown' if each is None else f'{each:.4g}'} per correct verdict"
+        f"{name} {cost[key]:,.6g}, {'unknown' if each is None else f'{each:.4g}'} per correct verdict"
         for name, key in (("all judges", "panel"), ("the smallest panel", "smallest"))
         for each in (cost[f"{key}_per_correct"],)
     ]
@@ -244,13 +255,18 @@ def _say_limits(panel: Panel) -> str:
 
 def _judge_lines(panel: Panel) -> list[str]:
     table = panel.judges.sort_values("error_rate", kind="stable")
-    names = {"error_rate": "error", "accuracy": "known right", "weight": "weight", "cost_per_correct": "cost/correct"}
+    names = {"error_rate": "error", "accuracy": "known right", "weight": "weight", "cost_per_correct": "per correct"}
+    if panel.prices is not None:
+        del names["weight"]  # for which there is no room
     shown = [name for name in names if name in table and table[name].notna().any()]
-    lines: list[tuple[object, ...]] = [("judge", *(names[name].rjust(12) for name in shown), "together", "needed")]
+    widths = {name: max(len(names[name]), _WIDTH) for name in shown}
+    ids = WIDTH - sum(width + _GAP for width in widths.values()) - len("together needed") - 4 * _GAP
+    heads = [names[name].rjust(width) for name, width in widths.items()]
+    lines: list[tuple[object, ...]] = [("judge", *heads, "together", "needed")]
     for row in table.head(_N_JUDGES).to_dict("records"):
-        numbers = [f"{row[name]:.3g}".rjust(12) for name in shown]
+        numbers = [f"{row[name]:.3g}".rjust(width) for name, width in widths.items()]
         needed = "yes" if row["in_smallest"] else ""
-        lines.append((shorten(row["worker"], _MAX_ID), *numbers, row["wrong_together"], needed))
+        lines.append((shorten(row["worker"], ids), *numbers, row["wrong_together"], needed))
     more = len(table) - _N_JUDGES
     return [*rows(lines).splitlines(), *([f"... and {more:,} more (see the table of judges)"] if more > 0 else [])]
 
