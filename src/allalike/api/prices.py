@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,6 +63,8 @@ def find_prices(prices: Mapping[str, float], judges: Sequence[Any]) -> Floats:
 def _read(path: str) -> Any:
     import pandas as pd
 
+    if not Path(path).is_file():  # to open a pipe is to wait for whoever writes to it
+        raise InputError(f"The prices {path} cannot be read: there is no such file.")
     try:
         if path.endswith(".parquet"):
             return pd.read_parquet(path)

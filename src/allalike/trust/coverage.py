@@ -113,7 +113,13 @@ class Coverage:
 
 
 def gather_sureness(found: TaskTable) -> Sureness:
-    """Take what is known of each task from what the panel found."""
+    """Take what is known of each task from what the panel found.
+
+    >>> import allalike
+    >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
+    >>> gather_sureness(result.found).known
+    array([False])
+    """
     pieces = list(found.pieces())
     wrong = [piece.found.get("gold", np.full(len(piece.answers), np.nan)) for piece in pieces]
     return Sureness(

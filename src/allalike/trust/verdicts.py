@@ -95,6 +95,16 @@ def take_verdicts(run: Run, n_answers: int, believe: Callable[[Block], Floats], 
         What says, per answer of a block whose labels are codes, how probable it is that its label is right.
     panel
         What the panel says of all tasks, some at a time.
+
+    >>> import allalike
+    >>> from allalike.blocks.ties import Ties
+    >>> answers = allalike.read([("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x")], domain="categorical")
+    >>> run, tasks = allalike.Memory().load(answers, Ties()), answers.tasks.hashes()
+    >>> panel = Told(tasks, np.array([1, 0]), np.array([0.6, 0.9]))  # y and x
+    >>> found = take_verdicts(run, 100, lambda block: np.full(len(block.label), 0.5), [panel])
+    >>> order = np.argsort(-found.sure)
+    >>> found.said[order].tolist(), found.panel[order].tolist()
+    ([[0, -1], [0, 1]], [0, 1])
     """
     blocks = sample_tasks(run, n_answers).blocks
     n, width = run.problems.n_workers, max(int(number_within_tasks(block)[1].max()) for block in blocks)
