@@ -44,13 +44,20 @@ if TYPE_CHECKING:
 
 __all__ = ["jury"]
 
+_EXAMPLES = "\b\n" + "\n".join(
+    (
+        "allalike jury verdicts.csv",
+        "allalike jury answers/*.jsonl --worker-from filename --gold gold.csv",
+        "allalike jury verdicts.csv --abstain-below 0.9 --prices prices.csv",
+    )
+)
 _N_JUDGES = 8  # that are shown
 _N_GROUPS, _N_NAMES = 3, 4  # of those who are wrong together
 _WIDTH, _GAP = 7, 2  # characters of a number, and between columns
 _LEVELS = (0.0, 0.8, 0.9, 0.95)  # that are shown
 
 
-@click.command(no_args_is_help=True)
+@click.command(no_args_is_help=True, epilog=_EXAMPLES)
 @click.option("-o", "--output", default="allalike-out", help="The folder for tables and summary.", show_default=True)
 @click.option("--prices", help="What an answer of each judge costs: a CSV file with the columns worker and price.")
 @click.option("--price", multiple=True, help="The price of one judge, such as --price gpt-4=0.002.")
@@ -69,15 +76,10 @@ _LEVELS = (0.0, 0.8, 0.9, 0.95)  # that are shown
 @take_write_options
 @take_print_options
 def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> None:
-    r"""Let the judges or models in FILES decide as a panel, and say who of them is needed.
+    """Let the judges or models in FILES decide as a panel, and say who of them is needed.
 
     FILES are as in 'allalike discover': long, wide, or a file for each model. Beside the files of 'discover' there are
     judges, pairs (who is wrong with whom), sizes (what smaller panels are worth) and coverage (what abstaining costs).
-
-    \b
-    allalike jury verdicts.csv
-    allalike jury answers/*.jsonl --worker-from filename --gold gold.csv
-    allalike jury verdicts.csv --abstain-below 0.9 --prices prices.csv
     """
     from allalike.api.jury import jury as run
     from allalike.options import check_choice
@@ -239,6 +241,7 @@ def _say_costs(panel: Panel) -> list[str]:
     prices = [
         f"{name} {cost[key]:,.6g}, {'unknown' if each is None else f'{each:.4g}'} per correct verdict"
         for name, key in (("all judges", "panel"), ("the smallest panel", "smallest"))
+        if key == "panel" or len(panel.smallest) < len(panel.judges)
         for each in (cost[f"{key}_per_correct"],)
     ]
     return [f"Cost: {'; '.join(prices)}."]

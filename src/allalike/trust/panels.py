@@ -12,8 +12,8 @@ share of the worth of the whole panel is taken, and all tasks say who is in it. 
 difference of both panels per task (normal, 95 %).
 
 Without known truths, worth is agreement with the whole panel, by as much as this is sure. It does not fall where all
-are wrong, and a small panel of judges who share an error with the whole one seems to keep all. The whole panel may
-decide otherwise than by log odds, and be worth a little more or less than all judges are here.
+are wrong, and a small panel of judges who share an error with the whole one seems to keep all. The panel of all judges
+is the whole panel, which may decide otherwise than by log odds: a smaller one must come up to it.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def find_sizes(verdicts: Verdicts, odds: Floats, worth: Floats, whole: Floats) -
     tried = [~part if len(parts) > 1 else part for part in parts]
     members = _find_path(verdicts, odds, worth)
     rows = []
-    for place in range(len(members)):
+    for place in range(len(members) - 1):
         found, same = np.zeros(len(half)), np.zeros(len(half))
         for path, part in zip(paths, tried, strict=True):
             some = verdicts.only(part)
@@ -111,6 +111,7 @@ def find_sizes(verdicts: Verdicts, odds: Floats, worth: Floats, whole: Floats) -
         lost = whole - found
         error = _NORMAL * lost.std() / np.sqrt(max(len(lost), 1))
         rows.append((found.mean(), same.mean(), lost.mean() - error, lost.mean() + error))
+    rows.append((whole.mean(), 1.0, 0.0, 0.0))
     kept, agreement, low, high = np.array(rows).T
     return Sizes(members, kept, agreement, low, high, float(whole.mean()))
 
