@@ -47,7 +47,7 @@ def worker_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
         **({"earlier": run.history.answers.astype(np.int64)} if run.history is not None else {}),
     }
     trust = weighing.trust
-    own = run.kernels.worker_columns(run.sum, weighing.weight, weighing.fault)
+    own = weighing.columns or run.kernels.worker_columns(run.sum, weighing.weight, weighing.fault)
     more = {**trust_columns(weighing), **own}
     if trust is not None:
         known = {"shared": trust.shared, "disparity": weighing.disparity, **fault_columns(weighing, trust)}
