@@ -58,7 +58,8 @@ class RecordParts(Apart):
         rows = rows[there[rows] | np.isin(rows, block.starts)]  # one of those who left the field of a task empty
         worker, workers, n_workers = _renumber(block, place)
         label = codes_of(block.label, field)[rows]
-        label[~there[rows]] = example
+        empty = np.flatnonzero(~there[rows])
+        label[empty] = np.repeat(example, len(empty), axis=0)
         gone = sizes == 0
         known = filled_in(block.gold_label)[:, field] & ~gone[block.gold_task]
         part = replace(

@@ -104,7 +104,7 @@ def weigh_apart(run: Run, apart: Apart, weigh: Callable[[Run], Weighing]) -> Wei
         decide=decide,
         parameters=flat,
         columns={**weights, **{f"fault.{name}": field.fault for name, field in fields.items()}},
-        notes={name: dict(field.found.notes) for name, field in fields.items() if field.found.notes},
+        notes={"fields": {name: dict(field.found.notes) for name, field in fields.items()}},
         choices=_list_choices({name: field.found.choices for name, field in fields.items()}),
     )
 
@@ -114,7 +114,7 @@ def _weigh_field(
 ) -> _Field:
     """Weigh those who filled a field, by the answers to it."""
     there = given > 0
-    [example] = next(block.label for block in run.gather(partial(apart.pick, field=number)) if len(block.label))
+    example = next(block.label for block in run.gather(partial(apart.pick, field=number)) if len(block.label))
     place = np.where(there, np.cumsum(there) - 1, -1)
     crowds = np.rint(run.problems.add(there)).astype(np.int64)
     alone = replace(
@@ -161,8 +161,8 @@ def _decide(
 def _find_faults(run: Run, decide: Decide, weight: Floats, *parameters: Floats) -> Floats:
     """Measure how far each worker is from the truths on average, where that is known."""
     sums = run.sum(partial(_losses, decide=decide, kernels=run.kernels), weight, weight, *parameters)
-    unknown = np.full(len(weight), np.nan)
-    return np.divide(sums["distance"], sums["answers"], out=unknown, where=sums["answers"] > 0)
+    known = sums["answers"] > 0
+    return np.where(known, sums["distance"], np.nan) / np.where(known, sums["answers"], 1.0)
 
 
 def _losses(block: Block, *params: Floats, decide: Decide, kernels: Kernels) -> dict[str, Floats]:
