@@ -104,6 +104,8 @@ def _domain_text(name: str, numbers: str) -> str:
     """Say which kind of label was recognised, and what that means where labels are numbers."""
     if name == "real":
         return "Recognised: the labels are numbers: a truth is a mean; for a vote: --domain categorical."
+    if name == "date":
+        return "Recognised: the labels are dates: a truth is a mean; for a vote: --domain categorical."
     if name == "categorical" and numbers:
         order = (
             " If they are ratings, their order is not used; it is with --domain ordinal."

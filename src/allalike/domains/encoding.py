@@ -161,6 +161,10 @@ class Encoding(ABC):
         """
         return {}
 
+    def show_limits(self, limits: Floats) -> Values | Floats:
+        """Return limits of truths that are numbers, as the table of truths has them."""
+        return limits
+
     @property
     def votes(self) -> Votes | None:
         """How answers become votes on classes, for methods that need these, if they can."""

@@ -31,13 +31,13 @@ from allalike.domains.base import Domain
 from allalike.domains.categorical import Categorical
 from allalike.domains.cells import Cells, codes_of, filled_in, join_cells, prepare_field, spread
 from allalike.domains.encoding import Encoding
-from allalike.domains.fields import Fields, read_fields, write_fields
+from allalike.domains.fields import Fields, read_fields, read_importance, write_fields
 from allalike.domains.record_kernels import RecordKernels, each_field
 from allalike.domains.record_labels import list_names, naming, read_record, split_labels, value_of, write_record
 from allalike.domains.record_parts import RecordParts
 from allalike.errors import InputError, LabelError, OptionError
 from allalike.noise import General
-from allalike.options import check_number, choice
+from allalike.options import choice
 from allalike.rules.base import Rule
 from allalike.rules.choice import best_worker, medoid
 
@@ -118,18 +118,7 @@ class Record(Domain):
         ignored = (self.ignore,) if isinstance(self.ignore, str) else tuple(self.ignore)
         object.__setattr__(self, "fields", fields)
         object.__setattr__(self, "ignore", ignored)
-        object.__setattr__(self, "importance", self._read_importance())
-
-    def _read_importance(self) -> tuple[tuple[str, float], ...]:
-        given = dict(self.importance)
-        for name, value in given.items():
-            if self.fields and name not in self.field_names:
-                raise OptionError(
-                    f"importance has {name!r}, which is none of the fields: {', '.join(self.field_names)}."
-                )
-            if check_number(value, f"The importance of {name!r}", least=0) == 0:
-                raise OptionError(f"The importance of {name!r} is 0. Leave the field out with ignore=[{name!r}].")
-        return tuple(given.items())
+        object.__setattr__(self, "importance", read_importance(self.importance, fields))
 
     @property
     def shares(self) -> tuple[float, ...]:
