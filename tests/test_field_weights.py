@@ -110,6 +110,7 @@ def test_a_worker_who_is_good_at_prices_and_bad_at_names_counts_there_only() -> 
     assert found.summary["domain"]["weights"] == "field"
 
 
+@pytest.mark.long
 def test_fields_of_any_kind_may_be_empty_in_whole_blocks() -> None:
     kinds = {"said": "text", "where": "boxes", "order": "ranking", "level": "ordinal"}
     full = {"said": "a b c", "where": [[0, 0, 2, 2]], "order": "x>y>z", "level": 3}
@@ -119,7 +120,9 @@ def test_fields_of_any_kind_may_be_empty_in_whole_blocks() -> None:
     assert found.truth["level"].tolist()[-1] == 3
 
 
-@pytest.mark.parametrize("engine", [Memory(), Disk(partitions=2)], ids=["memory", "disk"])
+@pytest.mark.parametrize(
+    "engine", [Memory(), pytest.param(Disk(partitions=2), marks=pytest.mark.long)], ids=["memory", "disk"]
+)
 def test_later_answers_are_weighed_as_if_they_had_been_there(engine: Engine) -> None:
     rows = goods()
     first, later = rows[: len(rows) // 2], rows[len(rows) // 2 :]
@@ -129,6 +132,7 @@ def test_later_answers_are_weighed_as_if_they_had_been_there(engine: Engine) -> 
     assert grown.truth["label"].tolist() == whole.truth["label"].tolist()
 
 
+@pytest.mark.long
 def test_gold_that_a_method_learned_from_is_not_what_it_is_judged_by() -> None:
     rows = goods()
     truths = {task: dict(label) for _, task, label in rows}
