@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from allalike import METHODS, Disk, Memory, Record
 from allalike.engines import Engine
 from allalike.errors import OptionError, UnsupportedError
 from program import call
-from published import with_gold
 from samples import Row, crowd
 
 KINDS = {"colour": "categorical", "size": "real", "tags": "set"}
@@ -70,7 +68,11 @@ def check_alone(rows: list[Row], kinds: dict[str, str], method: str, engine: Eng
     assert workers["weight"].sum() == pytest.approx(1)
 
 
-@pytest.mark.parametrize("engine", [Memory(), Memory(block_answers=1), Disk(partitions=3)], ids=str)
+@pytest.mark.parametrize(
+    "engine",
+    [Memory(block_answers=1), *(pytest.param(each, marks=pytest.mark.long) for each in (Memory(), Disk(partitions=3)))],
+    ids=["blocks", "memory", "disk"],
+)
 def test_each_field_is_weighed_as_if_it_were_the_label(engine: Engine) -> None:
     check_alone(goods(), KINDS, "P-TD", engine)
 
@@ -189,12 +191,3 @@ def test_what_is_seen_and_compared_knows_fields_that_are_weighed_apart(tmp_path:
     assert "w003" in str(found.explain(worker="w003"))
     compared = allalike.compare(goods(), domain=APART, gold=GOLD)
     assert {"UA", "P-TD", "iP-TD"} <= {*compared.table["method"]}
-
-
-@pytest.mark.slow
-def test_times_of_flights_are_found_field_by_field_as_is_known(data: Path) -> None:
-    answers = with_gold(data, "records_flights")
-    encoding = replace(answers.encoding, domain=replace(answers.domain, weights="field"))  # type: ignore[call-arg]
-    apart = allalike.discover(answers.under(encoding), method="iP-TD", ties="first").summary["gold"]
-    assert 1 - apart["unweighted_error"] == pytest.approx(0.8025)
-    assert 1 - apart["error"] == pytest.approx(0.7625)

@@ -100,7 +100,9 @@ def next_columns(piece: Piece, weighing: Weighing) -> dict[str, Values | Array]:
 
 def truth_columns(piece: Piece, encoding: Encoding, weighing: Weighing) -> dict[str, Values | Array]:
     """Return the columns of the table of truths."""
-    limits = {name: encoding.show_limits(piece.found[name]) for name in ("low", "high") if name in piece.found}
+    limits: dict[str, Values | Array] = {
+        name: encoding.show_limits(piece.found[name]) for name in ("low", "high") if name in piece.found
+    }
     own = encoding.tell(piece.found)
     label = own.pop("label", None) or encoding.decode(piece.found["label"])
     assert isinstance(label, Values)

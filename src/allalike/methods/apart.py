@@ -162,7 +162,7 @@ def _find_faults(run: Run, decide: Decide, weight: Floats, *parameters: Floats) 
     """Measure how far each worker is from the truths on average, where that is known."""
     sums = run.sum(partial(_losses, decide=decide, kernels=run.kernels), weight, weight, *parameters)
     known = sums["answers"] > 0
-    return np.where(known, sums["distance"], np.nan) / np.where(known, sums["answers"], 1.0)
+    return np.asarray(np.where(known, sums["distance"], np.nan) / np.where(known, sums["answers"], 1.0))
 
 
 def _losses(block: Block, *params: Floats, decide: Decide, kernels: Kernels) -> dict[str, Floats]:

@@ -221,7 +221,7 @@ def _are_dates(labels: Column) -> bool:
         return all(map(is_moment, labels.factors[1].tolist()))
     if labels.kind != "object" or isinstance(labels.data, list):
         return labels.kind == "object" and all(isinstance(value, date) for value in labels.data)
-    return pa.types.is_date(labels.data.type) or pa.types.is_timestamp(labels.data.type)
+    return bool(pa.types.is_date(labels.data.type) or pa.types.is_timestamp(labels.data.type))
 
 
 def _guess_dates(labels: Column, answers: int) -> Domain:
