@@ -64,7 +64,7 @@ class Date(Real):
 
     def learn(self, labels: Column) -> DateEncoding:
         """Find out whether these are dates, times or instants."""
-        first, *others = [form for _, form in labels.parsed(read_moment)[1]] or [Form()]
+        first, *others = dict.fromkeys(form for _, form in labels.parsed(read_moment)[1]) or [Form()]
         return DateEncoding(domain=self, form=first.join(others))
 
 
@@ -95,18 +95,19 @@ class DateEncoding(RealEncoding):
 
     def encode(self, labels: Column) -> Floats:
         """Read the labels as numbers of days or seconds."""
-        codes, moments = labels.parsed(self.read)
-        return self.form.number(np.array(moments, np.int64))[codes]
+        codes, moments = labels.parsed(read_moment)
+        if not all(map(self.form.fits, {form for _, form in moments})):
+            labels.parsed(self.check)
+        return self.form.number(np.array([found for found, _ in moments], np.int64))[codes]
 
-    def read(self, value: Any) -> int:
-        """Read a moment that can be compared with the others."""
-        found, form = read_moment(value)
+    def check(self, value: Any) -> None:
+        """Refuse a moment that cannot be compared with the others."""
+        _, form = read_moment(value)
         if not self.form.fits(form):
             raise ValueError(
                 f"it is one of {form}, but others are {self.form}, and nobody knows how far these are apart; write all"
                 " of them alike"
             )
-        return found
 
     def remap(self, codes: Array, known: Self) -> Floats:
         """Return days as seconds, where midnights are times after all."""

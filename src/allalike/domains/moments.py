@@ -11,8 +11,9 @@ it is today, and days have 24 hours.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -161,10 +162,10 @@ def read_moment(value: Any) -> tuple[int, Form]:
     if not isinstance(value, date) or value != value:  # not a time: there is none
         raise ValueError(f"a moment is {_WANTED}")
     if not isinstance(value, datetime):
-        return (datetime(value.year, value.month, value.day) - _EPOCH) // _MICROSECOND, Form(False, None, "date")
-    found, form = _place(value)
-    midnight = form.zone is None and found % (_DAY * 10**6) == 0
-    return found, replace(form, times=None if midnight else True, typed="time")
+        return (value.toordinal() - _EPOCH.toordinal()) * _DAY * 10**6, _form(False, None, "date")
+    found, zone = _place(value)
+    midnight = zone is None and found % (_DAY * 10**6) == 0
+    return found, _form(None if midnight else True, zone, "time")
 
 
 def _read_text(text: str) -> tuple[int, Form]:
@@ -175,14 +176,15 @@ def _read_text(text: str) -> tuple[int, Form]:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise ValueError(f"there is no such day or hour: {error}") from None
-    found, form = _place(moment)
-    return found, replace(form, times=written["time"] is not None)
+    found, zone = _place(moment)
+    return found, _form(written["time"] is not None, zone, "")
 
 
-def _place(moment: datetime) -> tuple[int, Form]:
-    """Return the microseconds of a moment, and its form but for what was written of it."""
+def _place(moment: datetime) -> tuple[int, int | None]:
+    """Return the microseconds of a moment, and its offset from UTC in seconds, if it has one."""
     offset = moment.utcoffset()
     found = (moment.replace(tzinfo=None) - _EPOCH) // _MICROSECOND
-    if offset is None:
-        return found, Form(True)
-    return found - offset // _MICROSECOND, Form(True, int(offset.total_seconds()))
+    return (found, None) if offset is None else (found - offset // _MICROSECOND, int(offset.total_seconds()))
+
+
+_form = cache(Form)  # of which there are few, of however many moments
