@@ -12,7 +12,7 @@ import pytest
 import allalike
 from allalike import METHODS, Disk, Memory, Record
 from allalike.engines import Engine
-from allalike.errors import OptionError, UnsupportedError
+from allalike.errors import GoldError, OptionError, UnsupportedError
 from program import call
 from samples import Row, crowd
 
@@ -191,3 +191,20 @@ def test_what_is_seen_and_compared_knows_fields_that_are_weighed_apart(tmp_path:
     assert "w003" in str(found.explain(worker="w003"))
     compared = allalike.compare(goods(), domain=APART, gold=GOLD)
     assert {"UA", "P-TD", "iP-TD"} <= {*compared.table["method"]}
+
+
+def test_a_worker_who_left_a_field_empty_disturbs_nobody_who_filled_it() -> None:
+    rows: list[Row] = [("ada", 1, {"x": "a"}), ("bob", 1, {"y": "u v w"}), ("eve", 1, {"x": "b", "y": "u v w"})]
+    found = allalike.discover(rows, domain=Record("x:categorical, y:text", weights="field"))
+    assert found.truth["y"].tolist() == ["u v w"]
+    assert found.workers["weight.y"].tolist() == [0.0, 0.5, 0.5]
+
+
+def test_a_field_without_a_known_truth_is_named_where_one_is_needed() -> None:
+    with pytest.raises(GoldError, match="The field 'size': OA needs known truths"):
+        allalike.discover(goods(), domain=APART, method="OA", gold={"t0004": {"colour": "red", "tags": ["new"]}})
+
+
+def test_auto_knows_truths_of_tasks_that_one_worker_answered() -> None:
+    found = allalike.discover([("ada", 0, 1.0), ("bob", 1, 3.0)], domain="real", gold={0: 2.0})
+    assert found.workers["weight"].tolist() == [0.5, 0.5]

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from allalike.blocks.problems import Problems
-from allalike.errors import UnsupportedError
+from allalike.errors import GoldError, UnsupportedError
 from allalike.methods.base import Weighing
 from allalike.methods.steps.peers import Peers
 
@@ -45,16 +45,17 @@ class _Field(NamedTuple):
     found: Weighing
     decide: Decide
 
-    def spread(self, values: Floats, others: float = 0.0) -> Floats:
+    def spread(self, values: Floats, others: Any) -> Floats:
         """Return numbers of those who filled the field as numbers of all workers."""
-        spread = np.full((len(self.there), *values.shape[1:]), others)
+        spread = np.empty((len(self.there), *values.shape[1:]))
+        spread[...] = others
         spread[self.there] = values
         return spread
 
     @property
     def parameters(self) -> list[Floats]:
-        """What it takes to decide the field."""
-        return [self.spread(each) for each in (self.found.weight, self.found.fault, *self.found.parameters)]
+        """What it takes to decide the field; who did not fill it has those of another, with which kernels can deal."""
+        return [self.spread(each, each[0]) for each in (self.found.weight, self.found.fault, *self.found.parameters)]
 
     @property
     def fault(self) -> Floats:
@@ -90,7 +91,7 @@ def weigh_apart(run: Run, apart: Apart, weigh: Callable[[Run], Weighing]) -> Wei
     }
     each = [field.found for field in fields.values()]
     parameters = {name: field.parameters for name, field in fields.items()}
-    weights = {f"weight.{name}": told[0] for name, told in parameters.items()}
+    weights = {f"weight.{name}": field.spread(field.found.weight, 0.0) for name, field in fields.items()}
     weight = np.mean(list(weights.values()), axis=0)
     own = [(field.number, field.decide, len(parameters[name])) for name, field in fields.items()]
     decide = partial(_decide, apart=apart, own=own)
@@ -128,7 +129,10 @@ def _weigh_field(
     alone.find_units()
     counts = alone.total(_count)
     alone.n_tasks, alone.n_gold = int(counts["tasks"]), int(counts["gold"])
-    found = weigh(alone)
+    try:
+        found = weigh(alone)
+    except GoldError as error:
+        raise GoldError(f"The field {apart.encodings[number][0]!r}: {error.args[0]}") from None
     settled = found.decide or partial(alone.kernels.settle(alone.sum, found.weight).aggregate, ties=run.ties)
     return _Field(number, there, found, settled)
 
