@@ -85,9 +85,10 @@ def choose(law: int) -> list[tuple[str, str]]:
     """Choose the cases of a law that are tried in `make test`: of four kinds of label one, in turn.
 
     So each law is tried with each method and with each kind of label, and each method with each kind in two of nine
-    laws; all cases of all laws together take long.
+    laws; all cases of all laws together take long. Dates, which have the kernels of numbers, are tried once a law.
     """
-    chosen = [case for case in CASES if (SPEC_PLACES[case[0]] + KIND_PLACES[case[1]] + law) % 4 == 0]
+    able = [case for case in CASES if case[1] != "date"]
+    chosen = [case for case in able if (SPEC_PLACES[case[0]] + KIND_PLACES[case[1]] + law) % 4 == 0]
     for part, names in enumerate((SPECS, DOMAIN_NAMES)):
         missing = {*names} - {case[part] for case in chosen}
         chosen += {case[part]: case for case in CASES if case[part] in missing}.values()
@@ -190,7 +191,8 @@ def agree(left: Result, right: Result, *, rtol: float = 1e-7) -> None:
     """Check that two engines say the same about every worker and task; a descent says it up to where it stops."""
     for column in ("weight", "disparity", "fault"):
         np.testing.assert_allclose(left.workers[column], right.workers[column], rtol=rtol, atol=1e-12)
-    for column in sorted({*left.truth} & {"confidence", "support", "low", "high", "error", "tied", "changed"}):
+    numbers = {*left.truth.select_dtypes(["number", "bool"])}  # limits may be dates
+    for column in sorted(numbers & {"confidence", "support", "low", "high", "error", "tied", "changed"}):
         np.testing.assert_allclose(left.truth[column], right.truth[column], rtol=rtol, atol=1e-9)
     for column in ("label", "unweighted"):
         for one, other in zip(left.truth[column], right.truth[column], strict=True):

@@ -47,6 +47,13 @@ def seen_data() -> dict[str, Any]:
     return data
 
 
+@pytest.mark.long
+def test_limits_of_dates_are_shown_as_dates() -> None:
+    result = allalike.discover(samples.crowd("date", seed=3, n=4, m=3), domain="date", method="auto")
+    tasks, truth = describe(result.material())["data"]["tasks"], result.truth.set_index("task")
+    assert tasks["limits"] == [f"{truth.loc[task, 'low']} to {truth.loc[task, 'high']}" for task in tasks["id"]]
+
+
 def test_every_shown_task_has_the_truth_and_the_confidence_of_the_table() -> None:
     result = allalike.discover(ROWS)
     data = describe(result.material())["data"]

@@ -17,6 +17,7 @@ from local_spark import SPARK, need_spark
 from method_example import Soft
 from rings import attack, rows_of
 from samples import crowd, kind, pair_up
+from test_field_weights import GOLD, KINDS, check_alone, goods
 from updates import flat
 
 pytestmark = need_spark()
@@ -50,6 +51,11 @@ def test_spark_finds_what_memory_finds(method: str, domain: str) -> None:
 def test_a_method_of_one_file_finds_on_spark_what_it_finds_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(METHODS, Soft.name, Soft)
     test_spark_finds_what_memory_finds(Soft.name, "real")
+
+
+@pytest.mark.long
+def test_fields_are_weighed_on_spark_as_they_are_alone() -> None:
+    check_alone(goods(), KINDS, "iP-TD", SPARK, GOLD)
 
 
 def test_copies_and_empty_answers_are_found_on_spark() -> None:

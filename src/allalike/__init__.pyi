@@ -17,6 +17,7 @@ from allalike.domains import Boxes as Boxes
 from allalike.domains import Categorical as Categorical
 from allalike.domains import Circular as Circular
 from allalike.domains import Custom as Custom
+from allalike.domains import Date as Date
 from allalike.domains import Domain as Domain
 from allalike.domains import Interval as Interval
 from allalike.domains import Ordinal as Ordinal

@@ -24,7 +24,7 @@ from allalike.blocks.ties import Ties
 from allalike.engines import ENGINES, Engine, Memory
 from allalike.errors import OptionError, UnsupportedError
 from allalike.methods import METHODS, Method
-from allalike.methods.votes import serves, weigh
+from allalike.methods.votes import serves, weigh, weigh_blindly
 from allalike.options import check_choice, check_number
 from allalike.readers import Scan
 from allalike.registry import choose
@@ -143,7 +143,7 @@ def _solve(
     learns = run.n_gold > 0 and method.without_gold() != method
     find = partial(find_truths, run, unweighted=True, min_confidence=settings.get("min_confidence"))
     found = find(weighing, keep_gold=learns)
-    honest = find(method.weigh_blindly(run, weighing)) if learns else found
+    honest = find(weigh_blindly(method, run, weighing)) if learns else found
     if "min_confidence" in settings and not found.count("confidence"):
         raise UnsupportedError(f"min_confidence is given, but {method.name} does not say how sure these truths are.")
     described = {"domain": {**run.encoding.describe(), **weighing.choices}, "method": method.describe(), **settings}

@@ -137,8 +137,10 @@ def _single_values(run: Run) -> Iterator[Doubt]:
             " name the right column. If every task has a column, it is a matrix, to be read as wide.",
             severe=True,
         )
-    only = [run.only_number] if run.encoding.numeric else _labels(run)
-    if answers > 1 and len(only) == 1 and only[0] is not None:
+    only = _labels(run)
+    if run.encoding.numeric and run.only_number is not None:
+        only = [_show(run, run.only_number)]
+    if answers > 1 and len(only) == 1:
         yield Doubt(
             f"All {answers:,} labels are the same, {only[0]!r}. Perhaps {_column(run, 'label')} is what was asked,"
             " and not what was answered: then name the right column.",
@@ -184,7 +186,7 @@ def _numbers(run: Run) -> Iterator[Doubt]:
     """Wonder about numbers that were taken for classes, or the reverse, where nobody said what they are."""
     if "domain" not in run.notes.get("guessed", {}):
         return
-    if run.encoding.numeric:
+    if run.encoding.numeric and run.domain.reads_numbers:
         yield Doubt(f"{_NUMBERS} read as numbers: a truth is a mean. For a vote, the domain is categorical.")
     elif run.encoding.nominal and run.encoding.n_labels >= _MIN_NUMBERS and _are_numbers(_labels(run)):
         yield Doubt(
@@ -195,7 +197,7 @@ def _numbers(run: Run) -> Iterator[Doubt]:
 
 def _ratings(run: Run) -> Iterator[Doubt]:
     """Wonder about numbers that may be levels of a scale."""
-    if not run.encoding.numeric or run.worker_task is not None:
+    if not run.encoding.numeric or not run.domain.reads_numbers or run.worker_task is not None:
         return
     blocks = sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False).blocks
     numbers = np.unique(np.concatenate([block.label for block in blocks]))
@@ -220,10 +222,11 @@ def _far_answers(run: Run) -> Iterator[Doubt]:
     """Wonder about a few numbers that carry most of the squared distance."""
     found = find_far_answers(run) if run.encoding.numeric and run.domain.distance == "squared" else None
     if found is not None:
+        label = f"{found.label:g}" if run.domain.reads_numbers else _show(run, found.label)
         yield Doubt(
             f"{found.number:,} of {found.answers:,} answers carry {100 * found.share:.0f} % of the squared distance,"
-            f" such as {found.label:g} by {found.worker!r}, so that a few answers decide who is good. Leave them out if"
-            ' they are no answers, or compare by absolute distance: --domain "real(distance=absolute)".'
+            f" such as {label} by {found.worker!r}, so that a few answers decide who is good. Leave them out if"
+            f' they are no answers, or compare by absolute distance: --domain "{run.domain.name}(distance=absolute)".'
         )
 
 
@@ -250,6 +253,11 @@ def _abstentions(run: Run) -> Iterator[Doubt]:
     if found and run.encoding.n_labels > 2 and not said:
         listed = " and ".join(map(repr, found[:_SHOWN_LABELS]))
         yield Doubt(f"The label {listed} may mean that there is no answer; named so (abstain), it is left out.")
+
+
+def _show(run: Run, number: float) -> Any:
+    """Return a number as the label that it is."""
+    return run.encoding.decode(np.array([number]))[0]
 
 
 def _are_numbers(labels: list[Any]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class TaskExplanation:
     sureness, confidence
         What is said of how sure the truth is (confidence or support), and how sure it is.
     low, high, error
-        The limits of a number, of 95 %, and its standard error.
+        The limits of a number or a date, of 95 %, and its standard error.
     changed, tied, known, abstained
         Whether weights changed the truth, whether it was drawn among equals, whether it was known beforehand, and
         whether it was not sure enough to be told.
@@ -73,8 +74,8 @@ class TaskExplanation:
     truth: Any
     sureness: str
     confidence: float
-    low: float
-    high: float
+    low: Any
+    high: Any
     error: float
     unweighted: Any
     changed: bool
@@ -99,8 +100,9 @@ class TaskExplanation:
 
     def _verdict(self) -> str:
         sure = "" if math.isnan(self.confidence) else f", {self.sureness} {self.confidence:.3f}"
-        if not math.isnan(self.low):
-            sure = f", between {self.low:.4g} and {self.high:.4g} (95 %)"
+        if self.low is not None and self.low == self.low:
+            low, high = (f"{end:.4g}" if isinstance(end, float) else str(end) for end in (self.low, self.high))
+            sure = f", between {low} and {high} (95 %)"
         how = [
             *(["known beforehand"] if self.known else []),
             *(["drawn among equals"] if self.tied else []),
@@ -261,6 +263,8 @@ class WorkerExplanation:
 
 
 def _shown(label: Any) -> str:
+    if isinstance(label, date):
+        return str(label)
     text = f"{label:.6g}" if isinstance(label, float) else " ".join(repr(label).split())
     return text if len(text) <= _MAX_LABEL else f"{text[: _MAX_LABEL - 3]}..."
 

@@ -47,7 +47,7 @@ def worker_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
         **({"earlier": run.history.answers.astype(np.int64)} if run.history is not None else {}),
     }
     trust = weighing.trust
-    own = run.kernels.worker_columns(run.sum, weighing.weight, weighing.fault)
+    own = weighing.columns or run.kernels.worker_columns(run.sum, weighing.weight, weighing.fault)
     more = {**trust_columns(weighing), **own}
     if trust is not None:
         known = {"shared": trust.shared, "disparity": weighing.disparity, **fault_columns(weighing, trust)}
@@ -100,7 +100,9 @@ def next_columns(piece: Piece, weighing: Weighing) -> dict[str, Values | Array]:
 
 def truth_columns(piece: Piece, encoding: Encoding, weighing: Weighing) -> dict[str, Values | Array]:
     """Return the columns of the table of truths."""
-    limits: dict[str, Array] = {name: piece.found[name] for name in ("low", "high") if name in piece.found}
+    limits: dict[str, Values | Array] = {
+        name: encoding.show_limits(piece.found[name]) for name in ("low", "high") if name in piece.found
+    }
     own = encoding.tell(piece.found)
     label = own.pop("label", None) or encoding.decode(piece.found["label"])
     assert isinstance(label, Values)

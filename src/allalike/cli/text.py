@@ -104,6 +104,8 @@ def _domain_text(name: str, numbers: str) -> str:
     """Say which kind of label was recognised, and what that means where labels are numbers."""
     if name == "real":
         return "Recognised: the labels are numbers: a truth is a mean; for a vote: --domain categorical."
+    if name == "date":
+        return "Recognised: the labels are dates: a truth is a mean; for a vote: --domain categorical."
     if name == "categorical" and numbers:
         order = (
             " If they are ratings, their order is not used; it is with --domain ordinal."
@@ -166,7 +168,12 @@ def reading_text(summary: Mapping[str, Any]) -> list[str]:
         return []
     if reading.get("workers") == "alike":
         return [f"{name}: workers are alike: everyone counts the same."]
-    ratio = reading["f_ratio"]  # beyond any number where most answers of a worker are equally far from the others
+    if "fields" in reading:
+        return [f"{name}: workers are weighed in each field alone; their weight is the mean over the fields."]
+    ratio = reading.get("f_ratio")  # beyond any number where most answers of a worker are equally far from the others
+    if ratio is None:
+        return []
+
     times = f"over {_MOST_TIMES:,}" if ratio > _MOST_TIMES else f"{ratio:,.1f}"
     differ = f"workers differ {times} times as much as by chance"
     if "start" not in reading:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from allalike.columns.edges import find_nothing, has_leading_zeros
 from allalike.columns.factors import Codes, factorize, factorize_objects
-from allalike.columns.values import arrow_of, is_string, numpy_of
+from allalike.columns.values import arrow_of, is_string, numpy_of, plain_of
 from allalike.errors import InputError, LabelError
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Column:
         """
         import pyarrow as pa
 
-        objects = [value.item() if isinstance(value, np.generic) else value for value in objects]
+        objects = [plain_of(value) if isinstance(value, np.generic) else value for value in objects]
         kinds = {type(value) for value in objects if value is not None}
         if kinds == {int, float} and name == "label":
             objects = [value if value is None else float(value) for value in objects]

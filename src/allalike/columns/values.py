@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["Values", "arrow_of", "is_string", "numpy_of", "take_rows"]
+__all__ = ["Values", "arrow_of", "is_string", "numpy_of", "plain_of", "take_rows"]
 
 
 def numpy_of(array: Any) -> npt.NDArray[Any]:
@@ -53,6 +53,16 @@ def arrow_of(array: npt.NDArray[Any]) -> pa.Array:
     missing = np.isnan(array) if array.dtype.kind == "f" else np.zeros(0, np.bool_)
     valid = bits(~missing) if missing.any() else None
     return pa.Array.from_buffers(pa.from_numpy_dtype(array.dtype), len(array), [valid, pa.py_buffer(array)])
+
+
+def plain_of(value: np.generic) -> Any:
+    """Return a number or a moment of numpy as one of Python, which knows no nanoseconds.
+
+    >>> plain_of(np.float32(0.5)), plain_of(np.datetime64("1970-01-01", "ns"))
+    (0.5, datetime.datetime(1970, 1, 1, 0, 0))
+    """
+    fine = isinstance(value, np.datetime64) and isinstance(value.item(), int)
+    return (value.astype("datetime64[us]") if fine else value).item()
 
 
 def is_string(kind: pa.DataType) -> bool:

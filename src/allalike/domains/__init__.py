@@ -6,6 +6,7 @@ from allalike.domains.boxes import Boxes
 from allalike.domains.categorical import Categorical
 from allalike.domains.circular import Circular
 from allalike.domains.custom import Custom
+from allalike.domains.date import Date
 from allalike.domains.encoding import Encoding
 from allalike.domains.interval import Interval
 from allalike.domains.kernels import Kernels
@@ -32,6 +33,7 @@ __all__ = [
     "Categorical",
     "Circular",
     "Custom",
+    "Date",
     "Domain",
     "Encoding",
     "Interval",
@@ -68,6 +70,7 @@ DOMAINS: Registry[Domain] = Registry(
         Vector,
         Record,
         Circular,
+        Date,
         Tree,
         Place,
         Probability,

@@ -35,9 +35,9 @@ class Domain(Options, ABC):
     """A kind of label, with the options that the user chose.
 
     Every domain has a ``rule``, the name of one of its `rules` or a `Rule` of the user's own, and a ``distance``, one
-    of its `distances`; the first of each is the default. `numeric` says that a label is one number, and `repeats` what
-    becomes of a worker's further answers to a task unless the user says it. `compares` says that a comparison of two
-    things is a label.
+    of its `distances`; the first of each is the default. `numeric` says that a label is one number, `reads_numbers`
+    that it is written as one, and `repeats` what becomes of a worker's further answers to a task unless the user says
+    it. `compares` says that a comparison of two things is a label.
     """
 
     name: ClassVar[str]
@@ -45,6 +45,7 @@ class Domain(Options, ABC):
     rules: ClassVar[tuple[Rule, ...]]
     distances: ClassVar[tuple[str, ...]]
     numeric: ClassVar[bool] = False
+    reads_numbers: ClassVar[bool] = False
     repeats: ClassVar[str] = "first"
     compares: ClassVar[bool] = False
     rule: str | Rule = ""

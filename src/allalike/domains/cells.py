@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from allalike.domains.encoding import Encoding
     from allalike.domains.kernels import Kernels
 
-__all__ = ["Cells", "FieldBlock", "Lengths", "codes_of", "filled_in", "join_cells", "prepare_field", "spread"]
+__all__ = ["Cells", "FieldBlock", "Lengths", "codes_of", "filled_in", "join_cells", "prepare_field", "salted", "spread"]
 
 _FILLED = "filled"
 
@@ -120,14 +120,13 @@ def prepare_field(block: Block, field: int, name: str, encoding: Encoding) -> Fi
         tasks = np.flatnonzero(sizes)
         if not len(rows):
             return None
-    salt = hash_objects([name])[0]  # so that equal labels of two fields are not drawn alike
     part = replace(
         block,
         starts=block.starts if tasks is None else np.cumsum(sizes[tasks]) - sizes[tasks],
         sizes=sizes if tasks is None else sizes[tasks],
         worker=block.worker if rows is None else block.worker[rows],
         label=np.ascontiguousarray(codes if rows is None else codes[rows]),
-        task_hash=mix((block.task_hash if tasks is None else block.task_hash[tasks]) ^ salt),
+        task_hash=salted(block.task_hash if tasks is None else block.task_hash[tasks], name),
         gold_task=block.gold_task[:0],
         gold_label=codes_of(block.gold_label, field)[:0],
         prepared={},
@@ -139,6 +138,11 @@ def prepare_field(block: Block, field: int, name: str, encoding: Encoding) -> Fi
         apart = PairDistances.of(part, lambda i, j: kernels.distance_between(part.label[i], part.label[j]))
         prepared = prepared.keeping(Lengths(replace(apart, distance=apart.distance ** (1 / power))))
     return FieldBlock(prepared, rows, tasks, kernels)
+
+
+def salted(hashes: Array, name: str) -> Array:
+    """Return the hashes of tasks as a field has them, so that equal labels of two fields are not drawn alike."""
+    return mix(hashes ^ hash_objects([name])[0])
 
 
 def _key(field: int) -> str:

@@ -24,7 +24,7 @@ from allalike.columns.column import Column
 from allalike.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from allalike.blocks.block import Array, Block, Floats
     from allalike.blocks.problems import Problems
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from allalike.noise import Noise
     from allalike.rules import Rule
 
-__all__ = ["Encoding", "Votes"]
+__all__ = ["Apart", "Encoding", "Votes"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,9 +161,18 @@ class Encoding(ABC):
         """
         return {}
 
+    def show_limits(self, limits: Floats) -> Values | Floats:
+        """Return limits of truths that are numbers, as the table of truths has them."""
+        return limits
+
     @property
     def votes(self) -> Votes | None:
         """How answers become votes on classes, for methods that need these, if they can."""
+        return None
+
+    @property
+    def apart(self) -> Apart | None:
+        """How the fields of labels are weighed, each as if it were the label, where that was asked for."""
         return None
 
     @property
@@ -216,3 +225,36 @@ class Votes(ABC):
     @abstractmethod
     def count(self, block: Block, weights: Floats, found: Mapping[str, Array], ties: Ties) -> dict[str, Array]:
         """Put the truths of a block together, given what was found for each vote."""
+
+
+@dataclass(frozen=True)
+class Apart(ABC):
+    """How each field of labels becomes answers of its own, and what is decided field by field becomes truths.
+
+    Parameters
+    ----------
+    encodings
+        The name of each field and its encoding; nothing for a field that nobody filled.
+    """
+
+    encodings: tuple[tuple[str, Encoding | None], ...]
+
+    @abstractmethod
+    def count(self, block: Block) -> dict[str, Floats]:
+        """Count, per worker and field, her ``answers``."""
+
+    @abstractmethod
+    def pick(self, block: Block, *, field: int) -> Block:
+        """Return a task whose only answer fills a field, not prepared; no task if nobody did."""
+
+    @abstractmethod
+    def take(self, block: Block, *, field: int, place: Array, example: Array) -> Block:
+        """Return a block of the answers of a field, prepared, which has all tasks; who did not fill it is left out.
+
+        ``place`` is the number that each worker of the whole run has among those who filled the field, and -1 for the
+        others. A task in which nobody did is dropped, and its answer is the example.
+        """
+
+    @abstractmethod
+    def decide(self, block: Block, find: Callable[[int, Block], Mapping[str, Array]]) -> dict[str, Array]:
+        """Put the truths of a block together; ``find`` returns what is found in the block of a field."""

@@ -14,9 +14,10 @@ from typing import Any
 
 from allalike.domains.base import Domain
 from allalike.errors import OptionError
+from allalike.options import check_number
 from allalike.registry import choose
 
-__all__ = ["Fields", "read_fields", "write_fields"]
+__all__ = ["Fields", "read_fields", "read_importance", "write_fields"]
 
 Fields = tuple[tuple[str, Domain | None], ...]
 
@@ -65,6 +66,21 @@ def _kind_of(name: str, kind: Any, known: Mapping[str, type[Domain]]) -> Domain 
         return choose(kind, known, "domain", Domain)  # type: ignore[type-abstract]
     except (OptionError, LookupError) as error:
         raise type(error)(f"The field {name!r}: {error}") from None
+
+
+def read_importance(given: Any, fields: Fields) -> tuple[tuple[str, float], ...]:
+    """Return how much fields count, each by its name, where that is said; without fields they may have any names.
+
+    >>> read_importance({"year": 2}, (("year", None), ("name", None)))
+    (('year', 2),)
+    """
+    importance, names = dict(given), [name for name, _ in fields]
+    for name, value in importance.items():
+        if names and name not in names:
+            raise OptionError(f"importance has {name!r}, which is none of the fields: {', '.join(names)}.")
+        if check_number(value, f"The importance of {name!r}", least=0) == 0:
+            raise OptionError(f"The importance of {name!r} is 0. Leave the field out with ignore=[{name!r}].")
+    return tuple(importance.items())
 
 
 def write_fields(fields: Fields) -> str:

@@ -73,6 +73,7 @@ class Real(Domain):
     rules: ClassVar[tuple[Rule, ...]] = (Rule("mean", mean), Rule("median", median))
     distances: ClassVar[tuple[str, ...]] = ("squared", "absolute")
     numeric: ClassVar[bool] = True
+    reads_numbers: ClassVar[bool] = True
     recurring: ClassVar[bool] = False
     bias: bool = flag(False)
     scale: bool = flag(False)

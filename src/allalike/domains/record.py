@@ -11,8 +11,10 @@ Distances of different fields must be comparable. Most kinds have distances betw
 rescaling them by their mean would make a field shout in which everybody agrees. Numbers have no largest distance, and
 enter as min(1, |x - y| / m), with m the mean difference of two answers to a task. Each field is decided by its rule.
 
-It fails where a worker is good in one field and bad in another: her weight is one. And numbers that are right or wrong,
-such as times, years and ids, should be ``categorical``: two minutes off is as wrong as two hours.
+It fails where a worker is good in one field and bad in another: her weight is one. Then ``weights="field"`` weighs
+workers in each field alone, from the answers to it and nothing else. Where fields tell the same of workers it loses
+what they tell together, which is usually more. And numbers that are right or wrong, such as times, years and ids,
+should be ``categorical``: two minutes off is as wrong as two hours.
 """
 
 from __future__ import annotations
@@ -29,12 +31,13 @@ from allalike.domains.base import Domain
 from allalike.domains.categorical import Categorical
 from allalike.domains.cells import Cells, codes_of, filled_in, join_cells, prepare_field, spread
 from allalike.domains.encoding import Encoding
-from allalike.domains.fields import Fields, read_fields, write_fields
+from allalike.domains.fields import Fields, read_fields, read_importance, write_fields
 from allalike.domains.record_kernels import RecordKernels, each_field
 from allalike.domains.record_labels import list_names, naming, read_record, split_labels, value_of, write_record
+from allalike.domains.record_parts import RecordParts
 from allalike.errors import InputError, LabelError, OptionError
 from allalike.noise import General
-from allalike.options import check_number
+from allalike.options import choice
 from allalike.rules.base import Rule
 from allalike.rules.choice import best_worker, medoid
 
@@ -71,6 +74,9 @@ class Record(Domain):
         How much fields count beside each other, where it is not 1: ``{"year": 2}``.
     ignore
         Fields that labels have, and that are left out.
+    weights
+        Whether a worker has one weight (``worker``), or one for each ``field``: the whole method then runs for each of
+        them alone, and the table of workers has ``weight.NAME`` and ``fault.NAME``, of which ``weight`` is the mean.
     rule
         How a task's records become one: ``each field`` by its own rule, or one of the records: ``medoid`` or
         ``best worker``.
@@ -95,6 +101,7 @@ class Record(Domain):
     fields: Any = field(default=(), kw_only=False)
     importance: Any = ()
     ignore: Any = ()
+    weights: str = choice("worker", "field")
 
     def __post_init__(self) -> None:
         """Read the fields, and how much they count."""
@@ -104,21 +111,14 @@ class Record(Domain):
         fields = read_fields(self.fields, DOMAINS)
         if nested := next((name for name, kind in fields if kind is not None and kind.name == self.name), None):
             raise OptionError(f"The field {nested!r} is a record in a record. Name its fields in the outer one.")
+        if self.weights == "field" and self.rule != _EACH:
+            raise OptionError(
+                f"weights is 'field', but the rule {str(self.rule)!r} takes a whole record. Decide {_EACH} by its own."
+            )
         ignored = (self.ignore,) if isinstance(self.ignore, str) else tuple(self.ignore)
         object.__setattr__(self, "fields", fields)
         object.__setattr__(self, "ignore", ignored)
-        object.__setattr__(self, "importance", self._read_importance())
-
-    def _read_importance(self) -> tuple[tuple[str, float], ...]:
-        given = dict(self.importance)
-        for name, value in given.items():
-            if self.fields and name not in self.field_names:
-                raise OptionError(
-                    f"importance has {name!r}, which is none of the fields: {', '.join(self.field_names)}."
-                )
-            if check_number(value, f"The importance of {name!r}", least=0) == 0:
-                raise OptionError(f"The importance of {name!r} is 0. Leave the field out with ignore=[{name!r}].")
-        return tuple(given.items())
+        object.__setattr__(self, "importance", read_importance(self.importance, fields))
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -141,7 +141,8 @@ class Record(Domain):
     def spec(self) -> str:
         """The name, with the kinds of all fields."""
         fields = write_fields(self.fields)
-        return f"record(fields={fields!r})" if '"' in fields else f'record(fields="{fields}")'
+        more = ", weights=field" if self.weights != "worker" else ""
+        return f"record(fields={fields!r}{more})" if '"' in fields else f'record(fields="{fields}"{more})'
 
     def close(self, labels: Column, guess: Callable[[Column, Array], Domain]) -> Domain:
         """Guess the kind of each field that has none; one that nobody filled may be anything."""
@@ -203,7 +204,8 @@ class Record(Domain):
     def describe(self) -> dict[str, Any]:
         """Return also how much fields count, where that is not the same."""
         more = {"importance": dict(self.importance)} if self.importance else {}
-        return {**super().describe(), **more}
+        apart = {"weights": self.weights} if self.weights != "worker" else {}
+        return {**super().describe(), **more, **apart}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,6 +229,12 @@ class RecordEncoding(Encoding):
             shares=self.domain.shares,
             units=self.units,
         )
+
+    @property
+    def apart(self) -> RecordParts | None:
+        """The fields, where each is weighed alone."""
+        names = self.domain.field_names
+        return RecordParts(tuple(zip(names, self.fields, strict=True))) if self.domain.weights == "field" else None
 
     @property
     def vocabulary(self) -> list[Any]:

@@ -25,7 +25,7 @@ from allalike.domains.kernels import Kernels
 from allalike.rules.base import Decision, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from allalike.blocks.block import Array, Block, Floats
     from allalike.blocks.pairs import PairDistances
@@ -150,12 +150,18 @@ class RecordKernels(Kernels):
         """Aggregate each task, field by field or as a whole."""
         if self.domain.aggregation.decide is not each_field:
             return super().decide(block, weights, faults, ties)
-        return decide_fields(block, self.fields, weights, faults, ties)[0]
+        return decide_fields(block, partial(self._find, weights=weights, faults=faults, ties=ties))[0]
+
+    def _find(self, field: int, part: Block, *, weights: Floats, faults: Floats, ties: Ties) -> dict[str, Array]:
+        """Aggregate a field by its own rule."""
+        kernels = self.fields[field]
+        assert kernels is not None
+        return kernels.aggregate(part, weights, faults, ties=ties)
 
     def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
         """Find, per task, the truth and how sure it is, and in ``sure`` how sure each of its fields is."""
         if self.domain.aggregation.decide is each_field:
-            found, sure = decide_fields(block, self.fields, weights, faults, ties)
+            found, sure = decide_fields(block, partial(self._find, weights=weights, faults=faults, ties=ties))
         else:
             found = super().decide(block, weights, faults, ties)
             sure = np.where(filled_in(found.label), found.confidence[:, None], np.nan)
@@ -231,24 +237,30 @@ def each_field(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Dec
     >>> found["label"].tolist(), found["confidence"].round(3).tolist()
     ([{'x': 'a', 'y': 'b'}], [0.833])
     """
-    fields = [None if part is None else part.kernels for part in block[Cells].fields]
-    return decide_fields(block, fields, weights, faults, ties)[0]
+
+    def find(field: int, part: Block) -> dict[str, Array]:
+        filled = block[Cells].fields[field]
+        assert filled is not None
+        return filled.kernels.aggregate(part, weights, faults, ties=ties)
+
+    return decide_fields(block, find)[0]
 
 
-def decide_fields(
-    block: Block, fields: Sequence[Kernels | None], weights: Floats, faults: Floats, ties: Ties
-) -> tuple[Decision, Floats]:
-    """Return what the kernels of fields decide, and how sure each field of each task is."""
-    filled = np.zeros((block.n_tasks, len(fields)), np.bool_)
+def decide_fields(block: Block, find: Callable[[int, Block], Mapping[str, Array]]) -> tuple[Decision, Floats]:
+    """Return what is decided field by field, and how sure each field of each task is.
+
+    ``find`` returns what is found in the block of those who filled a field, given its number.
+    """
+    filled = np.zeros((block.n_tasks, len(block[Cells].fields)), np.bool_)
     sure = np.full(filled.shape, np.nan)
     tied = np.zeros(block.n_tasks, np.bool_)
     columns = []
-    for number, (kernels, field) in enumerate(zip(fields, block[Cells].fields, strict=True)):
-        if kernels is None or field is None:
+    for number, field in enumerate(block[Cells].fields):
+        if field is None:
             columns.append(codes_of(block.label, number)[block.starts])
             continue
         tasks = np.arange(block.n_tasks) if field.tasks is None else field.tasks
-        found = kernels.aggregate(field.among(block), weights, faults, ties=ties)
+        found = find(number, field.among(block))
         columns.append(spread(found["label"], tasks, block.n_tasks))
         filled[tasks, number], sure[tasks, number] = True, found["confidence"]
         tied[tasks] |= found["tied"]

@@ -126,4 +126,9 @@ def write_record(record: Any) -> str:
     >>> write_record({"x": [1.5]})
     '{"x": [1.5]}'
     """
-    return json.dumps(record, ensure_ascii=False, default=lambda value: value.tolist())
+    return json.dumps(record, ensure_ascii=False, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """Return an array as a list, and a date as its text."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)

@@ -62,6 +62,8 @@ class Weighing:
     expect
         What returns how often truths are expected to be right if there were only the answers of another run, some of
         the same; where that is known.
+    columns
+        What else the table of workers says of each; by default what the domain has to say.
     notes, choices
         What was done and why, for the summary, and what was chosen for the rule by which tasks are decided.
     state
@@ -84,6 +86,7 @@ class Weighing:
     trust: Faults | None = None
     confidence: Mapping[str, Any] | None = None
     expect: Callable[[Run], float] | None = None
+    columns: Mapping[str, Floats] = field(default_factory=dict)
     notes: Mapping[str, Any] = field(default_factory=dict)
     choices: Mapping[str, Any] = field(default_factory=dict)
     state: Any = None

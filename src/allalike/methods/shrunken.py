@@ -170,8 +170,8 @@ def _settle(block: Block, fault: Floats, kernels: Kernels, unit: Floats) -> Floa
 
 def _describe(sums: dict[str, Floats], problems: Problems) -> _Crowd:
     answers = problems.add(sums["answers"])
-    with np.errstate(invalid="ignore"):
-        fault, middle = (problems.add(sums[name]) / answers for name in ("fault", "middle"))
+    answers = np.where(answers > 0, answers, np.nan)  # without peers, though the distance to a truth may be known
+    fault, middle = (problems.add(sums[name]) / answers for name in ("fault", "middle"))
     ratio, usual = _compare_variances(sums, "deviation", "compared", problems)
     alone, usual_alone = _compare_variances(sums, "fault", "answers", problems)
     crowded = problems.add(sums["compared"]) > 0

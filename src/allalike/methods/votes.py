@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allalike.methods.apart import weigh_apart
 from allalike.methods.steps.peers import Peers
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from allalike.engines import News, Run
     from allalike.methods.base import Decide, Method, Weighing
 
-__all__ = ["serves", "weigh"]
+__all__ = ["serves", "weigh", "weigh_blindly"]
 
 
 def serves(method: Method, labels: Encoding) -> bool:
@@ -33,14 +34,19 @@ def serves(method: Method, labels: Encoding) -> bool:
     >>> allalike.DS().serves(boxes), serves(allalike.DS(), boxes)
     (False, True)
     """
+    if labels.apart is not None:
+        return all(each is None or serves(method, each) for _, each in labels.apart.encodings)
     return method.serves(labels) or (labels.votes is not None and method.serves(labels.votes.encoding))
 
 
 def weigh(method: Method, run: Run, earlier: tuple[Weighing, News] | None = None) -> Weighing:
     """Weigh the workers of a run by their answers, or else by the votes that these come down to.
 
-    With what was found earlier and what is new, the method goes on from there; votes are weighed anew.
+    With what was found earlier and what is new, the method goes on from there; votes are weighed anew, and so are
+    labels whose fields are weighed each alone.
     """
+    if run.encoding.apart is not None:
+        return weigh_apart(run, run.encoding.apart, partial(weigh, method))
     votes = run.encoding.votes
     if votes is None or method.serves(run.encoding):
         return method.go_on(run, *earlier) if earlier else method.weigh(run)
@@ -56,6 +62,13 @@ def weigh(method: Method, run: Run, earlier: tuple[Weighing, News] | None = None
         confusion=None,
         notes={**weighing.notes, "votes": "on groups of objects"},
     )
+
+
+def weigh_blindly(method: Method, run: Run, weighing: Weighing) -> Weighing:
+    """Weigh as if no truth were known, beside a weighing that used them."""
+    if run.encoding.apart is not None:
+        return weigh(method.without_gold(), run)
+    return method.weigh_blindly(run, weighing)
 
 
 def _count_votes(block: Block) -> dict[str, Floats]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from allalike.domains import (
     Bitmap,
     Boxes,
     Categorical,
+    Date,
     Domain,
     Points,
     Ranking,
@@ -26,6 +28,7 @@ from allalike.domains import (
 )
 from allalike.domains.box_forms import is_box
 from allalike.domains.lists import json_list
+from allalike.domains.moments import is_moment
 from allalike.domains.point_forms import is_point
 from allalike.domains.span_forms import are_tags, is_span
 from allalike.errors import LabelError
@@ -84,7 +87,8 @@ def guess_domain(
     different numbers are real, unless those of a task are often the same and else far apart, as final answers to
     questions are. Strings of digits are numbers, unless they have leading zeros. Strings of several words that do not
     repeat are texts. Lists, and strings such as ``a>b>c``, are rankings if the answers to a task all order the same
-    items. Sets, masks and arrays are what they are. Mappings, and strings that are JSON objects, are records, and each
+    items. Dates that hardly recur are dates, and of others it is asked whether they are right or wrong. Sets, masks and
+    arrays are what they are. Mappings, and strings that are JSON objects, are records, and each
     of their fields is guessed by the same rules.
 
     >>> from allalike.columns.column import Column
@@ -112,6 +116,8 @@ def guess_domain(
         return _guess_numbers(labels, answers, sample)
     if kind == "truth value":
         return Categorical()
+    if _are_dates(labels):
+        return _guess_dates(labels, answers)
     if kind == "object" and (clear := _by_type(labels.data)) is not None:
         return clear
     if kind == "object" and (objects := _guess_objects(labels.data)) is not None:
@@ -205,6 +211,29 @@ def _count_pairs(sizes: Any) -> float:
     """Count the pairs within groups of these sizes."""
     sizes = np.asarray(sizes, np.float64)
     return float((sizes * (sizes - 1) / 2).sum())
+
+
+def _are_dates(labels: Column) -> bool:
+    """Tell whether all labels are dates or times by their type, or texts of such."""
+    import pyarrow as pa
+
+    if labels.kind == "text":
+        return all(map(is_moment, labels.factors[1].tolist()))
+    if labels.kind != "object" or isinstance(labels.data, list):
+        return labels.kind == "object" and all(isinstance(value, date) for value in labels.data)
+    return bool(pa.types.is_date(labels.data.type) or pa.types.is_timestamp(labels.data.type))
+
+
+def _guess_dates(labels: Column, answers: int) -> Domain:
+    """Take dates that hardly recur for moments, which are near or far; others may be right or wrong."""
+    different = labels.n_distinct()
+    if different > answers / 2:
+        return Date()
+    raise LabelError(
+        f"The labels are dates that recur, {different:,} different ones in {answers:,} answers. If one that is near is"
+        " better than one that is far, they are date; if they are right or wrong, categorical.",
+        domain="date",
+    )
 
 
 def _by_type(values: Any) -> Domain | None:

@@ -49,17 +49,17 @@ class Labels:
         self.kind, self._show = _KINDS.get(encoding.domain.name, ("text", _shortened))
         self.shown: list[Any] = []
         self.ends: list[int] = [0]
-        self._encoding = encoding
+        self.encoding = encoding
         self._places: dict[str, int] = {}
 
     def refer(self, codes: Array) -> list[int]:
         """Return the places of labels among those shown, where new ones are added."""
         if codes.ndim == 1 and codes.dtype.kind in "iu":
             different, first, place = np.unique(codes, return_index=True, return_inverse=True)
-            decoded = self._encoding.decode(different).tolist()
+            decoded = self.encoding.decode(different).tolist()
             places = {int(i): self._place(decoded[i]) for i in np.argsort(first)}
             return [places[int(i)] for i in place]
-        return [self._place(label) for label in self._encoding.decode(codes).tolist()]
+        return [self._place(label) for label in self.encoding.decode(codes).tolist()]
 
     def forget(self, known: int) -> None:
         """Take back all labels behind the first ones, which nothing refers to."""
@@ -78,7 +78,7 @@ class Labels:
     @property
     def numbered(self) -> bool:
         """Whether codes are the numbers of few labels, so that it costs nothing to refer to many at once."""
-        return bool(self._encoding.n_labels)
+        return bool(self.encoding.n_labels)
 
 
 def _text(label: Any) -> str:

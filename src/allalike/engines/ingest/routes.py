@@ -237,7 +237,7 @@ class _Pass:
             if len(self._labels) <= _MAX_NUMBERED_LABELS:
                 return {"label": codes.astype(np.int16)}
             domain = self._guess_many(label, task)
-            self._change(labels="numbers" if domain is not None and domain.numeric else "plain", domain=domain)
+            self._change(labels="numbers" if domain is not None and domain.reads_numbers else "plain", domain=domain)
         if self._plan.labels == "numbers":
             return {"label": self._numbers(label)}
         if self._plan.labels == "codes":

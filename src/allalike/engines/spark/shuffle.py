@@ -166,7 +166,7 @@ class ShuffledRows:
             encoding = domain.learn(labels)
             encoding.encode(labels)
             return encoding
-        if domain.numeric:
+        if domain.reads_numbers:
             return domain.learn(Column("label", []))
         with self._broadcast(domain) as sent:
             learn = partial(on_executors.learn_labels, sent=sent)

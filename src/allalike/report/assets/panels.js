@@ -61,7 +61,7 @@ function disagreementsView(place) {
 
 function openTask(row) {
   const t = data.tasks, found = t.answered[row], truth = t.label[row];
-  const sure = t.low ? ["95 % limits", `${number(t.low[row], 5)} to ${number(t.high[row], 5)}`] : [data.sureness, t.sure[row] === null ? "not known" : percent(t.sure[row])];
+  const sure = t.limits ? ["95 % limits", t.limits[row] || "not known"] : t.low ? ["95 % limits", `${number(t.low[row], 5)} to ${number(t.high[row], 5)}`] : [data.sureness, t.sure[row] === null ? "not known" : percent(t.sure[row])];
   openPanel(t.id[row], () => openTask(row),
     pairs([
       data.kind === "mask" ? null : ["truth", element("span", { class: "label" }, labelText(truth))],

@@ -108,7 +108,9 @@ function workersTable() {
 function tasksTable() {
   const t = data.tasks, size = t.id.length, changed = new Set(t.changed), tied = new Set(t.tied), known = new Set(t.known || []), abstained = new Set(t.abstained || []);
   const remarks = (row) => [changed.has(row) && "changed by weights", tied.has(row) && "drawn among equals", known.has(row) && "truth known", abstained.has(row) && "not sure enough"].filter(Boolean);
-  const sure = t.low
+  const sure = t.limits
+    ? [{ title: "95 % limits", key: (row) => t.high[row] - t.low[row], csv: (row) => t.limits[row], cell: (row) => t.limits[row] }]
+    : t.low
     ? [numeric("Low", t.low, "95 % limits of the truth"), numeric("High", t.high, "95 % limits of the truth")]
     : [numeric(data.sureness[0].toUpperCase() + data.sureness.slice(1), t.sure, "how sure the truth is", { rising: true })];
   const text = (row) => (abstained.has(row) ? "–" : labelText(t.label[row]));

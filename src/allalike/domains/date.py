@@ -1,0 +1,142 @@
+"""Dates and times: numbers of days or of seconds, which are shown as dates and times again.
+
+Whoever dates a letter, a photograph or an event is some days off, and a truth lies between the answers, as it does of
+numbers. So everything is as for numbers (`allalike.domains.real`), in days for dates and in seconds for times:
+
+    squared:   d = (x - y)^2    with the weighted mean: of 1 and 3 January 2024 it is 2 January
+    absolute:  d = |x - y|      with the weighted median, where some answers are far off, such as a wrong century
+
+Faults and errors are in days or seconds, or in their squares. A truth is a whole day, or a whole millisecond, and half
+a day counts upwards. What is written, and what cannot be compared, is said in `allalike.domains.moments`.
+
+It fails where a date is right or wrong: who writes 5 June for 6 May is as wrong as one who is a year off, and the mean
+of both is a day that nobody wrote. Then dates are ``categorical``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from allalike.domains.moments import Form, read_moment
+from allalike.domains.real import Real, RealEncoding, RealKernels
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from allalike.blocks.block import Array, Block, Floats
+    from allalike.columns.column import Column
+    from allalike.columns.values import Values
+
+__all__ = ["Date"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Date(Real):
+    """Dates and times, compared by squared or absolute distance in days or seconds.
+
+    A label is an ISO date or time as text, or a date or time of Python, pandas or Arrow. All have a time of day or none
+    has, and all have an offset from UTC or none has. Truths come back in the form of the labels.
+
+    Parameters
+    ----------
+    distance
+        ``squared``, or ``absolute``, under which single answers that are far off count less.
+    rule
+        How a task's dates become one: ``mean`` or ``median``, both weighted. Unless it is given, it is the one that
+        fits the distance.
+    bias
+        Whether to estimate by how much each worker is too late or too early on average, and to take it away.
+    scale
+        Whether to estimate as well by which factor each worker stretches the scale.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "2024-01-01"), ("bob", 1, "2024-01-03"), ("ada", 2, "2024-02-28"), ("bob", 2, "2024-03-01")]
+    >>> allalike.discover(rows, domain=Date(), method="UA").truth["label"].tolist()
+    ['2024-01-02', '2024-02-29']
+    """
+
+    name: ClassVar[str] = "date"
+    summary: ClassVar[str] = "ISO dates and times; squared or absolute distance in days or seconds"
+    reads_numbers: ClassVar[bool] = False
+
+    def learn(self, labels: Column) -> DateEncoding:
+        """Find out whether these are dates, times or instants."""
+        first, *others = dict.fromkeys(form for _, form in labels.parsed(read_moment)[1]) or [Form()]
+        return DateEncoding(domain=self, form=first.join(others))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DateEncoding(RealEncoding):
+    """Moments of one form; a code is a number of days or of seconds since 1970."""
+
+    domain: Date
+    form: Form = field(default_factory=Form)
+
+    @property
+    def kernels(self) -> DateKernels:
+        """Squared or absolute distances."""
+        return DateKernels(domain=self.domain, offsets=self.offsets, form=self.form)
+
+    @property
+    def vocabulary(self) -> list[Any]:
+        """What numbers count."""
+        return [self.form.unit]
+
+    def merge(self, others: Sequence[Self]) -> Self:
+        """Return the encoding of moments of all these forms; those that do not fit are found when they are read."""
+        return replace(self, form=self.form.join(other.form for other in others))
+
+    def measures_like(self, other: Self) -> bool:
+        """Tell whether numbers count the same."""
+        return self.form.unit == other.form.unit
+
+    def encode(self, labels: Column) -> Floats:
+        """Read the labels as numbers of days or seconds."""
+        codes, moments = labels.parsed(read_moment)
+        if not all(map(self.form.fits, {form for _, form in moments})):
+            labels.parsed(self.check)
+        return self.form.number(np.array([found for found, _ in moments], np.int64))[codes]
+
+    def check(self, value: Any) -> None:
+        """Refuse a moment that cannot be compared with the others."""
+        _, form = read_moment(value)
+        if not self.form.fits(form):
+            raise ValueError(
+                f"it is one of {form}, but others are {self.form}, and nobody knows how far these are apart; write all"
+                " of them alike"
+            )
+
+    def remap(self, codes: Array, known: Self) -> Floats:
+        """Return days as seconds, where midnights are times after all."""
+        return self.form.number(np.rint(codes * (1e6 if known.form.times else 86_400e6)).astype(np.int64))
+
+    def decode(self, codes: Array) -> Values:
+        """Return moments as they came."""
+        return self.form.show(np.asarray(codes, np.float64))
+
+    def show_limits(self, limits: Floats) -> Values:
+        """Return limits of truths as moments."""
+        return self.decode(limits)
+
+    def describe(self) -> dict[str, Any]:
+        """Return also what the labels are, and in which unit errors are."""
+        return {**super().describe(), "labels": f"{self.form}, in {self.form.unit}"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DateKernels(RealKernels):
+    """Sums of distances of moments, of which truths are whole days or milliseconds."""
+
+    domain: Date
+    form: Form = field(default_factory=Form)
+
+    def restore(self, block: Block, label: Array) -> Array:
+        """Add the centres again, and round."""
+        return self.form.round(super().restore(block, label))
+
+    def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
+        """Tell where two moments are not the same."""
+        return np.asarray(self.form.round(left) != self.form.round(right))

@@ -1,0 +1,190 @@
+"""Moments: dates and times as ISO 8601 writes them, or as objects of Python, read as numbers and shown again.
+
+    2024-02-29    2024-02-29T10:30    2024-02-29 10:30:15.25    2024-02-29T10:30Z    2024-02-29T10:30+02:00
+
+A moment is a date, a time without an offset, whose zone nobody said, or an instant, which has one. The three cannot be
+compared: nobody knows how far a date is from an hour, or ten o'clock somewhere from ten o'clock in Paris. Numbers are
+days for dates and seconds for times, since the first of January 1970; there are the years 1 to 9999 of the calendar as
+it is today, and days have 24 hours.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.columns.values import Values, arrow_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from allalike.blocks.block import Array, Floats
+
+__all__ = ["Form", "is_moment", "read_moment"]
+
+_WRITTEN = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"(?P<time>[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]{1,9})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?"
+)
+_EPOCH = datetime(1970, 1, 1)
+_MICROSECOND = timedelta(microseconds=1)
+_DAY = 86_400  # seconds
+_FIRST, _LAST = np.datetime64("0001-01-01", "ms"), np.datetime64("9999-12-31T23:59:59.999", "ms")
+_WANTED = "an ISO date such as 2024-02-29, or a time such as 2024-02-29T10:30 or 2024-02-29T10:30+02:00"
+
+
+@dataclass(frozen=True)
+class Form:
+    """How moments are written, and what their numbers are.
+
+    Parameters
+    ----------
+    times
+        Whether they have a time of day; nothing if that cannot be said, as of midnight in a column of times that has
+        no other kind.
+    zone
+        The offset from UTC in which instants are shown, in seconds; nothing for dates and for times without an offset.
+    typed
+        Whether they came as objects, and not as texts: as a ``date`` or a ``time``.
+    """
+
+    times: bool | None = None
+    zone: int | None = None
+    typed: str = ""
+
+    @property
+    def unit(self) -> str:
+        """What numbers count."""
+        return "seconds" if self.times else "days"
+
+    def fits(self, other: Form) -> bool:
+        """Tell whether moments of another form can be compared with these."""
+        either = self.times is None or other.times is None
+        return (either or self.times == other.times) and (self.zone is None) == (other.zone is None)
+
+    def join(self, others: Iterable[Form]) -> Form:
+        """Return the form of these and of others, as far as they fit.
+
+        >>> Form(True, 3600).join([Form(True, 7200)]), Form(None, typed="time").join([Form(False)])
+        (Form(times=True, zone=0, typed=''), Form(times=False, zone=None, typed='time'))
+        """
+        found = self
+        for other in others:
+            if found.fits(other):
+                zone = found.zone if found.zone == other.zone else 0
+                times = other.times if found.times is None else found.times
+                found = Form(times, zone, found.typed or other.typed)
+        return found
+
+    def number(self, microseconds: Array) -> Floats:
+        """Return moments as numbers."""
+        return np.asarray(microseconds / 1e6 if self.times else microseconds / (1e6 * _DAY), np.float64)
+
+    def round(self, numbers: Floats) -> Floats:
+        """Return numbers of whole days, or of whole milliseconds; a half counts upwards, however sums were rounded.
+
+        >>> Form(False).round(np.array([0.4, 1.5 - 1e-9, 2.5]))
+        array([0., 2., 3.])
+        """
+        if self.times:
+            return np.asarray(np.floor(np.round(numbers * 1000, 1) + 0.5) / 1000)
+        return np.asarray(np.floor(np.round(numbers, 6) + 0.5))
+
+    def show(self, numbers: Floats) -> Values:
+        """Return moments as they came: as texts, or as dates and times; what is NaN is missing.
+
+        >>> Form(False).show(np.array([19782.0, np.nan])).tolist(), Form(True, 7200).show(np.array([0.5])).tolist()
+        (['2024-02-29', None], ['1970-01-01T02:00:00.500+02:00'])
+        """
+        missing = np.isnan(numbers)
+        seconds = self.round(np.where(missing, 0.0, numbers)) * (1 if self.times else _DAY)
+        first, last = _FIRST.astype(np.int64), _LAST.astype(np.int64)
+        thousandths = np.clip(np.rint(seconds * 1000), first, last).astype(np.int64)
+        found = self._typed(thousandths) if self.typed else Values(self._texts(thousandths).tolist())
+        return found.without(missing) if missing.any() else found
+
+    def _texts(self, thousandths: Array) -> Array:
+        shift = 1000 * (self.zone or 0)
+        moments = (thousandths + shift).astype("datetime64[ms]")
+        if not self.times:
+            return np.asarray(np.datetime_as_string(moments.astype("datetime64[D]")), np.str_)
+        short = np.datetime_as_string(moments.astype("datetime64[s]"))
+        return np.char.add(np.where(thousandths % 1000 == 0, short, np.datetime_as_string(moments)), self._suffix)
+
+    def _typed(self, thousandths: Array) -> Values:
+        import pyarrow as pa
+
+        if self.typed == "date" and not self.times:
+            return Values(arrow_of((thousandths // (1000 * _DAY)).astype(np.int32)).cast(pa.date32()))
+        zone = None if self.zone is None else "UTC" if self.zone == 0 else self._suffix
+        return Values(arrow_of(1000 * thousandths).cast(pa.timestamp("us", zone)))
+
+    @property
+    def _suffix(self) -> str:
+        """How the offset is written."""
+        if not self.zone:
+            return "" if self.zone is None else "Z"
+        hours, minutes = divmod(abs(self.zone) // 60, 60)
+        return f"{'-' if self.zone < 0 else '+'}{hours:02d}:{minutes:02d}"
+
+    def __str__(self) -> str:
+        if self.zone is not None:
+            return "times with an offset from UTC"
+        return "times without an offset" if self.times else "dates without a time"
+
+
+def is_moment(value: Any) -> bool:
+    """Tell whether something is a date or a time, or the text of one.
+
+    >>> is_moment("2024-02-29"), is_moment("2023-02-29"), is_moment("20240229"), is_moment(date(2024, 2, 29))
+    (True, False, False, True)
+    """
+    try:
+        read_moment(value)
+    except ValueError:
+        return False
+    return True
+
+
+def read_moment(value: Any) -> tuple[int, Form]:
+    """Return microseconds since the beginning of 1970, and the form, or raise ValueError with the reason.
+
+    >>> read_moment("1970-01-02"), read_moment("1970-01-01T01:00+01:00")
+    ((86400000000, Form(times=False, zone=None, typed='')), (0, Form(times=True, zone=3600, typed='')))
+    """
+    if isinstance(value, str):
+        return _read_text(value.strip())
+    if not isinstance(value, date) or value != value:  # not a time: there is none
+        raise ValueError(f"a moment is {_WANTED}")
+    if not isinstance(value, datetime):
+        return (value.toordinal() - _EPOCH.toordinal()) * _DAY * 10**6, _form(False, None, "date")
+    found, zone = _place(value)
+    midnight = zone is None and found % (_DAY * 10**6) == 0
+    return found, _form(None if midnight else True, zone, "time")
+
+
+def _read_text(text: str) -> tuple[int, Form]:
+    written = _WRITTEN.fullmatch(text)
+    if written is None:
+        raise ValueError(f"a moment is {_WANTED}, in the years 0001 to 9999")
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ValueError(f"there is no such day or hour: {error}") from None
+    found, zone = _place(moment)
+    return found, _form(written["time"] is not None, zone, "")
+
+
+def _place(moment: datetime) -> tuple[int, int | None]:
+    """Return the microseconds of a moment, and its offset from UTC in seconds, if it has one."""
+    offset = moment.utcoffset()
+    found = (moment.replace(tzinfo=None) - _EPOCH) // _MICROSECOND
+    return (found, None) if offset is None else (found - offset // _MICROSECOND, int(offset.total_seconds()))
+
+
+_form = cache(Form)  # of which there are few, of however many moments
