@@ -319,12 +319,13 @@ def _truths(run: Run, gold: Gold) -> Iterator[Doubt]:
     if unknown := gold.find_unanswered(run.encoding):
         known = ", ".join(map(repr, _labels(run)[:_SHOWN_LABELS]))
         more = ", ..." if run.encoding.n_labels > _SHOWN_LABELS else ""
+        there = f" The answers have {known}{more}." if known else ""
         alike = find_spellings([unknown[0], *_labels(run)])
         same = [other for one, other in (alike.pairs if alike else ()) if one == unknown[0]]
         hint = f" If it is {same[0]!r}, {_joining(alike.option)}." if alike and same else ""
         yield Doubt(
-            f"{len(unknown):,} of the labels in the gold occur in no answer, the first of them {unknown[0]!r}. The"
-            f" answers have {known}{more}.{hint}"
+            f"{len(unknown):,} of the labels in the gold occur in no answer, the first of them {unknown[0]!r}."
+            f"{there}{hint}"
         )
 
 
