@@ -118,7 +118,10 @@ def pack_rows(rows: Array) -> npt.NDArray[np.object_]:
     >>> bool((pack_rows(np.array([[0, 258]])) == pack([(0, 258)])).all())
     True
     """
-    return _cut(rows.astype(_CODE).tobytes(), np.arange(len(rows) + 1) * rows.shape[1] * _CODE.itemsize)
+    packed = np.ascontiguousarray(rows, _CODE)
+    codes = np.empty(len(rows), object)
+    codes[:] = packed.view(f"V{rows.shape[1] * _CODE.itemsize}").ravel().tolist() if packed.size else b""
+    return codes
 
 
 def join(codes: Array, chosen: Array, sizes: Array) -> npt.NDArray[np.object_]:
@@ -129,7 +132,7 @@ def join(codes: Array, chosen: Array, sizes: Array) -> npt.NDArray[np.object_]:
     (array([ 3,  1, -1,  2,  3]), array([4, 1]))
     """
     parts = codes[chosen]
-    length = np.fromiter(map(len, codes), np.int64, len(codes))[chosen]
+    length = _lengths(codes.tolist())[chosen]
     ends = np.append(0, np.cumsum(length))[np.append(0, np.cumsum(sizes))]
     return _cut(b"".join(parts), ends)
 
@@ -148,8 +151,16 @@ def numbers(codes: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
     if codes.ndim == 2:
         there = codes >= 0
         return codes[there].astype(np.int64), np.count_nonzero(there, axis=1)
-    sizes = np.fromiter(map(len, codes), np.int64, len(codes)) // _CODE.itemsize
-    return np.frombuffer(b"".join(codes), _CODE).astype(np.int64), sizes
+    listed = codes.tolist()
+    return np.frombuffer(b"".join(listed), _CODE).astype(np.int64), _lengths(listed) // _CODE.itemsize
+
+
+def _lengths(codes: list[bytes]) -> npt.NDArray[np.int64]:
+    """Return the lengths of codes, which mostly are all the same."""
+    different = set(map(len, codes))
+    if len(different) == 1:
+        return np.full(len(codes), different.pop(), np.int64)
+    return np.fromiter(map(len, codes), np.int64, len(codes))
 
 
 def renumber(codes: Array, place: Array) -> npt.NDArray[np.object_]:

@@ -184,8 +184,11 @@ class RankingEncoding(Encoding):
         """Part the tasks: complete orders by their number of items, and beside them those with ties and gaps."""
         block = self._fill(block)
         orders = Listed.of(block.label)
-        least, most = (reduce.reduceat(orders.strict, block.starts) for reduce in (np.minimum, np.maximum))
-        complete = np.where(least == most, least, 0)
+        if (orders.strict == orders.strict[:1]).all():
+            complete = orders.strict[block.starts]
+        else:
+            least, most = (reduce.reduceat(orders.strict, block.starts) for reduce in (np.minimum, np.maximum))
+            complete = np.where(least == most, least, 0)
         complete[block.gold_task[Listed.of(block.gold_label).strict == 0]] = 0
         hashes = np.empty(len(block.label), np.uint64)
         parts = []
@@ -219,7 +222,7 @@ class RankingEncoding(Encoding):
         tasks, rows = np.flatnonzero(chosen), np.flatnonzero(mine)
         order = orders.table(mine, q, np.min_scalar_type(-len(self.items) - 1))
         position = find_positions(order)
-        items = np.take_along_axis(order, position, axis=1)
+        items = np.sort(order, axis=1)
         picked = block.pick(tasks, rows)
         odd = (items != picked.to_answers(items[picked.starts])).any(axis=1)
         if odd.any():
