@@ -31,9 +31,11 @@ _MEASURES = {
     "Forecasts": "The score of Brier against what happened, from 0 to 2; less is better. Truths are means of log odds."
     " crowd-kit has no method for probabilities.",
     "Rankings": "Kendall tau distance to gold, from 0 to 1; less is better. Truths are found by Borda's rule. crowd-kit"
-    " ranks from comparisons of two items: each ranking was written as all of its pairs.",
+    " ranks from comparisons of two items: each ranking was written as all of its pairs. choix and evalica fit the"
+    " strengths of Bradley and Terry to these, task by task.",
     "Rankings with ties and gaps": "Kendall tau distance to gold, of the pairs of items that it orders, from 0 to 1;"
-    " less is better. Truths are found by Borda's rule.",
+    " less is better. Truths are found by Borda's rule. choix and evalica fit the strengths of Bradley and Terry to all"
+    " pairs that were compared.",
     "Texts": "1 - GLEU against gold, from 0 to 1; less is better. Truths are one of the answers, but for ROVER, which"
     " votes on words. TextRASA and TextHRRASA need embeddings: no model of a language is at hand, so they got counts of"
     " words.",
@@ -46,7 +48,12 @@ _MEASURES = {
     " of boxes without a partner for Braylan and Lease's boxes, compared by a distance of their own. crowd-kit has"
     " methods for masks only.",
 }
-_MAKERS = {"WBF": "ensemble-boxes", "Mean": "nobody"}  # of others that crowd-kit does not have
+_MAKERS = {
+    "WBF": "ensemble-boxes",
+    "Mean": "nobody",
+    "choix": "choix",
+    "evalica": "evalica",
+}  # of others that crowd-kit does not have
 _SURE = {DEFAULT: DEFAULT, "DS": "DS", "UA": "vote share"}
 _CALIBRATION = (
     "How far confidences are from how often labels are right: the expected calibration error over the tasks with gold,"
