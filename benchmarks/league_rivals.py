@@ -81,7 +81,7 @@ def _compare(answers: Answers, task: npt.NDArray[np.int64]) -> Iterator[tuple[An
     >>> import allalike
     >>> answers = allalike.read([("ada", 7, "b>a"), ("ada", 7, "a=c")], domain="ranking")
     >>> list(_compare(answers, np.zeros(1, int)))
-    [(0, 0, (0, 'a'), (0, 'b'), (0, 'b')), (0, 0, (0, 'a'), (0, 'c'), None)]
+    [(0, 0, (0, 'a'), (0, 'c'), None), (0, 0, (0, 'a'), (0, 'b'), (0, 'b'))]
     """
     found, items = unpack(answers.label), answers.encoding.items  # type: ignore[attr-defined]
     order = np.lexsort((found.item, found.ranking))

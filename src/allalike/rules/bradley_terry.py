@@ -22,7 +22,7 @@ It suits comparisons of many items with few answers for each pair; where prefere
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -93,16 +93,17 @@ def fit_strengths(counts: Floats, ridge: float = RIDGE) -> Floats:
     games = wins + wins.transpose(0, 2, 1)
     means = _mean_of_connected(games)
     score = np.zeros(wins.shape[:2])
-    chance = _chances(score)
+    odds = _Odds.of(wins, score)
     active = np.arange(len(wins))
     for _ in range(_MAX_ROUNDS):
         rows = slice(None) if len(active) == len(wins) else active
-        step, chance = _step(wins[rows], games[rows], means[rows], score[rows], chance)
+        step, odds = _step(wins[rows], games[rows], means[rows], score[rows], odds)
         score[rows] += step
         moves = np.abs(step).max(axis=1) > _TOLERANCE
         if not moves.any():
             break
-        active, chance = active[moves], chance if moves.all() else chance[moves]
+        if not moves.all():
+            active, odds = active[moves], _Odds(odds.chance[moves], odds.surprise[moves])
     return np.asarray(score - np.einsum("tab,tb->ta", means, score))
 
 
@@ -112,34 +113,37 @@ def _with_ridge(counts: Floats, ridge: float) -> Floats:
     return wins
 
 
-def _step(wins: Floats, games: Floats, means: Floats, score: Floats, chance: Floats) -> tuple[Floats, Floats]:
-    """Return a step of Newton's method for each task, halved until it makes the comparisons more probable.
+class _Odds(NamedTuple):
+    """How probable wins are under some scores, and how surprising the comparisons."""
 
-    ``chance`` is how probable wins are before the step; what they are after it is returned, too.
-    """
-    gradient = wins.sum(axis=2) - np.einsum("tab,tab->ta", games, chance)
-    laplacian = _information(games, chance)
+    chance: Floats
+    surprise: Floats
+
+    @classmethod
+    def of(cls, wins: Floats, score: Floats) -> _Odds:
+        chance = _chances(score)
+        return cls(chance, -np.einsum("tab,tab->t", wins, np.log(chance)))
+
+
+def _step(wins: Floats, games: Floats, means: Floats, score: Floats, odds: _Odds) -> tuple[Floats, _Odds]:
+    """Return a step of Newton's method for each task, halved until it makes the comparisons more probable."""
+    gradient = wins.sum(axis=2) - np.einsum("tab,tab->ta", games, odds.chance)
+    laplacian = _information(games, odds.chance)
     size = _size_of(laplacian)
     step: Floats = np.linalg.solve(laplacian / size + means, gradient[:, :, None] / size)[:, :, 0]
-    before = _surprise(wins, chance)
     for _ in range(_MAX_HALVINGS):
-        chance = _chances(score + step)
-        worse = _surprise(wins, chance) > before * (1 + _ROUNDING)
+        found = _Odds.of(wins, score + step)
+        worse = found.surprise > odds.surprise * (1 + _ROUNDING)
         if not worse.any():
             break
         step[worse] /= 2
-    return step, chance
+    return step, found
 
 
 def _chances(score: Floats) -> Floats:
     """Return the probability that item a (row) beats item b."""
     gap = np.clip(score[:, None, :] - score[:, :, None], -_MAX_LOGIT, _MAX_LOGIT)
     return np.asarray(1 / (1 + np.exp(gap, out=gap)))
-
-
-def _surprise(wins: Floats, chance: Floats) -> Floats:
-    """Return minus the logarithm of the probability of the comparisons."""
-    return np.asarray(-np.einsum("tab,tab->t", wins, np.log(chance)))
 
 
 def _information(games: Floats, chance: Floats) -> Floats:
@@ -169,7 +173,7 @@ def _mean_of_connected(games: Floats) -> Floats:
     task, a, b = np.nonzero(games)
     nodes = task * n_items + a, task * n_items + b
     graph = coo_array((np.ones(len(task), np.int8), nodes), shape=(n_tasks * n_items,) * 2)
-    part = connected_components(graph, directed=False)[1].reshape(n_tasks, n_items)
+    part = connected_components(graph, connection="strong")[1].reshape(n_tasks, n_items)  # it has both directions
     together = part[:, :, None] == part[:, None, :]
     return np.asarray(together / together.sum(axis=2, keepdims=True))
 
