@@ -112,7 +112,8 @@ def _open_frame(source: Scan, session: SparkSession, frame: Frame, where: str) -
     def rows(own: SparkSession) -> DataFrame:
         return numbered(own).select(*_select_from(names, picked, compared))
 
-    return SparkSource(replace(source, domain=source.kind(table)), session, rows, Plan(1, compared=compared), guessed)
+    scan = source if compared is None else replace(source, domain=source.kind(table))
+    return SparkSource(scan, session, rows, Plan(1, compared=compared), guessed)
 
 
 def _select_from(names: list[str], picked: dict[str, str], compared: Columns | None) -> list[Any]:
