@@ -47,6 +47,7 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/masks.py
 	$(BIN)/python benchmarks/objects.py
 	$(BIN)/python benchmarks/spans.py
+	$(BIN)/python benchmarks/comparisons.py
 	$(BIN)/python benchmarks/jury.py -o docs/JURY.md
 	$(BIN)/python benchmarks/engines.py -o docs/BENCHMARKS.md
 

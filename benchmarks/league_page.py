@@ -31,22 +31,29 @@ _MEASURES = {
     "Forecasts": "The score of Brier against what happened, from 0 to 2; less is better. Truths are means of log odds."
     " crowd-kit has no method for probabilities.",
     "Rankings": "Kendall tau distance to gold, from 0 to 1; less is better. Truths are found by Borda's rule. crowd-kit"
-    " ranks from comparisons of two items: each ranking was written as all of its pairs.",
+    " ranks from comparisons of two items: each ranking was written as all of its pairs. choix and evalica fit the"
+    " strengths of Bradley and Terry to these, task by task.",
     "Rankings with ties and gaps": "Kendall tau distance to gold, of the pairs of items that it orders, from 0 to 1;"
-    " less is better. Truths are found by Borda's rule.",
+    " less is better. Truths are found by Borda's rule. choix and evalica fit the strengths of Bradley and Terry to all"
+    " pairs that were compared.",
     "Texts": "1 - GLEU against gold, from 0 to 1; less is better. Truths are one of the answers, but for ROVER, which"
     " votes on words. TextRASA and TextHRRASA need embeddings: no model of a language is at hand, so they got counts of"
     " words.",
     "Boxes, spans and points": "1 - F1 against gold, where a matched pair counts by how much it overlaps, from 0 to 1;"
     " less is better. Methods for classes vote on groups of objects. crowd-kit has no method for them; WBF is the"
     " weighted boxes fusion of ensemble-boxes, of which what more than half of the workers drew is kept."
-    " [Objects](OBJECTS.md) has F1 itself.",
+    " [Objects](OBJECTS.md) has F1 itself, and what others report for names.",
     "Records": "Share of the fields of gold that are wrong; less is better. crowd-kit has no method for records.",
     "Masks, sets and others": "Distance to gold, from 0 to 1; less is better: Jaccard for masks and sets, the share"
     " of boxes without a partner for Braylan and Lease's boxes, compared by a distance of their own. crowd-kit has"
     " methods for masks only.",
 }
-_MAKERS = {"WBF": "ensemble-boxes", "Mean": "nobody"}  # of others that crowd-kit does not have
+_MAKERS = {
+    "WBF": "ensemble-boxes",
+    "Mean": "nobody",
+    "choix": "choix",
+    "evalica": "evalica",
+}  # of others that crowd-kit does not have
 _SURE = {DEFAULT: DEFAULT, "DS": "DS", "UA": "vote share"}
 _CALIBRATION = (
     "How far confidences are from how often labels are right: the expected calibration error over the tasks with gold,"

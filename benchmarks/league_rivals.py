@@ -1,4 +1,4 @@
-"""The methods of crowd-kit, for the league table: which there are for a kind of label, and how it takes answers.
+"""The methods of others, most of crowd-kit, for the league table: for which labels, and how they take answers.
 
 All run with their default options. Workers and tasks are numbered beforehand, as ours are when the clock starts.
 """
@@ -6,7 +6,7 @@ All run with their default options. Workers and tasks are numbered beforehand, a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from importlib.util import find_spec
 from itertools import combinations
@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
+
+from allalike.blocks.rankings import unpack
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -42,8 +44,10 @@ def rivals_of(answers: Answers) -> dict[str, Solve]:
         return {"MajorityVote": kit.MajorityVote().fit_predict, "Mean": _round_mean}
     if answers.domain.name == "boxes" and find_spec("ensemble_boxes"):
         return {"WBF": _fuse_boxes}
-    if answers.domain.name == "ranking" and are_orders(answers):
-        return {"BradleyTerry": _rank_each_task, "NoisyBradleyTerry": _rank_all_tasks}
+    if answers.domain.name == "ranking":
+        kits = {"BradleyTerry": _rank_each_task, "NoisyBradleyTerry": _rank_all_tasks} if are_orders(answers) else {}
+        others = {"choix": _fit_by_choix, "evalica": _fit_by_evalica}  # which take ties
+        return kits | {name: partial(_rank_by, fit) for name, fit in others.items() if find_spec(name)}
     if answers.domain.name == "text":
         embedded = {kind.__name__: partial(_choose_text, kind) for kind in (kit.TextRASA, kit.TextHRRASA)}
         return {"ROVER": kit.ROVER(str.split, " ".join).fit_predict, **embedded}
@@ -60,9 +64,7 @@ def frame_of(answers: Answers) -> pd.DataFrame:
     task = np.repeat(np.arange(len(answers.tasks)), np.diff(answers.starts))
     labels = answers.encoding.decode(answers.label).tolist()
     if answers.domain.name == "ranking":
-        said = zip(answers.worker.tolist(), task.tolist(), labels, strict=True)
-        rows = [(worker, number, *pair) for worker, number, ranking in said for pair in _compared(number, ranking)]
-        return pd.DataFrame(rows, columns=["worker", "task", "left", "right", "label"])
+        return pd.DataFrame(list(_compare(answers, task)), columns=["worker", "task", "left", "right", "label"])
     column = {"text": "text", "bitmap": "segmentation"}.get(answers.domain.name, "label")
     return pd.DataFrame({"task": task, "worker": answers.worker, column: labels})
 
@@ -73,15 +75,24 @@ def are_orders(answers: Answers) -> bool:
     return all(isinstance(label, list) and all(isinstance(item, str | int) for item in label) for label in labels)
 
 
-def _compared(task: int, ranking: list[Any]) -> list[tuple[Any, Any, Any]]:
-    """Compare each two items of a ranking, in an order that does not tell which is better.
+def _compare(answers: Answers, task: npt.NDArray[np.int64]) -> Iterator[tuple[Any, ...]]:
+    """Compare each two items of a ranking, in an order that does not tell which is better, and nothing if neither is.
 
-    >>> _compared(7, ["b", "a"])
-    [((7, 'a'), (7, 'b'), (7, 'b'))]
+    >>> import allalike
+    >>> answers = allalike.read([("ada", 7, "b>a"), ("ada", 7, "a=c")], domain="ranking")
+    >>> list(_compare(answers, np.zeros(1, int)))
+    [(0, 0, (0, 'a'), (0, 'c'), None), (0, 0, (0, 'a'), (0, 'b'), (0, 'b'))]
     """
-    place = {item: at for at, item in enumerate(ranking)}
-    pairs = combinations(sorted(ranking), 2)
-    return [((task, i), (task, j), (task, min(i, j, key=place.__getitem__))) for i, j in pairs]
+    found, items = unpack(answers.label), answers.encoding.items  # type: ignore[attr-defined]
+    order = np.lexsort((found.item, found.ranking))
+    starts = np.flatnonzero(np.append(True, np.diff(found.ranking) > 0))
+    for ranking in np.split(order, starts[1:]):
+        label = found.label[ranking[0]]
+        worker, number = int(answers.worker[label]), int(task[label])
+        for one, other in combinations(ranking.tolist(), 2):
+            pair = (number, items[found.item[one]]), (number, items[found.item[other]])
+            better = pair[int(found.level[one] > found.level[other])]
+            yield worker, number, *pair, None if found.level[one] == found.level[other] else better
 
 
 def _vote_by_skill(kind: Any, frame: pd.DataFrame) -> Any:
@@ -130,6 +141,38 @@ def _rank_all_tasks(frame: pd.DataFrame) -> dict[int, list[Any]]:
     from crowdkit.aggregation import NoisyBradleyTerry
 
     return _ordered(NoisyBradleyTerry().fit_predict(frame))
+
+
+def _rank_by(fit: Callable[[Any], Mapping[Any, float]], frame: pd.DataFrame) -> dict[int, list[Any]]:
+    """Rank the items of each task by the strengths of another library."""
+    import pandas as pd
+
+    scores = [pd.Series(fit(part)) for _, part in frame.groupby("task")]
+    return {task: ranking for part in scores for task, ranking in _ordered(part).items()}
+
+
+def _fit_by_choix(part: pd.DataFrame) -> Mapping[Any, float]:
+    """Return the most probable strengths; as the library knows no ties, a win is two wins, and a tie one for either."""
+    import choix
+
+    items = sorted({*part["left"], *part["right"]})
+    place = {item: number for number, item in enumerate(items)}
+    wins: list[tuple[int, int]] = []
+    for left, right, better in zip(part["left"], part["right"], part["label"], strict=True):
+        sides = [(place[left], place[right]), (place[right], place[left])]
+        wins += sides if better is None else 2 * [sides[int(better == right)]]
+    return dict(zip(items, choix.opt_pairwise(len(items), wins), strict=True))
+
+
+def _fit_by_evalica(part: pd.DataFrame) -> Mapping[Any, float]:
+    import evalica
+
+    items = sorted({*part["left"], *part["right"]})
+    place = {item: str(number) for number, item in enumerate(items)}
+    said = zip(part["left"], part["right"], part["label"], strict=True)
+    kinds = [evalica.Winner.Draw if b is None else evalica.Winner.X if b == x else evalica.Winner.Y for x, _, b in said]
+    found = evalica.bradley_terry(part["left"].map(place).tolist(), part["right"].map(place).tolist(), kinds)
+    return {item: float(found.scores[place[item]]) for item in items}
 
 
 def _ordered(scores: Any) -> dict[int, list[Any]]:

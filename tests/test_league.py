@@ -227,8 +227,16 @@ def test_rankings_are_compared_pair_by_pair_and_found_again() -> None:
     assert len(frame) == 4 * 2 * 3
     wins = frame[frame["task"] == 0]["label"].map(lambda item: item[1]).value_counts()
     assert wins.to_dict() == {"a": 7, "b": 4, "c": 1}
-    for method in ("BradleyTerry", "NoisyBradleyTerry"):
+    for method in ("BradleyTerry", "NoisyBradleyTerry", "choix", "evalica"):
         assert league.play_theirs(rivals_of(answers)[method], answers)[0] == 0.5
+
+
+def test_strengths_of_others_know_ties_and_gaps() -> None:
+    rows = [("ada", 1, "a>b"), ("bob", 1, "b=c"), ("eve", 1, "a>c"), ("joe", 1, "c>d"), ("kim", 1, "b>d")]
+    answers = made([*rows, ("kim", 1, "d>a"), ("ada", 1, "b>c")], {1: ["a", "b", "c", "d"]}, "ranking")
+    assert set(rivals_of(answers)) == {"choix", "evalica"}
+    for solve in rivals_of(answers).values():
+        assert league.play_theirs(solve, answers)[0] == 0.0
 
 
 def test_texts_are_voted_word_by_word() -> None:

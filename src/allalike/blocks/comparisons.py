@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparisons"]
 
+_MARKS_PER_ITEM = 4
+
 
 @dataclass(frozen=True, kw_only=True)
 class Comparisons:
@@ -82,9 +84,9 @@ class Comparisons:
         answer_task = np.repeat(np.arange(len(tasks)), block.sizes[tasks])
         items, place, first = _number_items(found, answer_task, len(tasks))
         pairs = share_pairs(found._replace(item=place))
-        order = np.lexsort((pairs.label, pairs.share))
-        order = order[sort_triples(pairs.a[order], pairs.b[order], np.zeros(1, np.int64))]
-        answer, a, b, share, count = (part[order] for part in pairs)
+        order = sort_triples(pairs.a, pairs.b, _number_shares(pairs.share))  # which leaves labels in their order
+        answer, a, b = pairs.label[order], pairs.a[order], pairs.b[order]
+        share, count = pairs.share[order], pairs.times[order]
         new = np.append(True, (np.diff(a) != 0) | (np.diff(b) != 0))[: len(a)]
         starts = np.flatnonzero(new)
         rises = new | np.append(True, np.diff(share) > 0)[: len(a)]
@@ -209,8 +211,20 @@ def _number_items(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.intp]]:
     """Return the items of each task, the place of each item of a ranking among them, and where each task's begin."""
     width = int(found.item.max(initial=0)) + 1
-    there, place = np.unique(answer_task[found.label] * width + found.item, return_inverse=True)
+    keys = answer_task[found.label] * width + found.item
+    if n_tasks * width <= _MARKS_PER_ITEM * len(keys):  # then marking is faster than sorting
+        marked = np.zeros(n_tasks * width, np.bool_)
+        marked[keys] = True
+        there, place = np.flatnonzero(marked), (np.cumsum(marked) - 1)[keys]
+    else:
+        there, place = np.unique(keys, return_inverse=True)
     return there % width, place, np.searchsorted(there // width, np.arange(n_tasks + 1))
+
+
+def _number_shares(share: Floats) -> npt.NDArray[np.int64]:
+    """Number shares in their order; mostly they are wins, losses and ties."""
+    twice = (2 * share).astype(np.int64)
+    return twice if (twice == 2 * share).all() else np.unique(share, return_inverse=True)[1]
 
 
 def _chunks(found: Rankings) -> Iterator[Any]:

@@ -12,6 +12,7 @@ a: 1 if a is before b, 0 if behind, 1/2 if they are tied; several rankings that 
 from __future__ import annotations
 
 import struct
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ __all__ = [
     "add_up",
     "count_pairs",
     "fill_gaps",
+    "join",
     "numbers",
     "pack",
     "pack_rows",
@@ -116,8 +118,28 @@ def pack_rows(rows: Array) -> npt.NDArray[np.object_]:
     >>> bool((pack_rows(np.array([[0, 258]])) == pack([(0, 258)])).all())
     True
     """
-    text, width = rows.astype(_CODE).tobytes(), rows.shape[1] * _CODE.itemsize
-    return np.fromiter((text[k * width : (k + 1) * width] for k in range(len(rows))), object, len(rows))
+    packed = np.ascontiguousarray(rows, _CODE)
+    codes = np.empty(len(rows), object)
+    codes[:] = packed.view(f"V{rows.shape[1] * _CODE.itemsize}").ravel().tolist() if packed.size else b""
+    return codes
+
+
+def join(codes: Array, chosen: Array, sizes: Array) -> npt.NDArray[np.object_]:
+    """Put some of the codes one behind the other, so many of them for each of the new ones.
+
+    >>> found = join(pack([(3,), (1, TIED, 2)]), np.array([0, 1, 0]), np.array([2, 1]))
+    >>> numbers(found)
+    (array([ 3,  1, -1,  2,  3]), array([4, 1]))
+    """
+    parts = codes[chosen]
+    length = _lengths(codes.tolist())[chosen]
+    ends = np.append(0, np.cumsum(length))[np.append(0, np.cumsum(sizes))]
+    return _cut(b"".join(parts), ends)
+
+
+def _cut(text: bytes, ends: Array) -> npt.NDArray[np.object_]:
+    """Cut bytes at some places into codes."""
+    return np.fromiter((text[begin:end] for begin, end in pairwise(ends.tolist())), object, len(ends) - 1)
 
 
 def numbers(codes: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -129,8 +151,16 @@ def numbers(codes: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
     if codes.ndim == 2:
         there = codes >= 0
         return codes[there].astype(np.int64), np.count_nonzero(there, axis=1)
-    sizes = np.fromiter(map(len, codes), np.int64, len(codes)) // _CODE.itemsize
-    return np.frombuffer(b"".join(codes), _CODE).astype(np.int64), sizes
+    listed = codes.tolist()
+    return np.frombuffer(b"".join(listed), _CODE).astype(np.int64), _lengths(listed) // _CODE.itemsize
+
+
+def _lengths(codes: list[bytes]) -> npt.NDArray[np.int64]:
+    """Return the lengths of codes, which mostly are all the same."""
+    different = set(map(len, codes))
+    if len(different) == 1:
+        return np.full(len(codes), different.pop(), np.int64)
+    return np.fromiter(map(len, codes), np.int64, len(codes))
 
 
 def renumber(codes: Array, place: Array) -> npt.NDArray[np.object_]:
@@ -141,11 +171,7 @@ def renumber(codes: Array, place: Array) -> npt.NDArray[np.object_]:
     """
     found, sizes = numbers(codes)
     table = np.append(place, [REST, NEXT, TIED])  # which negative numbers find from the end
-    text = table[found].astype(_CODE).tobytes()
-    ends = np.cumsum(sizes) * _CODE.itemsize
-    starts = ends - sizes * _CODE.itemsize
-    parts = (text[begin:end] for begin, end in zip(starts.tolist(), ends.tolist(), strict=True))
-    return np.fromiter(parts, object, len(codes))
+    return _cut(table[found].astype(_CODE).tobytes(), np.append(0, np.cumsum(sizes)) * _CODE.itemsize)
 
 
 def unpack(codes: Array) -> Rankings:
@@ -204,15 +230,16 @@ def add_up(codes: Array, starts: Array) -> npt.NDArray[np.object_]:
     """
     mark = np.array(NEXT, _CODE).tobytes()
     ends = np.append(starts[1:], len(codes))
-    groups = (codes[begin:end] for begin, end in zip(starts.tolist(), ends.tolist(), strict=True))
-    joined = (group[0] if len(group) == 1 else mark.join(sorted(_parts(group, mark))) for group in groups)
+    groups = (codes[begin:end].tolist() for begin, end in zip(starts.tolist(), ends.tolist(), strict=True))
+    single = mark not in b"".join(codes)
+    joined = (
+        group[0] if len(group) == 1 else mark.join(sorted(group if single else _parts(group))) for group in groups
+    )
     return np.fromiter(joined, object, len(starts))
 
 
-def _parts(codes: Array, mark: bytes) -> list[bytes]:
+def _parts(codes: list[bytes]) -> list[bytes]:
     """Take codes apart into single rankings."""
-    if not any(mark in code for code in codes):
-        return list(codes)
     found: list[bytes] = []
     for code in codes:
         flat = np.frombuffer(code, _CODE)

@@ -13,13 +13,11 @@ import numpy.typing as npt
 
 from allalike.columns.edges import find_nothing, has_leading_zeros
 from allalike.columns.factors import Codes, factorize, factorize_objects
-from allalike.columns.values import arrow_of, is_string, numpy_of, plain_of
+from allalike.columns.values import Values, arrow_of, is_string, numpy_of, plain_of
 from allalike.errors import InputError, LabelError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from allalike.columns.values import Values
 
 __all__ = ["Column", "reads_as_number"]
 
@@ -158,10 +156,13 @@ class Column:
         pa.default_memory_pool().release_unused()
         return factors
 
-    def parsed(self, parse: Callable[[Any], Any]) -> tuple[Codes, list[Any]]:
+    def parsed(
+        self, parse: Callable[[Any], Any], parse_texts: Callable[[Any], list[Any]] | None = None
+    ) -> tuple[Codes, list[Any]]:
         """Parse every different value once; return the place of each row's value, and the parsed values.
 
-        A value that the function refuses is an error that names its row.
+        A value that is refused is an error that names its row. Another function may parse an Arrow array of texts at
+        once; where it returns nothing, the first one is asked.
 
         >>> Column.of_objects("label", ["a b", "c", "a b"]).parsed(str.split)
         (array([0, 1, 0], dtype=int32), [['a', 'b'], ['c']])
@@ -169,14 +170,17 @@ class Column:
         key = getattr(parse, "__qualname__", ""), repr(getattr(parse, "__self__", parse))  # a domain and its options
         if key not in self._parsed:
             codes, values = self._distinct()
-            self._parsed = {key: (codes, [self._parse(parse, value, codes, code) for code, value in enumerate(values)])}
+            at_once = parse_texts if not isinstance(values.data, list) and is_string(values.data.type) else None
+            found = [None] * len(values) if at_once is None else at_once(values.data)
+            for code, value in enumerate(values.tolist() if None in found else []):
+                found[code] = self._parse(parse, value, codes, code) if found[code] is None else found[code]
+            self._parsed = {key: (codes, found)}
         return self._parsed[key]
 
-    def _distinct(self) -> tuple[Codes, list[Any]]:
+    def _distinct(self) -> tuple[Codes, Values]:
         if "factors" not in self.__dict__ and isinstance(self.data, list):  # perhaps not hashable
-            return np.arange(len(self.data), dtype=np.int32), self.data
-        codes, values = self.factors
-        return codes, values.tolist()
+            return np.arange(len(self.data), dtype=np.int32), Values(self.data)
+        return self.factors
 
     def _parse(self, parse: Callable[[Any], Any], value: Any, codes: Codes, code: int) -> Any:
         try:

@@ -12,22 +12,24 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike.columns.values import numpy_of
 from allalike.domains.lists import json_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["describe_difference", "in_order", "list_items", "read_ranking", "write_ranking"]
+__all__ = ["describe_difference", "in_order", "list_items", "read_ranking", "read_rankings", "write_ranking"]
 
 _MAX_ITEMS = 1000  # of a ranking; they have half a million pairs
 _MAX_SHOWN_ITEMS = 6
 _WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")
 _TIES = re.compile("[=~]")
+_NOT_PLAIN = r"[<{}\[]|^[^>=~]*[,;|][^>=~]*$"  # what is more than items with marks between them, or wrong
 _SEVERAL = (list, tuple, set, frozenset, np.ndarray)
 
 
@@ -49,6 +51,50 @@ def read_ranking(value: Any) -> tuple[Any, ...]:
     if not 0 < len(items) <= _MAX_ITEMS:
         raise ValueError(f"it ranks {len(items):,} items; 1 to {_MAX_ITEMS:,} can be compared")
     return tuple(place[0] if len(place) == 1 else tuple(in_order(place)) for place in places)
+
+
+def read_rankings(texts: Any) -> list[tuple[Any, ...] | None]:
+    """Read an Arrow array of texts as `read_ranking` does, but all at once, and leave what is not plain to it.
+
+    >>> import pyarrow as pa
+    >>> read_rankings(pa.array(["x > y>z", "a>c=b", "[3, 1]", "a>a", ""]))
+    [('x', 'y', 'z'), ('a', ('b', 'c')), None, None, None]
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_binary(texts.type) or pa.types.is_large_binary(texts.type):
+        return [None] * len(texts)
+    texts = texts.cast(pa.large_string())  # in which texts may have more than 2 GB together
+    split = pc.split_pattern(texts, ">")
+    coded = split.flatten().dictionary_encode()
+    places = [_read_place(text) for text in coded.dictionary.to_pylist()]
+    code, ends = numpy_of(coded.indices), numpy_of(split.offsets)
+    sizes = np.diff(ends)
+    owner = np.repeat(np.arange(len(texts)), sizes)
+    odd = numpy_of(pc.match_substring_regex(texts, _NOT_PLAIN)) | (sizes > _MAX_ITEMS)
+    odd[owner[np.array([place is None for place in places], np.bool_)[code]]] = True
+    keys = np.sort(owner * len(places) + code)
+    odd[keys[1:][keys[1:] == keys[:-1]] // max(len(places), 1)] = True
+    flat = list(map(places.__getitem__, code.tolist()))
+    found = [
+        None if skip else tuple(flat[begin:end])
+        for skip, (begin, end) in zip(odd, pairwise(ends.tolist()), strict=True)
+    ]
+    tied = np.array([isinstance(place, tuple) for place in places], np.bool_)[code]
+    for label in np.unique(owner[tied & (sizes[owner] > 1)]).tolist():  # may have an item here and there
+        items = list_items(found[label] or ())
+        if len(set(items)) < len(items) or len(items) > _MAX_ITEMS:
+            found[label] = None
+    return found
+
+
+def _read_place(text: str) -> Any:
+    """Read the items of one place; nothing if there is something wrong with it, or perhaps."""
+    items = [item.strip() for item in _TIES.split(text)]
+    if not all(items) or len(set(items)) < len(items):
+        return None
+    return items[0] if len(items) == 1 else tuple(in_order(items))
 
 
 def list_items(parsed: tuple[Any, ...]) -> list[Any]:

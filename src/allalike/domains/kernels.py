@@ -99,7 +99,8 @@ class Kernels(ABC):
         """Find, per task, the code of the truth, how sure it is, and whether it was drawn among equals."""
         found = self.decide(block, weights, faults, ties)
         label = self.restore(block, found.label)
-        return {"label": label, "confidence": found.confidence, "error": found.error, "tied": found.tied}
+        sure = {"confidence": found.confidence, "error": found.error, "tied": found.tied}
+        return {"label": label, **sure, **found.more}
 
     def settle(self, add: Add, weights: Floats) -> Self:
         """Return the kernels with what is chosen once weights are known, such as a quorum.

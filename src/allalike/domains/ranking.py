@@ -72,5 +72,8 @@ class Ranking(RankingOptions):
 
     def learn(self, labels: Column) -> RankingEncoding:
         """Number the items that occur, in their order, and find out how many the longest ranking has."""
-        parsed = list(map(list_items, labels.parsed(self.parse)[1]))
-        return RankingEncoding.of(self, chain.from_iterable(parsed), max(map(len, parsed), default=0))
+        parsed = self.read(labels)[1]
+        places = tuple(set(chain.from_iterable(parsed)))
+        items = list_items(places)
+        rankings = parsed if len(items) == len(places) else map(list_items, parsed)  # where some are tied
+        return RankingEncoding.of(self, items, max(map(len, rankings), default=0))

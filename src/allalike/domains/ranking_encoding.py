@@ -18,6 +18,7 @@ from allalike.blocks.rankings import (
     Listed,
     add_up,
     fill_gaps,
+    join,
     numbers,
     pack,
     renumber,
@@ -27,7 +28,7 @@ from allalike.columns.hashes import hash_objects, mix
 from allalike.columns.values import Values
 from allalike.domains.base import Domain
 from allalike.domains.encoding import Encoding
-from allalike.domains.items import describe_difference, in_order, list_items, read_ranking, write_ranking
+from allalike.domains.items import describe_difference, in_order, list_items, read_ranking, read_rankings, write_ranking
 from allalike.domains.ranking_kernels import RankingKernels, find_positions
 from allalike.errors import GoldError, UnsupportedError
 from allalike.options import choice
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block
     from allalike.blocks.rankings import Rankings
     from allalike.columns.column import Column
+    from allalike.columns.factors import Codes
 
 __all__ = ["RankingEncoding", "RankingOptions"]
 
@@ -55,6 +57,10 @@ class RankingOptions(Domain):
     def parse(self, value: Any) -> tuple[Any, ...]:
         """Read a ranking as a tuple of different items; those that are tied stand in a tuple of their own."""
         return read_ranking(value)
+
+    def read(self, labels: Column) -> tuple[Codes, list[tuple[Any, ...]]]:
+        """Read each different label once; return which of them each row has, and them as `parse` reads them."""
+        return labels.parsed(self.parse, read_rankings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,12 +103,12 @@ class RankingEncoding(Encoding):
 
     def encode(self, labels: Column) -> Array:
         """Number the items of each label; equal labels have the same object."""
-        codes, parsed = labels.parsed(self.domain.parse)
+        codes, parsed = self.domain.read(labels)
         return _encode(parsed, {item: code for code, item in enumerate(self.items)})[codes]
 
     def encode_gold(self, labels: Column) -> tuple[Self, Array]:
         """Number the items of the truths like those of the answers; ``"1"`` is item 1 if there is no other."""
-        codes, parsed = labels.parsed(self.domain.parse)
+        codes, parsed = self.domain.read(labels)
         place = {item: code for code, item in enumerate(self.items)}
         by_text = {str(item): item for item in self.items}
         every = dict.fromkeys(chain.from_iterable(map(list_items, parsed)))
@@ -178,8 +184,11 @@ class RankingEncoding(Encoding):
         """Part the tasks: complete orders by their number of items, and beside them those with ties and gaps."""
         block = self._fill(block)
         orders = Listed.of(block.label)
-        least, most = (reduce.reduceat(orders.strict, block.starts) for reduce in (np.minimum, np.maximum))
-        complete = np.where(least == most, least, 0)
+        if (orders.strict == orders.strict[:1]).all():
+            complete = orders.strict[block.starts]
+        else:
+            least, most = (reduce.reduceat(orders.strict, block.starts) for reduce in (np.minimum, np.maximum))
+            complete = np.where(least == most, least, 0)
         complete[block.gold_task[Listed.of(block.gold_label).strict == 0]] = 0
         hashes = np.empty(len(block.label), np.uint64)
         parts = []
@@ -213,7 +222,7 @@ class RankingEncoding(Encoding):
         tasks, rows = np.flatnonzero(chosen), np.flatnonzero(mine)
         order = orders.table(mine, q, np.min_scalar_type(-len(self.items) - 1))
         position = find_positions(order)
-        items = np.take_along_axis(order, position, axis=1)
+        items = np.sort(order, axis=1)
         picked = block.pick(tasks, rows)
         odd = (items != picked.to_answers(items[picked.starts])).any(axis=1)
         if odd.any():
@@ -279,19 +288,21 @@ class RankingEncoding(Encoding):
 
 
 def _encode(parsed: list[tuple[Any, ...]], number: Mapping[Any, int]) -> npt.NDArray[np.object_]:
-    """Write parsed rankings as codes."""
-    return pack([list(_numbered(ranking, number)) for ranking in parsed])
+    """Write parsed rankings as codes; places that recur are looked up once."""
+    sizes = np.fromiter(map(len, parsed), np.int64, len(parsed))
+    place = {place: k for k, place in enumerate(dict.fromkeys(chain.from_iterable(parsed)))}
+    flat = np.fromiter(map(place.__getitem__, chain.from_iterable(parsed)), np.int64, int(sizes.sum()))
+    codes = pack(list(_numbered(items, number)) for items in place)
+    return join(codes, flat, sizes)
 
 
-def _numbered(ranking: tuple[Any, ...], number: Mapping[Any, int]) -> Iterator[int]:
-    for place in ranking:
-        if isinstance(place, tuple):
-            yield number[place[0]]
-            for item in place[1:]:
-                yield TIED
-                yield number[item]
-        else:
-            yield number[place]
+def _numbered(place: Any, number: Mapping[Any, int]) -> Iterator[int]:
+    """Yield the numbers of the items of a place, with marks between them."""
+    first, *others = place if isinstance(place, tuple) else (place,)
+    yield number[first]
+    for item in others:
+        yield TIED
+        yield number[item]
 
 
 def _hash_labels(found: Rankings, item_hash: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:

@@ -15,14 +15,16 @@ import numpy.typing as npt
 
 from allalike.blocks.block import sum_by
 from allalike.blocks.matrices import MatrixSum
-from allalike.blocks.pairs import pair_chunks
+from allalike.blocks.pairs import add_pairs, pair_chunks
 from allalike.blocks.rankings import Listed, numbers
 from allalike.distances import comparisons, footrule, kendall
 from allalike.domains.kernels import Kernels
 from allalike.rules.ballots import Parts
-from allalike.rules.bradley_terry import find_scores
+from allalike.rules.bradley_terry import sort_scores
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from allalike.blocks.block import Array, Block, Floats
     from allalike.blocks.ties import Ties
     from allalike.rules import Decision
@@ -62,19 +64,24 @@ class RankingKernels(Kernels):
         """Add up, per pair of workers, the distance and the number of common tasks, or the share that they share."""
         parts = block[Parts]
         if parts.loose is None:
-            return super().pair_sums(block, rows)
+            return add_pairs(block, rows, self._pairs(block, rows))
         asked = rows or slice(0, block.n_workers)
         shape = asked.stop - asked.start, block.n_workers
         total, common = MatrixSum(shape), MatrixSum(shape)
-        for part in parts:
-            worker = block.worker[part.rows]
-            picked = replace(part.block, worker=worker, n_workers=block.n_workers)
-            for left, right in pair_chunks(picked, asked):
-                place = worker[left] - asked.start, worker[right]
-                total.add_entries(*place, kendall.distance(part.position[:, left], part.position[:, right]))
-                common.add_entries(*place, np.ones(len(left)))
+        for left, right, distance in self._pairs(block, asked):
+            place = block.worker[left] - asked.start, block.worker[right]
+            total.add_entries(*place, distance)
+            common.add_entries(*place, np.ones(len(left)))
         parts.loose.add_pairs(block, total, common, asked)
         return {"distance": _round(total.result()), "common": _round(common.result())}
+
+    def _pairs(self, block: Block, rows: slice | None) -> Iterator[tuple[Array, Array, Floats]]:
+        """Yield pairs of answers to the tasks with complete orders, and their distances."""
+        compare = DISTANCES[self.domain.distance].distance
+        for part in block[Parts]:
+            picked = replace(part.block, worker=block.worker[part.rows], n_workers=block.n_workers)
+            for left, right in pair_chunks(picked, rows):
+                yield part.rows[left], part.rows[right], compare(part.position[:, left], part.position[:, right])
 
     def distance_to(self, block: Block, truth: Array) -> Floats:
         """Measure how far each answer is from its task's truth; NaN where they have no pair of items in common."""
@@ -113,9 +120,9 @@ class RankingKernels(Kernels):
     def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
         """Find the truths, and where items have scores, these and their standard errors, best first."""
         found = super().aggregate(block, weights, faults, ties=ties)
-        if self.domain.rule != "bradley terry":
+        if "scores" not in found:
             return found
-        scores, errors = find_scores(block, weights, found["label"])
+        scores, errors = sort_scores(block, weights, found["label"], found["scores"])
         return {**found, "scores": scores, "standard_errors": errors}
 
     def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
@@ -162,10 +169,7 @@ def _distance_to(block: Block, truth: Array, distance: str) -> Floats:
     parts = block[Parts]
     for part in parts:
         codes, q = truth[part.tasks], len(part.position)
-        whole = _are_complete(codes, q)
-        places = np.zeros((len(codes), q), part.position.dtype)
-        if whole.any():
-            places[whole] = find_places(codes[whole], q)
+        whole, places = _find_complete(codes, q)
         each = np.stack([part.block.to_answers(place) for place in places.T])
         found[part.rows] = DISTANCES[distance].distance(part.position, each)
         if not whole.all():
@@ -177,13 +181,19 @@ def _distance_to(block: Block, truth: Array, distance: str) -> Floats:
     return found
 
 
-def _are_complete(codes: Array, q: int) -> npt.NDArray[np.bool_]:
-    """Tell which codes are orders of q items without ties and gaps, as all rows of a table are."""
+def _find_complete(codes: Array, q: int) -> tuple[npt.NDArray[np.bool_], Array]:
+    """Tell which codes are orders of q items without ties and gaps, and where their items stand; 0 for all others."""
     if codes.ndim == 2:
-        return np.ones(len(codes), np.bool_)
+        return np.ones(len(codes), np.bool_), find_places(codes, q)
     flat, sizes = numbers(codes)
+    if (sizes == q).all() and (flat >= 0).all():
+        return np.ones(len(codes), np.bool_), _places_in(flat, q)
     tied = sum_by(np.repeat(np.arange(len(codes)), sizes), (flat < 0).astype(np.float64), len(codes))
-    return np.asarray((sizes == q) & (tied == 0))
+    whole = np.asarray((sizes == q) & (tied == 0))
+    places = np.zeros((len(codes), q), np.int16)
+    if whole.any():
+        places[whole] = find_places(codes[whole], q)
+    return whole, places
 
 
 def find_places(codes: Array, q: int) -> Array:
@@ -194,8 +204,11 @@ def find_places(codes: Array, q: int) -> Array:
     """
     if codes.ndim == 2:
         return find_positions(codes)[:, :q]
-    flat, _ = numbers(codes)
-    return find_positions(flat.astype(np.min_scalar_type(-int(flat.max(initial=0)) - 1)).reshape(-1, q))
+    return _places_in(numbers(codes)[0], q)
+
+
+def _places_in(items: Array, q: int) -> Array:
+    return find_positions(items.astype(np.min_scalar_type(-int(items.max(initial=0)) - 1)).reshape(-1, q))
 
 
 def _distance(left: Array, right: Array, distance: str) -> Floats:

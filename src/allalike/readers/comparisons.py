@@ -13,28 +13,36 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
+import numpy as np
+
+from allalike.columns.values import arrow_of, numpy_of
 from allalike.errors import InputError
 from allalike.readers.names import rate_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    import numpy.typing as npt
 
     from allalike.readers.tables import Table
 
-__all__ = ["read_comparisons"]
+__all__ = ["ALL", "LABEL", "TASK", "Columns", "find_columns", "read_comparisons", "write_comparisons"]
 
 _PAIRS = (("left", "right"), ("model_a", "model_b"))
 _WINNERS = ("winner", "label")
 _FIRST, _SECOND = {"left", "a", "first", "model_a"}, {"right", "b", "second", "model_b"}
 _TIES = {"tie", "tied", "draw", "equal", "same", "both", "neither", "both_bad", "bothbad", "both_good", "tie (bothbad)"}
-_LABEL, _TASK = "comparison", "all comparisons"
+LABEL, TASK = "comparison", "all comparisons"  # columns that are made
+ALL = "all"  # the only task
 _MARKS = re.compile(r"[<>=~{}\[,;|]")
 _NAMED = 0.6  # the rate of a name that means a task
 
 
-class _Columns(NamedTuple):
+class Columns(NamedTuple):
+    """The names of the columns of two items, and of the better of them."""
+
     left: str
     right: str
     winner: str
@@ -51,7 +59,7 @@ def read_comparisons(table: Table, chosen: Mapping[str, str], *, asked: bool) ->
     >>> table.roles, table.load(["comparison"])["comparison"].to_pylist()
     ({'worker': 'worker', 'task': 'all comparisons', 'label': 'comparison'}, ['y>x', 'x=y'])
     """
-    found = _find(table.names)
+    found = find_columns(table.names)
     if found is None or "label" in chosen:
         return table
     others = [name for name in table.names if name not in found]
@@ -60,7 +68,7 @@ def read_comparisons(table: Table, chosen: Mapping[str, str], *, asked: bool) ->
         return table
     rates = {name: rate_name(name, "worker") for name in others if name not in chosen.values()}
     worker = max(rates, key=lambda name: rates[name], default="")
-    roles = {"task": _TASK, "label": _LABEL} | ({"worker": worker} if rates.get(worker, 0.0) >= _NAMED else {})
+    roles = {"task": TASK, "label": LABEL} | ({"worker": worker} if rates.get(worker, 0.0) >= _NAMED else {})
 
     def load(names: Sequence[str]) -> dict[str, Any]:
         loaded = {name: data() if callable(data) else data for name, data in table.load(_needed(names, found)).items()}
@@ -75,7 +83,7 @@ def read_comparisons(table: Table, chosen: Mapping[str, str], *, asked: bool) ->
 
     return replace(
         table,
-        names=[*table.names, _LABEL, _TASK],
+        names=[*table.names, LABEL, TASK],
         load=load,
         load_batches=None if table.load_batches is None else load_batches,
         load_sample=None,
@@ -86,68 +94,108 @@ def read_comparisons(table: Table, chosen: Mapping[str, str], *, asked: bool) ->
     )
 
 
-def _find(names: Sequence[str]) -> _Columns | None:
-    """Return the columns of the two items and the winner, if a table has them."""
+def find_columns(names: Sequence[str]) -> Columns | None:
+    """Return the columns of the two items and the winner, if a table has them.
+
+    >>> find_columns(["judge", "Model_A", "Model_B", "winner"])
+    Columns(left='Model_A', right='Model_B', winner='winner')
+    """
     plain = {name.strip().casefold(): name for name in names}
     for left, right in _PAIRS:
         for winner in _WINNERS:
             if left in plain and right in plain and winner in plain:
-                return _Columns(plain[left], plain[right], plain[winner])
+                return Columns(plain[left], plain[right], plain[winner])
     return None
 
 
-def _needed(names: Sequence[str], found: _Columns) -> list[str]:
-    return list(dict.fromkeys([*(name for name in names if name not in (_LABEL, _TASK)), *found]))
+def _needed(names: Sequence[str], found: Columns) -> list[str]:
+    return list(dict.fromkeys([*(name for name in names if name not in (LABEL, TASK)), *found]))
 
 
 def _add_columns(
-    loaded: Mapping[str, Any], names: Sequence[str], found: _Columns, rows: int, where: str
+    loaded: Mapping[str, Any], names: Sequence[str], found: Columns, rows: int, where: str
 ) -> dict[str, Any]:
     """Return the columns that are asked for, with comparisons as text."""
     import pyarrow as pa
 
     columns = dict(loaded)
-    if _LABEL in names:
-        values = [_listed(loaded[name]) for name in found]
-        known: dict[tuple[Any, ...], str | None] = {}
-        labels = []
-        for row, given in enumerate(zip(*values, strict=True)):
-            if given not in known:
-                known[given] = _compare(*given, where=f"{where}, row {rows + row + 1}", found=found)
-            labels.append(known[given])
-        columns[_LABEL] = pa.chunked_array([pa.array(labels, pa.string())])
-    if _TASK in names:
-        columns[_TASK] = pa.chunked_array([pa.array(["all"] * len(loaded[found.left]), pa.string())])
+    if LABEL in names:
+        compared = [loaded[name] for name in found]
+        texts = write_comparisons(compared, found, lambda row: f"{where}, row {rows + row + 1}")
+        columns[LABEL] = pa.chunked_array([texts])
+    if TASK in names:
+        columns[TASK] = pa.chunked_array([pa.repeat(ALL, len(loaded[found.left]))])
     return {name: columns[name] for name in names}
 
 
-def _listed(column: Any) -> list[Any]:
-    return list(column) if isinstance(column, list) else list(column.to_pylist())
+def write_comparisons(compared: Sequence[Any], found: Columns, describe: Callable[[int], str]) -> Any:
+    """Write three columns of comparisons as rankings, with nothing where there is no winner.
+
+    Each different name is looked at once, and rows are compared by the numbers of their names. What to call a row of
+    which something is wrong is told by a function of its number.
+
+    >>> found = Columns("left", "right", "winner")
+    >>> write_comparisons([["x", "x"], ["y", "[y]"], ["right", "tie"]], found, "Row {}".format).to_pylist()
+    ['y>x', '[["x", "[y]"]]']
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    number: dict[str, int] = {"": 0}
+    first, second, said = (_number(column, number) for column in compared)
+    names = list(number)
+    words = [name.casefold() for name in names]
+    named = [_holds(words, {*sides, own.casefold()}) for sides, own in ((_FIRST, found.left), (_SECOND, found.right))]
+    ties = _holds(words, _TIES) | np.array([word.startswith("tie") for word in words])
+    blank = said == 0
+    wins = (said == first) | ((said != second) & named[0][said])
+    loses = ~wins & ((said == second) | named[1][said])
+    wrong = ~blank & ((first == second) | (first == 0) | (second == 0) | ~(wins | loses | ties[said]))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        _refuse(*(names[codes[row]] for codes in (first, second, said)), where=describe(row))
+    first, second = np.where(loses, second, first), np.where(loses, first, second)
+    listed, marks = pa.array(names, pa.large_string()), pa.array([">", "="], pa.large_string())
+    mark = pc.if_else(arrow_of(wins | loses), *marks)
+    texts = pc.binary_join_element_wise(listed.take(arrow_of(first)), listed.take(arrow_of(second)), mark)
+    odd = np.array([_MARKS.search(name) is not None for name in names])
+    rare = ~blank & (odd[first] | odd[second])
+    if rare.any():
+        pairs = zip(first[rare].tolist(), second[rare].tolist(), (wins | loses)[rare].tolist(), strict=True)
+        written = [_written([names[a], names[b]], strict) for a, b, strict in pairs]
+        texts = pc.replace_with_mask(texts, arrow_of(rare), pa.array(written, pa.large_string()))
+    return pc.if_else(arrow_of(blank), pa.scalar(None, pa.large_string()), texts)
 
 
-def _compare(left: Any, right: Any, winner: Any, *, where: str, found: _Columns) -> str | None:
-    """Write a comparison as a ranking, or nothing where there is no winner."""
-    if winner is None or str(winner).strip() == "":
-        return None
-    items = [str(item).strip() if item is not None else "" for item in (left, right)]
-    if not all(items) or items[0] == items[1]:
-        raise InputError(f"{where} compares {items[0]!r} with {items[1]!r}. Name two different items.")
-    said = str(winner).strip()
-    word = said.casefold()
-    if said == items[0] or (said != items[1] and word in {*_FIRST, found.left.casefold()}):
-        return _written(items)
-    if said == items[1] or word in {*_SECOND, found.right.casefold()}:
-        return _written(items[::-1])
-    if word in _TIES or word.startswith("tie"):
-        return _written([items])
+def _number(column: Any, number: dict[str, int]) -> npt.NDArray[np.int64]:
+    """Number the names of a column, as they are written without blanks around them; a missing one is ''."""
+    if isinstance(column, list):
+        codes, values = np.arange(len(column)), column
+    else:
+        import pyarrow as pa
+
+        column = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+        plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        coded = plain.dictionary_encode(null_encoding="encode").combine_chunks()
+        codes, values = numpy_of(coded.indices), coded.dictionary.to_pylist()
+    names = ["" if value is None else str(value).strip() for value in values]
+    numbers = np.fromiter((number.setdefault(name, len(number)) for name in names), np.int64, len(names))
+    return numbers.take(codes)
+
+
+def _holds(words: list[str], wanted: set[str]) -> npt.NDArray[np.bool_]:
+    return np.array([word in wanted for word in words])
+
+
+def _refuse(left: str, right: str, winner: str, *, where: str) -> NoReturn:
+    """Say what is wrong with a comparison."""
+    if not (left and right) or left == right:
+        raise InputError(f"{where} compares {left!r} with {right!r}. Name two different items.")
     raise InputError(
-        f"{where}: the winner is {said!r}, which is neither {items[0]!r} nor {items[1]!r}. Write one of them, or tie."
+        f"{where}: the winner is {winner!r}, which is neither {left!r} nor {right!r}. Write one of them, or tie."
     )
 
 
-def _written(ranking: list[Any]) -> str:
-    """Write a comparison; names without marks need not be read again to be sure."""
-    names = ranking if len(ranking) == 2 else ranking[0]
-    if not any(_MARKS.search(name) for name in names):
-        return (">" if len(ranking) == 2 else "=").join(names)
-    return json.dumps(ranking, ensure_ascii=False)
+def _written(items: list[str], strict: bool) -> str:
+    """Write a comparison of items whose names have marks that would mean something."""
+    return json.dumps(items if strict else [items], ensure_ascii=False)

@@ -341,7 +341,7 @@ def _guess_lists(labels: Column, parts: Iterable[tuple[Column, Codes]], answers:
 def _order_the_same(labels: Column, tasks: Codes) -> bool:
     """Tell whether the labels of each task order the same items."""
     try:
-        codes, orders = labels.parsed(Ranking().parse)
+        codes, orders = Ranking().read(labels)
     except LabelError:
         return False
     items: dict[int, frozenset[Any]] = {}

@@ -126,7 +126,7 @@ class Scan(Options):
         report("reading")
         table, picked, guessed = self._opened()
         found, left_out = _complete(self._split(table.columns(picked)), self.suited(table).cleaning)
-        notes, kind = {**_notes(guessed, table, given=self.domain is not None), **left_out}, self._kind(table)
+        notes, kind = {**_notes(guessed, table, given=self.domain is not None), **left_out}, self.kind(table)
         if kind is None:
             label, task = found["label"], found["task"].factors[0]
             first = label.head(SAMPLE_ROWS), task[:SAMPLE_ROWS]
@@ -151,7 +151,7 @@ class Scan(Options):
             batches=lambda: map(self._split, _read_batches(table, picked, notes)),
             guess=partial(guess_domain, where=table.where, opened=self.domain),
             size=table.size(picked),
-            domain=self._kind(table),
+            domain=self.kind(table),
             choices=self.choices,
             repeats=self.repeats,
             cleaning=self.suited(table).cleaning,
@@ -178,12 +178,15 @@ class Scan(Options):
         self._check_tool(table)
         if self.wide is not None:
             return table
-        table = gather_objects(table, self.columns, self.domain)
+        return self.compared(gather_objects(table, self.columns, self.domain))
+
+    def compared(self, table: Table) -> Table:
+        """Return a table of comparisons as one of rankings, and any other as it is."""
         if not isinstance(self.columns, Mapping):
             return table
         return read_comparisons(table, self.columns, asked=self.domain is not None and self.domain.compares)
 
-    def _kind(self, table: Table) -> Domain | None:
+    def kind(self, table: Table) -> Domain | None:
         """Return the kind of label that is given, or that the reader of a table knows."""
         return DOMAINS[table.domain]() if self.domain is None and table.domain else self.known_domain
 

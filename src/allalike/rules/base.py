@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from allalike.blocks.block import Array, Block, Floats
     from allalike.blocks.ties import Ties
@@ -18,12 +18,13 @@ __all__ = ["Decision", "Rule", "unknown"]
 
 @dataclass(frozen=True)
 class Decision:
-    """Per task: the label found, how sure it is, and whether it was drawn among equals."""
+    """Per task: the label found, how sure it is, whether it was drawn among equals, and what else the rule found."""
 
     label: Array
     confidence: Floats
     error: Floats
     tied: Array
+    more: Mapping[str, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ It suits comparisons of many items with few answers for each pair; where prefere
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block, Floats
     from allalike.rules.base import Decision
 
-__all__ = ["bradley_terry", "find_scores", "fit_strengths", "standard_errors"]
+__all__ = ["bradley_terry", "fit_strengths", "sort_scores", "standard_errors"]
 
 RIDGE = 0.1  # wins for either item of each pair that was compared
 _TOLERANCE = 1e-9
@@ -54,25 +55,30 @@ def bradley_terry(block: Block, weights: Floats, faults: Floats, ties: Ties) -> 
     >>> result.objects[["item", "score", "standard_error"]].round(2).values.tolist()
     [['a', 1.23, 1.35], ['b', 0.58, 1.17], ['c', -1.81, 2.24]]
     """
-    return decide(block, weights, ties, _sort)
+    scores = np.empty(block.n_tasks, object)
+
+    def find(votes: Ballots) -> Ranked:
+        score = fit_strengths(votes.counts)
+        for task, row in zip(votes.part.tasks.tolist(), score, strict=True):
+            scores[task] = row
+        return votes.by_score(np.round(score, _DIGITS))
+
+    return replace(decide(block, weights, ties, find), more={"scores": scores})
 
 
-def _sort(votes: Ballots) -> Ranked:
-    return votes.by_score(np.round(fit_strengths(votes.counts), _DIGITS))
-
-
-def find_scores(block: Block, weights: Floats, label: Array) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]]:
-    """Return, per task, the scores of the items of its truth, best first, and their standard errors."""
+def sort_scores(
+    block: Block, weights: Floats, label: Array, scores: npt.NDArray[np.object_]
+) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]]:
+    """Return, per task, the scores in the order of its truth, best first, and their standard errors."""
     found = unpack(label)
     first = np.searchsorted(found.label, np.arange(block.n_tasks + 1))
-    scores, errors = np.empty(block.n_tasks, object), np.empty(block.n_tasks, object)
+    ordered, errors = np.empty(block.n_tasks, object), np.empty(block.n_tasks, object)
     for tasks, votes in list_ballots(block, weights, Ties()):
-        score = fit_strengths(votes.counts)
-        error = standard_errors(votes.counts, score)
+        error = standard_errors(votes.counts, np.stack(list(scores[tasks])))
         for k, task in enumerate(tasks.tolist()):
             place = np.searchsorted(votes.part.items[k], found.item[first[task] : first[task + 1]])
-            scores[task], errors[task] = score[k, place], error[k, place]
-    return scores, errors
+            ordered[task], errors[task] = scores[task][place], error[k, place]
+    return ordered, errors
 
 
 def fit_strengths(counts: Floats, ridge: float = RIDGE) -> Floats:
@@ -84,15 +90,20 @@ def fit_strengths(counts: Floats, ridge: float = RIDGE) -> Floats:
     2.0
     """
     wins = _with_ridge(counts, ridge)
-    means = _mean_of_connected(wins)
+    games = wins + wins.transpose(0, 2, 1)
+    means = _mean_of_connected(games)
     score = np.zeros(wins.shape[:2])
+    odds = _Odds.of(wins, score)
     active = np.arange(len(wins))
     for _ in range(_MAX_ROUNDS):
-        step = _step(wins[active], score[active], means[active])
-        score[active] += step
-        active = active[np.abs(step).max(axis=1) > _TOLERANCE]
-        if not len(active):
+        rows = slice(None) if len(active) == len(wins) else active
+        step, odds = _step(wins[rows], games[rows], means[rows], score[rows], odds)
+        score[rows] += step
+        moves = np.abs(step).max(axis=1) > _TOLERANCE
+        if not moves.any():
             break
+        if not moves.all():
+            active, odds = active[moves], _Odds(odds.chance[moves], odds.surprise[moves])
     return np.asarray(score - np.einsum("tab,tb->ta", means, score))
 
 
@@ -102,35 +113,42 @@ def _with_ridge(counts: Floats, ridge: float) -> Floats:
     return wins
 
 
-def _step(wins: Floats, score: Floats, means: Floats) -> Floats:
+class _Odds(NamedTuple):
+    """How probable wins are under some scores, and how surprising the comparisons."""
+
+    chance: Floats
+    surprise: Floats
+
+    @classmethod
+    def of(cls, wins: Floats, score: Floats) -> _Odds:
+        chance = _chances(score)
+        return cls(chance, -np.einsum("tab,tab->t", wins, np.log(chance)))
+
+
+def _step(wins: Floats, games: Floats, means: Floats, score: Floats, odds: _Odds) -> tuple[Floats, _Odds]:
     """Return a step of Newton's method for each task, halved until it makes the comparisons more probable."""
-    chance = _chances(score)
-    gradient = (wins - (wins + wins.transpose(0, 2, 1)) * chance).sum(axis=2)
-    laplacian = _information(wins, chance)
+    gradient = wins.sum(axis=2) - np.einsum("tab,tab->ta", games, odds.chance)
+    laplacian = _information(games, odds.chance)
     size = _size_of(laplacian)
     step: Floats = np.linalg.solve(laplacian / size + means, gradient[:, :, None] / size)[:, :, 0]
-    before = _surprise(wins, score)
     for _ in range(_MAX_HALVINGS):
-        worse = _surprise(wins, score + step) > before * (1 + _ROUNDING)
+        found = _Odds.of(wins, score + step)
+        worse = found.surprise > odds.surprise * (1 + _ROUNDING)
         if not worse.any():
             break
         step[worse] /= 2
-    return step
+    return step, found
 
 
 def _chances(score: Floats) -> Floats:
     """Return the probability that item a (row) beats item b."""
-    return 1 / (1 + np.exp(np.clip(score[:, None, :] - score[:, :, None], -_MAX_LOGIT, _MAX_LOGIT)))
+    gap = np.clip(score[:, None, :] - score[:, :, None], -_MAX_LOGIT, _MAX_LOGIT)
+    return np.asarray(1 / (1 + np.exp(gap, out=gap)))
 
 
-def _surprise(wins: Floats, score: Floats) -> Floats:
-    """Return minus the logarithm of the probability of the comparisons."""
-    return np.asarray(np.einsum("tab,tab->t", wins, np.logaddexp(0.0, score[:, None, :] - score[:, :, None])))
-
-
-def _information(wins: Floats, chance: Floats) -> Floats:
+def _information(games: Floats, chance: Floats) -> Floats:
     """Return the matrix of second derivatives, which is a Laplacian: each row adds up to 0."""
-    matrix = -(wins + wins.transpose(0, 2, 1)) * chance * (1 - chance)
+    matrix = games * chance * (chance - 1)
     items = np.arange(matrix.shape[1])
     matrix[:, items, items] = 0.0
     matrix[:, items, items] = -matrix.sum(axis=2)
@@ -143,26 +161,21 @@ def _size_of(laplacian: Floats) -> Floats:
     return np.asarray(np.where(mean > 0, mean, 1.0)[:, None, None])
 
 
-def _mean_of_connected(wins: Floats) -> Floats:
+def _mean_of_connected(games: Floats) -> Floats:
     """Return the matrices that take the mean over connected items, of which comparisons say nothing.
 
     Added to the information, they make it invertible, and change nothing else.
     """
-    together = _connect(wins)
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    n_tasks, n_items = games.shape[:2]
+    task, a, b = np.nonzero(games)
+    nodes = task * n_items + a, task * n_items + b
+    graph = coo_array((np.ones(len(task), np.int8), nodes), shape=(n_tasks * n_items,) * 2)
+    part = connected_components(graph, connection="strong")[1].reshape(n_tasks, n_items)  # it has both directions
+    together = part[:, :, None] == part[:, None, :]
     return np.asarray(together / together.sum(axis=2, keepdims=True))
-
-
-def _connect(wins: Floats) -> Floats:
-    """Tell which items are connected by comparisons: 1 or 0 for each pair."""
-    n_items = wins.shape[1]
-    together = ((wins + wins.transpose(0, 2, 1) > 0) | np.eye(n_items, dtype=np.bool_)).astype(np.float64)
-    reach = 1
-    while reach < n_items - 1 and not together.all():
-        wider = (together @ together > 0).astype(np.float64)
-        if (wider == together).all():
-            break
-        together, reach = wider, 2 * reach
-    return together
 
 
 def standard_errors(counts: Floats, score: Floats, ridge: float = RIDGE) -> Floats:
@@ -173,8 +186,9 @@ def standard_errors(counts: Floats, score: Floats, ridge: float = RIDGE) -> Floa
     array([[0.6124, 0.6124]])
     """
     wins = _with_ridge(counts, ridge)
-    means = _mean_of_connected(wins)
-    laplacian = _information(wins, _chances(score))
+    games = wins + wins.transpose(0, 2, 1)
+    means = _mean_of_connected(games)
+    laplacian = _information(games, _chances(score))
     size = _size_of(laplacian)
     inverse = (np.linalg.inv(laplacian / size + means) - means) / size
     variance = np.diagonal(inverse, axis1=1, axis2=2)

@@ -21,6 +21,7 @@ from allalike.engines.ingest.routes import whole_numbers
 from allalike.engines.ingest.vocabulary import Vocabulary
 from allalike.engines.spark.csv_files import REMARK, CutFieldError, TextFile, cut_at_splits, read_lines
 from allalike.errors import AllalikeError
+from allalike.readers.comparisons import write_comparisons
 from allalike.system.serialization import pack
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from allalike.engines.spark.csv_files import Split
+    from allalike.readers.comparisons import Columns
 
     Rows = npt.NDArray[np.int64]
     FirstText = tuple[int, Any]
@@ -65,6 +67,8 @@ class Plan:
         What is done with labels.
     na
         Strings that say that there is no label, beside blank ones; nothing if every string is a label.
+    compared
+        The columns of which a label is made, where it is a comparison.
     """
 
     n_partitions: int
@@ -75,6 +79,7 @@ class Plan:
     piece_bytes: int = 1 << 24
     cleaning: Cleaning = field(default_factory=Cleaning)
     na: tuple[str, ...] | None = None
+    compared: Columns | None = None
 
     @property
     def text(self) -> bool:
@@ -97,7 +102,15 @@ class Plan:
                 yield (self.file_numbers[key], block), pa.Table.from_batches([part]).select(ROLES)
         else:
             for batch in batches:
-                yield (number, 0), pa.Table.from_batches([batch])
+                table = pa.Table.from_batches([batch])
+                yield (number, 0), table if self.compared is None else _with_comparisons(table, self.compared)
+
+
+def _with_comparisons(table: pa.Table, found: Columns) -> pa.Table:
+    """Return a table with comparisons as texts; rows have no numbers before all are read."""
+    parts = table["label"].combine_chunks().flatten()
+    texts = write_comparisons(parts, found, lambda _: "A row of the data frame")
+    return table.set_column(table.column_names.index("label"), "label", texts)
 
 
 @dataclass

@@ -22,6 +22,7 @@ from allalike.engines.spark.rows import ROLES, Plan
 from allalike.engines.spark.session import find_reason, find_session
 from allalike.engines.spark.shuffle import SparkSource
 from allalike.errors import InputError, UnsupportedError
+from allalike.readers.comparisons import ALL, LABEL, TASK, Columns, find_columns
 from allalike.readers.compression import ENDINGS as PACKED_ENDINGS
 from allalike.readers.formats import ENDINGS
 from allalike.readers.names import pick_columns
@@ -104,13 +105,28 @@ def _open_frame(source: Scan, session: SparkSession, frame: Frame, where: str) -
     def numbered(own: SparkSession) -> DataFrame:  # by their positions, for Spark may not distinguish names
         return frame(own).toDF(*map(str, range(len(names))))
 
-    picked, guessed = source.pick(_table_of(names, where, lambda: numbered(session)))
-    positions = {role: str(names.index(name)) for role, name in picked.items()}
+    table = source.compared(_table_of(names, where, lambda: numbered(session)))
+    picked, guessed = source.pick(table)
+    compared = find_columns(names) if LABEL in table.names[len(names) :] else None
 
     def rows(own: SparkSession) -> DataFrame:
-        return numbered(own).select(*_select_roles(positions))
+        return numbered(own).select(*_select_from(names, picked, compared))
 
-    return SparkSource(source, session, rows, Plan(1), guessed)
+    scan = source if compared is None else replace(source, domain=source.kind(table))
+    return SparkSource(scan, session, rows, Plan(1, compared=compared), guessed)
+
+
+def _select_from(names: list[str], picked: dict[str, str], compared: Columns | None) -> list[Any]:
+    """Return the columns of the roles, by their positions; a comparison is three columns, and perhaps of one task."""
+    from pyspark.sql import functions as sql
+
+    def column(name: str) -> Any:
+        return sql.lit(ALL) if name == TASK and compared else sql.col(str(names.index(name)))
+
+    if compared is None:
+        return [column(picked[role]).alias(role) for role in ROLES]
+    label = sql.struct(*(column(name).alias(part) for part, name in compared._asdict().items()))
+    return [column(picked["worker"]).alias("worker"), column(picked["task"]).alias("task"), label.alias("label")]
 
 
 def _table_of(names: list[str], where: str, frame: Callable[[], DataFrame]) -> Table:
