@@ -73,7 +73,8 @@ def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any)
 
     files = spool_input(files, options)
     check_choice(options["file_format"], FORMATS, "--format")
-    options |= {"method": make(options["method"], METHODS, "method"), "engine": name_engine(options)}
+    make(options["method"], METHODS, "method")  # before anything is read
+    options["engine"] = name_engine(options)
     options["report"] = not options["no_report"] and can_report(quiet=quiet)
     with notes_for_warnings(quiet=quiet, force=options["force"]), bar_after_a_second(quiet=quiet):
         sources = choose_labels(name_answers(files, options), options["label"])
