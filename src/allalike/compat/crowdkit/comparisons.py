@@ -3,8 +3,8 @@
     P(a beats b) = p_a / (p_a + p_b),   the p that make the comparisons most probable, with sum 1
 
 found by Newton's method (`allalike.rules.bradley_terry`), where crowd-kit repeats the MM step of Hunter (2004). Both
-have the same limit. Beyond 1.4.2 or before, that library may stop elsewhere: there a round is compared with itself, so
-that with any ``tol`` above 0 the second is the last.
+have the same limit; but in crowd-kit 1.4.2 a round is compared with itself, so that with any ``tol`` above 0 the second
+is the last.
 """
 
 from __future__ import annotations
