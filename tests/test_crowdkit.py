@@ -185,6 +185,7 @@ def test_ids_and_labels_of_any_kind_come_back_in_their_type() -> None:
         assert labels[pd.Timestamp("2024-02-01")]
 
 
+LISTS: Any = [[1], [1], [2]]
 FRAME = pd.DataFrame({"task": [1, 1, 2], "worker": ["ada", "bob", "ada"], "label": ["x", "y", "x"]})
 
 
@@ -201,6 +202,13 @@ FRAME = pd.DataFrame({"task": [1, 1, 2], "worker": ["ada", "bob", "ada"], "label
         (lambda: ours.MajorityVote().fit(pd.concat([FRAME, FRAME[:1]])), InputError, "'ada' answers task 1 more than"),
         (lambda: ours.MajorityVote().fit(FRAME, pd.Series({"ada": 1.0})), InputError, "skill of worker 'bob'"),
         (lambda: ours.MajorityVote().fit(FRAME, pd.Series({"ada": 1.0, "bob": -1.0})), InputError, "negative"),
+        (lambda: ours.MajorityVote().fit(FRAME.assign(label=LISTS)), InputError, "A label cannot be told"),
+        (lambda: ours.MajorityVote().fit(FRAME, {"ada": 1.0}), InputError, "skills is a dict"),  # type: ignore[arg-type]
+        (
+            lambda: ours.MajorityVote().fit(FRAME, pd.Series([1.0, 2.0], index=["ada", "ada"])),
+            InputError,
+            "skills has 'ada' more than once",
+        ),
         (lambda: ours.MajorityVote(on_missing_skill="drop").fit(FRAME), OptionError, "error, ignore, value"),
         (lambda: ours.MajorityVote(default_skill=0.5).fit(FRAME), UnsupportedError, "default_skill is 0.5"),
         (
@@ -231,6 +239,12 @@ FRAME = pd.DataFrame({"task": [1, 1, 2], "worker": ["ada", "bob", "ada"], "label
 def test_what_cannot_be_done_is_said_in_a_line(act: Any, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         act()
+
+
+@pytest.mark.parametrize("kind", ["category", "object", "string"])
+def test_columns_of_any_type_of_pandas_are_told_apart(kind: Any) -> None:
+    labels = ours.DawidSkene().fit_predict(FRAME.astype({"label": kind}))
+    assert (labels.tolist(), labels.dtype) == (["x", "x"], FRAME["label"].astype(kind).dtype)
 
 
 def test_one_answer_is_enough() -> None:

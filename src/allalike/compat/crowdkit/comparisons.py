@@ -69,9 +69,11 @@ class BradleyTerry:
 
 def _count_wins(data: pd.DataFrame) -> tuple[Floats, Array]:
     """Return how often each item (a row) won against each other, and the items in order."""
+    import pandas as pd
+
     check_frame(data, "left", "right", "label")
     given = data[["left", "right", "label"]].to_numpy()
-    items, place = np.unique(given, return_inverse=True)
+    place, items = pd.factorize(given.ravel(), sort=True)
     left, right, label = place.reshape(given.shape).T
     strange = (label != left) & (label != right)
     if strange.any():

@@ -25,7 +25,17 @@ if TYPE_CHECKING:
     from allalike.blocks.block import Array, Floats
     from allalike.engines import Run
 
-__all__ = ["TIES", "Classifier", "Crowd", "check_fitted", "check_frame", "find_weights"]
+__all__ = [
+    "TIES",
+    "Classifier",
+    "Crowd",
+    "check_fitted",
+    "check_frame",
+    "check_repeats",
+    "check_series",
+    "find_weights",
+    "number_values",
+]
 
 TIES = Ties(first=True)  # as pandas' idxmax does it
 
@@ -76,26 +86,20 @@ class Crowd:
         import pandas as pd
 
         check_frame(data, "task", "worker", "label")
-        check_repeats(data)
         (task, tasks), (worker, workers), (label, labels) = (
-            pd.factorize(data[name], sort=True) for name in ("task", "worker", "label")
+            number_values(data, name) for name in ("task", "worker", "label")
         )
+        check_repeats(data)
         answers = read(
             pd.DataFrame({"worker": worker, "task": task, "label": label}),
             columns={name: name for name in ("worker", "task", "label")},
             domain=Categorical(),
         )
         if true_labels is not None:
-            known = _number_truths(true_labels, pd.Index(tasks), pd.Index(labels))
+            known = _number_truths(true_labels, tasks, labels)
             answers = answers.with_gold(open_gold(known)) if known else answers
         run = Memory().load(answers, TIES)
-        return cls(
-            pd.Index(tasks, name="task"),
-            pd.Index(workers, name="worker"),
-            pd.Index(labels, name="label"),
-            *(task, worker, label),
-            run,
-        )
+        return cls(tasks.rename("task"), workers.rename("worker"), labels.rename("label"), task, worker, label, run)
 
     def name_labels(self, codes: Array) -> pd.Series[Any]:
         """Return the labels of all tasks, given their numbers."""
@@ -149,6 +153,32 @@ def check_frame(data: Any, *names: str) -> None:
         raise InputError("The frame has no rows. Give at least one answer.")
 
 
+def number_values(data: pd.DataFrame, name: str) -> tuple[npt.NDArray[np.intp], pd.Index[Any]]:
+    """Return the number of each value of a column among those that occur, and these, sorted."""
+    import pandas as pd
+
+    try:
+        codes, values = pd.factorize(data[name], sort=True)
+    except TypeError:
+        raise InputError(
+            f"A {name} cannot be told from others: it is a list, a mapping or an array. Give texts, numbers or tuples;"
+            " BinaryRelevance takes lists of labels."
+        ) from None
+    return codes, pd.Index(values)
+
+
+def check_series(given: Any, name: str) -> pd.Series[Any]:
+    """Return what is given if it is a series with one value for each name."""
+    import pandas as pd
+
+    if not isinstance(given, pd.Series):
+        raise InputError(f"{name} is a {type(given).__name__}. Give a pandas series: pd.Series({{...}}).")
+    if not given.index.is_unique:
+        twice = given.index[given.index.duplicated()].tolist()[0]
+        raise InputError(f"{name} has {twice!r} more than once. Keep one value of each.")
+    return given
+
+
 def check_repeats(data: pd.DataFrame) -> None:
     """Refuse a worker's second answer to a task, which crowd-kit would count as another vote."""
     again = data.duplicated(["task", "worker"]).to_numpy()
@@ -164,7 +194,7 @@ def _number_truths(known: pd.Series[Any], tasks: pd.Index[Any], labels: pd.Index
     """Return the numbers of tasks and labels that are known to belong together; other tasks are left out."""
     import pandas as pd
 
-    known = known.dropna()
+    known = check_series(known, "true_labels").dropna()
     place = tasks.get_indexer(known.index)
     code = labels.get_indexer(pd.Index(known))
     wrong = (place >= 0) & (code < 0)
@@ -192,7 +222,7 @@ def find_weights(
         )
     if skills is None:
         return data, np.ones(len(workers))
-    weight = skills.reindex(workers).to_numpy(np.float64, copy=True)
+    weight = check_series(skills, "skills").reindex(workers).to_numpy(np.float64, copy=True)
     unknown = np.isnan(weight)
     if (weight[~unknown] < 0).any() or np.isinf(weight).any():
         raise InputError("A skill is negative or infinite. Skills are weights here, and these are 0 or more.")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from allalike.compat.crowdkit.crowd import TIES, check_frame, check_repeats, find_weights
+from allalike.compat.crowdkit.crowd import TIES, check_frame, check_repeats, find_weights, number_values
 from allalike.domains import Bitmap
 from allalike.engines import Memory
 from allalike.readers import read
@@ -49,16 +49,15 @@ class SegmentationMajorityVote:
         import pandas as pd
 
         check_frame(data, "task", "worker", "segmentation")
-        check_repeats(data)
-        workers = pd.Index(pd.factorize(data["worker"], sort=True)[1])
+        _, workers = number_values(data, "worker")
         heard, weights = find_weights(data, workers, skills, self.on_missing_skill, self.default_skill)
-        worker, _ = pd.factorize(heard["worker"], sort=True)
-        task, tasks = pd.factorize(heard["task"], sort=True)
+        (worker, _), (task, tasks) = (number_values(heard, name) for name in ("worker", "task"))
+        check_repeats(heard)
         outside = [(1 - (np.asarray(mask) != 0)).astype(np.uint8) for mask in heard["segmentation"]]
         answers = read(list(zip(worker.tolist(), task.tolist(), outside, strict=True)), domain=Bitmap())
         run = Memory().load(answers, TIES)
         left = run.find(partial(run.kernels.aggregate, ties=TIES), weights, np.zeros(len(weights))).joined()
-        found = pd.Series(run.encoding.decode(left.found["label"]).tolist(), index=pd.Index(tasks, name="task"))
+        found = pd.Series(run.encoding.decode(left.found["label"]).tolist(), index=tasks.rename("task"))
         self.segmentations_ = found.map(lambda mask: np.asarray(mask) == 0).rename("agg_segmentation")
         return self
 

@@ -52,12 +52,12 @@ class BinaryRelevance(Classifier):
         for row, labels in zip(data.index, data["label"], strict=True):
             if isinstance(labels, str) or not hasattr(labels, "__iter__"):
                 raise InputError(f"In row {row} the label is {labels!r}. It must be a list of labels.")
-        classes = sorted({label for labels in data["label"] for label in labels})
-        if not classes:
+        classes = pd.Index([label for labels in data["label"] for label in labels], dtype=object)
+        if not len(classes):
             raise InputError("All lists of labels are empty: there is nothing to decide.")
         self.aggregators_ = {}
         found: dict[Any, list[Any]] = {}
-        for each in classes:
+        for each in pd.factorize(classes, sort=True)[1]:
             said = data[["task", "worker"]].assign(label=[int(each in labels) for labels in data["label"]])
             decided = self.aggregators_[each] = replace(self.base_aggregator)
             for task, has in decided.fit_predict(said).items():

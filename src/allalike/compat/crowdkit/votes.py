@@ -20,7 +20,16 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from allalike.blocks.block import sum_by
-from allalike.compat.crowdkit.crowd import TIES, Classifier, Crowd, check_fitted, check_frame, find_weights
+from allalike.compat.crowdkit.crowd import (
+    TIES,
+    Classifier,
+    Crowd,
+    check_fitted,
+    check_frame,
+    check_series,
+    find_weights,
+    number_values,
+)
 from allalike.errors import InputError
 from allalike.options import check_number
 
@@ -61,10 +70,8 @@ class MajorityVote(Classifier):
 
     def fit(self, data: pd.DataFrame, skills: pd.Series[Any] | None = None) -> Self:
         """Count the votes, weighted by the skills of workers where these are given."""
-        import pandas as pd
-
         check_frame(data, "task", "worker", "label")
-        workers = pd.Index(pd.factorize(data["worker"], sort=True)[1])
+        _, workers = number_values(data, "worker")
         heard, weights = find_weights(data, workers, skills, self.on_missing_skill, self.default_skill)
         crowd = Crowd.of(heard)
         found = crowd.run.find(partial(_vote, n_labels=len(crowd.labels)), weights).joined().found
@@ -221,6 +228,7 @@ class GoldMajorityVote(_Skilled):
         check_frame(data, "task", "worker", "label")
         if true_labels is None:
             raise InputError("GoldMajorityVote needs true_labels, a series of labels by task.")
+        true_labels = check_series(true_labels, "true_labels")
         known = data[data["task"].isin(true_labels.dropna().index)]
         if not len(known):
             raise InputError("Nobody answered a task whose true label is known.")
