@@ -10,16 +10,24 @@ Traceback (most recent call last):
 ImportError: allalike.compat.crowdkit has no GLAD. Nearest here: method="auto", which knows how hard tasks are.
 """
 
-from allalike.compat.crowdkit.comparisons import BradleyTerry as BradleyTerry
-from allalike.compat.crowdkit.confusions import DawidSkene as DawidSkene
-from allalike.compat.crowdkit.confusions import OneCoinDawidSkene as OneCoinDawidSkene
-from allalike.compat.crowdkit.segmentations import SegmentationMajorityVote as SegmentationMajorityVote
-from allalike.compat.crowdkit.several_labels import BinaryRelevance as BinaryRelevance
-from allalike.compat.crowdkit.votes import GoldMajorityVote as GoldMajorityVote
-from allalike.compat.crowdkit.votes import MajorityVote as MajorityVote
-from allalike.compat.crowdkit.votes import Wawa as Wawa
-from allalike.compat.crowdkit.votes import ZeroBasedSkill as ZeroBasedSkill
+from allalike.compat.crowdkit.comparisons import BradleyTerry
+from allalike.compat.crowdkit.confusions import DawidSkene, OneCoinDawidSkene
+from allalike.compat.crowdkit.segmentations import SegmentationMajorityVote
+from allalike.compat.crowdkit.several_labels import BinaryRelevance
+from allalike.compat.crowdkit.votes import GoldMajorityVote, MajorityVote, Wawa, ZeroBasedSkill
 from allalike.methods.names import NEAREST
+
+__all__ = [
+    "BinaryRelevance",
+    "BradleyTerry",
+    "DawidSkene",
+    "GoldMajorityVote",
+    "MajorityVote",
+    "OneCoinDawidSkene",
+    "SegmentationMajorityVote",
+    "Wawa",
+    "ZeroBasedSkill",
+]
 
 _NEAREST = {"KOS": 'method="IBP", the same with first messages that are 1, and not drawn around it.', **NEAREST}
 

@@ -123,7 +123,7 @@ class _Maximised(Classifier):
     errors_: pd.DataFrame = field(init=False, repr=False)
     labels_: pd.Series[Any] = field(init=False, repr=False)
     loss_history_: list[float] = field(init=False, repr=False)
-    model: ClassVar[type[Clipped]] = Clipped
+    _model: ClassVar[type[Clipped]] = Clipped
 
     def _maximise(self, crowd: Crowd) -> Floats:
         """Alternate between E and M steps, keep what was found, and return how probably each worker is right."""
@@ -134,7 +134,7 @@ class _Maximised(Classifier):
                 f"initial_error_strategy is {self.initial_error_strategy!r}. First error matrices are not taken over;"
                 " what is known of workers goes to allalike.discover(..., history=...)."
             )
-        model = self.model(classes=len(crowd.labels), smoothing=0.0)
+        model = self._model(classes=len(crowd.labels), smoothing=0.0)
         check_memory(type(self).__name__, crowd.run, model.classes)
         run, problems = model.prepare(crowd.run), crowd.run.problems
         parameters, fault = model.m_step(run.sum(model.first_e_step), problems)
@@ -233,7 +233,7 @@ class OneCoinDawidSkene(_Maximised):
     """
 
     skills_: pd.Series[Any] = field(init=False, repr=False)
-    model: ClassVar[type[Clipped]] = OneCoin
+    _model: ClassVar[type[Clipped]] = OneCoin
 
     def fit(self, data: pd.DataFrame) -> Self:
         """Estimate how probably each worker is right, round by round."""
