@@ -48,6 +48,11 @@ def test_texts_are_written_as_they_came_unless_they_shall_be_safe(tmp_path: Path
     assert json.loads((folder / "summary.json").read_text())["safe_csv"] is True
 
 
+def test_the_tables_of_a_panel_are_safe_too(tmp_path: Path) -> None:
+    allalike.jury(ROWS, domain="categorical").save(tmp_path / "out", safe_csv=True)
+    assert [row[0] for row in cells(tmp_path / "out" / "judges.csv")][1:] == ["'+eve", "'=ada", "bob"]
+
+
 def test_a_history_that_is_safe_knows_the_same_workers(tmp_path: Path) -> None:
     result = allalike.discover(ROWS, domain="categorical")
     result.save(tmp_path, safe_csv=True)
