@@ -34,6 +34,7 @@ soak: .venv/dev
 bench: .venv/dev
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/methods.py
+	$(BIN)/python benchmarks/compat.py
 	$(BIN)/python benchmarks/auto.py
 	$(BIN)/python benchmarks/trust_coverage.py
 	$(BIN)/python benchmarks/trust_confidence.py

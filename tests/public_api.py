@@ -20,7 +20,15 @@ import allalike
 from allalike.cli.app import app
 
 SNAPSHOT = Path(__file__).with_name("public_api.txt")
-PACKAGES = ("datasets", "errors", "experiments", "noise", "simulation", "theory")  # reached as `allalike.theory`
+PACKAGES = (
+    "compat.crowdkit",
+    "datasets",
+    "errors",
+    "experiments",
+    "noise",
+    "simulation",
+    "theory",
+)  # reached as `allalike.theory`
 
 
 def describe() -> str:

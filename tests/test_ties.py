@@ -65,3 +65,47 @@ def test_scores_within_a_billionth_are_equal(difference: float, tied: bool) -> N
 def test_without_ties_the_seed_changes_nothing() -> None:
     rows = [(worker, task, task % 3) for worker in range(3) for task in range(20)]
     assert allalike.discover(rows, seed=1).truth.equals(allalike.discover(rows, seed=2).truth)
+
+
+EQUALS = {"ada": "xxxz", "bob": "xyyz", "eve": "yyxz"}  # each pair agrees on two of four tasks
+
+
+@pytest.mark.parametrize("method", ["TOP2", "TOP2(method='pair')"])
+def test_truths_that_the_order_of_workers_may_decide_are_marked(engine: Engine, method: str) -> None:
+    rows = [(worker, task, label) for worker, labels in EQUALS.items() for task, label in enumerate(labels)]
+    assert allalike.discover(rows, method=method, engine=engine).truth["tied"].tolist() == [True, True, True, False]
+    better = [*rows, *(("ada", task, "x") for task in (4, 5)), *(("bob", task, "x") for task in (4, 5))]
+    tied = allalike.discover(better, method=method, engine=engine).truth["tied"]  # the labels of ada and bob are
+    assert tied.tolist() == [False, True, True, False, False, False]
+
+
+def test_a_core_that_no_order_decides_is_marked_nowhere() -> None:
+    rows = [(worker, task, label) for worker, labels in EQUALS.items() for task, label in enumerate(labels)]
+    assert not allalike.discover(rows, method="EXP").truth["tied"].any()
+
+
+@pytest.mark.parametrize("names", [("ada", "bob", "eve", "joe"), ("joe", "eve", "bob", "ada")])
+def test_a_geometric_median_does_not_depend_on_names_where_many_points_would_do(names: tuple[str, ...]) -> None:
+    points = {1: [(0.0, 0.0), (4.0, 2.0)], 2: [(0.0, 0.0), (2.0, 1.0), (4.0, 2.0), (8.0, 4.0)]}
+    rows = [(name, task, point) for task, some in points.items() for name, point in zip(names, some, strict=False)]
+    result = allalike.discover(rows, domain="vector(rule='geometric median')", method="UA")
+    assert [list(label) for label in result.truth["label"]] == [[2.0, 1.0], [3.0, 1.5]]
+    assert not result.truth["tied"].any()
+
+
+def test_whoever_has_no_weight_does_not_bend_a_line() -> None:
+    rows = [("ada", 1, (0.0, 0.0)), ("bob", 1, (4.0, 2.0)), ("eve", 1, (9.0, 0.0))]
+    faults = allalike.OA(faults={"ada": 1.0, "bob": 1.0, "eve": 1e15})
+    result = allalike.discover(rows, domain="vector(rule='geometric median')", method=faults)
+    np.testing.assert_allclose(list(result.truth["label"][0]), [2.0, 1.0])
+
+
+@pytest.mark.parametrize("rule", ["medoid", "best worker"])
+def test_whose_answer_is_taken_among_equal_workers_is_drawn_by_the_seed_and_marked(engine: Engine, rule: str) -> None:
+    rows = [(worker, task, [float(worker), 1.0]) for worker in (0, 1) for task in range(40)]
+    domain = f"vector(rule='{rule}')"
+    found = [allalike.discover(rows, domain=domain, method="UA", engine=engine, seed=seed).truth for seed in (1, 2)]
+    assert found[0]["tied"].all()
+    taken = [[label[0] for label in truth["label"]] for truth in found]
+    assert 0 < sum(taken[0]) < 40
+    assert taken[0] != taken[1]

@@ -18,6 +18,7 @@
 
     ConvergenceWarning (UserWarning)        a method stopped at its limit of rounds
     DataWarning (UserWarning)               the answers are hardly what was meant
+    NameWarning (UserWarning)               what was asked for has another name here
 """
 
 from collections.abc import Sequence
@@ -33,6 +34,7 @@ __all__ = [
     "GoldError",
     "InputError",
     "LabelError",
+    "NameWarning",
     "OptionError",
     "OutputError",
     "PluginError",
@@ -125,3 +127,7 @@ class ConvergenceWarning(UserWarning):
 
 class DataWarning(UserWarning):
     """Answers that are hardly what was meant: the program stops at them, unless it is told to go on."""
+
+
+class NameWarning(UserWarning):
+    """A name from elsewhere, for which the one that is used here was taken."""

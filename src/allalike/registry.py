@@ -4,17 +4,34 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from allalike.errors import OptionError, PluginError, UnknownNameError
+from allalike.errors import NameWarning, OptionError, PluginError, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from importlib.metadata import EntryPoint
 
-__all__ = ["Registry", "check_options", "choose", "did_you_mean", "find", "make"]
+__all__ = ["Alias", "Registry", "check_options", "choose", "did_you_mean", "explain_name", "find", "make"]
 
 T = TypeVar("T")
+
+
+class Alias(NamedTuple):
+    """What something is called elsewhere, its name here if that is the same thing, and what is to be said of it.
+
+    >>> Alias("MajorityVote", "UA").note
+    'MajorityVote is called UA here.'
+    """
+
+    name: str
+    ours: str
+    details: str = ""
+
+    @property
+    def note(self) -> str:
+        """What is said where ours is taken for it."""
+        return f"{self.name} is called {self.ours} here{self.details and ' '}{self.details}."
 
 
 class Registry(dict[str, type[T]]):
@@ -32,11 +49,14 @@ class Registry(dict[str, type[T]]):
         The class below which all of them are.
     own
         Ours, in the order in which all lists have them.
+    elsewhere
+        What they, and others like them, are called elsewhere.
     """
 
-    def __init__(self, kind: str, base: Any, own: Iterable[Any]) -> None:
+    def __init__(self, kind: str, base: Any, own: Iterable[Any], elsewhere: Iterable[Alias] = ()) -> None:
         super().__init__({cls.name: cls for cls in own})
         self.kind, self.base = kind, base
+        self.elsewhere = {_letters(alias.name): alias for alias in elsewhere}
 
     def everything(self) -> dict[str, type[T]]:
         """Return ours and those of other packages; one that cannot be used is left out, with a warning."""
@@ -90,10 +110,34 @@ def find(name: str, known: Mapping[str, T], kind: str) -> T:
         offered = known.offered()
         if match := _match(name, offered):
             return cast("T", known.load(offered[match]))
+    alias = _find_alias(name, known)
+    if alias and alias.ours:
+        return known[alias.ours]
+    hint = f" {alias.details}" if alias else did_you_mean(name, [*known, *offered])
     names = [*known, *offered]
-    raise UnknownNameError(
-        f"No {kind} is called {name!r}.{did_you_mean(name, names)} Known {kind}s: {', '.join(names)}."
-    )
+    raise UnknownNameError(f"No {kind} is called {name!r}.{hint} Known {kind}s: {', '.join(names)}.")
+
+
+def explain_name(given: Any, known: Mapping[str, Any]) -> str | None:
+    """Say what is called otherwise here, if a name from elsewhere is given.
+
+    >>> from allalike.methods import METHODS
+    >>> explain_name("KOS(max_iter=3)", METHODS)
+    'KOS is called IBP here (whose first messages are 1, and not drawn around it).'
+    >>> explain_name("UA", METHODS) is None
+    True
+    """
+    name = given.partition("(")[0] if isinstance(given, str) else ""
+    alias = None if _match(name.strip(), known) else _find_alias(name, known)
+    return alias.note if alias and alias.ours else None
+
+
+def _find_alias(name: str, known: Mapping[str, Any]) -> Alias | None:
+    return known.elsewhere.get(_letters(name)) if isinstance(known, Registry) else None
+
+
+def _letters(name: str) -> str:
+    return "".join(mark for mark in name.casefold() if mark.isalnum())
 
 
 def _match(name: str, known: Iterable[str]) -> str | None:
@@ -142,6 +186,8 @@ def choose(given: Any, known: Mapping[str, type[T]], kind: str, base: type[T]) -
     True
     """
     if isinstance(given, str):
+        if note := explain_name(given, known):
+            warnings.warn(NameWarning(note), stacklevel=3)
         return make(given, known, kind)
     if isinstance(given, type) and issubclass(given, base):
         return given()

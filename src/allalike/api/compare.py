@@ -11,7 +11,7 @@ from allalike.answers import Answers
 from allalike.api.calibration import calibrate
 from allalike.api.comparison import Comparison, Outcome
 from allalike.api.deciding import find_truths
-from allalike.api.discover import check_served, find_ties, open_run
+from allalike.api.discover import check_served, find_ties, open_run, remark_names
 from allalike.api.doubts import find_doubts, warn_of
 from allalike.api.opening import open_source
 from allalike.api.summaries import describe_answers, find_versions
@@ -73,10 +73,12 @@ def compare(
     1              P-TD  12.55  -14.65  -7.90     tie
     2                UA  14.71    0.00   0.00     tie
     """
-    draws, named = find_ties(seed, ties), _named(methods)
+    draws, listed = find_ties(seed, ties), _listed(methods)
+    named = None if listed is None else [choose(each, METHODS, "method", Method) for each in listed]  # type: ignore[type-abstract]
     how = {"columns": columns, "wide": wide, "missing": missing, "repeats": repeats, "abstain": abstain}
     source, known = open_source(answers, gold, gold_columns, domain=domain, **how)
     where, run = open_run(source, known, engine=engine, ties=draws)
+    remark_names(run, listed or ())
     run = calibrate(run)
     has_gold = run.n_gold > 0
     chosen = _serving(run.encoding, has_gold=has_gold) if named is None else named
@@ -105,13 +107,12 @@ def compare(
     return found
 
 
-def _named(methods: str | Method | Iterable[str | Method] | None) -> list[Method] | None:
+def _listed(methods: str | Method | Iterable[str | Method] | None) -> list[str | Method] | None:
     if methods is None:
         return None
     if isinstance(methods, str):
-        methods = _split(methods)
-    listed = methods if isinstance(methods, Iterable) else [methods]
-    return [choose(method, METHODS, "method", Method) for method in listed]  # type: ignore[type-abstract]
+        return list(_split(methods))
+    return list(methods) if isinstance(methods, Iterable) else [methods]
 
 
 def _split(text: str) -> list[str]:

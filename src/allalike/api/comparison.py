@@ -16,6 +16,7 @@ from allalike.api.targets import table_output
 from allalike.blocks.ties import TOLERANCE
 from allalike.errors import GoldError
 from allalike.methods import OA, UA, Method
+from allalike.system.formulas import guard_text
 from allalike.system.progress import report
 
 if TYPE_CHECKING:
@@ -160,10 +161,11 @@ class Comparison:
         distances = self.distances if self.run.n_gold else {}
         return plot_comparison(self.rows, distances, self.ranked_by, ax)
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False, safe_csv: bool = False) -> Path:
         """Write the table as CSV, whole or not at all, and return its path.
 
-        An earlier table of this kind is replaced, another file only if it may be overwritten, and an input never.
+        An earlier table of this kind is replaced, another file only if it may be overwritten, and an input never. If
+        the table must be safe, texts that a spreadsheet would take for formulas get an apostrophe before them.
 
         >>> import tempfile
         >>> from allalike.api.compare import compare
@@ -175,7 +177,10 @@ class Comparison:
         """
         target = Path(path)
         with table_output(path, inputs=self.inputs, overwrite=overwrite).staged([target.name]) as stage:
-            self.table.to_csv(stage / target.name, index=False)
+            table = self.table
+            if safe_csv:
+                table = table.map(lambda cell: guard_text(cell) if isinstance(cell, str) else cell)
+            table.to_csv(stage / target.name, index=False)
         return target
 
     @cached_property

@@ -27,12 +27,12 @@ from allalike.methods import METHODS, Method
 from allalike.methods.votes import serves, weigh, weigh_blindly
 from allalike.options import check_choice, check_number
 from allalike.readers import Scan
-from allalike.registry import choose
+from allalike.registry import choose, explain_name
 from allalike.system.memory import free_memory
 from allalike.system.progress import report
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from allalike.answers import Answers
     from allalike.answers.gold import Gold
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from allalike.engines import News, Run, TaskTable
     from allalike.methods import Weighing
 
-__all__ = ["check_served", "discover", "find_ties", "open_run"]
+__all__ = ["check_served", "discover", "find_ties", "open_run", "remark_names"]
 
 
 def discover(
@@ -118,6 +118,7 @@ def discover(
     source, known = open_source(answers, gold, gold_columns, domain=domain, **how)
     where, run = open_run(source, known, engine=engine, ties=draws)
     origin = replace(Origin.of(source, known), inputs=inputs_of(source, gold, history), history=past)
+    remark_names(run, [method])
     check_served(chosen, run.encoding)
     doubts = find_doubts(run, origin.gold)
     warn_of(doubts, stacklevel=2)
@@ -210,6 +211,13 @@ def open_run(
     if engine is None and where.name != Memory.name:
         run.notes["guessed"] = {**run.notes.get("guessed", {}), "engine": where.name}
     return where, run
+
+
+def remark_names(run: Run, methods: Iterable[Any]) -> None:
+    """Say in the notes of a run what is called otherwise here, of the names that were given."""
+    said = [note for method in methods if (note := explain_name(method, METHODS))]
+    if said:
+        run.notes["remarks"] = [*run.notes.get("remarks", ()), *said]
 
 
 def _find_engine(engine: str | Engine | None, source: Answers | Scan) -> Engine:

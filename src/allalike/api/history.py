@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import numpy as np
 from allalike.answers.history import History
 from allalike.api.result import Result
 from allalike.errors import InputError
+from allalike.system.formulas import unguard_text
 
 __all__ = ["read_history"]
 
@@ -39,9 +42,21 @@ def _read(path: str) -> Any:
     import pandas as pd
 
     try:
-        return pd.read_parquet(path) if path.endswith(".parquet") else pd.read_csv(path, dtype={"worker": str})
+        table = pd.read_parquet(path) if path.endswith(".parquet") else pd.read_csv(path, dtype={"worker": str})
     except (OSError, ValueError) as error:
         raise InputError(f"The history {path} cannot be read: {error}") from None
+    if "worker" in table and _is_guarded(Path(path)):
+        table["worker"] = [unguard_text(worker) if isinstance(worker, str) else worker for worker in table["worker"]]
+    return table
+
+
+def _is_guarded(path: Path) -> bool:
+    """Tell whether the summary beside a table says that its texts were kept from being formulas."""
+    try:
+        summary = json.loads((path.parent / "summary.json").read_text(encoding="utf-8"))
+        return bool(summary.get("safe_csv")) and path.name in summary.get("files", ())
+    except (OSError, ValueError, AttributeError):
+        return False
 
 
 def _of_table(table: Any) -> History:

@@ -143,12 +143,13 @@ class Panel:
         format: str = "csv",  # noqa: A002
         overwrite: bool = False,
         report: bool = False,
+        safe_csv: bool = False,
     ) -> list[Path]:
         """Write the files of the result and the tables of the panel into a folder, whole or not at all.
 
         Parameters
         ----------
-        folder, format, overwrite, report
+        folder, format, overwrite, report, safe_csv
             As `Result.save` has them.
 
         >>> import allalike, tempfile
@@ -164,7 +165,8 @@ class Panel:
             "coverage": self.answered.columns(),
         }
         notes = {"panel": self.summary["panel"]}
-        return self.result.save_with(tables, notes, folder, format=format, overwrite=overwrite, report=report)
+        how: dict[str, Any] = {"format": format, "overwrite": overwrite, "report": report, "safe_csv": safe_csv}
+        return self.result.save_with(tables, notes, folder, **how)
 
     def _judge_columns(self) -> dict[str, Values | Array]:
         run, weighing = self.result.run, self.result.weighing

@@ -14,8 +14,10 @@ from allalike.api.groups import group_columns
 from allalike.api.pages import put_page
 from allalike.api.tables import list_truths, next_columns, object_table, table_of, truth_table, worker_columns
 from allalike.api.targets import REPORT, find_writers, result_names, result_output, written_names
+from allalike.errors import OptionError
 from allalike.options import check_choice
 from allalike.system.files import list_files
+from allalike.system.formulas import guard_table
 from allalike.system.tables import FORMATS, write_tables
 from allalike.trust.next_labels import rank_tasks
 from allalike.writers import Findings
@@ -25,10 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     import pandas as pd
+    import pyarrow as pa
 
     from allalike.blocks.block import Array
     from allalike.columns.values import Values
-    from allalike.engines import Run, TaskTable
+    from allalike.engines import Piece, Run, TaskTable
     from allalike.methods import Weighing
     from allalike.report.material import Material
 
@@ -70,6 +73,7 @@ class Saved(ABC):
         to: Iterable[str] = (),
         overwrite: bool = False,
         report: bool = False,
+        safe_csv: bool = False,
     ) -> list[Path]:
         """Write truth, workers, groups, next tasks and summary into a folder, whole or not at all; return their paths.
 
@@ -88,6 +92,9 @@ class Saved(ABC):
             were read from are never replaced.
         report
             Whether to write ``report.html`` beside them, the page that `report` writes.
+        safe_csv
+            Whether texts that a spreadsheet would take for formulas, such as ``=1+1``, get an apostrophe before them.
+            By default ids and labels are written as they came.
 
         >>> import allalike, tempfile
         >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
@@ -95,7 +102,14 @@ class Saved(ABC):
         ...     [path.name for path in result.save(folder + "/out")]
         ['truth.csv', 'workers.csv', 'groups.csv', 'next.csv', 'summary.json']
         """
-        return self.save_with({}, {}, folder, format=format, to=to, overwrite=overwrite, report=report)
+        how: dict[str, Any] = {
+            "format": format,
+            "to": to,
+            "overwrite": overwrite,
+            "report": report,
+            "safe_csv": safe_csv,
+        }
+        return self.save_with({}, {}, folder, **how)
 
     def save_with(
         self,
@@ -107,6 +121,7 @@ class Saved(ABC):
         to: Iterable[str] = (),
         overwrite: bool = False,
         report: bool = False,
+        safe_csv: bool = False,
     ) -> list[Path]:
         """Write as `save` does, with further tables, by their names, and with notes in the summary."""
         run, weighing, encoding = self.run, self.weighing, self.run.encoding
@@ -115,36 +130,40 @@ class Saved(ABC):
         more = {f"{name}.{format}": columns for name, columns in tables.items()}
         optional = {groups: looked, ahead: True, objects: encoding.has_objects}
         optional |= {**dict.fromkeys(more, True), REPORT: report, summary: True}
+        if safe_csv and format != "csv":
+            raise OptionError(f"safe_csv is for tables of text, and format is {format!r}. Leave one of them out.")
         names = [truth, workers, *(name for name, there in optional.items() if there)]
         writers = find_writers([to] if isinstance(to, str) else to).values()
-        findings = self._findings()
+        findings, dressed = self._findings(safe_csv=safe_csv), guard_table if safe_csv else _as_it_is
         for writer in writers:
             writer.check(findings.domain)
         with result_output(folder, inputs=self.inputs, overwrite=overwrite).staged(
             [*names, *written_names(writers)]
         ) as stage:
-            self.found.write(stage / truth, partial(truth_table, encoding=encoding, weighing=weighing, folder=stage))
-            write_tables(stage / workers, [table_of(worker_columns(run, weighing))])
+            rows = partial(truth_table, encoding=encoding, weighing=weighing, folder=stage)
+            self.found.write(stage / truth, partial(_dress, rows, dressed))
+            write_tables(stage / workers, [dressed(table_of(worker_columns(run, weighing)))])
             if looked:
-                write_tables(stage / groups, [table_of(group_columns(run, weighing))])
+                write_tables(stage / groups, [dressed(table_of(group_columns(run, weighing)))])
             asked = rank_tasks(self.found.pieces(), _MAX_NEXT)
-            write_tables(stage / ahead, [table_of(next_columns(asked, weighing))])
+            write_tables(stage / ahead, [dressed(table_of(next_columns(asked, weighing)))])
             if encoding.has_objects:
-                self.found.write(stage / objects, partial(object_table, encoding=encoding))
+                self.found.write(stage / objects, partial(_dress, partial(object_table, encoding=encoding), dressed))
             for name, columns in more.items():
-                write_tables(stage / name, [table_of(columns)])
+                write_tables(stage / name, [dressed(table_of(columns))])
             for writer in writers:
                 (stage / writer.name).mkdir()
                 writer.write(findings, stage / writer.name)
             if report:
                 put_page(self.material(), stage / REPORT)
             further = [name for name in written_names(writers) if (stage / name).exists()]
-            described = {**self.summary, **notes, **(self.recipe or {}), "files": [*list_files(stage), summary]}
+            said = {**notes, **({"safe_csv": True} if safe_csv else {})}
+            described = {**self.summary, **said, **(self.recipe or {}), "files": [*list_files(stage), summary]}
             text = json.dumps(described, indent=2, ensure_ascii=False)
             (stage / summary).write_text(f"{text}\n", encoding="utf-8")
         return [Path(folder) / name for name in [*names, *further]]
 
-    def _findings(self) -> Findings:
+    def _findings(self, *, safe_csv: bool) -> Findings:
         """Return what writers for other tools may tell."""
         run, weighing = self.run, self.weighing
         rates = worker_columns(run, weighing).get("error_rate")
@@ -156,4 +175,14 @@ class Saved(ABC):
             probabilities=None if self.posteriors is None else lambda: self.probabilities,
             inputs=self.inputs,
             model=f"allalike {self.summary['versions']['allalike']}",
+            safe_csv=safe_csv,
         )
+
+
+def _as_it_is(table: pa.Table) -> pa.Table:
+    return table
+
+
+def _dress(rows: Callable[[Piece], pa.Table], dressed: Callable[[pa.Table], pa.Table], piece: Piece) -> pa.Table:
+    """Return a piece as a table as it is to be written; made of functions that other machines know, too."""
+    return dressed(rows(piece))

@@ -19,6 +19,7 @@ from allalike.cli.options import (
     take_print_options,
     take_read_options,
     take_solve_options,
+    take_table_options,
     take_write_options,
 )
 from allalike.cli.standard_input import spool_input
@@ -40,6 +41,7 @@ _MAX_DECIMALS = 7
 @click.option("-o", "--output", help="A CSV file for the table.")
 @take_read_options
 @take_solve_options
+@take_table_options
 @take_write_options
 @take_print_options
 def compare(
@@ -68,7 +70,11 @@ def compare(
             table_output(output, inputs=inputs, overwrite=overwrite).check([Path(output).name])  # before hours of work
         found = run(answers, methods=methods, engine=name_engine(options), **known)
         _ = found.rows
-        written = {} if output is None else {"file": str(found.save(output, overwrite=overwrite))}
+        written = (
+            {}
+            if output is None
+            else {"file": str(found.save(output, overwrite=overwrite, safe_csv=options["safe_csv"]))}
+        )
     if not quiet:
         for line in _notes(found):
             echo(line, err=True)

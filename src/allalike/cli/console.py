@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from allalike.errors import ConvergenceWarning, DataWarning
+from allalike.errors import ConvergenceWarning, DataWarning, NameWarning
 from allalike.system.progress import STAGES, watching
 
 if TYPE_CHECKING:
@@ -191,11 +191,12 @@ def bar_after_a_second(*, quiet: bool) -> Iterator[None]:
 def notes_for_warnings(*, quiet: bool, force: bool = False) -> Iterator[None]:
     """Print a method's warnings as notes, and stop at answers that are hardly what was meant, unless forced to go on.
 
-    What is to be said of the answers themselves is in the summary.
+    What is to be said of the answers and of names is in the summary.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         warnings.simplefilter("ignore" if force else "error", DataWarning)
+        warnings.simplefilter("ignore", NameWarning)
         yield
     if not quiet:
         for warning in caught:

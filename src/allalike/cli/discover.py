@@ -17,11 +17,12 @@ from allalike.cli.options import (
     take_print_options,
     take_read_options,
     take_solve_options,
+    take_table_options,
     take_write_options,
 )
 from allalike.cli.standard_input import spool_input
 from allalike.cli.text import guesses
-from allalike.errors import AllalikeError, DataWarning, InputError, UnsupportedError
+from allalike.errors import AllalikeError, DataWarning, InputError, OptionError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,6 +55,7 @@ __all__ = ["discover"]
 @click.option("--format", "file_format", default="csv", help="The tables: csv or parquet.", show_default=True)
 @click.option("--to", multiple=True, help="Write it for another tool, too: label-studio, coco or crowd-kit.")
 @click.option("--no-report", is_flag=True, help="Leave out report.html, the page to look at.")
+@take_table_options
 @take_write_options
 @take_print_options
 def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> None:
@@ -72,8 +74,10 @@ def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any)
     from allalike.system.tables import FORMATS
 
     files = spool_input(files, options)
-    check_choice(options["file_format"], FORMATS, "--format")
-    options |= {"method": make(options["method"], METHODS, "method"), "engine": name_engine(options)}
+    if check_choice(options["file_format"], FORMATS, "--format") != "csv" and options["safe_csv"]:
+        raise OptionError(f"--safe-csv is for --format csv, not for {options['file_format']}. Leave one of them out.")
+    make(options["method"], METHODS, "method")  # before anything is read
+    options["engine"] = name_engine(options)
     options["report"] = not options["no_report"] and can_report(quiet=quiet)
     with notes_for_warnings(quiet=quiet, force=options["force"]), bar_after_a_second(quiet=quiet):
         sources = choose_labels(name_answers(files, options), options["label"])
@@ -85,6 +89,8 @@ def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any)
             found, failed = _run_each(sources, options)
     if not quiet:
         _print_notes(found)
+        if options["safe_csv"]:
+            note("Note: in the tables, texts that begin like a formula have an apostrophe before them (--safe-csv).")
     if as_json:
         records = {name: {**result.summary, "files": list(map(str, paths))} for name, (result, paths) in found.items()}
         whole = records.get(None, {"results": records, "failed": failed})
@@ -110,7 +116,10 @@ def _run(source: Scan, folder: str, options: dict[str, Any]) -> tuple[Result, Se
     known = {name: options[name] for name in ("history", "plain", "seed", "ties", "min_confidence", "method", "engine")}
     result = run(answers, **gold, **known)
     report("saving")
-    how = {"format": options["file_format"], **{name: options[name] for name in ("to", "overwrite", "report")}}
+    how = {
+        "format": options["file_format"],
+        **{name: options[name] for name in ("to", "overwrite", "report", "safe_csv")},
+    }
     return result, result.save(folder, **how)
 
 

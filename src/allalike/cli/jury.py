@@ -31,6 +31,7 @@ from allalike.cli.options import (
     take_print_options,
     take_read_options,
     take_solve_options,
+    take_table_options,
     take_write_options,
 )
 from allalike.cli.standard_input import spool_input
@@ -73,6 +74,7 @@ _LEVELS = (0.0, 0.8, 0.9, 0.95)  # that are shown
 )
 @click.option("--format", "file_format", default="csv", help="The tables: csv or parquet.", show_default=True)
 @click.option("--report", is_flag=True, help="Write report.html, too.")
+@take_table_options
 @take_write_options
 @take_print_options
 def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> None:
@@ -97,7 +99,8 @@ def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> 
         known = {name: options[name] for name in ("seed", "ties", "min_confidence", "keep")}
         panel = run(answers, **gold, **known, prices=prices, engine=name_engine(options))
         report("saving")
-        how = {"format": options["file_format"], "overwrite": options["overwrite"], "report": wants_page}
+        how = {"format": options["file_format"], "report": wants_page}
+        how |= {name: options[name] for name in ("overwrite", "safe_csv")}
         paths = panel.save(options["output"], **how)
     if not quiet:
         for line in guesses(panel.result.summary):

@@ -29,6 +29,7 @@ __all__ = [
     "take_print_options",
     "take_read_options",
     "take_solve_options",
+    "take_table_options",
     "take_write_options",
 ]
 
@@ -106,6 +107,13 @@ _WRITE_OPTIONS = (
         help="Replace files that allalike did not write. Inputs are never replaced.",
     ),
 )
+_TABLE_OPTIONS = (
+    click.option(
+        "--safe-csv",
+        is_flag=True,
+        help="Put an apostrophe before texts that a spreadsheet takes for formulas, such as =1+1.",
+    ),
+)
 _PRINT_OPTIONS = (
     click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output."),
     click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors (and JSON, where asked for)."),
@@ -147,6 +155,15 @@ def take_write_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ['overwrite']
     """
     return _with(_WRITE_OPTIONS, command)
+
+
+def take_table_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the option of how texts are written in tables.
+
+    >>> [parameter.name for parameter in click.command(take_table_options(lambda **options: None)).params]
+    ['safe_csv']
+    """
+    return _with(_TABLE_OPTIONS, command)
 
 
 def take_print_options(command: Callable[..., Any]) -> Callable[..., Any]:

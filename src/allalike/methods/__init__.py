@@ -14,6 +14,7 @@ from allalike.methods.ibcc import IBCC as IBCC
 from allalike.methods.ibp import IBP as IBP
 from allalike.methods.kde import KDE as KDE
 from allalike.methods.label_aggregation import LA as LA
+from allalike.methods.names import CALLED_ELSEWHERE
 from allalike.methods.one_coin import DS1 as DS1
 from allalike.methods.oracle import OA as OA
 from allalike.methods.pairwise.eigenvector import EVD as EVD
@@ -30,4 +31,5 @@ METHODS: Registry[Method] = Registry(
     "method",
     Method,
     (Auto, UA, OA, PTD, PTDAK, IPTD, DTD, CRH, CATD, GTM, KDE, DS, DS1, IBCC, EBCC, BWA, LA, IBP, EVD, EXP, TOP2, MAS),
+    CALLED_ELSEWHERE,
 )

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
 
-__all__ = ["DS", "Confusions", "check_memory"]
+__all__ = ["DS", "Confusions", "check_memory", "count_answers", "find_posterior", "find_shares"]
 
 _MIN_PROBABILITY = 1e-12  # what a logarithm makes of 0
 _CONFUSION_COPIES, _POSTERIOR_COPIES = 7, 3  # of all confusion matrices, and of a block's posteriors, at a time
@@ -105,13 +105,11 @@ class Confusions(AnswerModel):
 
     def first_e_step(self, block: Block) -> dict[str, Floats]:
         """Count with the shares of the votes as posteriors."""
-        k, task = self.classes, block.to_answers(np.arange(block.n_tasks))
-        votes = np.bincount(task * k + block.label, minlength=block.n_tasks * k)
-        return _count(block, votes.reshape(-1, k).T / block.sizes)
+        return count_answers(block, find_shares(block, self.classes))
 
     def e_step(self, block: Block, logs: Floats) -> dict[str, Floats]:
         """Count with the posteriors under these confusions."""
-        return _count(block, _posterior(block, logs))
+        return count_answers(block, find_posterior(block, logs))
 
     def m_step(self, sums: dict[str, Floats], problems: Problems) -> tuple[Floats, Floats]:
         """Return the confusion matrices with the shares of the classes as a last column, and who errs how often."""
@@ -137,7 +135,7 @@ class Confusions(AnswerModel):
 
     def decide(self, block: Block, weights: Floats, faults: Floats, logs: Floats, *, ties: Ties) -> dict[str, Array]:
         """Take the most probable class."""
-        posterior = _posterior(block, logs).T
+        posterior = find_posterior(block, logs).T
         best = posterior.max(axis=1)
         task, label = np.nonzero(posterior >= best[:, None] * (1 - TOLERANCE))
         chosen, tied = pick(block, task, label, ties)
@@ -150,10 +148,22 @@ class Confusions(AnswerModel):
 
     def probabilities(self, block: Block, weights: Floats, faults: Floats, logs: Floats) -> dict[str, Array]:
         """Return the posteriors, with a row per task and a column per class."""
-        return {"probability": _posterior(block, logs).T}
+        return {"probability": find_posterior(block, logs).T}
 
 
-def _posterior(block: Block, logs: Floats) -> Floats:
+def find_shares(block: Block, k: int) -> Floats:
+    """Return the share of each task's votes that each class has, with a row per class and a column per task.
+
+    >>> find_shares(Block.of([[0, 1], [1, 1]]), 2)
+    array([[0.5, 0. ],
+           [0.5, 1. ]])
+    """
+    task = block.to_answers(np.arange(block.n_tasks))
+    votes = np.bincount(task * k + block.label, minlength=block.n_tasks * k)
+    return np.asarray(votes.reshape(-1, k).T / block.sizes)
+
+
+def find_posterior(block: Block, logs: Floats) -> Floats:
     """Return T_jc ~ p_c prod_i pi^i_(c, x_ij), with a row per class and a column per task."""
     k = logs.shape[1]
     cell = _cells(block, k)
@@ -165,7 +175,7 @@ def _posterior(block: Block, logs: Floats) -> Floats:
     return posterior
 
 
-def _count(block: Block, posterior: Floats) -> dict[str, Floats]:
+def count_answers(block: Block, posterior: Floats) -> dict[str, Floats]:
     """Add up, per worker, how often she probably answered l to class c, and how often a class was asked."""
     k, first = len(posterior), _first_workers(block)
     cell = _cells(block, k)

@@ -12,8 +12,9 @@ weight of all answers equal to it and R = sum_{x_j != c} w_j (x_j - c) / |x_j - 
 Steps get slow near answers, and where all answers almost lie on a line. So every round also tries the answer closest to
 z, and the point to which two steps point if each further one shrinks as the second did (Aitken's extrapolation).
 
-The median is unique unless the answers lie on one line; there, half of the weight may be on either side of a stretch,
-of which any point will do.
+The median is unique unless the answers lie on one line; there it is the weighted median along the line, and half of the
+weight may be on either side of a stretch, of which any point will do. As with numbers its middle is taken, which
+depends on nobody's name.
 """
 
 from typing import NamedTuple
@@ -21,8 +22,9 @@ from typing import NamedTuple
 import numpy as np
 
 from allalike.blocks.block import Array, Block, Floats
-from allalike.blocks.ties import Ties
+from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
+from allalike.rules.middles import find_middles
 
 __all__ = ["find_medians", "geometric_median", "sum_vectors", "vector_mean"]
 
@@ -75,6 +77,8 @@ def geometric_median(block: Block, weights: Floats, faults: Floats, ties: Ties) 
     array([[2., 2.]])
     >>> geometric_median(block, np.array([3.0, 1, 1, 1]), np.zeros(4), Ties()).label
     array([[0., 0.]])
+    >>> geometric_median(block, np.array([1.0, 0, 0, 1]), np.zeros(4), Ties()).label
+    array([[2., 2.]])
     """
     weight, total = block.answer_weights(weights)
     weight = weight / block.to_answers(total)
@@ -117,7 +121,9 @@ def _medians(points: Floats, weight: Floats, sizes: Array, label: Floats) -> Flo
         scaled = _medians(np.ldexp(points, -small[task]), weight, sizes, np.ldexp(label, -small))
         return np.asarray(np.ldexp(scaled, small))
     scatter = np.maximum.reduceat(_length(points - label[task]), starts)
-    going = scatter > 0
+    straight, middle = _find_on_lines(points, weight, task, starts)
+    label = np.where(straight[:, None], middle, label)
+    going = (scatter > 0) & ~straight
     for _ in range(_MAX_ROUNDS):
         if not going.any():
             break
@@ -126,6 +132,21 @@ def _medians(points: Floats, weight: Floats, sizes: Array, label: Floats) -> Flo
         label[going], settled = _round(field, label[going], _SETTLED_STEP * scatter[going])
         going[going] = ~settled
     return label
+
+
+def _find_on_lines(points: Floats, weight: Floats, task: Array, starts: Array) -> tuple[Array, Floats]:
+    """Tell for which tasks all answers with a weight lie on one line, and return the middles of their medians there."""
+    heard = weight > 0
+    away = points - points[np.maximum.reduceat(np.where(heard, np.arange(len(task)), 0), starts)][task]
+    length = np.where(heard, _length(away), 0.0)
+    farthest = np.lexsort((-length, task))[starts]
+    size = length[farthest]
+    direction = away[farthest] / np.where(size > 0, size, 1.0)[:, None]
+    along = np.einsum("ij,ij->i", away, direction[task])
+    aside = np.where(heard, _length(away - along[:, None] * direction[task]), 0.0)
+    straight = np.maximum.reduceat(aside, starts) <= TOLERANCE * size
+    lower, upper = find_middles(along, weight, task, len(starts))
+    return straight, np.asarray(points[lower] / 2 + points[upper] / 2)
 
 
 class _Forces(NamedTuple):

@@ -11,7 +11,7 @@ from allalike.blocks.block import Array, Floats, sum_by
 from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.columns.hashes import mix
 
-__all__ = ["Drawings", "average", "draw_largest", "take_median", "take_most_frequent"]
+__all__ = ["Drawings", "average", "draw_largest", "find_middles", "take_median", "take_most_frequent"]
 
 
 class Drawings(NamedTuple):
@@ -62,16 +62,26 @@ def take_median(drawings: Drawings, values: Floats) -> Floats:
     >>> take_median(drawings, np.array([1.0, 2.0, 9.0, 3.0, 4.0]))
     array([9. , 3.5])
     """
-    order = np.lexsort((values, drawings.group))
-    group, value, weight = drawings.group[order], values[order], drawings.weight[order]
-    starts = np.flatnonzero(np.diff(group, prepend=-1))
-    running = np.cumsum(weight)
-    running -= (running[starts] - weight[starts])[group]
-    half = (drawings.add(drawings.weight) / 2)[group]
-    below = sum_by(group, 1.0 * (running < half * (1 - TOLERANCE)), drawings.n_groups)
-    reached = sum_by(group, 1.0 * (running <= half * (1 + TOLERANCE)), drawings.n_groups)
-    lower, upper = (value[starts + count.astype(np.int64)] for count in (below, reached))
-    return np.asarray((lower + upper) / 2)
+    lower, upper = find_middles(values, drawings.weight, drawings.group, drawings.n_groups)
+    return np.asarray((values[lower] + values[upper]) / 2)
+
+
+def find_middles(values: Floats, weight: Floats, group: Array, n_groups: int) -> tuple[Array, Array]:
+    """Return, per group, the places of the lowest and of the highest of its weighted medians; mostly both are one.
+
+    >>> find_middles(np.array([7.0, 3.0, 5.0, 9.0]), np.ones(4), np.array([0, 0, 1, 1]), 2)
+    (array([1, 2]), array([0, 3]))
+    """
+    order = np.lexsort((values, group))
+    groups, weights = group[order], weight[order]
+    starts = np.flatnonzero(np.diff(groups, prepend=-1))
+    running = np.cumsum(weights)
+    running -= (running[starts] - weights[starts])[groups]
+    half = (sum_by(group, weight, n_groups) / 2)[groups]
+    below = sum_by(groups, 1.0 * (running < half * (1 - TOLERANCE)), n_groups)
+    reached = sum_by(groups, 1.0 * (running <= half * (1 + TOLERANCE)), n_groups)
+    lower, upper = (order[starts + count.astype(np.int64)] for count in (below, reached))
+    return lower, upper
 
 
 def take_most_frequent(drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:

@@ -45,6 +45,8 @@ class Findings:
         The files that the answers were read from, if there are any.
     model
         What to call the program that found it.
+    safe_csv
+        Whether cells of text must not look like formulas (`allalike.system.formulas`).
     """
 
     domain: str
@@ -54,6 +56,7 @@ class Findings:
     probabilities: Callable[[], pd.DataFrame] | None = None
     inputs: tuple[Path, ...] = ()
     model: str = "allalike"
+    safe_csv: bool = False
 
 
 class Writer(ABC):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
+from allalike.system.formulas import guard_text
 from allalike.writers.base import Writer
 
 if TYPE_CHECKING:
@@ -37,15 +40,16 @@ class CrowdKit(Writer):
     def write(self, findings: Findings, folder: Path) -> None:
         """Write the labels of tasks, the skills of workers, and the probabilities of classes where they are known."""
         labels = ((truth.task, truth.label) for truth in findings.truths() if truth.label is not None)
-        _write(folder / "labels.csv", ("task", "agg_label"), labels)
-        _write(folder / "skills.csv", ("worker", "skill"), zip(findings.workers, findings.skills, strict=True))
+        write = partial(_write, safe=findings.safe_csv)
+        write(folder / "labels.csv", ("task", "agg_label"), labels)
+        write(folder / "skills.csv", ("worker", "skill"), zip(findings.workers, findings.skills, strict=True))
         if findings.probabilities is not None:
             table = findings.probabilities()
-            _write(folder / "probas.csv", list(table.columns), table.itertuples(index=False, name=None))
+            write(folder / "probas.csv", list(table.columns), table.itertuples(index=False, name=None))
 
 
-def _write(path: Path, names: Sequence[Any], rows: Iterable[Sequence[Any]]) -> None:
+def _write(path: Path, names: Sequence[Any], rows: Iterable[Sequence[Any]], *, safe: bool) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(names)
-        writer.writerows(rows)
+        for row in chain([names], rows):
+            writer.writerow([guard_text(cell) if safe and isinstance(cell, str) else cell for cell in row])

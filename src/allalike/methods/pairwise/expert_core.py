@@ -9,12 +9,17 @@ for each of its members.
 For classes gamma_ij = -log P[Bin(m_ij, p) >= a_ij], where the two agree on a_ij of their m_ij common tasks and a
 guess agrees with probability p. Other labels have no chance level, and gamma_ij = max(d) - d_ij. A pair without
 common tasks is no evidence: gamma_ij = 0.
+
+EXP's core is the same in whatever order equals are removed, for the union of two sets with the largest smallest degree
+is one, too. That of TOP2 is not: of equal workers the first by their ids is removed. A truth is marked as drawn among
+equals if somebody whose place in the core such an order decided says otherwise.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -29,7 +34,9 @@ from allalike.methods.steps.weights import normalise
 from allalike.options import choice, whole
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Floats
+    from allalike.blocks.block import Array, Block, Floats
+    from allalike.blocks.ties import Ties
+    from allalike.domains import Kernels
     from allalike.engines import Run
     from allalike.methods.steps.pair_matrices import PairMatrix
 
@@ -125,10 +132,10 @@ def closeness(stack: Stack | Large) -> PairMatrix:
     return mean.change(closer)
 
 
-def peel(gamma: PairMatrix) -> tuple[npt.NDArray[np.int64], Floats]:
+def peel(gamma: PairMatrix, *, last: bool = False) -> tuple[npt.NDArray[np.int64], Floats]:
     """Return, per problem, the order in which workers are removed, and the smallest degree before each removal.
 
-    Among equals the first is removed.
+    Among equals the first is removed, or the last if so asked.
 
     >>> from allalike.methods.steps.pair_matrices import Stacked
     >>> order, lowest = peel(Stacked(np.array([[[0.0, 3.0, 1.0], [3.0, 0.0, 1.0], [1.0, 1.0, 0.0]]])))
@@ -141,7 +148,8 @@ def peel(gamma: PairMatrix) -> tuple[npt.NDArray[np.int64], Floats]:
     degree = gamma.totals(np.asarray)
     for step in range(size):
         lowest[:, step] = degree.min(axis=1)
-        worker = np.argmax(degree <= lowest[:, step, None] + slack, axis=1)
+        least = degree <= lowest[:, step, None] + slack
+        worker = size - 1 - np.argmax(least[:, ::-1], axis=1) if last else np.argmax(least, axis=1)
         order[:, step] = worker
         degree -= gamma.row(worker)
         degree[problem, worker] = np.inf
@@ -172,25 +180,31 @@ def _survivors(order: npt.NDArray[np.int64], removed: npt.NDArray[np.int64]) -> 
 
 @dataclass(frozen=True, kw_only=True)
 class _Core(Method):
-    """A method that gives the same weight to each member of a core; `_core` finds it in similarities."""
+    """A method that gives the same weight to each member of a core.
+
+    `_core` finds it in similarities, and whose place in it the order of workers decided.
+    """
 
     chance: str = choice("classes", "mean")
     tail: str = choice("exact", "printed")
 
     def weigh(self, run: Run) -> Weighing:
         """Weigh the members of the core; the faults are the average distances to them."""
-        peers, member = Peers(run), np.zeros(run.problems.n_workers)
+        peers, member, drawn = Peers(run), *np.zeros((2, run.problems.n_workers))
         identical = run.problems.peak(peers.unweighted.distance) == 0
         chance = self._chance(run, peers.unweighted)
         for stack in stacks(run, each=_BYTES_PER_PAIR):
             gamma = closeness(stack) if chance is None else surprises(stack, chance)
             nothing = gamma.peak()[:, None] == 0
-            member[stack.workers] = self._core(gamma) | nothing | identical[stack.workers]
-        return Weighing(
+            everyone = nothing | identical[stack.workers]
+            core, by_order = self._core(gamma)
+            member[stack.workers], drawn[stack.workers] = core | everyone, by_order & ~everyone
+        weighing = Weighing(
             disparity=peers.unweighted.mean,
             fault=peers.comparable(peers.weighted(member)),
             weight=normalise(member, run.problems),
         )
+        return _marking(run, weighing, drawn) if drawn.any() else weighing
 
     def _chance(self, run: Run, met: Disparity) -> Floats | None:
         """Return how likely the guesses of each worker agree with others, if labels are classes."""
@@ -203,7 +217,26 @@ class _Core(Method):
         return chance if self.tail == "exact" else 1 - chance
 
     @abstractmethod
-    def _core(self, gamma: PairMatrix) -> Flags: ...
+    def _core(self, gamma: PairMatrix) -> tuple[Flags, Flags]: ...
+
+
+def _marking(run: Run, weighing: Weighing, drawn: Floats) -> Weighing:
+    """Return the weighing with a kernel that marks truths which the order of workers may have decided."""
+    settled = run.kernels.settle(run.sum, weighing.weight)
+    decide = partial(_decide, kernels=settled, ties=run.ties)
+    return replace(weighing, decide=decide, parameters=(drawn,), choices=settled.describe_choices())
+
+
+def _decide(
+    block: Block, weights: Floats, faults: Floats, drawn: Floats, *, kernels: Kernels, ties: Ties
+) -> dict[str, Array]:
+    found = kernels.aggregate(block, weights, faults, ties=ties)
+    rows = np.flatnonzero(drawn.take(block.worker) > 0)
+    task = block.to_answers(np.arange(block.n_tasks))[rows]
+    differs = kernels.differs(kernels.restore_answers(block, rows), found["label"][task], kernels.scatter(block)[task])
+    tied = found["tied"].copy()
+    tied[task[differs]] = True
+    return {**found, "tied": tied}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,8 +261,9 @@ class EXP(_Core):
     name: ClassVar[str] = "EXP"
     summary: ClassVar[str] = "expert core: only those who agree with each other more than chance count"
 
-    def _core(self, gamma: PairMatrix) -> Flags:
-        return largest_core(gamma)
+    def _core(self, gamma: PairMatrix) -> tuple[Flags, Flags]:
+        core = largest_core(gamma)
+        return core, np.zeros_like(core)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,16 +296,32 @@ class TOP2(_Core):
         if self.method == "pair" and self.size != 2:
             raise OptionError(f"method is 'pair', but size is {self.size}. A pair has two: leave size out, or peel.")
 
-    def _core(self, gamma: PairMatrix) -> Flags:
+    def _core(self, gamma: PairMatrix) -> tuple[Flags, Flags]:
         if self.method == "pair":
             return _closest_pair(gamma)
         n_problems, n_workers = gamma.shape
-        return _survivors(peel(gamma)[0], np.full(n_problems, n_workers - self.size))
+        removed = np.full(n_problems, n_workers - self.size)
+        order, other = (peel(gamma, last=last)[0] for last in (False, True))
+        core = _survivors(order, removed)
+        by_order = core != _survivors(other, removed)
+        if n_workers > self.size:
+            by_order |= _find_equals(gamma, _survivors(order, removed - 1))
+        return core, by_order
 
 
-def _closest_pair(gamma: PairMatrix) -> Flags:
-    """Tell which two are the most similar; of equal pairs, the first."""
+def _find_equals(gamma: PairMatrix, left: Flags) -> Flags:
+    """Tell which of those who are left have the smallest degree, if several have."""
+    degree = np.where(left, gamma.times(left.astype(np.float64)), np.inf)
+    least = degree <= degree.min(axis=1, keepdims=True) + _slack(gamma)
+    return np.asarray(least & (least.sum(axis=1, keepdims=True) > 1))
+
+
+def _closest_pair(gamma: PairMatrix) -> tuple[Flags, Flags]:
+    """Tell which two are the most similar, of equal pairs the first; and who is in several such pairs, or in others."""
+    least = gamma.peak() * (1 - TOLERANCE)
     pair = np.zeros(gamma.shape, np.bool_)
-    for worker in gamma.first(gamma.peak() * (1 - TOLERANCE)):
+    for worker in gamma.first(least):
         pair[np.arange(len(pair)), worker] = True
-    return pair
+    bound = gamma.per_pair(least)
+    close = gamma.totals(lambda similar: 1.0 * (similar >= bound)) > 0
+    return pair, close & (close.sum(axis=1, keepdims=True) > 2)
