@@ -4,7 +4,8 @@ The mean of 350 and 10 degrees is not 180. A number is a point on a circle, two 
 angle a between them (`allalike.distances.angle`), and the truth is the direction of the weighted mean of the points
 (Mardia and Jupp, Directional Statistics, 2000). How long that mean is, from 0 to 1, says how much the answers agree.
 
-It fails where answers are all around the circle: their mean has no direction, or one that chance decides.
+It works for directions, hours of the day and days of the year. It fails where answers are all around the circle: their
+mean has no direction, or one that chance decides.
 """
 
 from __future__ import annotations

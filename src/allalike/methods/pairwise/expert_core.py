@@ -9,6 +9,9 @@ for each of its members.
 For classes gamma_ij = -log P[Bin(m_ij, p) >= a_ij], where the two agree on a_ij of their m_ij common tasks and a
 guess agrees with probability p. Other labels have no chance level, and gamma_ij = max(d) - d_ij. A pair without
 common tasks is no evidence: gamma_ij = 0.
+
+They work where a few experts are among many who guess, on questions that are hard. They fail where workers are equally
+good, for most voices are then thrown away; and copies, who agree more than anybody, are the core.
 """
 
 from __future__ import annotations
