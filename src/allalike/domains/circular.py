@@ -60,6 +60,13 @@ def direction(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
     Where the mean has no direction, one of the answers is drawn. Labels are angles in radians, and the block needs its
     `Turns`.
 
+        (C, S) = sum_i w_i (cos a_i, sin a_i) / sum_i w_i,   truth = atan2(S, C),   confidence = sqrt(C^2 + S^2)
+
+    >>> import allalike
+    >>> rows = [("ada", 1, 350), ("bob", 1, 10)]
+    >>> allalike.discover(rows, domain=allalike.Circular(period=360), method="UA").truth["label"].tolist()
+    [0.0]
+
     >>> from allalike.blocks.block import Block
     >>> block = Block.of(np.radians([[350.0], [10.0]]))
     >>> turns = Turns(angle.points_of(np.radians([0.0, 20.0])), np.radians([350.0]))
