@@ -170,6 +170,16 @@ def vary_tasks(crowds: int) -> Iterator[tuple[Any, ...]]:
                     yield "tasks", f"{workers} workers", tasks, method, error
 
 
+def vary_few(crowds: int) -> Iterator[tuple[Any, ...]]:
+    """Have seven workers who are right in 65 % answer few tasks of four classes, in six times as many crowds."""
+    for tasks in (5, 8, 15, 30):
+        for seed in range(6 * crowds):
+            rng = np.random.default_rng([7, tasks, seed])
+            truth = rng.integers(4, size=tasks)
+            for method, error in err(truth, answer(rng, truth, np.full((7, 1), 0.35), 4)):
+                yield "few", "", tasks, method, error
+
+
 def vary_bad(crowds: int) -> Iterator[tuple[Any, ...]]:
     """Have ten workers answer 100 tasks of four classes; some guess, the others are right in 80 %."""
     for bad in range(10):
@@ -268,7 +278,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=10, help="how often public data are thinned")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")  # of crowds that are too small: that is what is measured
-    parts = (vary_answers, vary_tasks, vary_bad, vary_kinds, vary_numbers)
+    parts = (vary_answers, vary_tasks, vary_few, vary_bad, vary_kinds, vary_numbers)
     measured = [row for part in parts for row in part(chosen.crowds)] + list(thin_public(chosen.draws))
     average(measured).to_csv(chosen.output, index=False, lineterminator="\n")
 
