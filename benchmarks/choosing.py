@@ -1,7 +1,7 @@
 """Measure what the page on choosing says: who errs how much with how many workers and tasks, and in which crowds.
 
 Crowds are drawn from fixed seeds. Public data are thinned: of each task some answers are drawn, and all else is left
-out. ``-o docs/choosing.csv`` keeps the figures, of which `docs/pictures/choosing.py` draws the pictures and
+out. ``-o docs/choosing.csv`` keeps the figures, of which `docs/pictures/choices.py` draws the pictures and
 `choosing_tables.py` makes the tables of ``docs/CHOOSING.md``; it takes a quarter of an hour.
 
     python benchmarks/choosing.py [-o FILE] [--crowds 25] [--draws 10]
@@ -33,6 +33,8 @@ METHODS = ("UA", "iP-TD", "DS", "auto")
 NUMBERS = ("mean", "median", "CRH", "iP-TD", "auto", "auto, absolute")
 _MISSING = -1
 _MOST_ANSWERS = 25_000  # of public sets, for the time it takes
+_FEW_TASKS = 50
+_MODELS = ("llmbar_llm_judges",)  # whose workers are no people
 _ANSWERS = (1, 3, 5, 7, 10)
 
 Ints = npt.NDArray[np.int64]
@@ -249,6 +251,8 @@ def thin_public(draws: int) -> Iterator[tuple[Any, ...]]:
             }
         )
         gold = {place: data.gold[task] for place, task in enumerate(answers.tasks.tolist()) if task in data.gold}
+        size = "few tasks" if len(answers.tasks) < _FEW_TASKS else "many tasks"
+        part = f"public, {'models' if name in _MODELS else size}"
         for number in (*_ANSWERS, 0):
             for draw in range(draws if number else 1):
                 rng = np.random.default_rng([6, number, draw])
@@ -258,7 +262,7 @@ def thin_public(draws: int) -> Iterator[tuple[Any, ...]]:
                     found = allalike.discover(rows, domain=answers.domain, method=method).truth.set_index("task")
                     known = [task for task in gold if task in found.index]
                     error = float(np.mean([found["label"][task] != gold[task] for task in known]))
-                    yield "public", name, number, method, error
+                    yield part, name, number, method, error
         print(name, file=sys.stderr, flush=True)
 
 

@@ -34,7 +34,7 @@ def show(page: str, figures: Figures) -> str:
 
 def _tabulate(part: str, figures: Figures) -> str:
     mine = {key[1:]: error for key, error in figures.items() if key[0] == part}
-    mine = _over_sets(mine) if part == "public" else mine
+    mine = _over_sets(mine) if part.startswith("public") else mine
     crowds = list(dict.fromkeys(crowd for crowd, _, _ in mine))
     methods = list(dict.fromkeys(method for _, method, _ in mine))
     numbers = list(dict.fromkeys(number for _, _, number in mine))
@@ -48,7 +48,7 @@ def _tabulate(part: str, figures: Figures) -> str:
     if len(numbers) == 1:
         lines = {crowd: [cells[crowd, method, numbers[0]] for method in methods] for crowd in crowds}
         return _lines("workers", list(names.values()), lines)
-    heads = ["all" if part == "public" and number == 0 else f"{number:,}" for number in numbers]
+    heads = ["all" if part.startswith("public") and number == 0 else f"{number:,}" for number in numbers]
     lines = {
         ", ".join(filter(None, (crowd, names[method]))): [cells[crowd, method, number] for number in numbers]
         for crowd in crowds

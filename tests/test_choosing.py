@@ -31,7 +31,9 @@ def test_a_table_has_a_row_for_each_crowd_and_its_least_error_is_bold(tables: di
 
 
 def test_errors_on_public_data_are_averaged_over_sets(tables: dict[str, Any]) -> None:
-    figures = {("public", name, "UA", at): error for name, at, error in (("a", 3, 0.1), ("b", 3, 0.3), ("a", 0, 0.2))}
-    shown = tables["show"]("<!-- figures: public -->\n\nold\n", figures)
+    figures = {
+        ("public, few", name, "UA", at): error for name, at, error in (("a", 3, 0.1), ("b", 3, 0.3), ("a", 0, 0.2))
+    }
+    shown = tables["show"]("<!-- figures: public, few -->\n\nold\n", figures)
     assert "|  | 3 | all |" in shown
     assert "| a vote | 20.0 | 20.0 |" in shown

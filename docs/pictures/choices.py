@@ -30,16 +30,19 @@ PICTURES = {
         Panel("answers, 4 classes", "thirty workers who err in 10 to 70 %", "answers a task"),
         Panel("bad", "ten workers; the others are right in 80 %", "workers who guess"),
     ),
-    "choosing-public": (Panel("public", "public sets of classes, thinned", "answers a task"),),
+    "choosing-public": (
+        Panel("public, few tasks", "public sets of fewer than 50 tasks", "answers a task"),
+        Panel("public, many tasks", "public sets of 100 tasks and more", "answers a task"),
+    ),
 }
 
 
 def lines_of(part: str) -> dict[str, dict[int, float]]:
     """Return the errors of each method in percent, averaged over data sets."""
     with (FOLDER.parent / "choosing.csv").open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["part"] == part and (part != "public" or row["at"] != "0")]
+        rows = [row for row in csv.DictReader(file) if row["part"] == part]
     found: dict[str, dict[int, list[float]]] = {}
-    for row in rows:
+    for row in (row for row in rows if not (part.startswith("public") and row["at"] == "0")):  # 0 is all there are
         found.setdefault(row["method"], {}).setdefault(int(row["at"]), []).append(100 * float(row["error"]))
     return {method: {at: fmean(errors) for at, errors in line.items()} for method, line in found.items()}
 
@@ -52,12 +55,11 @@ def draw(name: str) -> Path:
     import matplotlib.pyplot as plt
 
     panels = PICTURES[name]
-    size = 4.2 * len(panels) + (2.2 if len(panels) == 1 else 0), 3.2
-    figure, drawn = plt.subplots(ncols=len(panels), figsize=size, layout="constrained", squeeze=False)
-    for axes, panel in zip(drawn[0], panels, strict=True):
+    figure, drawn = plt.subplots(ncols=len(panels), figsize=(4.2 * len(panels), 3.2), layout="constrained")
+    for axes, panel in zip(drawn, panels, strict=True):
         _draw_lines(axes, panel)
-    drawn[0][0].set_ylabel("wrong truths, %")
-    drawn[0][-1].legend(frameon=False)
+    drawn[0].set_ylabel("wrong truths, %")
+    drawn[-1].legend(frameon=False)
     path = FOLDER / f"{name}.png"
     figure.savefig(path, dpi=110, metadata={"Software": None})
     plt.close(figure)
