@@ -61,6 +61,7 @@ reproduce: .venv/dev
 pictures: .venv/dev
 	$(BIN)/python docs/pictures/votes_and_weights.py
 	$(BIN)/python docs/pictures/trust.py
+	$(BIN)/python docs/pictures/choices.py
 	$(BIN)/python docs/pictures/plots.py
 	$(BIN)/python docs/pictures/report.py
 

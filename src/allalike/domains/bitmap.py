@@ -1,7 +1,15 @@
 """Masks: labels that say which pixels of a picture belong to an object.
 
 Masks are compared by the pixels they have in common (`allalike.distances.overlap`), so background around the object
-counts nothing. They are kept packed and cut to the object (`allalike.masks.packed`), and unpacked only when shown.
+counts nothing. They are kept packed and cut to the object (`allalike.masks.packed`), and unpacked only when shown. With
+the areas a and b of two masks, and c that of what they have in common,
+
+    jaccard:  d = 1 - c / (a + b - c)
+    dice:     d = 1 - 2 c / (a + b)       and 0 if both are empty
+
+It works for outlines of one object in each picture. It fails for thin things, such as vessels, where a shift by one
+pixel is as bad as another object; and for several objects of a picture, which are better tasks of their own
+(``values``) or boxes.
 """
 
 from __future__ import annotations

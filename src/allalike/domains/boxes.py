@@ -3,7 +3,17 @@
     s(a, b) = area of both / area of either (IoU);   1 for identical boxes without area, else 0
 
 The middle of several drawings is their weighted mean, side by side, or the weighted median. Neither depends on the unit
-of an axis: pixels and percent give the same truths, as long as all answers to a picture use the same.
+of an axis: pixels and percent give the same truths, as long as all answers to a picture use the same. Two answers are
+
+    f1:       d(A, B) = 1 - 2 M / (|A| + |B|)
+    jaccard:  d(A, B) = (|A| + |B| - 2 M) / (|A| + |B| - M)
+    count:    d(A, B) = ||A| - |B|| / max(|A|, |B|)
+
+apart, with M the largest sum of s over boxes of the same class that are matched one to one
+(`allalike.distances.matching`).
+
+It works for things that stand apart. It fails where they overlap much, as in a crowd of people, for then boxes of two
+things are taken for drawings of one; and for tiny things, whose boxes miss each other (`allalike.Points`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,15 @@
-"""Classes: labels that are either the same or not."""
+"""Classes: labels that are either the same or not.
+
+    d(x, y) = [x != y]   (Hamming): 1 if two labels differ, and 0 if they are the same
+
+A truth is what most of the weight says (`allalike.rules.vote`), and a fault the probability of an error. With k classes
+a guess differs from the truth with probability 1 - 1/k.
+
+It works wherever a label is one of a list: kinds of photo, yes and no, answers of a quiz, numbers that are either right
+or wrong. It fails where some mistakes are smaller than others: stars (`allalike.Ordinal`), sizes (`allalike.Real`),
+species of one family (`allalike.Tree`); and where one thing has several spellings, which are as far apart as any
+(``strip``, ``lower``, ``extract``).
+"""
 
 from __future__ import annotations
 

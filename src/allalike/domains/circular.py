@@ -4,7 +4,8 @@ The mean of 350 and 10 degrees is not 180. A number is a point on a circle, two 
 angle a between them (`allalike.distances.angle`), and the truth is the direction of the weighted mean of the points
 (Mardia and Jupp, Directional Statistics, 2000). How long that mean is, from 0 to 1, says how much the answers agree.
 
-It fails where answers are all around the circle: their mean has no direction, or one that chance decides.
+It works for directions, hours of the day and days of the year. It fails where answers are all around the circle: their
+mean has no direction, or one that chance decides.
 """
 
 from __future__ import annotations
@@ -58,6 +59,13 @@ def direction(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
 
     Where the mean has no direction, one of the answers is drawn. Labels are angles in radians, and the block needs its
     `Turns`.
+
+        (C, S) = sum_i w_i (cos a_i, sin a_i) / sum_i w_i,   truth = atan2(S, C),   confidence = sqrt(C^2 + S^2)
+
+    >>> import allalike
+    >>> rows = [("ada", 1, 350), ("bob", 1, 10)]
+    >>> allalike.discover(rows, domain=allalike.Circular(period=360), method="UA").truth["label"].tolist()
+    [0.0]
 
     >>> from allalike.blocks.block import Block
     >>> block = Block.of(np.radians([[350.0], [10.0]]))

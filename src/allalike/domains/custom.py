@@ -1,4 +1,13 @@
-"""Labels of the user's own, compared by a function or by a matrix of distances."""
+"""Labels of the user's own, compared by a function or by a matrix of distances.
+
+    d(a, b) = your_function(a, b),   or the number in row a and column b of your matrix
+
+All that is asked of a distance: d(a, a) = 0, d(a, b) = d(b, a), never negative. A truth is one of the answers.
+
+It works for anything, such as molecules, tunes or answers that a model compared. It fails where the distance does not
+say what a mistake is: where right answers are far from each other, or wrong ones near. And each pair of answers to a
+task is one call of the function, so that a hundred answers are five thousand calls.
+"""
 
 from __future__ import annotations
 

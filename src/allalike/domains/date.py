@@ -9,8 +9,9 @@ numbers. So everything is as for numbers (`allalike.domains.real`), in days for 
 Faults and errors are in days or seconds, or in their squares. A truth is a whole day, or a whole millisecond, and half
 a day counts upwards. What is written, and what cannot be compared, is said in `allalike.domains.moments`.
 
-It fails where a date is right or wrong: who writes 5 June for 6 May is as wrong as one who is a year off, and the mean
-of both is a day that nobody wrote. Then dates are ``categorical``.
+It works where dates are estimated, or clocks differ. It fails where a date is right or wrong: who writes 5 June for
+6 May is as wrong as one who is a year off, and the mean of both is a day that nobody wrote. Then dates are
+``categorical``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,14 @@
-"""Intervals: spans of a text, segments of a recording, and whatever has a start and an end."""
+"""Intervals: spans of a text, segments of a recording, and whatever has a start and an end.
+
+    d(A, B) = 1 - length(A and B) / length(A or B),   and 0 if both are empty
+
+A label is all that it covers, so that touching intervals are one, and the truth is what more than half of the weight
+covers (`allalike.rules.points`).
+
+It works where it matters what is covered: speech in a recording, toxic words in a text. It fails where it matters how
+many things there are, and where each begins (`allalike.Spans`); and where events are so short that they just miss each
+other (`allalike.Points` on one axis).
+"""
 
 from __future__ import annotations
 

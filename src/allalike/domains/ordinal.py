@@ -12,8 +12,9 @@ and up to y), so that sums over the pairs of a task need no pairs. Two levels at
 average under `linear`, (K + 1) / (6 (K - 1)) under `squared`, 1 - 1/K under `hamming`: who is so far from the others
 says nothing.
 
-It fails where levels are no scale: of "yes", "no" and "unsure" none is between the others; such labels are classes.
-Where workers use the scale each in her own way, one strict and one lenient, that counts as an error.
+It works for ratings, grades and degrees of agreement. It fails where levels are no scale: of "yes", "no" and "unsure"
+none is between the others; such labels are classes. Where workers use the scale each in her own way, one strict and one
+lenient, that counts as an error.
 """
 
 from __future__ import annotations

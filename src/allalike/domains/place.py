@@ -5,7 +5,11 @@ that sums are linear in the number of answers as for vectors (`allalike.domains.
 the way on the ground. The mean lies below the surface, and is put back on it; so neither the poles nor the meridian at
 180 degrees matter. A worker's ``rmse`` is in kilometres.
 
-It fails where answers are all around the Earth: their mean may lie on any side.
+    squared:    d(p, q) = |p - q|^2   in square kilometres, with p and q points in space
+    euclidean:  d(p, q) = |p - q|
+
+It works for places that people or devices name, a street or a continent apart. It fails where answers are all around
+the Earth: their mean may lie on any side.
 """
 
 from __future__ import annotations

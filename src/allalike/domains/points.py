@@ -8,6 +8,9 @@ same thing twice.
 
 Where points have names, such as those of a body, each occurs at most once in an answer, and points are the same thing
 if they have the same name, wherever they are. A point that is missing in one answer is one without a partner.
+
+It works for cells, animals from the air, landmarks and moments. It fails where things are closer to each other than the
+radius, for their points are then taken for one thing, and where the radius is smaller than people's hands are steady.
 """
 
 from __future__ import annotations

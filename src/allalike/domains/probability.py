@@ -9,6 +9,9 @@ which against an outcome (1 for what happened, 0 for all else) is the score of B
 factor 1/2: a single number p stands for the two options (1 - p, p), so that numbers p and q are 2 (p - q)^2 apart, as
 the same forecasts are in a list or a mapping. Sums over peers are linear in the number of answers, as for vectors.
 
+It works for forecasts of events, and for annotators who say how sure they are. It fails where all forecasters are too
+sure, or too timid, in the same way: no comparison among them shows that, only outcomes do (``sharpen``).
+
 Tasks may have different options, and more or fewer; all answers to a task must have the same. A code is a row: the
 number of the task's set of options, their probabilities, and zeros up to the width of the largest set. So a task of two
 options costs no more than one of three, whatever the names. Where labels of different tasks are compared, as for

@@ -1,4 +1,16 @@
-"""Rankings: labels that put a task's items in order, best first."""
+"""Rankings: labels that put a task's items in order, best first.
+
+    kendall:   d(A, B) = pairs of items in opposite order / pairs that both compared; a tie is half way
+    footrule:  d(A, B) = sum_a |pos_A(a) - pos_B(a)| / floor(q^2 / 2)   for q items
+
+A ranking is a vote on each pair of its items, so a worker's distance to her peers needs no pairs of answers
+(`allalike.distances.kendall`). How many rankings become one is an old question with many answers: `allalike.rules` has
+fifteen of them.
+
+It works for orders of some items by everyone, for lists of the best few, for ties, and for comparisons of two items at
+a time. It fails where a ranking is a matter of taste, for then there is no true order; where two workers compared no
+pair in common, of whom nothing is known; and of many items with few comparisons each, most orders are as good.
+"""
 
 from __future__ import annotations
 

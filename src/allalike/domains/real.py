@@ -3,8 +3,11 @@
     squared:   d = (x - y)^2    whose weighted sum is least at the weighted mean: errors like those of Gauss
     absolute:  d = |x - y|      whose weighted sum is least at the weighted median: some answers are far off
 
-Under `squared` a fault is the variance of a worker's errors, and one answer of -999 among a hundred good ones makes her
-the worst worker of all. Under `absolute` it is the mean size of her errors, of which that answer is one of many.
+It works for measurements, estimates and scores, under `squared` if errors are like those of Gauss. It fails where
+numbers are names, such as years and codes; where they go round, such as hours (`allalike.Circular`); and where all
+workers are off to the same side, which nobody sees. Under `squared` a fault is the variance of a worker's errors, and
+one answer of -999 among a hundred good ones makes her the worst worker of all. Under `absolute` it is the mean size of
+her errors, of which that answer is one of many.
 """
 
 from __future__ import annotations

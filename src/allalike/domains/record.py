@@ -11,10 +11,11 @@ Distances of different fields must be comparable. Most kinds have distances betw
 rescaling them by their mean would make a field shout in which everybody agrees. Numbers have no largest distance, and
 enter as min(1, |x - y| / m), with m the mean difference of two answers to a task. Each field is decided by its rule.
 
-It fails where a worker is good in one field and bad in another: her weight is one. Then ``weights="field"`` weighs
-workers in each field alone, from the answers to it and nothing else. Where fields tell the same of workers it loses
-what they tell together, which is usually more. And numbers that are right or wrong, such as times, years and ids,
-should be ``categorical``: two minutes off is as wrong as two hours.
+It works where fields are many and workers careful in all of them or in none. It fails where a worker is good in one
+field and bad in another: her weight is one. Then ``weights="field"`` weighs workers in each field alone, from the
+answers to it and nothing else. Where fields tell the same of workers it loses what they tell together, which is usually
+more. And numbers that are right or wrong, such as times, years and ids, should be ``categorical``: two minutes off is
+as wrong as two hours.
 """
 
 from __future__ import annotations

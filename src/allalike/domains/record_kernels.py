@@ -230,6 +230,11 @@ def each_field(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Dec
     A field that nobody filled stays empty. Confidence is the mean over the fields whose rule knows one. The block needs
     its `Cells`.
 
+        z_f = the rule of field f on the x_if, weighted by w_i, for each f by itself
+
+    It works where fields have little to do with each other. It fails where they belong together, such as a street
+    and its town: the record that is found may be one that nobody gave (rule ``medoid`` takes one that was given).
+
     >>> import allalike
     >>> rows = [("ada", 1, {"x": "a", "y": "b"}), ("bob", 1, {"x": "a"}), ("eve", 1, {"x": "b", "y": "b"})]
     >>> domain = allalike.Record({"x": "categorical", "y": "categorical"})

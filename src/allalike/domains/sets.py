@@ -1,4 +1,13 @@
-"""Sets: labels that name some of many things, in no order."""
+"""Sets: labels that name some of many things, in no order.
+
+    d(A, B) = 1 - |A and B| / |A or B|,   and 0 if both are empty (Jaccard 1901)
+
+The truth holds the elements that more than half of the weight names (`allalike.rules.elements`), or is one of the sets.
+
+It works for tags, symptoms, all that apply of a list. It fails where workers name different parts of a large truth:
+most elements are then named by few, and the truth is small; and where elements are alike but not equal, such as cat and
+cats.
+"""
 
 from __future__ import annotations
 

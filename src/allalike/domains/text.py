@@ -1,4 +1,16 @@
-"""Texts: translations, transcripts, summaries; the answer nearest to the others is taken as it is."""
+"""Texts: translations, transcripts, summaries; the answer nearest to the others is taken as it is.
+
+    gleu:    d = 1 - GLEU, the share of sequences of one to four tokens that the longer text has alone (Wu et al. 2016)
+    edit:    d = characters to insert, delete or replace / length of the longer text (Levenshtein 1966)
+    tokens:  d = 1 - tokens in both / tokens in either (Jaccard)
+
+Texts cannot be averaged, so that a truth is one of them: the medoid, which has the smallest weighted distance to all,
+or that of the best worker.
+
+It works where good texts resemble each other: transcripts under `edit`, translations of a sentence under `gleu`, lists
+of keywords under `tokens`. It fails where the same is said in other words, which is as far apart as nonsense is; give
+`allalike.Custom` a distance of meanings then, or `allalike.Vector` embeddings.
+"""
 
 from __future__ import annotations
 

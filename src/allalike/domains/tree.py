@@ -7,7 +7,8 @@ Each class is the way to it from the root, ``animal/bird/owl``, and an answer ma
 apart (Wu and Palmer 1994), which is Dice on sets of ancestors (`allalike.distances.ways`); the classes below the root
 have depth 1. The truth goes down the tree as far as most of the weight goes (`allalike.rules.descent`).
 
-It fails where the tree does not fit what is confused: two that look alike on far branches are as far apart as any.
+It works for species, diagnoses and other things that can be named more or less exactly. It fails where the tree does
+not fit what is confused: two that look alike on far branches are as far apart as any.
 """
 
 from __future__ import annotations

@@ -1,4 +1,13 @@
-"""Vectors: embeddings, points, probability vectors, and whatever else is some numbers in an order."""
+"""Vectors: embeddings, points, probability vectors, and whatever else is some numbers in an order.
+
+    squared:    d(x, y) = |x - y|^2            whose weighted sum is least at the weighted mean
+    cosine:     d(x, y) = 1 - cos(x, y)        in which lengths mean nothing
+    euclidean:  d(x, y) = |x - y|              whose weighted sum is least at the geometric median
+
+It works where all coordinates have one unit, such as x and y in pixels. It fails where they have not, for the largest
+numbers then decide alone: scale them before, or make them fields of a `allalike.Record`. Of places on the Earth a
+degree of longitude is no fixed length (`allalike.Place`).
+"""
 
 from __future__ import annotations
 

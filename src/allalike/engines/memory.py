@@ -1,4 +1,9 @@
-"""The memory engine: all blocks in one process."""
+"""The memory engine: all blocks in one process.
+
+A round is a loop over blocks, each about as large as the cache, and nothing is copied. It works for up to a hundred
+million answers in 5 GB, and is the default. It fails where answers do not fit into memory, which is foreseen: files
+larger than half of what is free go to the disk engine.
+"""
 
 from __future__ import annotations
 

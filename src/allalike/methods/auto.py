@@ -4,7 +4,17 @@ What to do depends on the labels. A few classes have confusions, levels of diffi
 (`allalike.methods.levels.classes`); of all other labels a worker's distance to the others is pulled to that of the
 crowd, by as much as workers cannot be told apart (`allalike.methods.shrunken`).
 
-It fails where agreement itself misleads: copies of one worker, or a mistake that most workers share, look like truth.
+    classes:   truth = the c with the largest a P[c | answers] + b (share of c in the votes)
+    all else:  f_i = (sum e_i + s0 f) / (n_i + s0),   w_i = max(0, (D - v) / f_i - 1)
+
+are the two in short. P is that of the most likely of twelve readings, a grows with how clearly it is the most likely,
+b is large where answers are few. And e is how far an answer is from the middle of the others, v how far these scatter,
+f the crowd's mean, D that of a guess (infinite for numbers, whose weights are 1 / f), and s0 how many answers of the
+crowd count beside a worker's own n_i: the more, the less workers differ.
+
+It works where five workers and more err each in her own way, and where they are equally good it is a vote, so that
+little is lost. It fails where agreement itself misleads: a mistake that most workers share looks like truth, and of
+classes a ring of liars may turn everything over; known truths set it right (``gold``).
 """
 
 from __future__ import annotations

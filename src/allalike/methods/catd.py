@@ -8,7 +8,8 @@ is below
 
 with confidence 1 - alpha/2, and the weight is 1/f_i, in turn with new weighted means or votes.
 
-Repeating it is dangerous: who is close to the answers pulls them closer still, and with few tasks the weights end on
+It works on long tails, where most workers gave a few answers and a few workers most: a lucky beginner counts little. It
+fails by repeating itself: who is close to the answers pulls them closer still, and with few tasks the weights end on
 one worker. Fewer rounds are then better; with one round and complete answers it is P-TD-AK with ridge 4.
 """
 

@@ -6,8 +6,9 @@ mean loss L_i against the weighted mean or vote,
 
     w_i = -log(L_i / sum_i L_i),
 
-in turn with new answers. The logarithm keeps the weights within a small range: CRH rarely goes wrong, and seldom makes
-much of a very good worker.
+in turn with new answers. It works where workers answer many tasks and differ not too much: the logarithm keeps the
+weights within a small range, so that CRH rarely goes wrong. It fails to make much of a very good worker among many bad
+ones, for the same reason, and where the first answers are wrong it stays with them.
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ If a task's truth is c, worker i answers l with probability pi^i_cl. From the sh
     p_c = (sum_j T_jc + a) / (m + k a),    pi^i_cl = (sum_j T_jc [x_ij = l] + b) / (sum_j T_jc + k b),
     T_jc ~ p_c prod_i pi^i_(c, x_ij),
 
-in turn. It knows what a single number cannot: who mistakes cats for dogs but never dogs for cats. It needs many answers
-of each worker for it, and finds the wrong names for the classes where most workers are wrong.
+in turn. It knows what a single number cannot: who mistakes cats for dogs but never dogs for cats. It works where each
+worker answered many tasks of each class, ten and more. It fails with fewer, where it believes what chance did; where
+workers err together; and where most are wrong, for then it finds the wrong names for the classes.
 """
 
 from __future__ import annotations

@@ -3,6 +3,11 @@
 With squared distances and means it is no new method: d(s_i, mean) = (n-1)/n (pi_i - mubar) exactly, so with inverse
 weights D-TD is P-TD-AK with ridge 4, and with max weights it is P-TD (Meir et al. 2023). With other labels the
 unweighted answer is a rounded one, and what rounding loses the disparity still knows.
+
+    f_i = mean over her answers of d(x_ij, z_j),   z_j = the unweighted answer to task j
+
+It works where the unweighted answer is mostly right, and is the quickest of all. It fails where that is wrong, for all
+else is measured against it; and with few workers, each of whom is a part of the answer that she is compared with.
 """
 
 from __future__ import annotations

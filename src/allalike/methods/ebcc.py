@@ -15,7 +15,8 @@ evidence (ELBO) is kept (the authors take 40, which is as slow as that), and alp
 votes, as in their experiments.
 
 A draw depends on nothing but the id of the task, the number of the start and the seed, so it is the same on every
-engine; another id or another seed may find another reading. It fails where the reading with the largest evidence is not
+engine; another id or another seed may find another reading. It works with hundreds of tasks that are answered often,
+some of which are hard for everybody. It fails where the reading with the largest evidence is not
 the true one, which happens with few tasks: several readings then differ by less than a nat. It is slow.
 """
 

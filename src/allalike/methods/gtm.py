@@ -7,7 +7,9 @@ variance sigma_i^2 is inverse gamma with alpha and beta, and both are found in t
     sigma_i^2 = (2 beta + sum_j (x_ij - mu_j)^2) / (2 (alpha + 1) + N_i),
     mu_j = (mu0 / s0 + sum_i x_ij / sigma_i^2) / (1 / s0 + sum_i 1 / sigma_i^2).
 
-The prior draws variances together, so that with few answers it is hardly more than a mean, and never much worse.
+The prior draws variances together, so that with few answers it is hardly more than a mean, and never much worse. It
+works where errors are Gaussian, and tasks differ in how far answers scatter. It fails where a few answers are far off,
+for these stretch the deviation of their task, and where a bias is common to all.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ votes as first posteriors T,
     E log p_c = psi(nu_c) - psi(sum_c nu_c),    E log pi^i_cl = psi(mu^i_cl) - psi(sum_l mu^i_cl),
     T_jc ~ exp(E log p_c + sum_i E log pi^i_(c, x_ij)),
 
-in turn, where psi is the digamma function. It is steadier than DS where workers answered little, for they begin as
-somewhat good. It fails as DS does: where workers err together, or where most are wrong.
+in turn, where psi is the digamma function. It works as DS does, and is steadier where workers answered little, for they
+begin as somewhat good. It fails as DS does: where workers err together, or where most are wrong.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ task tells each of its workers what the others say, and a worker tells each of h
 
     alpha_ij = sum over i' != i of A_i'j beta_i'j,    beta_ij = sum over j' != j of A_ij' alpha_ij',
 
-from beta = 1. The answer is the sign of sum_i A_ij beta_ij. It is power iteration in disguise, built for random
-assignments of many tasks to few workers; with complete answers of few workers it does worse than a plain vote, because
-the leading direction may have the wrong sign.
+from beta = 1. The answer is the sign of sum_i A_ij beta_ij. It is power iteration in disguise. It works where many
+tasks are given to workers at random, a few to each. It fails with complete answers of few workers, where it does worse
+than a plain vote, because the leading direction may have the wrong sign.
 
 A message belongs to an answer, but it needs no memory of its own: beta_ij = R_i - A_ij alpha_ij, where R_i is a sum
 over the worker's answers. So a block finds its messages again from the R_i of all rounds so far.

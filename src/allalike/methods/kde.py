@@ -9,8 +9,8 @@ distance of its bump from them:
 
 A worker's score is c_a = -log(f_a / J), where f_a is her mean of N_ja / n_j (n_j answers to task j), and J the sum of
 N_ja / n_j over all answers; with the scores as the new weights w, repeat. A bump that is far from all others costs no
-more than one that is far enough, so that a wild answer does no harm; but a mode follows few answers, so that where
-errors are Gaussian the mean is better.
+more than one that is far enough. So it works where some answers are wild, or where opinions fall into several groups.
+It fails to use all answers: a mode follows few of them, so that where errors are Gaussian the mean is better.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ Yang et al.: A Light-weight, Effective and Efficient Model for Label Aggregation
     a_i = (alpha - 1 + right answers so far) / (alpha + beta - 2 + answers so far)
 
 is the first pass (LA-1). The second one (LA-2) decides all tasks again, by votes that count k a_i - 1 for k classes,
-with the accuracies at the end of the first. It reads everything once or twice, and needs no rounds. It fails where the
+with the accuracies at the end of the first. It works on streams and on very many answers: it reads everything once or
+twice, and needs no rounds. It fails where the
 first tasks mislead it, and LA-1 decides these before it knows anybody.
 
 Order matters. The paper shuffles; here tasks come in the order of the hashes of their ids, so that neither rows, blocks

@@ -1,4 +1,11 @@
-"""OA: the best weights for workers whose faults are known. What no method can beat, and nobody has."""
+"""OA: the best weights for workers whose faults are known. What no method can beat, and nobody has.
+
+    numbers:  w_i = 1 / f_i                            (Aitken 1935)
+    classes:  w_i = log((1 - f_i)(k - 1) / f_i)        (Grofman, Owen and Feld 1983; k classes)
+
+It works as a measure: how much weights could gain at all on these answers, and hence how much of it a method found. It
+fails to be a bound where errors depend on each other or on the task, for which no weights of workers are best.
+"""
 
 from __future__ import annotations
 

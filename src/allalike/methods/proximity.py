@@ -4,8 +4,17 @@ Meir et al.: Frustratingly Easy Truth Discovery. AAAI 2023. Three steps: every w
 distance to the others (`allalike.methods.steps.peers`); from it her fault f_i; from the fault her weight. The methods
 differ in the last two steps.
 
-They fail where the bad workers are alike: copies of one bad worker, or a shared mistake of the majority, look like
-agreement. With two workers both have the same disparity, and every method here gives them the same weight.
+    P-TD:     f_i = pi_i,   w_i = max(f) - f_i, or 1 / f_i for numbers
+    P-TD-AK:  f_i = pi_i - mu (numbers),  (pi_i - mu) / (1 - k / (k - 1) mu) (k classes),   w_i as in `OA`
+    iP-TD:    pi_i = sum_j w_j d_ij / sum_j w_j,   again and again with the weights of the round before
+
+with mu the mean fault of the crowd, half the mean distance of two workers (`allalike.noise.Gaussian` and
+`allalike.noise.OneCoin` have the exact forms). P-TD and iP-TD work with every kind of label that has a distance, in one
+pass or a few; P-TD-AK needs labels whose noise is known, and works best with many tasks. With few workers ``max``
+hurts:
+the last one counts nothing. They fail where the bad workers
+are alike: copies of one bad worker, or a shared mistake of the majority, look like agreement. With two workers both
+have the same disparity, and every method here gives them the same weight.
 """
 
 from __future__ import annotations

@@ -1,4 +1,12 @@
-"""UA: everyone counts the same. What every other method is compared with."""
+"""UA: everyone counts the same. What every other method is compared with.
+
+    w_i = 1 / n   for n workers
+
+With it a truth is the plain vote, mean, median, medoid or whatever else the domain's rule is. By Condorcet's theorem
+(1785) a vote on two classes is right the more surely the more workers there are, if each is right more often than not
+and errs by herself. It works where workers are equally good, where there are two or three of them, and where there are
+so few tasks that nobody can be told from anybody. It fails where a few know and many guess, or where some copy.
+"""
 
 from __future__ import annotations
 

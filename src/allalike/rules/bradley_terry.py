@@ -48,6 +48,9 @@ _DIGITS = 6  # of scores that tell items apart, for the iteration stops before t
 def bradley_terry(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Sort the items by their strengths, under which the comparisons are most probable (Bradley and Terry 1952).
 
+    It fails where preferences go in circles, and where some items were never compared with the others, not even
+    through third ones: their scores have no common zero.
+
     >>> import allalike
     >>> from allalike.domains.ranking import Ranking
     >>> rows = [("ada", 1, "a>b"), ("bob", 1, "a>b"), ("eve", 1, "b>c"), ("joe", 1, "b>a")]

@@ -17,6 +17,17 @@ def medoid(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisio
 
     The block needs its `PairDistances` and its `AnswerHashes`.
 
+        label = the x_i with the least sum_j w_j d(x_i, x_j)
+
+    It works for every label that has a distance, and never invents anything. It fails where no answer is good by
+    itself: the parts that each worker got right are not put together.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "night"), ("bob", 1, "nights"), ("eve", 1, "knight")]
+    >>> domain = allalike.Text(distance="edit", rule="medoid")
+    >>> allalike.discover(rows, domain=domain, method="UA").truth["label"].tolist()
+    ['night']
+
     >>> block = Block.of([[0], [1], [5]])
     >>> pairs = PairDistances.of(block, lambda i, j: 1.0 * abs(block.label[i] - block.label[j]))
     >>> block = block.keeping(pairs, AnswerHashes(np.array([7, 8, 9], np.uint64)))
@@ -33,6 +44,18 @@ def medoid(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisio
 
 def best_worker(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Take the answer of the task's worker with the largest weight.
+
+        label = the x_i with the largest w_i
+
+    It works where one worker is much better than all others. It fails where several are nearly as good, for it
+    hears one of them only.
+
+    >>> import allalike
+    >>> said = {"ada": ["a b c", "d e"], "bob": ["a b", "d e"], "eve": ["z", "y"]}
+    >>> rows = [(worker, task, text) for worker, texts in said.items() for task, text in enumerate(texts)]
+    >>> domain = allalike.Text(distance="tokens", rule="best worker")
+    >>> allalike.discover(rows, domain=domain, method="P-TD").truth["label"].tolist()[1]
+    'd e'
 
     >>> block = Block.of([[0], [1], [2]]).keeping(AnswerHashes(np.array([5, 6, 7], np.uint64)))
     >>> best_worker(block, np.array([0.2, 0.5, 0.3]), np.zeros(3), Ties()).label

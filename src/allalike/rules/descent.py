@@ -68,6 +68,16 @@ def descend(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisi
 
     Confidence is the share of the weight at the node that was reached, or below it. The block needs its `Branches`.
 
+        next = the child c with sum_i w_i [x_i at c or below] > sum_i w_i [x_i at the node or below] / 2
+
+    It works where some workers are exact and others cautious: it goes as far as most would follow. It fails where
+    answers scatter over leaves of one branch: it stops above them, right but vague.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "animal/bird/owl"), ("bob", 1, "animal/bird"), ("eve", 1, "animal/cat")]
+    >>> allalike.discover(rows, domain=allalike.Tree(rule="descent"), method="UA").truth["label"].tolist()
+    ['animal/bird']
+
     >>> nodes = np.array([[3, 5, 9], [3, 5, 0], [3, 7, 0]], np.uint64)
     >>> block = Block.of([[0], [1], [2]])
     >>> block = block.keeping(find_branches(block, [("a", "b", "c"), ("a", "b"), ("a", "d")], nodes))

@@ -68,6 +68,16 @@ def element_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) 
     share of the weight that agrees with the decision on an element, averaged over the elements that anyone named;
     where nobody named any, it is 1. The block needs its `NamedElements`.
 
+        truth = the elements e with sum_i w_i [e in A_i] > sum_i w_i / 2
+
+    It works where workers look at all elements. It fails where each names a few of many that are right: none of
+    them then has half of the weight.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, ["cat", "dog"]), ("bob", 1, ["dog"]), ("eve", 1, ["cow"])]
+    >>> allalike.discover(rows, domain=allalike.Set(rule="majority"), method="UA").truth["label"].tolist()
+    [['dog']]
+
     >>> block = Block.of([[0], [1], [2]])  # {a, b}, {a}, {c}
     >>> named = name_elements(block, np.array([0, 0, 1, 2]), np.array([0, 1, 0, 2]), ["a", "b", "c"])
     >>> found = element_majority(block.keeping(named), np.array([0.2, 0.4, 0.4]), np.zeros(3), Ties())

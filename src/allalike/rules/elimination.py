@@ -26,6 +26,11 @@ def stv(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
 
     Among items with equally little weight, one is drawn (single transferable vote; Hare 1859).
 
+        struck out next = the a with the least w(a is first among those left)
+
+    It works for choosing one item by people who know their first choices well. It fails to be monotone: more first
+    places may harm an item.
+
     >>> import allalike
     >>> from allalike.domains.ranking import Ranking
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>c>b"), ("eve", 1, "b>c>a"), ("joe", 1, "c>b>a"), ("kim", 1, "c>b>a")]
@@ -58,6 +63,11 @@ def ranked_pairs(block: Block, weights: Floats, faults: Floats, ties: Ties) -> D
 
     Majorities of the same size are taken in a drawn order, and two items that share the weight evenly go in a drawn
     order if nothing else orders them.
+
+        kept = the majorities a > b, the largest first, unless a chain b > ... > a was kept before
+
+    It works where majorities go in circles: the weakest of a circle is dropped. It fails to be quick with hundreds
+    of items.
 
     >>> import allalike
     >>> from allalike.domains.ranking import Ranking

@@ -92,6 +92,9 @@ def fusion(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisio
 
     The block needs its `GroupedObjects` and its `Fusing`.
 
+    It works where things stand apart and three or more workers look. It fails where things are so close that
+    drawings of two are taken for one, and of two workers it keeps either what both saw or what anyone saw.
+
     >>> import allalike
     >>> rows = [("ada", 1, [[0, 0, 4, 4]]), ("bob", 1, [[0, 0, 4, 6], [8, 8, 9, 9]]), ("eve", 1, [[0, 0, 4, 8]])]
     >>> allalike.discover(rows, domain="boxes(rule=fusion)", method="UA").truth["label"][0][0]["y2"]

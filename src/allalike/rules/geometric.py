@@ -55,6 +55,15 @@ def vector_mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> De
     Its standard error follows from the faults, read as variances of independent errors, summed over coordinates:
     sqrt(sum_i w_i^2 f_i) / sum_i w_i is how far from the truth the mean is expected to be.
 
+        z = sum_i w_i x_i / sum_i w_i
+
+    It works where errors are like those of Gauss. It fails where a few answers are far off, which carry it away.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, [0.0, 1.0]), ("bob", 1, [4.0, 3.0])]
+    >>> allalike.discover(rows, domain=allalike.Vector(rule="mean"), method="UA").truth["label"].tolist()
+    [[2.0, 2.0]]
+
     >>> from dataclasses import replace
     >>> block = replace(Block.of([[0], [1]]), label=np.array([[1.0, 0.0], [4.0, 3.0]]))
     >>> found = vector_mean(block, np.array([2.0, 1.0]), np.array([1.0, 5.0]), Ties())
@@ -70,6 +79,15 @@ def vector_mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> De
 
 def geometric_median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Take the vector with the least weighted sum of distances to the answers.
+
+    It works where some answers are far off. It fails to use all answers where errors are Gaussian; and on a line it
+    need not be unique.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, [0.0, 0.0]), ("bob", 1, [0.0, 0.0]), ("eve", 1, [90.0, 90.0])]
+    >>> found = allalike.discover(rows, domain=allalike.Vector(rule="geometric median"), method="UA").truth
+    >>> found["label"].tolist()
+    [[0.0, 0.0]]
 
     >>> from dataclasses import replace
     >>> block = replace(Block.of([[0], [1], [2], [3]]), label=np.array([[0.0, 0], [4, 0], [0, 4], [4, 4]]))

@@ -38,6 +38,16 @@ def pixel_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) ->
     Confidence is the share of the weight that agrees with what was found, averaged over all pixels that are on in
     a mask with any weight; it is 1 if there are none. The block needs its `AnswerMasks`.
 
+        on = the pixels p with sum_i w_i [p in mask i] > sum_i w_i / 2
+
+    It works where masks overlap much. It fails for thin things, of which less than half of the masks meet in any
+    pixel: the truth is then broken or empty.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, [[0, 1, 1]]), ("bob", 1, [[0, 1, 1]]), ("eve", 1, [[1, 1, 0]])]
+    >>> allalike.discover(rows, domain=allalike.Bitmap(rule="majority"), method="UA").truth["label"][0].astype(int)
+    array([[0, 1, 1]])
+
     >>> from allalike.blocks.block import Block
     >>> masks = np.array([Mask.of(np.array([row], np.bool_)) for row in ([1, 1, 0], [1, 0, 0], [1, 1, 1])])
     >>> block = Block.of([[0], [1], [2]]).keeping(AnswerMasks(masks))

@@ -30,6 +30,11 @@ __all__ = ["check_items", "minimax"]
 def minimax(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Take the ranking that is least wrong in the worst case, if the answers err by as much as they differ.
 
+        label = the r with the least max over r' of K(r, r'),   r' with sum_i w_i K(r', x_i) / sum_i w_i <= t
+
+    It works against errors that an adversary chose, up to a known size. It fails to use that most errors are
+    chance: Kemeny is then closer on average.
+
     >>> import allalike
     >>> from allalike.domains.ranking import Ranking
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>b>c"), ("eve", 1, "a>c>b")]

@@ -67,6 +67,16 @@ def point_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) ->
     of the weight that agrees with the decision on a point, averaged over the points that anyone covered; where nobody
     covered any, it is 1. The block needs its `Boundaries`.
 
+        truth = the points p with sum_i w_i [p in A_i] > sum_i w_i / 2
+
+    It works where answers overlap much. It fails where they agree that something is there and not where: nothing is
+    then covered by half of the weight.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, [[0, 4]]), ("bob", 1, [[2, 6]]), ("eve", 1, [[2, 4]])]
+    >>> allalike.discover(rows, domain=allalike.Interval(rule="majority"), method="UA").truth["label"].tolist()
+    [[[2, 4]]]
+
     >>> block = Block.of([[0], [1], [2]])  # 0 to 4, 2 to 6, 2 to 4
     >>> found = find_boundaries(block, np.arange(3), np.array([0.0, 2.0, 2.0]), np.array([4.0, 6.0, 4.0]))
     >>> found = point_majority(block.keeping(found), np.array([0.2, 0.5, 0.3]), np.zeros(3), Ties())

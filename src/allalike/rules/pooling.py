@@ -35,6 +35,15 @@ _CLIP_SHARE = 0.1  # of what each option has if all have the same
 def log_odds(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Take the probabilities whose log odds are the weighted mean.
 
+    It works where forecasters know different things. It fails where all know the same and are too sure of it: so is
+    the pool.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, 0.5), ("bob", 1, 0.9)]
+    >>> found = allalike.discover(rows, domain=allalike.Probability(rule="log odds"), method="UA").truth
+    >>> found["label"].round(2).tolist()
+    [0.75]
+
     >>> block = replace(Block.of([[0], [1]]), label=np.array([[0.5, 0.5], [0.1, 0.9]]))
     >>> log_odds(block, np.ones(2), np.zeros(2), Ties()).label  # odds of 1 and 9: 3 on average
     array([[0.25, 0.75]])
@@ -53,6 +62,17 @@ def log_odds(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decis
 
 def option_median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Take the weighted median of each option's probabilities, scaled to a sum of 1; the mean where all are 0.
+
+        z_o = median_i p_io / sum over options of the same
+
+    It works where some forecasts are wild. It fails to be bolder than the forecasters are, and with many options
+    medians hardly add up before they are scaled.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, 0.5), ("bob", 1, 0.9), ("eve", 1, 0.8)]
+    >>> found = allalike.discover(rows, domain=allalike.Probability(rule="median"), method="UA").truth
+    >>> found["label"].round(2).tolist()
+    [0.8]
 
     >>> block = replace(Block.of([[0], [1], [2]]), label=np.array([[0.5, 0.5], [0.1, 0.9], [0.2, 0.8]]))
     >>> option_median(block, np.ones(3), np.zeros(3), Ties()).label

@@ -28,6 +28,11 @@ def vote_on_positions(block: Block, weights: Floats, faults: Floats, ties: Ties)
 
     The block needs its `GroupedObjects`, of which each has a start and an end, and its `Fusing`.
 
+        tag(p) = the t with the largest c_t, if c_t > quorum,   c_t = share of the weight that covers p with t
+
+    It works for words of which each has one tag. It fails for spans within spans, and where names of two people
+    stand side by side without a gap.
+
     >>> import allalike
     >>> rows = [("ada", 1, [[0, 4, "a"]]), ("bob", 1, [[2, 6, "a"]]), ("eve", 1, [[3, 9, "a"]])]
     >>> found = allalike.discover(rows, domain="spans(rule=positions, quorum=0.5)", method="UA")

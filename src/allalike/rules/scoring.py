@@ -27,6 +27,12 @@ def borda(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision
     gaps, it is the mean, over those items b with which it was compared, of the share of weight that prefers it to b,
     a tie being half of it: what the evaluations of machine translation call expected wins (Koehn 2012).
 
+        score(a) = sum_b P(a, b)
+
+    It works with few answers and with ties and gaps, for every pair counts, and often finds what Kemeny does, at no
+    cost. It fails to take the majority's favourite where a few put it last, and more items of one kind raise those
+    above them.
+
     >>> import allalike
     >>> from allalike.domains.ranking import Ranking
     >>> rows = [("ada", 1, "a>b>c>d"), ("bob", 1, "a>b>c>d"), ("eve", 1, "b>c>d>a")]
@@ -40,6 +46,11 @@ def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
     """Sort the items by the weight that puts them first.
 
     Items that nobody puts first are equal, and their order is drawn.
+
+        score(a) = w(a is first)
+
+    It works where only the best item is asked for. It fails to use what is said about all others, and two good
+    items that are alike take each other's first places.
 
     >>> import allalike
     >>> from allalike.domains.ranking import Ranking
@@ -59,6 +70,10 @@ def veto(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
 
     Items that nobody puts last are equal, and their order is drawn.
 
+        score(a) = -w(a is last)
+
+    It works where only the worst item matters. It fails to order the others: those that nobody puts last are drawn.
+
     >>> import allalike
     >>> from allalike.domains.ranking import Ranking
     >>> rows = [("ada", 1, "b>a"), ("bob", 1, "a>b"), ("eve", 1, "a>b")]
@@ -76,6 +91,11 @@ def veto(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
 def copeland(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Sort the items by the number of others that they beat by majority; a draw counts half (Copeland 1951).
 
+        score(a) = number of b with P(a, b) > 1/2, and half of those with P(a, b) = 1/2
+
+    It works where majorities do not go in circles: an item that beats all others is first. It fails to tell items
+    apart that beat as many others, for by how much does not count; with few items that is often.
+
     >>> import allalike
     >>> from allalike.domains.ranking import Ranking
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>b>c"), ("eve", 1, "b>c>a")]
@@ -87,6 +107,11 @@ def copeland(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decis
 
 def maximin(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Sort the items by min_b P(a, b), the weight behind them in their worst comparison (Simpson 1969, Kramer 1977).
+
+        score(a) = min over b of P(a, b)
+
+    It works where the best item is wanted that nobody beats clearly. It fails below the top: how an item does
+    against all but its strongest rival does not count.
 
     >>> import allalike
     >>> from allalike.domains.ranking import Ranking
@@ -107,6 +132,11 @@ def schulze(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisi
 
     A chain is as strong as its weakest majority, and a beats b if its strongest chain to b is stronger than the one
     back. To beat is transitive, so the number of beaten items respects it.
+
+        strength(a, b) = max over chains a > ... > b of the smallest majority in the chain
+
+    It works where majorities go in circles, and agrees with them where they do not. It fails to be explained in a
+    sentence, and with few answers many strengths are equal.
 
     >>> import allalike
     >>> from allalike.domains.ranking import Ranking
@@ -130,6 +160,11 @@ def bucklin(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisi
     """Sort the items by how many places from the top it takes until more than half of the weight has named them.
 
     Among items with the same number of places, more weight is better.
+
+        score(a) = least r with w(a is among the first r) > 1/2
+
+    It works where most agree on a handful at the top. It fails to tell good from middling where everyone has other
+    favourites: all are named late.
 
     >>> import allalike
     >>> from allalike.domains.ranking import Ranking

@@ -17,6 +17,17 @@ def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
     Confidence is that label's share of the task's weight. Labels whose weights are equal up to a relative 1e-9 are
     tied, and `Ties` draws one. The block needs its `Groups`.
 
+        label = the l with the largest sum_i w_i [x_i = l]
+
+    If workers err independently, all wrong classes are as probable and weights are log odds, it is the most probable
+    class (Nitzan and Paroush 1982). It works with any number of classes. It fails where one class is so frequent that
+    it wins whatever is shown; methods with a confusion for each worker decide by probabilities instead.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "cat"), ("bob", 1, "dog"), ("eve", 1, "cat")]
+    >>> allalike.discover(rows, domain=allalike.Categorical(rule="plurality"), method="UA").truth["label"].tolist()
+    ['cat']
+
     >>> from allalike.blocks.groups import group_labels
     >>> block = Block.of([[0, 0], [0, 1], [1, 1]])
     >>> block = block.keeping(group_labels(block, np.array([5, 6], np.uint64)))

@@ -32,6 +32,11 @@ def modal(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision
 
     It needs many answers: with few, all rankings differ.
 
+        label = the ranking r with the largest sum_i w_i [x_i = r]
+
+    It works with hundreds of answers of a few items each, where it finds the mode whatever the noise is. It fails
+    with few.
+
     >>> import allalike
     >>> from allalike.domains.ranking import Ranking
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "c>b>a"), ("eve", 1, "c>b>a")]

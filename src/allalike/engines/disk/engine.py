@@ -3,6 +3,9 @@
 Rows are read in a stream and routed by a hash of their task to partition files. Each partition becomes a shard of
 prepared blocks, again on disk. A round reads one shard after the other, in as many processes as there are cores; sums
 are added in an order that does not depend on their number. Memory holds the workers, and a few shards at a time.
+
+It works for whatever fits on the disk, within the memory that it is given. It fails where the disk is full, with a
+message and nothing left behind; and where all workers and their ids do not fit into memory, for these it keeps there.
 """
 
 from __future__ import annotations

@@ -4,6 +4,9 @@ Shards are packed bytes in a cached RDD, which Spark keeps in memory, moves to d
 again where an executor is lost. A round broadcasts the parameters of the workers, and each partition adds up its
 blocks; where there are many partitions, each range of workers is then added up on an executor, so that the driver
 receives every sum once. Sums are added in a fixed order, so that two runs give the same numbers.
+
+It works for whatever fits on a cluster, where the answers already are. It fails to pay on one machine, where the other
+engines are many times as fast; and answers cannot be added later (`Result.update`), for blocks stay as they were made.
 """
 
 from __future__ import annotations
@@ -75,7 +78,8 @@ class Spark(Options, Engine):
     partitions
         Into how many parts answers are cut; by default one for few answers, and else one for each core, or more.
 
-    >>> Spark(master="local[2]")
+    >>> import allalike
+    >>> allalike.Spark(master="local[2]")
     Spark(session=None, master='local[2]', partitions=None)
     """
 

@@ -7,7 +7,8 @@ right with probability p_i, independently of the others. With a_i = 2 p_i - 1 an
     Cov(x_i, x_j) = (1 - b^2) a_i a_j   for i != j,
 
 so off its diagonal the covariance matrix has rank one, and its eigenvector is proportional to a. The diagonal is not
-part of the model, and has to be filled in. Covariances need both classes: where all truths are the same, good workers
+part of the model, and has to be filled in. It works with ten workers and more, hundreds of common tasks and two classes
+that are both frequent, and needs no start. Covariances need both classes: where all truths are the same, good workers
 vary no more than bad ones, and EVD fails.
 """
 

@@ -13,6 +13,9 @@ common tasks is no evidence: gamma_ij = 0.
 EXP's core is the same in whatever order equals are removed, for the union of two sets with the largest smallest degree
 is one, too. That of TOP2 is not: of equal workers the first by their ids is removed. A truth is marked as drawn among
 equals if somebody whose place in the core such an order decided says otherwise.
+
+They work where a few experts are among many who guess, on questions that are hard. They fail where workers are equally
+good, for most voices are then thrown away; and copies, who agree more than anybody, are the core.
 """
 
 from __future__ import annotations

@@ -1,0 +1,93 @@
+"""An engine of one's own: blocks in memory, and kernels that run in several threads.
+
+What a kernel returns for each block is added up in the order of blocks, whichever thread is done first. So two runs
+give the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, ClassVar, TypeVar
+
+from allalike.answers import Answers
+from allalike.blocks.block import Block, Floats, Kernel
+from allalike.blocks.ties import Ties
+from allalike.engines import Engine, Run, TaskTable
+from allalike.engines.memory import MemoryTable
+from allalike.engines.shards import Shard, describe, find_piece, of_answers
+from allalike.engines.sums import PairSums, PlainSums, Sums, select_workers
+from allalike.options import Options, whole
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Threads(Options, Engine):
+    """Threads in one process."""
+
+    name: ClassVar[str] = "threads"
+    number: int = whole(2, least=1)
+    block_answers: int | None = whole(None, least=1)
+
+    def load(self, answers: Answers, ties: Ties) -> ThreadsRun:
+        """Cut the answers into blocks, and prepare these."""
+        shard, _ = of_answers(answers, self.block_answers)
+        return ThreadsRun(shard=shard, number=self.number, **describe(answers, ties))
+
+
+@dataclass(eq=False, kw_only=True)
+class ThreadsRun(Run):
+    """Blocks to which threads apply kernels: the six things that an engine can do."""
+
+    shard: Shard
+    number: int
+
+    def each(self, work: Callable[[Block], T]) -> list[T]:
+        """Do the work for all blocks, and return what comes of it in the order of blocks."""
+        with ThreadPoolExecutor(self.number) as pool:
+            return list(pool.map(work, self.shard.blocks))
+
+    def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
+        """Add up arrays that have a row for each worker."""
+
+        def work(block: Block) -> Sums:
+            sums = Sums(len(self.workers))
+            sums.add(block, kernel, params)
+            return sums
+
+        return reduce(Sums.merge, self.each(work)).arrays
+
+    def total(self, kernel: Kernel) -> dict[str, Floats]:
+        """Add up arrays that belong to no worker."""
+
+        def work(block: Block) -> PlainSums:
+            totals = PlainSums()
+            totals.add(block, kernel)
+            return totals
+
+        return reduce(PlainSums.merge, self.each(work)).arrays
+
+    def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
+        """Add up matrices that have a row for each of some workers, and a column for each of all."""
+
+        def work(block: Block) -> PairSums:
+            sums = PairSums(len(self.workers), rows)
+            sums.add(block, kernel)
+            return sums
+
+        return reduce(PairSums.merge, self.each(work)).result()
+
+    def find(self, kernel: Kernel, *params: Floats) -> TaskTable:
+        """Return what a kernel finds for each task."""
+        return MemoryTable(find_piece(self.shard, kernel, params))
+
+    def gather(self, kernel: Callable[..., Block], *params: Floats) -> list[Block]:
+        """Return what a kernel makes of each block."""
+        return self.each(lambda block: kernel(block, *select_workers(block, params)))
+
+    def map(self, change: Callable[[Block], Block]) -> ThreadsRun:
+        """Return a run over changed blocks."""
+        return replace(self, shard=replace(self.shard, blocks=self.each(change)))
