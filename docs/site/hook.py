@@ -11,16 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 from mkdocs.structure.files import File, Files
 
+from allalike import DOMAINS, METHODS
 from commands import command_pages
 from prose import HOMES, adapt, relink
 from reference import reference_pages
-from textbook import domain_pages, engine_pages, method_pages, rule_pages
+from textbook import domain_pages, engine_pages, link_rows, method_pages, rule_pages
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.pages import Page
 
 __all__ = ["make_pages", "on_config", "on_files", "on_page_markdown"]
+
+# Pages that list all of a kind, which links lead to: its folder, and its names.
+_LISTS = {"METHODS.md": ("methods", list(METHODS)), "LABELS.md": ("domains", list(DOMAINS))}
+_TABLES = {"LEAGUE.md", "REPRODUCTION.md", "BENCHMARKS.md", "CHANGELOG.md"}  # which name everything, and explain little
 
 
 def make_pages() -> dict[str, str]:
@@ -64,9 +69,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Rewrite links and what Python-Markdown reads in another way than GitHub."""
+    """Rewrite links and what Python-Markdown reads in another way than GitHub; weigh pages for the search."""
     sources = {home: source for source, home in HOMES.items()}
     place = page.file.src_uri
+    page.meta["search"] = {"boost": 2 if place in config.extra["made"] else 0.5 if place in _TABLES else 1}
     if place in config.extra["made"]:
         return adapt(markdown)
+    if place in _LISTS:
+        markdown = link_rows(markdown, *_LISTS[place])
     return adapt(relink(markdown, sources.get(place, f"docs/{place}")))

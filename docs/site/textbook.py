@@ -16,7 +16,7 @@ from typing import Any
 import allalike
 from docstrings import Docstring, read
 
-__all__ = ["domain_pages", "engine_pages", "method_pages", "page_of", "rule_pages", "rules_by_function"]
+__all__ = ["domain_pages", "engine_pages", "link_rows", "method_pages", "page_of", "rule_pages", "rules_by_function"]
 
 _OF_KERNELS = re.compile(r"\s*The block needs its? [^.]*\.")  # a sentence for those who write rules
 _EXAMPLE = re.compile(r"```pycon\n.*?\n```", re.DOTALL)
@@ -30,6 +30,19 @@ def page_of(folder: str, name: str) -> str:
     'rules/ranked-pairs.md'
     """
     return f"{folder}/{re.sub(r'[^a-z0-9]+', '-', name.lower())}.md"
+
+
+def link_rows(markdown: str, folder: str, names: Iterable[str]) -> str:
+    """Make links of the names in code that begin the rows of a page's tables.
+
+    >>> link_rows("| `EXP`, `TOP2` | experts |", "methods", ["EXP", "TOP2"])
+    '| [`EXP`](methods/exp.md), [`TOP2`](methods/top2.md) | experts |'
+    """
+    known = "|".join(map(re.escape, names))
+    first_cell = re.compile(rf"^\| `(?:{known})`(?:, `(?:{known})`)* \|", re.MULTILINE)
+    return first_cell.sub(
+        lambda row: re.sub(r"`(.+?)`", lambda one: f"[{one[0]}]({page_of(folder, one[1])})", row[0]), markdown
+    )
 
 
 def domain_pages() -> dict[str, str]:
