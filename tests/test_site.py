@@ -218,8 +218,8 @@ def test_the_search_finds_a_method(browser: Browser, site: Path, served: str, fr
     with watched(browser, WIDTHS["desktop"], "light") as (page, asked):
         page.set_default_timeout(60_000)
         page.goto(f"{address}/rules/kemeny.html")
-        page.get_by_text("Type to start searching").wait_for(state="attached")
         page.get_by_role("textbox", name="Search").click()
+        page.wait_for_load_state("networkidle")  # when the index is there
         page.keyboard.type("Dawid")
         page.locator(".md-search-result__link[href*='methods/ds.html']").first.wait_for()
     assert not [url for url in asked if not url.startswith(address)]
