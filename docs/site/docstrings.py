@@ -24,7 +24,15 @@ _PARAMETERS = re.compile(r"^Parameters\n-+\n", re.MULTILINE)
 _OPTION = re.compile(r"^([\w*]+(?:, [\w*]+)*)\n((?:    .*(?:\n+|$))+)", re.MULTILINE)
 _NAME = re.compile(r"(?<!`)`([A-Za-z_][\w.]*)`(?!`)")
 _INDENT = "    "
-_RETURNED = {"Agreement", "Answers", "Comparison", "Result", "Scan", "Simulated"}  # made by functions, not by users
+_RETURNED = {
+    "Agreement",
+    "Answers",
+    "Comparison",
+    "Panel",
+    "Result",
+    "Scan",
+    "Simulated",
+}  # made by functions, not by users
 
 
 @dataclass(frozen=True)

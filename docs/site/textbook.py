@@ -93,7 +93,8 @@ def rule_pages() -> dict[str, str]:
     """Return the page of each rule, and one that lists them."""
     rules = rules_by_function()
     rows = [
-        f"| [{name}]({page_of('.', name)[2:]}) | {', '.join(domains)} | {read(decide.__doc__).summary} |"
+        f"| [{name}]({page_of('rules', name)[6:]}{_section(domains) if len(functions) > 1 else ''}) "
+        f"| {', '.join(domains)} | {read(decide.__doc__).summary} |"
         for name, functions in rules.items()
         for decide, domains in functions.items()
     ]
@@ -103,6 +104,10 @@ def rule_pages() -> dict[str, str]:
         "rules/index.md": f"# Rules\n\n{lead}\n\n{table}\n",
         **{page_of("rules", name): _rule(name, functions) for name, functions in rules.items()},
     }
+
+
+def _section(domains: Iterable[str]) -> str:
+    return "#of-" + "-".join(domains)
 
 
 def _rule(name: str, functions: Mapping[Decide, list[str]]) -> str:
