@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 unexport PYTHONDONTWRITEBYTECODE # with which every process that tests start would compile everything again
 
-.PHONY: demo test suite quick long check release soak bench league reproduce pictures clean
+.PHONY: demo test suite quick long check release soak bench league reproduce pictures docs clean
 
 demo: .venv/installed
 	$(BIN)/allalike demo
@@ -65,8 +65,11 @@ pictures: .venv/dev
 	$(BIN)/python docs/pictures/plots.py
 	$(BIN)/python docs/pictures/report.py
 
+docs: .venv/dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 clean:
-	rm -rf .venv allalike-demo allalike-out
+	rm -rf .venv site allalike-demo allalike-out
 
 .venv/pyvenv.cfg:
 	$(PYTHON) -m venv .venv

@@ -37,7 +37,7 @@ def started() -> Iterator[Browser]:
 @contextmanager
 def opened(browser: Browser, path: Path, *, width: int = WIDTHS["desktop"], theme: str = "light") -> Iterator[Page]:
     """Open a page from disk; whatever it says on the console, and whatever it asks a network for, is a failure."""
-    with _watched(browser, width, theme) as (page, asked):
+    with watched(browser, width, theme) as (page, asked):
         page.goto(path.as_uri())
         assert page.evaluate("document.documentElement.dataset.ready") == "yes"
         yield page
@@ -47,7 +47,7 @@ def opened(browser: Browser, path: Path, *, width: int = WIDTHS["desktop"], them
 @contextmanager
 def visited(browser: Browser, address: str, *, width: int = WIDTHS["desktop"], theme: str = "light") -> Iterator[Page]:
     """Open a page of a server; whatever it says on the console, and whatever it asks of others, is a failure."""
-    with _watched(browser, width, theme) as (page, asked):
+    with watched(browser, width, theme) as (page, asked):
         page.set_default_timeout(60_000)  # for what another process does
         page.goto(address)
         page.wait_for_selector("html[data-ready=yes]")
@@ -56,7 +56,8 @@ def visited(browser: Browser, address: str, *, width: int = WIDTHS["desktop"], t
 
 
 @contextmanager
-def _watched(browser: Browser, width: int, theme: str) -> Iterator[tuple[Page, list[str]]]:
+def watched(browser: Browser, width: int, theme: str) -> Iterator[tuple[Page, list[str]]]:
+    """Make a page, and a list of what it asks for; whatever it says on the console is a failure."""
     context = browser.new_context(
         viewport={"width": width, "height": 850},
         color_scheme="dark" if theme == "dark" else "light",
