@@ -8,11 +8,10 @@ Rankings are given by positions: one row per item of the task, one column per ra
 pair, and all rankings are the same.
 """
 
-from itertools import combinations
-
 import numpy as np
 
-from allalike.blocks.block import Array, Block, Floats, sum_by
+from allalike.blocks.block import Array, Block, Floats
+from allalike.blocks.item_pairs import item_pairs, weigh_sides
 
 __all__ = ["distance", "of_guesses", "peer_distance"]
 
@@ -27,8 +26,8 @@ def distance(left: Array, right: Array) -> Floats:
     """
     n_items, n_rankings = left.shape
     discordant = np.zeros(n_rankings, np.int32)
-    for a, b in combinations(range(n_items), 2):
-        discordant += (left[a] < left[b]) != (right[a] < right[b])
+    for a, others in item_pairs(n_items, n_rankings):
+        discordant += np.count_nonzero((left[a] < left[others]) != (right[a] < right[others]), axis=0)
     return discordant / _pairs(n_items)
 
 
@@ -50,11 +49,10 @@ def peer_distance(block: Block, position: Array, weight: Floats) -> Floats:
     >>> peer_distance(Block.of([[0], [0], [0]]), position, np.array([1.0, 2.0, 4.0]))
     array([4., 4., 3.])
     """
-    first_side = block.to_answers(2 * np.arange(block.n_tasks))
     distances = np.zeros(len(weight))
-    for a, b in combinations(range(len(position)), 2):
-        side = first_side + (position[a] < position[b])
-        distances += sum_by(side, weight, 2 * block.n_tasks).take(side ^ 1)
+    for a, others in item_pairs(len(position), len(weight)):
+        sums, side = weigh_sides(block, position[a] < position[others], weight)
+        distances += sums.take(side ^ 1).sum(axis=0)
     return distances / _pairs(len(position))
 
 

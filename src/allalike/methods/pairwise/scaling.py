@@ -149,7 +149,7 @@ class Tiled:
 
 
 class _Known(NamedTuple):
-    """Each distance of a sparse matrix once: its two points, the distance, and where those of each first point start."""
+    """The distances of a sparse matrix, each once: two points, how far, and where those of each first point start."""
 
     i: npt.NDArray[Any]
     j: npt.NDArray[Any]
