@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from allalike.blocks.block import sum_by
-from allalike.blocks.pairs import AnswerHashes, PairDistances
+from allalike.blocks.pairs import AnswerHashes, PairDistances, list_pairs
 from allalike.columns.hashes import hash_objects
 from allalike.columns.values import Values
 from allalike.distances.jaccard import ranges
@@ -91,9 +91,10 @@ class ObjectEncoding(PairwiseEncoding):
         hashes = self.domain.hash_answers(stored, store, hash_objects(map(self.domain.key, labels)))
         members = list_members(stored, store)
         edges = self.domain.meet(members)
-        pairs = PairDistances.of(
-            stored, lambda i, j: self.domain.measure(members, edges, number_pairs(stored, members, edges), i, j)
-        )
+        left, right = list_pairs(stored)
+        places = left.astype(np.intp), right.astype(np.intp)
+        apart = self.domain.measure(members, edges, number_pairs(stored, members, edges), *places)
+        pairs = PairDistances.mirrored(left, right, apart)
         grouped = self._group(stored, members, edges, store)
         return stored.keeping(Stored(store), AnswerHashes(hashes), pairs, grouped)
 

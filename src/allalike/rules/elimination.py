@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike.blocks.ties import TOLERANCE, Ties
-from allalike.rules.ballots import Ballots, Drawn, Ranked, decide
+from allalike.rules.ballots import Ballots, Ranked, decide
 from allalike.rules.tables import check_time, report_search
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _lock_in(votes: Ballots) -> Ranked:
     return order, drawn
 
 
-def _lock_together(votes: Ballots, majorities: _Majorities) -> Drawn:
+def _lock_together(votes: Ballots, majorities: _Majorities) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Keep majorities, one of each task at a time; return what is above what, and whether that was drawn."""
     everyone = np.arange(votes.n_tasks)
     above = np.tile(np.eye(votes.n_items, dtype=np.bool_), (votes.n_tasks, 1, 1))

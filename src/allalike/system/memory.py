@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ _GROUP_FILES = (
 
 
 def free_memory(root: Path = Path("/")) -> int:
-    """Return how many bytes can be had without swapping: of the machine's, and of what a container may have.
+    """Return how many bytes can be had without swapping, of what the machine, a container and this process may have.
 
     Parameters
     ----------
@@ -40,7 +41,19 @@ def free_memory(root: Path = Path("/")) -> int:
     """
     import psutil
 
-    return min([psutil.virtual_memory().available, *_free_in_groups(root)])
+    return min([psutil.virtual_memory().available, *_free_in_groups(root), *_free_of_process()])
+
+
+def _free_of_process() -> Iterator[int]:
+    """Yield what the limit of this process leaves (``ulimit -v``), if it has one."""
+    import psutil
+
+    if sys.platform != "win32":
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit != resource.RLIM_INFINITY:
+            yield max(0, limit - psutil.Process().memory_info().vms)
 
 
 def check_memory(needed: float, what: str, instead: str) -> None:
