@@ -41,6 +41,18 @@ def test_pairs_of_answers_that_do_not_fit_are_refused_with_what_to_do(
         allalike.discover(rows, domain=samples.kind(domain), method="UA")
 
 
+@pytest.mark.parametrize("domain", ["boxes", "spans"])
+def test_objects_of_a_task_that_are_too_many_are_refused(domain: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = {"boxes": [0, 0, 9, 9], "spans": [0, 9, "x"]}[domain]
+    kind = samples.kind(domain)
+    be_poor(monkeypatch, 200)
+    rows = [(worker, 1, [one] * 3) for worker in "ab"]
+    with pytest.raises(
+        TooLargeError, match=r"objects that may be the same, up to 6 of a task, .* split large pictures"
+    ):
+        allalike.discover(rows, domain=kind, method="UA")
+
+
 @pytest.mark.parametrize("domain", PAIRWISE)
 def test_pairs_of_answers_are_the_same_in_many_chunks(domain: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = samples.crowd(domain, seed=1, n=6, m=5, missing=0.2)
@@ -100,6 +112,7 @@ def test_rules_whose_time_explodes_have_a_bound_and_name_others(rule: str, monke
 @pytest.mark.parametrize("rule", ["kemeny", "slater", "ranked pairs"])
 def test_whoever_watches_sees_how_far_a_long_search_is(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "_WORTH_REPORTING", 40)
+    monkeypatch.setattr(elimination, "_PAIRS_AT_ONCE", 100)
     seen: list[tuple[str, int, int]] = []
     with watching(lambda *event: seen.append(event)):
         ranked(rule, 45)

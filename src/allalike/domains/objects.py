@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from allalike.blocks.block import sum_by
-from allalike.blocks.pairs import AnswerHashes, PairDistances, list_pairs
+from allalike.blocks.pairs import AnswerHashes, PairDistances, check_pairs, list_pairs
 from allalike.columns.hashes import hash_objects
 from allalike.columns.values import Values
 from allalike.distances.jaccard import ranges
@@ -85,6 +85,7 @@ class ObjectEncoding(PairwiseEncoding):
 
     def prepare(self, block: Block) -> Block:
         """Find which objects of a task are similar, and from that the distances of its answers and the groups."""
+        check_pairs(block)  # before all objects are compared
         labels, place = distinct(block.label)
         stored = replace(block, label=place)
         store = self.domain.pack(labels)
