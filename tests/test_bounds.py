@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -195,3 +196,27 @@ def test_pairs_of_one_task_are_counted_before_they_are_made(monkeypatch: pytest.
     block = Block.of(np.zeros((20_000, 1), np.int8))
     with pytest.raises(TooLargeError, match=r"of which one has 20,000, would need about 11\.2 GB of memory"):
         pairs.check_pairs(block)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("rule", ["kemeny", "slater", "ranked pairs", "schulze"])
+def test_five_hundred_items_are_ordered(rule: str) -> None:
+    found = ranked(rule, 500, workers=9).truth["label"][0]
+    assert sorted(found) == list(range(500))
+    assert np.corrcoef(found, np.arange(500))[0, 1] > 0.9
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="only there such a limit is kept")
+def test_twenty_thousand_texts_of_a_task_are_one_message_where_memory_is_short(tmp_path: Path) -> None:
+    lines = [f"w{number},1,text {number}" for number in range(20_000)]
+    (tmp_path / "answers.csv").write_text("\n".join(["worker,task,label", *lines]))
+    program = (
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30));"
+        "from allalike.cli import main; main(['discover', 'answers.csv', '--domain', 'text', '--method', 'UA'])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode in (1, 2), done.stderr
+    assert "of which one has 20,000, would need about 11.2 GB of memory" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "allalike-out").exists()
