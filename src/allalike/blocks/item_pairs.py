@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from allalike.blocks.block import Array, Block, Floats
 
-__all__ = ["item_pairs", "weigh_sides"]
+__all__ = ["Sides", "item_pairs"]
 
 _NUMBERS_AT_ONCE = 1 << 14
 
@@ -37,16 +37,27 @@ def item_pairs(n_items: int, n_answers: int) -> Iterator[tuple[int, slice]]:
             yield item, slice(first, min(first + step, n_items))
 
 
-def weigh_sides(block: Block, sides: npt.NDArray[np.bool_], weight: Floats) -> tuple[Floats, Array]:
-    """Add up the weight of both sides of some pairs (rows), per task, and tell which sum is that of each answer's side.
-
-    The other side's is the one beside it.
+class Sides:
+    """The answers of a block, which take one side or the other in each pair of items, with their weights.
 
     >>> from allalike.blocks.block import Block
-    >>> weigh_sides(Block.of([[0], [0], [0]]), np.array([[True, False, True]]), np.array([1.0, 2.0, 4.0]))
+    >>> sides = Sides(Block.of([[0], [0], [0]]), np.array([1.0, 2.0, 4.0]))
+    >>> sides.weigh(np.array([[True, False, True]]))
     (array([2., 5.]), array([[1, 0, 1]]))
     """
-    first_side = block.to_answers(2 * np.arange(block.n_tasks))
-    place = first_side + sides + 2 * block.n_tasks * np.arange(len(sides))[:, None]
-    weights = np.broadcast_to(weight, place.shape).ravel()
-    return sum_by(place.ravel(), weights, 2 * block.n_tasks * len(sides)), place
+
+    def __init__(self, block: Block, weight: Floats) -> None:
+        self._weight, self._n_sides = weight, 2 * block.n_tasks
+        self._first = block.to_answers(2 * np.arange(block.n_tasks))[None]
+
+    def weigh(self, taken: npt.NDArray[np.bool_]) -> tuple[Floats, Array]:
+        """Add up the weight of both sides of some pairs (rows), per task; tell which sum is that of an answer's side.
+
+        The other side's is the one beside it.
+        """
+        place = self._first + taken
+        if len(taken) == 1:
+            return sum_by(place[0], self._weight, self._n_sides), place
+        place += self._n_sides * np.arange(len(taken))[:, None]
+        weights = np.broadcast_to(self._weight, place.shape).ravel()
+        return sum_by(place.ravel(), weights, self._n_sides * len(taken)), place

@@ -11,7 +11,7 @@ pair, and all rankings are the same.
 import numpy as np
 
 from allalike.blocks.block import Array, Block, Floats
-from allalike.blocks.item_pairs import item_pairs, weigh_sides
+from allalike.blocks.item_pairs import Sides, item_pairs
 
 __all__ = ["distance", "of_guesses", "peer_distance"]
 
@@ -27,7 +27,7 @@ def distance(left: Array, right: Array) -> Floats:
     n_items, n_rankings = left.shape
     discordant = np.zeros(n_rankings, np.int32)
     for a, others in item_pairs(n_items, n_rankings):
-        discordant += np.count_nonzero((left[a] < left[others]) != (right[a] < right[others]), axis=0)
+        discordant += _add_rows((left[a] < left[others]) != (right[a] < right[others]))
     return discordant / _pairs(n_items)
 
 
@@ -49,11 +49,15 @@ def peer_distance(block: Block, position: Array, weight: Floats) -> Floats:
     >>> peer_distance(Block.of([[0], [0], [0]]), position, np.array([1.0, 2.0, 4.0]))
     array([4., 4., 3.])
     """
-    distances = np.zeros(len(weight))
+    distances, sides = np.zeros(len(weight)), Sides(block, weight)
     for a, others in item_pairs(len(position), len(weight)):
-        sums, side = weigh_sides(block, position[a] < position[others], weight)
-        distances += sums.take(side ^ 1).sum(axis=0)
+        sums, mine = sides.weigh(position[a] < position[others])
+        distances += _add_rows(sums.take(mine ^ 1))
     return distances / _pairs(len(position))
+
+
+def _add_rows(table: Array) -> Array:
+    return table[0] if len(table) == 1 else table.sum(axis=0)
 
 
 def _pairs(n_items: int) -> int:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike.blocks.block import Array, Block, Floats, sum_by
-from allalike.blocks.item_pairs import item_pairs, weigh_sides
+from allalike.blocks.item_pairs import Sides, item_pairs
 from allalike.blocks.rankings import TIED, pack, pack_rows
 from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.columns.hashes import mix
@@ -189,8 +189,9 @@ class Ballots:
         """The paper's P: per task, the share that puts item a (row) before item b (column)."""
         check_tables(self.n_items)
         shares = np.zeros((self.n_tasks, self.n_items, self.n_items))
+        sides = Sides(self.part.block, self.share)
         for a, others in item_pairs(self.n_items, len(self.share)):
-            sums, _ = weigh_sides(self.part.block, self.position[a] < self.position[others], self.share)
+            sums, _ = sides.weigh(self.position[a] < self.position[others])
             shares[:, others, a], shares[:, a, others] = sums.reshape(-1, self.n_tasks, 2).T
         return shares
 
