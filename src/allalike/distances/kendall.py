@@ -57,7 +57,7 @@ def peer_distance(block: Block, position: Array, weight: Floats) -> Floats:
 
 
 def _add_rows(table: Array) -> Array:
-    return table[0] if len(table) == 1 else table.sum(axis=0)
+    return np.asarray(table[0] if len(table) == 1 else table.sum(axis=0))
 
 
 def _pairs(n_items: int) -> int:
