@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 unexport PYTHONDONTWRITEBYTECODE # with which every process that tests start would compile everything again
 
-.PHONY: demo test suite quick long check release soak bench league reproduce pictures docs clean
+.PHONY: demo test suite quick long check release audit soak bench league reproduce pictures docs clean
 
 demo: .venv/installed
 	$(BIN)/allalike demo
@@ -27,6 +27,10 @@ check: .venv/dev
 
 release: .venv/dev
 	$(BIN)/pytest -m release tests/test_release.py
+
+audit: .venv/dev
+	$(BIN)/python -m bandit -c pyproject.toml -r src -q
+	$(BIN)/python tests/audit.py
 
 soak: .venv/dev
 	$(BIN)/python tests/soak.py

@@ -34,6 +34,7 @@ class Mirror:
     pause: float = 0.0
     stop_after: int = 0  # bytes of an answer, if any, after which the server waits until it may go on
     go_on: threading.Event = field(default_factory=threading.Event)
+    leads_to: str = ""  # where all that is asked for is said to be
     asked: list[str] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
 
@@ -46,6 +47,11 @@ def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Mirror]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             state.asked.append(self.path)
+            if state.leads_to:
+                self.send_response(302)
+                self.send_header("Location", state.leads_to)
+                self.end_headers()
+                return
             content = state.files.get(unquote(self.path))
             if content is None:
                 self.send_error(404)

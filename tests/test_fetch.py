@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pooch
 import pytest
@@ -121,6 +123,39 @@ def test_a_file_of_another_size_is_refused(mirror: Mirror, cache: Path, size: in
     mirror.length = length
     mirror.files = dict.fromkeys(mirror.files, (BIG * 2)[:size])
     with pytest.raises(DataError, match=f"answers is not the file .* {said} instead of 1,004,000"):
+        fetch_source(source)
+    assert contents(cache) == {}
+
+
+@pytest.mark.parametrize("sent", [50_000, 0])
+def test_a_mirror_that_is_too_slow_is_given_up(
+    mirror: Mirror, cache: Path, monkeypatch: pytest.MonkeyPatch, sent: int
+) -> None:
+    monkeypatch.setattr("allalike.datasets.patience._LOOK_SECONDS", 0.01)
+    clock = itertools.count(0, 50)  # at the third look more time is over than sixty seconds and 50,000 bytes allow
+    monkeypatch.setattr("allalike.datasets.patience.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    mirror.stop_after = sent or 1
+    source = published(mirror, answers=BIG) if sent else published(mirror, answers=BIG, truth=BIG)
+    with pytest.raises(DataError, match=r"answers sends too slowly \([\d,]+ bytes so far\). Nothing of it was kept"):
+        fetch_source(source)
+    assert contents(cache) == {}
+    assert len(mirror.asked) == 1
+
+
+def test_a_slow_mirror_is_waited_for_as_long_as_bytes_come(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("allalike.datasets.patience._LOOK_SECONDS", 0.001)
+    clock = itertools.count(0, 0.001)
+    monkeypatch.setattr("allalike.datasets.patience.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    mirror.pause = 0.005
+    assert contents(fetch_source(published(mirror, answers=BIG))) == {"answers": BIG}
+    assert next(clock) > 0.002  # it was looked at meanwhile
+
+
+@pytest.mark.parametrize("place", ["file:///etc/passwd", "ftp://127.0.0.1/answers", "data:,x"])
+def test_a_mirror_leads_nowhere_but_to_other_web_servers(mirror: Mirror, cache: Path, place: str) -> None:
+    source = published(mirror, answers=BIG)
+    mirror.leads_to = place
+    with pytest.raises(DataError, match=r"cannot be fetched: No connection adapters were found for .*Nothing of it"):
         fetch_source(source)
     assert contents(cache) == {}
 

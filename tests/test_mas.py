@@ -17,6 +17,7 @@ from allalike.errors import ConvergenceWarning, OptionError
 from allalike.methods.pairwise.descent import minimise
 from allalike.methods.pairwise.mas import MAS, Posterior
 from allalike.methods.pairwise.scaling import Whole
+from allalike.methods.steps.pair_matrices import Stacked
 from allalike.noise import Gaussian, OneCoin
 from samples import RUNNING_EXAMPLE, crowd, rows, weigh_problems
 
@@ -215,6 +216,18 @@ def test_many_problems_are_solved_as_if_each_were_alone() -> None:
         mine = slice(6 * number, 6 * number + 6)
         np.testing.assert_allclose(together.weight[mine], alone.weight, rtol=1e-9)
         np.testing.assert_allclose(together.fault[mine], alone.fault, rtol=1e-9)
+
+
+def test_large_problems_are_placed_tile_by_tile_with_the_same_faults(monkeypatch: pytest.MonkeyPatch) -> None:
+    distance, known = distances(3, 7, r=2)
+    mean = Stacked(np.where(known > 0, (distance + distance.transpose(0, 2, 1)) / 2, np.nan))
+    whole, _, _ = MAS(starts=1)._fit(mean)
+    monkeypatch.setattr("allalike.methods.pairwise.mas._MAX_WHOLE_WORKERS", 6)
+    monkeypatch.setattr("allalike.methods.pairwise.mas.Whole", None)  # is not used
+    monkeypatch.setattr("allalike.methods.pairwise.scaling._PRODUCTS_PER_TILE", 100)
+    tiled, _, converged = MAS(starts=1)._fit(mean)
+    assert converged
+    np.testing.assert_allclose(tiled, whole, rtol=1e-3)
 
 
 def test_problems_with_nothing_to_fit_do_not_disturb_the_others() -> None:

@@ -146,7 +146,7 @@ def test_points_are_pulled_alike_whole_or_in_tiles(form: str, monkeypatch: pytes
     distance = distance + distance.T + np.diag(np.full(17, np.nan))
     known = ~np.isnan(distance)
     given = Whole(np.nan_to_num(distance)[None], known[None].astype(np.float64))
-    tiled = Tiled(distance if form == "dense" else sparse.csr_array(np.nan_to_num(distance)))
+    tiled = Tiled((distance if form == "dense" else sparse.csr_array(np.nan_to_num(distance)),))
     for expected, found in zip(given.moments, tiled.moments, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-12)
     points = rng.normal(size=(3, 17, 4))

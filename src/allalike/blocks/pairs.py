@@ -11,15 +11,17 @@ import numpy.typing as npt
 
 from allalike.blocks.block import Block, sum_by
 from allalike.blocks.matrices import MatrixSum
+from allalike.system.memory import check_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from allalike.blocks.block import Array, Floats
 
-__all__ = ["AnswerHashes", "PairDistances", "add_pairs", "count_partners", "pair_chunks"]
+__all__ = ["AnswerHashes", "PairDistances", "add_pairs", "check_pairs", "count_partners", "list_pairs", "pair_chunks"]
 
 _PAIRS_PER_CHUNK = 1 << 21
+_BYTES_PER_PAIR = 28  # of two answers in one order: their places, their distance, and what is at work
 
 
 @dataclass(frozen=True)
@@ -35,27 +37,47 @@ class PairDistances:
 
     >>> pairs = PairDistances.of(Block.of([[0], [1], [5]]), lambda left, right: 1.0 * abs(right - left))
     >>> pairs.left, pairs.right, pairs.distance
-    (array([0, 0, 1, 1, 2, 2]), array([1, 2, 2, 0, 0, 1]), array([1., 2., 1., 1., 2., 1.]))
+    (array([0, 0, 1, 1, 2, 2], dtype=int8), array([1, 2, 2, 0, 0, 1], dtype=int8), array([1., 2., 1., 1., 2., 1.]))
     """
 
-    left: npt.NDArray[np.int64]
-    right: npt.NDArray[np.int64]
+    left: npt.NDArray[np.integer]
+    right: npt.NDArray[np.integer]
     distance: Floats
 
     @classmethod
     def of(cls, block: Block, compare: Callable[[Array, Array], Floats]) -> PairDistances:
-        """Compare each two answers to a task once; ``compare`` gets the places of both answers of each pair."""
-        left, right = (np.concatenate(part) for part in zip(*pair_chunks(block), strict=True))
-        left, right = left[left < right], right[left < right]
-        distance = compare(left, right)
+        """Compare each two answers to a task once; ``compare`` gets the places of both answers of some pairs."""
+        left, right = list_pairs(block)
+        distance = np.empty(len(left))
+        for first in range(0, len(left), _PAIRS_PER_CHUNK):
+            some = slice(first, first + _PAIRS_PER_CHUNK)
+            distance[some] = compare(left[some].astype(np.intp), right[some].astype(np.intp))
+        return cls.mirrored(left, right, distance)
+
+    @classmethod
+    def mirrored(cls, left: Array, right: Array, distance: Floats) -> PairDistances:
+        """Take pairs of which each is listed once also the other way round."""
         return cls(np.concatenate([left, right]), np.concatenate([right, left]), np.concatenate([distance, distance]))
 
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
         """Return, per answer, the weighted distance to its peers and their weight; unknown distances do not count."""
-        weight = np.where(np.isnan(self.distance), 0.0, weights.take(block.worker[self.right]))
-        distance = np.nan_to_num(self.distance) * weight
-        n_answers = len(block.worker)
-        return sum_by(self.left, distance, n_answers), sum_by(self.left, weight, n_answers)
+        return self.add_up(weights.take(block.worker))
+
+    def add_up(self, weight: Floats) -> tuple[Floats, Floats]:
+        """Add up, per answer, the distances to its peers, times these weights of the peers, and the weights alone.
+
+        >>> pairs = PairDistances.of(Block.of([[0], [1], [5]]), lambda left, right: 1.0 * abs(right - left))
+        >>> pairs.add_up(np.array([1.0, 2.0, 4.0]))
+        (array([10.,  5.,  4.]), array([6., 5., 3.]))
+        """
+        sums = np.zeros((2, len(weight)))
+        for first in range(0, len(self.left), _PAIRS_PER_CHUNK):
+            some = slice(first, first + _PAIRS_PER_CHUNK)
+            distance = self.distance[some]
+            own = np.where(np.isnan(distance), 0.0, weight.take(self.right[some]))
+            for total, values in zip(sums, (np.nan_to_num(distance) * own, own), strict=True):
+                total += sum_by(self.left[some].astype(np.intp), values, len(weight))
+        return sums[0], sums[1]
 
     def pair_sums(self, block: Block, rows: slice | None) -> dict[str, Any]:
         """Add up, per pair of workers, the distance and the number of common tasks."""
@@ -113,6 +135,33 @@ def pair_chunks(
         right = np.arange(len(left)) + np.repeat(first[begin:end] + before[begin] - before[begin:end], counts)
         right += right >= left
         yield left, right
+
+
+def list_pairs(block: Block) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]:
+    """List each two answers to the same task once, the earlier one first, in order.
+
+    >>> list_pairs(Block.of([[0], [1], [2]]))
+    (array([0, 0, 1], dtype=int8), array([1, 2, 2], dtype=int8))
+    """
+    check_pairs(block)
+    small = np.min_scalar_type(-len(block.worker) - 1)
+    kept = [tuple(side[left < right].astype(small) for side in (left, right)) for left, right in pair_chunks(block)]
+    left, right = (np.concatenate(part) for part in zip(*kept, strict=True))
+    return left, right
+
+
+def check_pairs(block: Block) -> None:
+    """Refuse to compare each two answers of so large tasks that the distances do not fit in memory.
+
+    >>> check_pairs(Block.of([[0], [1], [2]]))
+    """
+    pairs, most = float((block.sizes * (block.sizes - 1.0)).sum()), int(block.sizes.max(initial=0))
+    check_memory(
+        _BYTES_PER_PAIR * pairs,
+        f"Comparing each two answers to the same task, of which one has {most:,},",
+        "Give fewer answers of each task (a few hundred tell as much), split large tasks, or take a domain that"
+        " compares no pairs, such as categorical where answers are often the same.",
+    )
 
 
 def count_partners(block: Block) -> dict[str, Floats]:

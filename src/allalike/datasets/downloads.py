@@ -8,11 +8,13 @@ import shutil
 import tarfile
 import zlib
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allalike.datasets.checksums import find_difference, is_right, sha256_of_file, sha256_of_tree
 from allalike.datasets.folders import cache_folder, find_folder, how_to_get
+from allalike.datasets.patience import run_patiently
 from allalike.errors import DataError, UnsupportedError
 from allalike.system.progress import report
 
@@ -147,7 +149,7 @@ class _Download:
     def __init__(self, source: Source, file: File | None = None, done: int = 0) -> None:
         self.total = 0  # pooch sets it to what the server says
         self._source, self._file, self._done = source, file, done
-        self._url, self._path = "", Path()
+        self._url, self._path, self._is_given_up = "", Path(), False
 
     def save(self, url: str, target: Path) -> None:
         """Download a file, with some tries; it appears when it is whole and right."""
@@ -170,13 +172,18 @@ class _Download:
     def __call__(self, url: str, path: str, _pooch: object) -> None:
         """Download once, to a path that pooch chose."""
         self._url, self._path = url, Path(path)
-        _import_pooch().HTTPDownloader(self, _CHUNK_BYTES, timeout=_TIMEOUT)(url, path, None)
+        download = _import_pooch().HTTPDownloader(self, _CHUNK_BYTES, timeout=_TIMEOUT)
+        if not run_patiently(partial(download, url, path, None), self._count_bytes):
+            self._is_given_up = True
+            raise DataError(f"{url} sends too slowly ({self._count_bytes():,} bytes so far). Nothing of it was kept.")
         if self._file is not None and not is_right(self._file, self._path):
             raise self._wrong(self._file)
 
     def update(self, _buffer: int) -> None:
         """Look how much is here: pooch tells the size of its buffer."""
-        here = self._path.stat().st_size
+        if self._is_given_up:
+            raise DataError(f"{self._url} was given up.")
+        here = self._count_bytes()
         if self._file is not None:
             if here > self._file.bytes:
                 raise self._wrong(self._file, "at least ")
@@ -185,6 +192,9 @@ class _Download:
             raise DataError(f"{self._url} has more than {_MAX_ARCHIVE_BYTES:,} bytes. Nothing of it was kept.")
         else:
             report(_stage(self._source), here, self.total)
+
+    def _count_bytes(self) -> int:
+        return self._path.stat().st_size if self._path.exists() else 0
 
     def reset(self) -> None:
         """Begin again, as the file itself does."""

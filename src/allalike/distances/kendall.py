@@ -8,11 +8,10 @@ Rankings are given by positions: one row per item of the task, one column per ra
 pair, and all rankings are the same.
 """
 
-from itertools import combinations
-
 import numpy as np
 
-from allalike.blocks.block import Array, Block, Floats, sum_by
+from allalike.blocks.block import Array, Block, Floats
+from allalike.blocks.item_pairs import Sides, item_pairs
 
 __all__ = ["distance", "of_guesses", "peer_distance"]
 
@@ -27,8 +26,8 @@ def distance(left: Array, right: Array) -> Floats:
     """
     n_items, n_rankings = left.shape
     discordant = np.zeros(n_rankings, np.int32)
-    for a, b in combinations(range(n_items), 2):
-        discordant += (left[a] < left[b]) != (right[a] < right[b])
+    for a, others in item_pairs(n_items, n_rankings):
+        discordant += _add_rows((left[a] < left[others]) != (right[a] < right[others]))
     return discordant / _pairs(n_items)
 
 
@@ -50,12 +49,15 @@ def peer_distance(block: Block, position: Array, weight: Floats) -> Floats:
     >>> peer_distance(Block.of([[0], [0], [0]]), position, np.array([1.0, 2.0, 4.0]))
     array([4., 4., 3.])
     """
-    first_side = block.to_answers(2 * np.arange(block.n_tasks))
-    distances = np.zeros(len(weight))
-    for a, b in combinations(range(len(position)), 2):
-        side = first_side + (position[a] < position[b])
-        distances += sum_by(side, weight, 2 * block.n_tasks).take(side ^ 1)
+    distances, sides = np.zeros(len(weight)), Sides(block, weight)
+    for a, others in item_pairs(len(position), len(weight)):
+        sums, mine = sides.weigh(position[a] < position[others])
+        distances += _add_rows(sums.take(mine ^ 1))
     return distances / _pairs(len(position))
+
+
+def _add_rows(table: Array) -> Array:
+    return np.asarray(table[0] if len(table) == 1 else table.sum(axis=0))
 
 
 def _pairs(n_items: int) -> int:

@@ -27,6 +27,7 @@ import numpy.typing as npt
 
 from allalike.blocks.block import sum_by
 from allalike.distances.jaccard import ranges
+from allalike.system.memory import check_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -37,6 +38,7 @@ __all__ = ["DISTANCES", "Collections", "Edges", "Members", "match", "pack", "swe
 
 Places = npt.NDArray[np.int64]
 
+_BYTES_PER_MEETING = 120  # of two objects: their places, shapes and similarity
 _MAX_SPARE_PORTS = 1 << 20  # so many places may stay empty before ends are numbered anew
 
 
@@ -126,7 +128,13 @@ def sweep(low: Floats, high: Floats, cell: Places) -> tuple[Places, Places]:
     beyond = cell[order] * (len(values) + 1) + np.searchsorted(values, high[order], side="right")
     last = np.searchsorted(key[order], beyond)
     begin = np.arange(1, len(order) + 1)
-    left, right = ranges(begin, np.maximum(last, begin))
+    last = np.maximum(last, begin)
+    check_memory(
+        _BYTES_PER_MEETING * float((last - begin).sum()),
+        f"Comparing objects that may be the same, up to {int(np.bincount(cell).max(initial=0)):,} of a task,",
+        "Give fewer answers of each task, or split large pictures and texts into several tasks.",
+    )
+    left, right = ranges(begin, last)
     return order[left], order[right]
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks.pairs import PairDistances, pair_chunks
+from allalike.blocks.pairs import PairDistances, check_pairs, pair_chunks
 from allalike.columns.hashes import mix
 from allalike.columns.values import Values
 from allalike.distances import overlap
@@ -188,6 +188,7 @@ class Bitmap(Pairwise):
     def compare_answers(self, block: Block, store: Masks) -> PairDistances:
         """Compare the masks of each task with each other, all at once; they must have one size."""
         self._check_sizes(block, store)
+        check_pairs(block)
         left, right = (np.concatenate(part) for part in zip(*pair_chunks(block), strict=True))
         common = [np.empty(0, np.int64)]
         for start, size in zip(block.starts, block.sizes, strict=True):

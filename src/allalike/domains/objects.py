@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from allalike.blocks.block import sum_by
-from allalike.blocks.pairs import AnswerHashes, PairDistances
+from allalike.blocks.pairs import AnswerHashes, PairDistances, check_pairs, list_pairs
 from allalike.columns.hashes import hash_objects
 from allalike.columns.values import Values
 from allalike.distances.jaccard import ranges
@@ -85,15 +85,17 @@ class ObjectEncoding(PairwiseEncoding):
 
     def prepare(self, block: Block) -> Block:
         """Find which objects of a task are similar, and from that the distances of its answers and the groups."""
+        check_pairs(block)  # before all objects are compared
         labels, place = distinct(block.label)
         stored = replace(block, label=place)
         store = self.domain.pack(labels)
         hashes = self.domain.hash_answers(stored, store, hash_objects(map(self.domain.key, labels)))
         members = list_members(stored, store)
         edges = self.domain.meet(members)
-        pairs = PairDistances.of(
-            stored, lambda i, j: self.domain.measure(members, edges, number_pairs(stored, members, edges), i, j)
-        )
+        left, right = list_pairs(stored)
+        places = left.astype(np.intp), right.astype(np.intp)
+        apart = self.domain.measure(members, edges, number_pairs(stored, members, edges), *places)
+        pairs = PairDistances.mirrored(left, right, apart)
         grouped = self._group(stored, members, edges, store)
         return stored.keeping(Stored(store), AnswerHashes(hashes), pairs, grouped)
 

@@ -89,7 +89,16 @@ class Pairwise(Domain):
 
     def compare_answers(self, block: Block, store: Any) -> PairDistances:
         """Compare the answers to each task with each other; labels are places in the store."""
-        return PairDistances.of(block, lambda i, j: self.compare(store, block.label[i], store, block.label[j]))
+        return PairDistances.of(block, lambda i, j: self._compare_once(store, block.label[i], block.label[j]))
+
+    def _compare_once(self, store: Any, i: Places, j: Places) -> Floats:
+        """Compare labels of a store; where the same ones meet again and again, each two are compared once."""
+        n_labels = int(max(i.max(initial=0), j.max(initial=0))) + 1
+        if n_labels**2 >= len(i):  # they hardly can
+            return self.compare(store, i, store, j)
+        pair, place = np.unique(np.minimum(i, j) * n_labels + np.maximum(i, j), return_inverse=True)
+        first, second = np.divmod(pair, n_labels)
+        return self.compare(store, first, store, second)[place]
 
     def hash_answers(self, block: Block, store: Any, label_hash: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
         """Hash the label of each answer, given the hash of each label in the store."""

@@ -15,7 +15,9 @@ import numpy as np
 from allalike.experiments.scores import Score, score_all
 from allalike.experiments.settings import CHUNK, Setting, solve
 from allalike.options import check_number
+from allalike.system.claims import folders_locked
 from allalike.system.files import atomic_file
+from allalike.system.journal import sweep_stages
 from allalike.system.processes import Processes
 from allalike.system.progress import report
 
@@ -145,6 +147,9 @@ class _Kept:
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
+        if folder is not None:
+            with folders_locked(folder):
+                sweep_stages(folder)  # half files of processes that were killed
         self._chunks: dict[tuple[str, int], dict[str, Floats]] = {}
 
     def chunk(self, setting: Setting, number: int) -> dict[str, Floats]:

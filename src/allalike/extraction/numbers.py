@@ -17,7 +17,7 @@ _MAX_FORMULA_CHARACTERS = 200
 _MAX_END_CHARACTERS = 4000  # of a text, among which its last number is looked for
 _THOUSANDS_PATTERN = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,2}(?:,\d{2})*,\d{3}(?:\.\d+)?")
 _PLAIN_PATTERN = re.compile(r"\d+(?:\.\d+)?|\.\d+")
-_TOKEN = r"(?:\d(?:[\d.,]*\d)?|\.\d+)(?:[eE][-+]?\d{1,4}(?![\w.]))?"
+_TOKEN = r"(?:\d(?:[\d.,]*\d)?|\.\d+)(?:[eE][-+]?\d{1,4}(?![\w.]))?"  # nosec B105 # of a number, not of a login
 _NUMBER_PATTERN = re.compile(
     rf"(?<![\w^_])(?<!\^\{{)(?<!_\{{)(?<!\d[.,])"
     rf"(?P<sign>(?:(?<![\w)\]}}])[-+])?)(?:[$€£¥₹]\s?)?(?P<minus>-?)"

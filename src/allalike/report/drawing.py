@@ -108,7 +108,9 @@ class Painter:
     def __enter__(self) -> Painter:
         command = [sys.executable or "", "-P", "-c", "from allalike.report.drawing import answer; answer()"]
         try:
-            self._process: Popen[bytes] | None = Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
+            self._process: Popen[bytes] | None = Popen(  # nosec B603 # this Python, no shell
+                command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL
+            )
         except OSError:
             self._process = None
         return self

@@ -12,18 +12,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from allalike.blocks.block import Array, Block, Floats, sum_by
+from allalike.blocks.item_pairs import Sides, item_pairs
 from allalike.blocks.rankings import TIED, pack, pack_rows
 from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.columns.hashes import mix
 from allalike.errors import UnsupportedError
 from allalike.rules.base import Decision, unknown
+from allalike.rules.tables import check_tables, few_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     from allalike.blocks.comparisons import Comparisons
 
 __all__ = ["Ballots", "Drawn", "Part", "Parts", "Ranked", "Scored", "decide", "hash_orders", "list_ballots"]
-
-_MAX_DENSE_ITEMS = 5_000  # of a task, whose table of pairs has 200 MB
-_NUMBERS_PER_TABLE = 1 << 24
 
 
 class Scored(NamedTuple):
@@ -89,6 +87,25 @@ class Part:
             position=position,
             item_hash=np.arange(n_items, dtype=np.uint64),
         )
+
+    def cut(self) -> Iterator[Part]:
+        """Yield some tasks at a time, so that tables of their pairs of items stay small."""
+        n_tasks, q = self.items.shape
+        ends = np.concatenate([[0], np.cumsum(self.block.sizes)])
+        for some in few_tasks(n_tasks, q):
+            rows = slice(ends[some.start], ends[some.stop])
+            yield (
+                self
+                if some == slice(0, n_tasks)
+                else replace(
+                    self,
+                    block=self.block.pick(np.arange(some.start, some.stop), np.arange(rows.start, rows.stop)),
+                    tasks=self.tasks[some],
+                    rows=self.rows[rows],
+                    items=self.items[some],
+                    position=self.position[:, rows],
+                )
+            )
 
 
 @dataclass(frozen=True)
@@ -170,12 +187,12 @@ class Ballots:
     @cached_property
     def before(self) -> Floats:
         """The paper's P: per task, the share that puts item a (row) before item b (column)."""
+        check_tables(self.n_items)
         shares = np.zeros((self.n_tasks, self.n_items, self.n_items))
-        first_side = self.part.block.to_answers(2 * np.arange(self.n_tasks))
-        for a, b in combinations(range(self.n_items), 2):
-            side = first_side + (self.position[a] < self.position[b])
-            both = sum_by(side, self.share, 2 * self.n_tasks).reshape(-1, 2)
-            shares[:, b, a], shares[:, a, b] = both.T
+        sides = Sides(self.part.block, self.share)
+        for a, others in item_pairs(self.n_items, len(self.share)):
+            sums, _ = sides.weigh(self.position[a] < self.position[others])
+            shares[:, others, a], shares[:, a, others] = sums.reshape(-1, self.n_tasks, 2).T
         return shares
 
     @property
@@ -274,8 +291,9 @@ def list_ballots(block: Block, weights: Floats, ties: Ties) -> Iterator[tuple[np
     weight, total = block.answer_weights(weights)
     share = weight / block.to_answers(total)
     parts = block[Parts]
-    for part in parts:
-        yield part.tasks, Ballots(part, share[part.rows], ties)
+    for whole in parts:
+        for part in whole.cut():
+            yield part.tasks, Ballots(part, share[part.rows], ties)
     if parts.loose is not None:
         assert parts.item_hash is not None
         yield from _pair_ballots(block, parts.loose, parts.item_hash, share[parts.loose.rows], ties)
@@ -291,13 +309,9 @@ def _pair_ballots(
     totals = found.per_pair(own)
     sides = [found.per_pair(values * part) for values in (own, often) for part in (found.share, 1 - found.share)]
     for q in np.unique(n_items).tolist():
-        if q > _MAX_DENSE_ITEMS:
-            raise UnsupportedError(
-                f"A task has {q:,} items. The rules for rankings with ties and gaps take at most {_MAX_DENSE_ITEMS:,}."
-            )
+        check_tables(q)
         alike = np.flatnonzero(n_items == q)
-        step = max(_NUMBERS_PER_TABLE // (q * q), 1)
-        for tasks in (alike[start : start + step] for start in range(0, len(alike), step)):
+        for tasks in (alike[some] for some in few_tasks(len(alike), q)):
             number = np.full(len(n_items), -1)
             number[tasks] = np.arange(len(tasks))
             pairs = np.flatnonzero(number[found.pair_task] >= 0)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from allalike.blocks.block import Block, Floats, sum_by
 from allalike.blocks.pairs import AnswerHashes, PairDistances
 from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
+
+if TYPE_CHECKING:
+    from allalike.blocks.block import Block, Floats
 
 __all__ = ["best_worker", "medoid"]
 
@@ -28,6 +32,7 @@ def medoid(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisio
     >>> allalike.discover(rows, domain=domain, method="UA").truth["label"].tolist()
     ['night']
 
+    >>> from allalike.blocks.block import Block
     >>> block = Block.of([[0], [1], [5]])
     >>> pairs = PairDistances.of(block, lambda i, j: 1.0 * abs(block.label[i] - block.label[j]))
     >>> block = block.keeping(pairs, AnswerHashes(np.array([7, 8, 9], np.uint64)))
@@ -35,8 +40,7 @@ def medoid(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisio
     array([1])
     """
     weight, _ = block.answer_weights(weights)
-    pairs = block[PairDistances]
-    cost = sum_by(pairs.left, weight[pairs.right] * np.nan_to_num(pairs.distance), len(weight))
+    cost, _ = block[PairDistances].add_up(weight)
     least = np.minimum.reduceat(cost, block.starts)
     close = cost <= block.to_answers(least) * (1 + TOLERANCE)
     return _choose(block, weights, np.where(close, weight, -1.0), ties)
@@ -57,6 +61,7 @@ def best_worker(block: Block, weights: Floats, faults: Floats, ties: Ties) -> De
     >>> allalike.discover(rows, domain=domain, method="P-TD").truth["label"].tolist()[1]
     'd e'
 
+    >>> from allalike.blocks.block import Block
     >>> block = Block.of([[0], [1], [2]]).keeping(AnswerHashes(np.array([5, 6, 7], np.uint64)))
     >>> best_worker(block, np.array([0.2, 0.5, 0.3]), np.zeros(3), Ties()).label
     array([1])

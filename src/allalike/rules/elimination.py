@@ -5,20 +5,34 @@ Both break a tie at the step where it arises, by the priorities of the items in 
 
 from __future__ import annotations
 
-from itertools import combinations
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.rules.ballots import Ballots, Ranked, decide
+from allalike.rules.tables import check_time, report_search
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Block, Floats
+    from allalike.blocks.block import Array, Block, Floats
     from allalike.rules.base import Decision
 
-__all__ = ["ranked_pairs", "stv"]
+__all__ = ["MOST_PAIRED", "ranked_pairs", "stv"]
+
+MOST_PAIRED = 1_000  # items, whose pairs take half a minute
+_MAX_TOGETHER = 40  # items of tasks that are decided together
+_PAIRS_AT_ONCE = 1 << 10
+
+
+class _Majorities(NamedTuple):
+    """Of each pair of items, per task: winner, loser, margin, and the number of its size; the largest come first."""
+
+    winner: npt.NDArray[np.intp]
+    loser: npt.NDArray[np.intp]
+    margin: Floats
+    level: npt.NDArray[np.int64]
 
 
 def stv(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
@@ -79,28 +93,64 @@ def ranked_pairs(block: Block, weights: Floats, faults: Floats, ties: Ties) -> D
 
 
 def _lock_in(votes: Ballots) -> Ranked:
+    check_time(votes.n_items, most=MOST_PAIRED, rule="ranked pairs")
+    majorities = _majorities(votes)
+    if votes.n_items <= _MAX_TOGETHER:
+        above, drawn = _lock_together(votes, majorities)
+        return np.argsort(-above.sum(axis=2), axis=1, kind="stable"), drawn
+    found = [_lock_alone(votes, _Majorities(*(values[task] for values in majorities))) for task in range(votes.n_tasks)]
+    order, drawn = map(np.array, zip(*found, strict=True))
+    return order, drawn
+
+
+def _lock_together(votes: Ballots, majorities: _Majorities) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Keep majorities, one of each task at a time; return what is above what, and whether that was drawn."""
     everyone = np.arange(votes.n_tasks)
     above = np.tile(np.eye(votes.n_items, dtype=np.bool_), (votes.n_tasks, 1, 1))
     settled = above  # what was above what when the majorities of this size began
     drawn = np.zeros(votes.n_tasks, np.bool_)
-    winners, losers, margins = _majorities(votes)
-    for k, (winner, loser, margin) in enumerate(zip(winners.T, losers.T, margins.T, strict=True)):
+    for k, (winner, loser, margin, level) in enumerate(zip(*(values.T for values in majorities), strict=True)):
         if k > 0:
-            smaller = margins[:, k - 1] - margin > TOLERANCE
+            smaller = level != majorities.level[:, k - 1]
             settled = np.where(smaller[:, None, None], above, settled)
         contradicted = above[everyone, loser, winner]
         implied = above[everyone, winner, loser]
         drawn |= contradicted & ~settled[everyone, loser, winner]
         drawn |= (margin <= TOLERANCE) & ~contradicted & ~implied
         to_winner, from_loser = above[everyone, :, winner], above[everyone, loser, :]
-        kept = to_winner[:, :, None] & from_loser[:, None, :] & ~contradicted[:, None, None]
-        above = above | kept
-    return np.argsort(-above.sum(axis=2), axis=1, kind="stable"), drawn
+        above = above | (to_winner[:, :, None] & from_loser[:, None, :] & ~contradicted[:, None, None])
+    return above, drawn
 
 
-def _majorities(votes: Ballots) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Floats]:
-    """Return winner, loser and margin of each pair of items, per task, the largest margin first."""
-    pairs = np.array(list(combinations(range(votes.n_items), 2)), np.intp).reshape(-1, 2)
+def _lock_alone(votes: Ballots, majorities: _Majorities) -> tuple[npt.NDArray[np.intp], bool]:
+    """Do the same for one task of many items, and return its order.
+
+    Nearly all majorities follow from larger ones, or contradict them. These are left out many at a time.
+    """
+    above, drawn = np.eye(votes.n_items, dtype=np.bool_), False
+    winner, loser, margin, level = majorities
+    starts = np.searchsorted(level, np.arange(level[-1] + 2))  # of each size, and the end
+    batches = np.unique(np.searchsorted(starts, np.arange(0, len(level), _PAIRS_AT_ONCE)))
+    for first, last in pairwise(starts[[*batches, -1]].tolist()):
+        report_search("ranked pairs", votes.n_items, first, len(level))
+        unsaid = first + np.flatnonzero(_is_open(above, winner[first:last], loser[first:last]))
+        for equal in np.split(unsaid, np.flatnonzero(np.diff(level[unsaid])) + 1):
+            for k in equal[_is_open(above, winner[equal], loser[equal])].tolist():
+                if above[loser[k], winner[k]]:  # by one of the same size
+                    drawn = True
+                elif not above[winner[k], loser[k]]:
+                    drawn |= bool(margin[k] <= TOLERANCE)
+                    above[np.flatnonzero(above[:, winner[k]])] |= above[loser[k]]
+    return np.argsort(-above.sum(axis=1), kind="stable"), drawn
+
+
+def _is_open(above: npt.NDArray[np.bool_], winner: Array, loser: Array) -> npt.NDArray[np.bool_]:
+    """Tell for which pairs nothing says as yet which item is above."""
+    return ~(above[loser, winner] | above[winner, loser])
+
+
+def _majorities(votes: Ballots) -> _Majorities:
+    pairs = np.stack(np.triu_indices(votes.n_items, 1), axis=1)
     priority = votes.priority(np.arange(votes.n_tasks))
     margin = votes.margin[:, pairs[:, 0], pairs[:, 1]]
     earlier = priority[:, pairs[:, 0]] < priority[:, pairs[:, 1]]
@@ -113,5 +163,4 @@ def _majorities(votes: Ballots) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.in
     np.put_along_axis(level, largest_first[:, 1:], step.cumsum(axis=1), axis=1)
     keys = (np.take_along_axis(priority, loser, axis=1), np.take_along_axis(priority, winner, axis=1), level)
     order = np.lexsort(keys, axis=-1)
-    found = [np.take_along_axis(values, order, axis=1) for values in (winner, loser, size)]
-    return found[0], found[1], found[2]
+    return _Majorities(*(np.take_along_axis(values, order, axis=1) for values in (winner, loser, size, level)))

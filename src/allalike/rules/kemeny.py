@@ -23,14 +23,16 @@ import numpy.typing as npt
 from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.rules.ballots import Ballots, Drawn, Ranked, decide
 from allalike.rules.orders import MOST_LISTED, all_orders, draw_order, task_chunks
+from allalike.rules.tables import check_time, report_search
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Block, Floats
     from allalike.rules.base import Decision
 
-__all__ = ["MOST_EXACT", "kemeny", "slater"]
+__all__ = ["MOST_EXACT", "MOST_SEARCHED", "kemeny", "slater"]
 
 MOST_EXACT = 16  # items
+MOST_SEARCHED = 1_000  # items, whose order takes half a minute
 _MAX_LISTED_ITEMS = 6  # items whose orders are listed sooner than the programme is run
 
 
@@ -46,7 +48,7 @@ def kemeny(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisio
     >>> allalike.discover(rows, domain=Ranking(rule="kemeny"), method="UA").truth["label"].tolist()
     [['a', 'b', 'c']]
     """
-    return decide(block, weights, ties, lambda votes: _least_cost(votes, votes.before))
+    return decide(block, weights, ties, lambda votes: _least_cost(votes, votes.before, "kemeny"))
 
 
 def slater(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
@@ -61,13 +63,15 @@ def slater(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisio
     >>> allalike.discover(rows, domain=Ranking(rule="slater"), method="UA").truth["label"].tolist()
     [['a', 'b', 'c']]
     """
-    return decide(block, weights, ties, lambda votes: _least_cost(votes, (votes.margin > 0).astype(np.float64)))
+    return decide(
+        block, weights, ties, lambda votes: _least_cost(votes, (votes.margin > 0).astype(np.float64), "slater")
+    )
 
 
-def _least_cost(votes: Ballots, against: Floats) -> Ranked:
+def _least_cost(votes: Ballots, against: Floats, rule: str) -> Ranked:
     """Minimise, per task, the sum of against[b, a] over all pairs with a before b."""
     if votes.n_items > MOST_EXACT:
-        return _search(votes, against)
+        return _search(votes, against, rule)
     everyone = np.arange(votes.n_tasks)
     order, drawn = np.empty((votes.n_tasks, votes.n_items), np.intp), np.ones(votes.n_tasks, np.bool_)
     if votes.n_items > min(_MAX_LISTED_ITEMS, MOST_LISTED):
@@ -115,44 +119,46 @@ def _sets_by_size(n_items: int) -> list[npt.NDArray[np.int64]]:
     return [np.flatnonzero(size == k) for k in range(n_items + 1)]
 
 
-def _search(votes: Ballots, against: Floats) -> Ranked:
+def _search(votes: Ballots, against: Floats, rule: str) -> Ranked:
     """Move one item at a time to where it helps most, from Borda's order, until no move helps.
 
     Where another order is a move away and as good, the order counts as drawn.
     """
-    everyone = np.arange(votes.n_tasks)
+    check_time(votes.n_items, most=MOST_SEARCHED, rule=rule)
     order = votes.by_score(votes.before.sum(axis=2))[0]
     drawn = np.zeros(votes.n_tasks, np.bool_)
-    active = everyone
-    while len(active):
-        gain = _gains(against[active], order[active])
-        best = gain.reshape(len(active), -1).argmax(axis=1)
-        item, target = np.divmod(best, votes.n_items)
-        largest = gain[np.arange(len(active)), item, target]
-        improves = largest > TOLERANCE
-        drawn[active[~improves]] = np.abs(largest[~improves]) <= TOLERANCE
-        active, item, target = active[improves], item[improves], target[improves]
-        order[active] = _moved(order[active], item, target)
+    for task in range(votes.n_tasks):
+        order[task], drawn[task] = _improve(against[task], order[task], rule)
     return order, drawn
 
 
-def _gains(against: Floats, order: npt.NDArray[np.intp]) -> Floats:
-    """Return, per task, by how much moving the item at place i (row) to place j (column) lowers the cost."""
-    n_items = order.shape[1]
-    rows = np.take_along_axis(against, order[:, :, None], axis=1)
-    sorted_against = np.take_along_axis(rows, order[:, None, :], axis=2)
-    later = sorted_against.transpose(0, 2, 1) - sorted_against  # of i and k: the gain if i goes from before k to behind
-    down = np.triu(later, 1).cumsum(axis=2)
-    up = np.tril(-later, -1)[:, :, ::-1].cumsum(axis=2)[:, :, ::-1]
-    gain = np.where(np.arange(n_items) > np.arange(n_items)[:, None], down, up)
-    gain[:, np.arange(n_items), np.arange(n_items)] = -np.inf
-    return np.asarray(gain, np.float64)
+def _improve(against: Floats, order: npt.NDArray[np.intp], rule: str) -> tuple[npt.NDArray[np.intp], bool]:
+    """Move items while it helps; return the order, and whether there is another as good, a move away.
 
-
-def _moved(
-    order: npt.NDArray[np.intp], item: npt.NDArray[np.intp], target: npt.NDArray[np.intp]
-) -> npt.NDArray[np.intp]:
-    """Move the item at one place to another; those between make room."""
-    place = np.tile(np.arange(order.shape[1], dtype=np.float64), (len(order), 1))
-    place[np.arange(len(order)), item] = target + np.where(target > item, 0.5, -0.5)
-    return np.take_along_axis(order, np.argsort(place, axis=1), axis=1)
+    The cost falls by later[i, k] if the item at place i goes from before the one at place k to behind it. ``gain`` adds
+    that up along each row, from a column of zeros on: from gain[i, i], where the item stands, to gain[i, j + 1] if it
+    goes down to j, and to gain[i, j] if it goes up to j. A move changes these sums between its two places alone.
+    """
+    n_items = len(order)
+    sorted_against = against[np.ix_(order, order)]
+    later = sorted_against.T - sorted_against
+    gain = np.zeros((n_items, n_items + 1))
+    np.cumsum(later, axis=1, out=gain[:, 1:])
+    place, moves = np.arange(n_items), 0
+    while True:
+        rise = gain - gain[place, place][:, None]
+        rise[place, place] = rise[place, place + 1] = -np.inf  # where it stands already
+        largest = rise.max()
+        if largest <= TOLERANCE:
+            return order, bool(largest >= -TOLERANCE)
+        start, stop = divmod(int(np.argmax(rise >= largest - TOLERANCE)), n_items + 1)
+        target = stop if stop < start else stop - 1
+        low, high = min(start, target), max(start, target) + 1
+        shift = 1 if target < start else -1
+        order[low:high] = np.roll(order[low:high], shift)
+        later[low:high] = np.roll(later[low:high], shift, axis=0)
+        later[:, low:high] = np.roll(later[:, low:high], shift, axis=1)
+        gain[low:high] = np.roll(gain[low:high], shift, axis=0)
+        gain[:, low + 1 : high + 1] = gain[:, low, None] + later[:, low:high].cumsum(axis=1)
+        moves += 1
+        report_search(rule, n_items, moves, 0)

@@ -52,7 +52,9 @@ class Job:
         command = [sys.executable, "-P", "-c", _WORK]
         errors = None if os.environ.get("ALLALIKE_DEBUG") else subprocess.DEVNULL
         pipe = subprocess.PIPE
-        self._process = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=errors)
+        self._process = subprocess.Popen(  # nosec B603 # this Python, no shell
+            command, env=environment, stdin=pipe, stdout=pipe, stderr=errors
+        )
         self._thread = Thread(target=self._watch, daemon=True)
         self._thread.start()
 

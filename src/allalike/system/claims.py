@@ -1,7 +1,8 @@
 """Claims: folders that a running process uses, those that a killed one left, and locks between processes.
 
-A claim ends with its process, however that ends. Where the file system has no locks there are no claims, and what a
-killed process left stays.
+A claim ends with its process, however that ends. Where the file system has no locks there are no claims, and the locks
+of another machine may not be seen (a container is another machine each time it is started). There only time tells: what
+takes minutes to write and was not touched for a week has nobody left who writes it.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ if sys.platform != "win32":
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["CLAIM", "claim_folder", "find_abandoned", "folders_locked"]
+__all__ = ["CLAIM", "claim_folder", "find_abandoned", "find_forgotten", "folders_locked"]
 
 CLAIM = "in-use"
 _LOCK = ".allalike-lock"  # on Windows, where folders have no locks
 _MAX_TRIES, _PAUSE_SECONDS = 1000, 0.05
+_FORGOTTEN_SECONDS = 7 * 24 * 3600
 
 
 def claim_folder(folder: Path) -> IO[bytes] | None:
@@ -67,6 +69,40 @@ def find_abandoned(parent: Path, pattern: str) -> Iterator[Path]:
             else:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield claim.parent
+
+
+def find_forgotten(parent: Path, pattern: str) -> Iterator[Path]:
+    """Yield the folders and files of this user that nobody holds, and in which nothing has changed for a week.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     folder = Path(parent, "some")
+    ...     folder.mkdir()
+    ...     new = list(find_forgotten(Path(parent), "some"))
+    ...     os.utime(folder, (0, 0))
+    ...     new, [path.name for path in find_forgotten(Path(parent), "some")]
+    ([], ['some'])
+    """
+    for path in parent.glob(pattern):
+        with suppress(OSError):
+            if _is_own(path) and not path.is_symlink() and not _is_held(path / CLAIM):
+                newest = max(each.lstat().st_mtime for each in (path, *path.rglob("*")))
+                if newest < time.time() - _FORGOTTEN_SECONDS:
+                    yield path
+
+
+def _is_held(claim: Path) -> bool:
+    """Tell whether a process has the lock of a claim, as far as that can be seen from here."""
+    if sys.platform == "win32" or not claim.is_file():
+        return False
+    with claim.open("r+b") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:  # there are no locks
+            return False
+    return False
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allalike.system.claims import CLAIM, claim_folder, find_abandoned
+from allalike.system.claims import CLAIM, claim_folder, find_abandoned, find_forgotten
 from allalike.system.files import atomic_file, remove_empty
 
 if TYPE_CHECKING:
@@ -56,15 +56,24 @@ def stage_made(parent: Path) -> Iterator[Path]:
 
 
 def sweep_stages(parent: Path) -> None:
-    """Complete and remove the stages that killed processes left in a folder, which is locked."""
+    """Complete and remove the stages that killed processes left in a folder, which is locked, and their half files."""
     for stage in find_abandoned(parent, f"{_STAGE_PREFIX}*"):
-        with suppress(OSError):
-            if (stage / _JOURNAL).exists():
-                _complete(stage)
-            shutil.rmtree(stage, ignore_errors=True)
+        _clear(stage)
     for stage in parent.glob(f"{_STAGE_PREFIX}*"):
         if stage.is_dir() and not any((stage / name).exists() for name in (CLAIM, NEW)):  # killed right away
             shutil.rmtree(stage, ignore_errors=True)
+    for left in find_forgotten(parent, f"{_STAGE_PREFIX}{'[0-9a-f]' * 32}*"):
+        _clear(left)
+
+
+def _clear(left: Path) -> None:
+    """Complete what a journal says, if there is one, and remove what is left."""
+    with suppress(OSError):
+        if left.is_file():
+            left.unlink()
+        elif (left / _JOURNAL).exists():
+            _complete(left)
+        shutil.rmtree(left, ignore_errors=True)
 
 
 def replace_files(stage: Path, folder: Path, new: Sequence[str], old: Sequence[str]) -> None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allalike.errors import OptionError
+from allalike.errors import OptionError, TooLargeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["free_memory", "parse_size"]
+__all__ = ["check_memory", "free_memory", "parse_size"]
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+
+_LITTLE = 1 << 26  # bytes, for which nobody looks
 
 # Of version 2 and version 1 of control groups: the folder of their files, the file of the limit, that of what is used,
 # and what of that can be given back at once, as memory.stat calls it.
@@ -24,7 +27,7 @@ _GROUP_FILES = (
 
 
 def free_memory(root: Path = Path("/")) -> int:
-    """Return how many bytes can be had without swapping: of the machine's, and of what a container may have.
+    """Return how many bytes can be had without swapping, of what the machine, a container and this process may have.
 
     Parameters
     ----------
@@ -38,7 +41,37 @@ def free_memory(root: Path = Path("/")) -> int:
     """
     import psutil
 
-    return min([psutil.virtual_memory().available, *_free_in_groups(root)])
+    return min([psutil.virtual_memory().available, *_free_in_groups(root), *_free_of_process()])
+
+
+def _free_of_process() -> Iterator[int]:
+    """Yield what the limit of this process leaves (``ulimit -v``), if it has one."""
+    import psutil
+
+    if sys.platform != "win32":
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit != resource.RLIM_INFINITY:
+            yield max(0, limit - psutil.Process().memory_info().vms)
+
+
+def check_memory(needed: float, what: str, instead: str) -> None:
+    """Refuse what would need more bytes than can be had, before it is begun, and say what to do instead.
+
+    >>> check_memory(1e6, "A small table", "Write less.")
+    >>> check_memory(1e18, "A large table", "Write less.")
+    Traceback (most recent call last):
+    allalike.errors.TooLargeError: A large table would need about 1,000,000,000.0 GB of memory, and there are ... GB.
+    Write less.
+    """
+    if needed <= _LITTLE:
+        return
+    free = free_memory()
+    if needed > free:
+        raise TooLargeError(
+            f"{what} would need about {needed / 1e9:,.1f} GB of memory, and there are {free / 1e9:,.1f} GB. {instead}"
+        )
 
 
 def _free_in_groups(root: Path) -> Iterator[int]:

@@ -129,7 +129,7 @@ class _Child:
     def __init__(self, remedy: str) -> None:
         self._function: Callable[..., Any] | None = None
         self._remedy = remedy
-        self._process = subprocess.Popen(
+        self._process = subprocess.Popen(  # nosec B603 # this Python, no shell
             [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {_SERVE}"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

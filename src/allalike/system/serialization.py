@@ -56,7 +56,8 @@ def unpack(data: bytes | bytearray | memoryview) -> Any:
     sizes[0] = 8 * len(sizes)
     starts = itertools.accumulate((size + -size % _ALIGNMENT for size in sizes), initial=0)
     _, body, *out_of_band = (view[start : start + size] for start, size in zip(starts, sizes, strict=False))
-    return pickle.loads(body, buffers=map(bytearray, out_of_band) if view.readonly else out_of_band)
+    buffers = map(bytearray, out_of_band) if view.readonly else out_of_band
+    return pickle.loads(body, buffers=buffers)  # nosec B301 # what this program packed, on its disk or in its processes
 
 
 class _Packer(pickle.Pickler):

@@ -48,7 +48,7 @@ def check_method(
     served = [(domain, as_rows(rows)) for domain, rows in crowds or _crowds() if method.serves(domain)]
     if not served:
         raise UnsupportedError(f"{method.name} serves none of these labels: it needs {method.needs}.")
-    if pickle.loads(pickle.dumps(method)) != method:
+    if pickle.loads(pickle.dumps(method)) != method:  # nosec B301 # pickled right here
         raise AssertionError("A method can be pickled and is equal to itself: this does not hold.")
     for domain, rows in served:
         for crowd in (rows, sparse(rows, seed=3)):

@@ -40,7 +40,8 @@ __all__ = ["find_copies"]
 _FIDELITIES = (0.9, 0.7, 0.5)
 _ROUNDS = 12
 _FIT_ANSWERS = 60_000
-_BYTES_PER_PAIR = 100
+_BYTES_PER_PAIR = 100  # of two workers in one order
+_MAX_SHARE = 0.5  # of the free memory, for what nobody asked for
 
 Workers = npt.NDArray[np.intp]
 
@@ -149,7 +150,7 @@ def find_copies(run: Run, silent: npt.NDArray[np.bool_]) -> Groups | None:
 def _fits(run: Run) -> bool:
     met = run.sum(count_partners)["partners"]
     pairs = np.minimum(met, run.problems.size - 1).sum()
-    return bool(_BYTES_PER_PAIR * pairs <= free_memory())
+    return bool(_BYTES_PER_PAIR * pairs <= _MAX_SHARE * free_memory())
 
 
 def _judge(run: Run, number: Workers, silent: npt.NDArray[np.bool_], groups: Any) -> dict[int, Verdict]:

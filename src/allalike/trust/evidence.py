@@ -69,19 +69,34 @@ def weigh_pairs(run: Run, follow: Follow, fidelities: Sequence[float]) -> dict[f
     from scipy import sparse
 
     halves = run.pairs(partial(pair_evidence, follow=follow, fidelities=tuple(fidelities)))
-    sums = {name: sparse.csr_array(half) + sparse.csr_array(half).T for name, half in halves.items()}
-    common = sparse.csr_array(sums["common"])
+    common = _both_ways(halves.pop("common"))
     common.sort_indices()
-    row = np.repeat(np.arange(common.shape[0]), np.diff(common.indptr))
-    place = row.astype(np.int64) * common.shape[1] + common.indices
-    found = {}
+    tells, found = common.data >= _MIN_COMMON, {}
     for fidelity in fidelities:
-        agreed = sparse.coo_array(sparse.csr_array(sums[str(fidelity)]))
         value = np.log(1 - fidelity) * common.data
-        value[np.searchsorted(place, agreed.row.astype(np.int64) * common.shape[1] + agreed.col)] += agreed.data
+        agreed = _both_ways(halves.pop(str(fidelity)))  # one at a time, for each has a number for all who met
+        agreed.sort_indices()
+        _add_where(value, common, agreed)
         matrix = sparse.csr_array((value, common.indices, common.indptr), shape=common.shape)
-        found[fidelity] = Evidence(matrix, common.data >= _MIN_COMMON)
+        found[fidelity] = Evidence(matrix, tells)
     return found
+
+
+def _both_ways(half: Any) -> Any:
+    """Add a matrix, dense or sparse, and its mirror image."""
+    from scipy import sparse
+
+    if isinstance(half, np.ndarray):
+        return sparse.csr_array(half + half.T)
+    upper = sparse.csr_array(half)
+    return upper + upper.T.tocsr()
+
+
+def _add_where(value: Floats, all_places: Any, some: Any) -> None:
+    """Add numbers of a sparse matrix to those of another that has all its places, row after row."""
+    for row in range(some.shape[0]):
+        mine, others = (slice(*each.indptr[row : row + 2]) for each in (some, all_places))
+        value[others.start + np.searchsorted(all_places.indices[others], some.indices[mine])] += some.data[mine]
 
 
 def pair_evidence(block: Block, rows: slice, *, follow: Follow, fidelities: tuple[float, ...]) -> dict[str, Any]:

@@ -99,7 +99,7 @@ def make_shards(records: Records) -> Iterator[Record]:
     """Prepare the blocks of answers; a shard is its blocks, its tasks with their sizes, and its tally, each packed."""
     for parcels in unwrap(records):
         for parcel in parcels:
-            yield 0, _pack_shard(*of_answers(pickle.loads(parcel)))
+            yield 0, _pack_shard(*of_answers(_unpickle(parcel)))
 
 
 def _pack_shard(shard: Shard, tally: Tally) -> tuple[bytes, bytes, bytes]:
@@ -125,7 +125,7 @@ def _select_chunks(records: Records, n_partitions: int) -> Iterator[bytes]:
 @_as_records
 def take_first_rows(records: Records, sent: Broadcast[bytes], limit: int) -> Iterator[Record]:
     """Return the rows of a partition whose numbers are below a limit, in order."""
-    facts, n_partitions = pickle.loads(sent.value)
+    facts, n_partitions = _unpickle(sent.value)
     columns = read_chunks(_select_chunks(records, n_partitions), facts, limit)
     if columns is not None:
         yield 0, pack(columns)
@@ -134,7 +134,7 @@ def take_first_rows(records: Records, sent: Broadcast[bytes], limit: int) -> Ite
 @_as_records
 def encode_labels(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]:
     """Return the labels of a partition, each with the number of its task."""
-    facts, n_partitions = pickle.loads(sent.value)
+    facts, n_partitions = _unpickle(sent.value)
     columns = read_chunks(_select_chunks(records, n_partitions), facts)
     if columns is not None:
         _, task, label = make_columns(columns, facts)
@@ -146,7 +146,7 @@ def learn_labels(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]:
     """Return the encoding of the labels of a partition."""
     from pyspark import cloudpickle
 
-    facts, n_partitions, domain = pickle.loads(sent.value)
+    facts, n_partitions, domain = _unpickle(sent.value)
     columns = read_chunks(_select_chunks(records, n_partitions), facts)
     if columns is not None:
         yield 0, cloudpickle.dumps(domain.learn(make_label_column(columns, facts)))  # type: ignore[no-untyped-call]
@@ -155,7 +155,7 @@ def learn_labels(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]:
 @_as_records
 def make_row_shards(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]:
     """Make shards of the rows of some partitions."""
-    facts, n_partitions, encoding, truths, repeats = pickle.loads(sent.value)
+    facts, n_partitions, encoding, truths, repeats = _unpickle(sent.value)
     for chunks in _group_chunks(records, n_partitions):
         columns = read_chunks(chunks, facts)
         if columns is not None:
@@ -236,7 +236,7 @@ def add_partition(
     """Add up the blocks of a partition, and split the sums by ranges of workers."""
     if not gc.get_freeze_count():
         gc.freeze()  # Spark has garbage looked for after every task, which need not be among all modules
-    sums = add(_unpack_blocks(records), bounds[-1], *pickle.loads(sent.value))
+    sums = add(_unpack_blocks(records), bounds[-1], *_unpickle(sent.value))
     for range_number, (begin, end) in enumerate(pairwise(bounds)):
         yield range_number, (number, pack({name: array[begin:end] for name, array in sums.items()}))
 
@@ -277,7 +277,7 @@ def _add_two(left: Totals, right: Totals | None = None) -> Totals:
 @_as_records
 def gather_blocks(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]:
     """Return what a kernel makes of each block, packed."""
-    kernel, params = pickle.loads(sent.value)
+    kernel, params = _unpickle(sent.value)
     for block in _unpack_blocks(records):
         yield 0, pack(kernel(block, *select_workers(block, params)))
 
@@ -285,7 +285,7 @@ def gather_blocks(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]:
 @_as_records
 def find_pieces(records: Records, sent: Broadcast[bytes], cuts: Cuts | None) -> Iterator[Record]:
     """Find something for the tasks of each shard: what it sums to, and packed pieces, one for each range of tasks."""
-    kernel, params = pickle.loads(sent.value)
+    kernel, params = _unpickle(sent.value)
     for blocks, tasks, _ in unwrap(records):
         piece = find_piece(Shard(unpack(blocks), *unpack(tasks)), kernel, params)
         parts = [piece] if cuts is None else cuts(piece)
@@ -326,3 +326,7 @@ def write_pieces(number: int, records: Records, path: Path, table: Callable[[Pie
     with atomic_file(target, failure=f"An executor cannot write {target}") as beside:
         write_tables(beside, map(table, (first, *parts)))
     yield number, target.name
+
+
+def _unpickle(data: bytes) -> Any:
+    return pickle.loads(data)  # nosec B301 # what this program itself sent to its executors

@@ -100,7 +100,8 @@ def find_java() -> str:
     if java is None:
         where = f"JAVA_HOME is {home}, where there is none" if home else "there is none on the PATH"
         raise UnsupportedError(f"Spark needs Java {_MIN_JAVA} or newer, and {where}. {_INSTALL_JAVA}")
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    command = [java, "-version"]
+    said = subprocess.run(command, capture_output=True, text=True, check=False).stderr  # nosec B603 # Java, no shell
     version = re.search(r'version "(?:1\.)?(\d+)', said)
     if version is not None and int(version[1]) < _MIN_JAVA:
         raise UnsupportedError(

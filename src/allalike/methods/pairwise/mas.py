@@ -49,6 +49,7 @@ __all__ = ["MAS", "Posterior"]
 _PAIR_SECONDS, _SPARSE_SECONDS = 3e-8, 4e-7  # for a pair in a step, about, if all pairs are known or few are
 _MAX_HOURS = 1.0
 _BYTES_PER_PAIR = 20  # of a large problem: its mean distance, twice, and where it is
+_MAX_WHOLE_WORKERS = 85  # of a problem whose matrices are multiplied whole; larger ones go tile by tile
 _MIN_DISTANCE = 0.1  # after shifting, in units of the mean distance
 _DISTANCE_DIGITS = 9
 
@@ -151,7 +152,7 @@ class MAS(Method):
     """A method that fits an error scale for each worker to the distances between all of them.
 
     The fault is the error scale, in the unit of the distance. Weights follow from it as from the faults of P-TD. It
-    takes a fraction of a second for thirty workers and half a minute for three hundred. Every one of up to ``max_iter``
+    takes a fraction of a second for thirty workers and ten seconds for three hundred. Every one of up to ``max_iter``
     steps goes through all pairs of workers who met, so that it may take an hour for six thousand; what may take longer
     is refused, unless ``starts`` and ``max_iter`` are lowered.
 
@@ -269,17 +270,18 @@ def _sorted(mean: PairMatrix, unit: Floats) -> tuple[Distances, npt.NDArray[np.i
         distance = mean.whole(scaled, order[0])
         held = numbers(distance)
         held += _MIN_DISTANCE - np.nanmin(held)
-        return Tiled(distance), order, np.take_along_axis(key, order, axis=1)
+        return Tiled((distance,)), order, np.take_along_axis(key, order, axis=1)
     assert isinstance(mean, Stacked)
     distance = _scaled(mean.values, unit[:, None, None])
     key = (np.sort(np.nan_to_num(distance, nan=-1.0), axis=2) * mix).sum(axis=2)
     order = np.argsort(key, axis=1, kind="stable")
     distance = np.take_along_axis(distance, order[:, :, None], axis=1)
     distance = np.take_along_axis(distance, order[:, None, :], axis=2)
-    known = ~np.isnan(distance)
     distance = distance - np.nanmin(distance, axis=(1, 2), keepdims=True) + _MIN_DISTANCE
-    whole = Whole(np.nan_to_num(distance, nan=0.0), known.astype(np.float64))
-    return whole, order, np.take_along_axis(key, order, axis=1)
+    key = np.take_along_axis(key, order, axis=1)
+    if distance.shape[1] > _MAX_WHOLE_WORKERS:
+        return Tiled(distance), order, key
+    return Whole(np.nan_to_num(distance, nan=0.0), (~np.isnan(distance)).astype(np.float64)), order, key
 
 
 def _scaled(distance: Floats, unit: Any) -> Floats:

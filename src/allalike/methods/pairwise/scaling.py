@@ -2,7 +2,9 @@
 
 A fit of points e_u to distances d_uv lowers the misfit, the sum over all known pairs of (d_uv - |e_u - e_v|)^2, and
 needs to know where it pulls each point. `Whole` does so for many small problems at once, with whole matrices; `Tiled`
-for one large problem, tile by tile, so that all that is computed on the way stays in the cache.
+for large ones, one after the other and tile by tile: all that is computed on the way stays in the cache, and no library
+of linear algebra starts threads, which for matrices of a few hundred rows wait for each other ten times as long as they
+work.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from allalike.blocks.block import Floats
@@ -101,82 +105,98 @@ class Whole:
 
 @dataclass(frozen=True)
 class Tiled:
-    """The distances of one problem: an array in which NaN is unknown, or a sparse matrix of those that are known.
+    """The distances of each problem: an array in which NaN is unknown, or a sparse matrix of those that are known.
 
-    >>> tiled = Tiled(np.array([[np.nan, 3.0], [3.0, np.nan]]))
+    >>> tiled = Tiled((np.array([[np.nan, 3.0], [3.0, np.nan]]),))
     >>> tiled.misfit(np.array([[[0.0], [2.0]]]), np.array([0]))
     Misfit(norm=array([[0., 4.]]), total=array([1.]), pull=array([[[ 1.],
             [-1.]]]))
     """
 
-    distance: Any
+    distances: Sequence[Any]
 
     @property
     def shape(self) -> tuple[int, int]:
-        """One problem, and how many points it has."""
-        return 1, self.distance.shape[0]
+        """How many problems there are, and how many points each has."""
+        return len(self.distances), self.distances[0].shape[0]
 
     @cached_property
     def moments(self) -> Moments:
         """What the distances of each point are like."""
-        size = self.distance.shape[0]
-        known, mean, variance = np.zeros((1, size)), np.zeros((1, size)), np.zeros((1, size))
-        for worker in range(size):
-            row = self.distance[[worker]]
+        known, mean, variance = np.zeros(self.shape), np.zeros(self.shape), np.zeros(self.shape)
+        for place in np.ndindex(self.shape):
+            row = self.distances[place[0]][[place[1]]]
             row = row[~np.isnan(row)] if isinstance(row, np.ndarray) else row.data
             if len(row):
-                known[0, worker], mean[0, worker], variance[0, worker] = len(row), row.mean(), row.var()
+                known[place], mean[place], variance[place] = len(row), row.mean(), row.var()
         return Moments(known, mean, variance)
 
     def misfit(self, e: Floats, problem: npt.NDArray[np.int64]) -> Misfit:
         """Compare one set of points after the other."""
-        compare = self._compare if isinstance(self.distance, np.ndarray) else self._compare_known
         norm, total, pull = np.einsum("rij,rij->ri", e, e), np.empty(len(e)), np.empty(e.shape)
-        for place, points in enumerate(e):
-            total[place], pulled = compare(np.column_stack([points, np.ones(len(points))]), norm[place])
+        for place, (points, number) in enumerate(zip(e, problem.tolist(), strict=True)):
+            distance, known = self.distances[number], self._known[number]
+            filled = np.column_stack([points, np.ones(len(points))])
+            total[place], pulled = (
+                _compare(distance, filled, norm[place]) if known is None else _compare_known(known, filled)
+            )
             pull[place] = pulled[:, :-1] - pulled[:, -1:] * points
         return Misfit(norm, total, pull)
 
-    def _compare(self, points: Floats, norm: Floats) -> tuple[float, Floats]:
-        """Compare the points of some rows with those of the same and of later ones, tile by tile; pulls are mutual."""
-        total, pulled, step = 0.0, np.zeros(points.shape), max(1, math.isqrt(_PRODUCTS_PER_TILE // points.shape[1]))
-        tiles = [slice(first, first + step) for first in range(0, len(points), step)]
-        for place, mine in enumerate(tiles):
-            for others in tiles[place:]:
-                length = (-2 * points[mine, :-1]) @ points[others, :-1].T
-                length += norm[mine, None]
-                length += norm[others]
-                np.sqrt(np.maximum(length, _MIN_SQUARED_DISTANCE, out=length), out=length)
-                rest = self.distance[mine, others] - length
-                rest[np.isnan(rest)] = 0.0
-                total += float(np.vdot(rest, rest)) * (0.5 if others == mine else 1.0)
-                rest /= length
-                pulled[mine] += rest @ points[others]
-                if others != mine:
-                    pulled[others] += rest.T @ points[mine]
-        return total, pulled
-
-    def _compare_known(self, points: Floats, norm: Floats) -> tuple[float, Floats]:
-        """Compare the pairs of points whose distances are known, each pair once."""
-        from scipy import sparse
-
-        i, j, distance, starts = self._known
-        pull = np.empty(len(distance))
-        total = 0.0
-        for first in range(0, len(pull), _PAIRS_PER_STEP):
-            some = slice(first, first + _PAIRS_PER_STEP)
-            away = points[i[some], :-1] - points[j[some], :-1]
-            length = np.sqrt(np.maximum(np.einsum("ij,ij->i", away, away), _MIN_SQUARED_DISTANCE))
-            rest = distance[some] - length
-            total += float(np.square(rest).sum())
-            np.divide(rest, length, out=pull[some])
-        pulls = sparse.csr_array((pull, j, starts), shape=self.distance.shape)
-        return total, np.asarray(pulls @ points + pulls.T @ points)
-
     @cached_property
-    def _known(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Floats, npt.NDArray[Any]]:
-        """Each known distance once: its two points, the distance, and where those of each first point start."""
+    def _known(self) -> list[_Known | None]:
+        return [None if isinstance(each, np.ndarray) else _Known.of(each) for each in self.distances]
+
+
+class _Known(NamedTuple):
+    """The distances of a sparse matrix, each once: two points, how far, and where those of each first point start."""
+
+    i: npt.NDArray[Any]
+    j: npt.NDArray[Any]
+    distance: Floats
+    starts: npt.NDArray[Any]
+
+    @classmethod
+    def of(cls, matrix: Any) -> _Known:
         from scipy import sparse
 
-        upper = sparse.triu(self.distance, k=1, format="csr")
-        return np.repeat(np.arange(upper.shape[0]), np.diff(upper.indptr)), upper.indices, upper.data, upper.indptr
+        upper = sparse.triu(matrix, k=1, format="csr")
+        first = np.repeat(np.arange(upper.shape[0]), np.diff(upper.indptr))
+        return cls(first, upper.indices, upper.data, upper.indptr)
+
+
+def _compare(distance: Floats, points: Floats, norm: Floats) -> tuple[float, Floats]:
+    """Compare the points of some rows with those of the same and of later ones, tile by tile; pulls are mutual."""
+    total, pulled, step = 0.0, np.zeros(points.shape), max(1, math.isqrt(_PRODUCTS_PER_TILE // points.shape[1]))
+    tiles = [slice(first, first + step) for first in range(0, len(points), step)]
+    for place, mine in enumerate(tiles):
+        for others in tiles[place:]:
+            length = (-2 * points[mine, :-1]) @ points[others, :-1].T
+            length += norm[mine, None]
+            length += norm[others]
+            np.sqrt(np.maximum(length, _MIN_SQUARED_DISTANCE, out=length), out=length)
+            rest = distance[mine, others] - length
+            rest[np.isnan(rest)] = 0.0
+            total += float(np.vdot(rest, rest)) * (0.5 if others == mine else 1.0)
+            rest /= length
+            pulled[mine] += rest @ points[others]
+            if others != mine:
+                pulled[others] += rest.T @ points[mine]
+    return total, pulled
+
+
+def _compare_known(known: _Known, points: Floats) -> tuple[float, Floats]:
+    """Compare the pairs of points whose distances are known, each pair once."""
+    from scipy import sparse
+
+    pull = np.empty(len(known.distance))
+    total = 0.0
+    for first in range(0, len(pull), _PAIRS_PER_STEP):
+        some = slice(first, first + _PAIRS_PER_STEP)
+        away = points[known.i[some], :-1] - points[known.j[some], :-1]
+        length = np.sqrt(np.maximum(np.einsum("ij,ij->i", away, away), _MIN_SQUARED_DISTANCE))
+        rest = known.distance[some] - length
+        total += float(np.square(rest).sum())
+        np.divide(rest, length, out=pull[some])
+    pulls = sparse.csr_array((pull, known.j, known.starts), shape=(len(points), len(points)))
+    return total, np.asarray(pulls @ points + pulls.T @ points)
