@@ -1,9 +1,10 @@
 """Kemeny and Slater: the order that contradicts the answers the least.
 
-    minimise the sum of P(b, a) over all pairs with a before b,
+    cost(order) = sum of P(b, a) over all pairs with a before b,
 
-where P(b, a) is the share of weight that puts b before a (Kemeny 1959). It is the maximum-likelihood order if workers
-err as Mallows says. Slater's rule counts majorities instead of weight: 1 if P(b, a) > 1/2, else 0 (Slater 1961).
+is the least for Kemeny's order, where P(b, a) is the share of weight that puts b before a (Kemeny 1959). It is the
+maximum-likelihood order if workers err as Mallows says. Slater's rule counts majorities instead of weight: 1 if P(b, a)
+> 1/2, else 0 (Slater 1961).
 
 Finding the best order is NP-hard. Up to 16 items a dynamic programme finds the best cost of every set of items at the
 top (Held and Karp 1962). Where several orders are best, up to 8 items all orders are listed and one of the best is
