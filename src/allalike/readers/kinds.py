@@ -33,6 +33,7 @@ from allalike.domains.point_forms import is_point
 from allalike.domains.span_forms import are_tags, is_span
 from allalike.errors import LabelError
 from allalike.masks.files import MaskFile
+from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -145,8 +146,8 @@ def _is_json_object(value: Any) -> bool:
     if not isinstance(value, str) or not value.lstrip().startswith("{"):
         return False
     try:
-        found = json.loads(value)
-    except (json.JSONDecodeError, RecursionError):
+        found = parse_json(value)
+    except json.JSONDecodeError:
         return False
     return isinstance(found, dict) and not _is_mask(found)
 
