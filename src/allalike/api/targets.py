@@ -98,6 +98,8 @@ def list_saved(folder: Path) -> list[str]:
     >>> list_saved(Path("nowhere"))
     []
     """
+    if not (folder / _SUMMARY).is_file():
+        return []
     try:
         summary = parse_json((folder / _SUMMARY).read_text(encoding="utf-8"))
         listed = summary["files"] if "allalike" in summary["versions"] else []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.errors import InputError
+from allalike.errors import InputError, TooLargeError
 from allalike.readers.encodings import guess_encoding
 
 if TYPE_CHECKING:
@@ -43,8 +43,11 @@ def guard(path: Path, file_format: str, read: Callable[[], Any]) -> Any:
         return read()
     except OSError as error:
         raise unreadable(path, error) from error
-    except RecursionError as error:
-        raise InputError(f"{path} cannot be read as {file_format}: it is nested too deeply.") from error
+    except pa.ArrowMemoryError as error:  # also where a damaged file says that it has so much
+        raise TooLargeError(
+            f"There is not enough memory to read {path} as {file_format}, unless it is damaged. Leave out columns that"
+            " are not needed, or split it; of CSV and Parquet, the disk engine reads only a part at a time."
+        ) from error
     except (pa.ArrowException, UnicodeDecodeError, json.JSONDecodeError, EOFError) as error:
         reason = str(error).splitlines()[0].strip().rstrip(".")
         if "straddl" in reason:
