@@ -83,6 +83,8 @@ def check_utf8(columns: Mapping[str, Any], where: str, *, before: int = 0, text:
     for name, column in columns.items():
         try:
             column.validate(full=not _is_ascii(column))
+            if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+                column.cast(pa.large_string())  # which is how it will be written
         except pa.ArrowInvalid as error:
             for row, value in enumerate(column, start=before + 1):
                 if broken := _broken_text(value):
@@ -108,7 +110,9 @@ def _is_ascii(column: Any) -> bool:
 
 def _broken_text(value: Any) -> bytes:
     try:
-        value.as_py()
+        found = value.as_py()
+        if isinstance(found, bytes):
+            found.decode()
     except UnicodeDecodeError as error:
         return bytes(error.object[:60])
     return b""

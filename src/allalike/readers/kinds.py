@@ -283,6 +283,8 @@ def _is_any_span(item: Any) -> bool:
 def _guess_written_objects(labels: Column) -> Domain | None:
     """Return the domain of lists of objects in JSON, or of tags with space between them."""
     texts = labels.factors[1].tolist()
+    if isinstance(texts[0], bytes):
+        raise LabelError(f"The labels are bytes, such as {texts[0]!r}. Write them as text.", domain="categorical")
     if all(text.lstrip().startswith("[") for text in texts[:_MAX_CLASSES]):
         try:
             return _guess_objects([json_list(text) for text in texts])
