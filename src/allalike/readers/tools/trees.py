@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
@@ -111,9 +112,11 @@ class Node:
         return self.value
 
     def number(self) -> float:
-        """Return a number, whole where it is written so."""
+        """Return a finite number, whole where it is written so."""
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
             raise self.refused("a number")
+        if isinstance(self.value, float) and not math.isfinite(self.value):
+            raise self.refused("a finite number")
         return self.value
 
     def numbers(self) -> list[float]:
