@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["open_json", "open_json_lines"]
 
-_NULL_LINE = re.compile(rb"^[ \t]*null[ \t\r]*$", re.MULTILINE)
+_NULL_LINE = re.compile(rb"\n[ \t\r\xef\xbb\xbf]*null")  # whatever follows
+_SEAM_BYTES = 64  # at both sides of where a file was cut into blocks
 _CHANGED_TYPE = "changed from"  # as Arrow says it of a column
 
 
@@ -114,13 +115,15 @@ def open_json(path: Path, encoding: str | None = None) -> Table:
 
 def _refuse_lines(path: Path, encoding: str) -> None:
     """Refuse lines at which Arrow would crash: null, and very deeply nested ones."""
-    nesting = Nesting()
+    nesting, before = Nesting(), b"\n"
     with guard(path, "JSON lines", lambda: _open(path, encoding)) as file:
         while block := guard(path, "JSON lines", lambda: file.read(MAX_FIELD_BYTES)):
-            if b"null" in block and _NULL_LINE.search(block):
+            seam = before[-_SEAM_BYTES:] + block[:_SEAM_BYTES]
+            if _NULL_LINE.search(seam) or (b"null" in block and _NULL_LINE.search(block)):
                 raise InputError(f"{path} cannot be read as JSON lines: one of them is null, which is no record.")
             if nesting.feed_lines(block) > MAX_DEPTH:
                 raise InputError(f"{path} is nested more than {MAX_DEPTH} levels deep, which is not read.")
+            before = block
 
 
 def _is_one_object(path: Path, start: str, encoding: str) -> bool:
