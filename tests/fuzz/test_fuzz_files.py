@@ -13,7 +13,7 @@ import allalike
 from allalike.errors import AllalikeError
 from allalike.readers.files import Files
 from allalike.readers.sources import open_files
-from fuzz.mutations import mutated
+from mutations import mutated
 
 CORPUS = Path(__file__).parent / "corpus"
 FILES = sorted(path for path in CORPUS.rglob("*") if path.is_file())

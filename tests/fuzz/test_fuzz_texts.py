@@ -21,7 +21,7 @@ from allalike.readers import scan
 from allalike.registry import make
 from allalike.serve.desk import Desk
 from allalike.serve.server import Server
-from fuzz.mutations import mutated, soups
+from mutations import mutated, soups
 
 FEW, MANY = settings(max_examples=4), settings(max_examples=500)
 DOMAIN_NAMES = sorted(set(DOMAINS) - {"custom"})
@@ -95,7 +95,7 @@ def test_of_many_odd_labels_the_kind_is_guessed_or_asked_for(labels: list[Any]) 
 def make_all(spec: str) -> None:
     for known, kind in ((METHODS, "method"), (DOMAINS, "domain"), (ENGINES, "engine")):
         try:
-            make(spec, known, kind)  # type: ignore[arg-type]
+            make(spec, known, kind)
         except AllalikeError as error:
             assert str(error).strip()
 

@@ -153,6 +153,7 @@ def check_archive(path: Path) -> list[str]:
     ...     check_archive(path)
     ['sheet.xml']
     """
+    check_regular(path)
     with _archive(path) as archive:
         _check_size(path, path.stat().st_size, sum(info.file_size for info in archive.infolist()))
         return archive.namelist()
