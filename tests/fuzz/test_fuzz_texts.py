@@ -95,7 +95,7 @@ def test_of_many_odd_labels_the_kind_is_guessed_or_asked_for(labels: list[Any]) 
 def make_all(spec: str) -> None:
     for known, kind in ((METHODS, "method"), (DOMAINS, "domain"), (ENGINES, "engine")):
         try:
-            make(spec, known, kind)
+            make(spec, dict(known), kind)
         except AllalikeError as error:
             assert str(error).strip()
 
@@ -107,7 +107,7 @@ def test_odd_names_with_options_are_known_or_refused(spec: str) -> None:
 
 
 @pytest.mark.long
-@settings(max_examples=3000)
+@settings(max_examples=2000)
 @given(name=st.sampled_from(sorted({*METHODS, *DOMAINS})), options=SPECS)
 def test_many_odd_options_are_known_or_refused(name: str, options: str) -> None:
     make_all(options)
