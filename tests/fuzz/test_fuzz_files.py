@@ -77,7 +77,7 @@ def fuzz(group: str, folder: Path, data: st.DataObject) -> None:
     is_read(place(folder, group, f"x.{ending}", data.draw(mutated(names[ending]))), group)
 
 
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(data=st.data())
 @pytest.mark.parametrize("group", GROUPS)
 def test_changed_files_are_read_or_refused(group: str, folder: Path, data: st.DataObject) -> None:

@@ -23,7 +23,7 @@ from allalike.serve.desk import Desk
 from allalike.serve.server import Server
 from mutations import mutated, soups
 
-FEW, MANY = settings(max_examples=4), settings(max_examples=500)
+FEW, MANY = settings(max_examples=2), settings(max_examples=500)
 DOMAIN_NAMES = sorted(set(DOMAINS) - {"custom"})
 OPTIONS = {"tree": "tree(separator='/')", "points": "points(names=['a', 'b'])", "ordinal": "ordinal(levels=['a', 'b'])"}
 
