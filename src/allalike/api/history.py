@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from allalike.api.result import Result
 from allalike.errors import InputError
 from allalike.readers.compression import check_regular
 from allalike.system.formulas import unguard_text
+from allalike.system.json_text import parse_json
 
 __all__ = ["read_history"]
 
@@ -59,7 +59,9 @@ def _read(path: str) -> Any:
 def _is_guarded(path: Path) -> bool:
     """Tell whether the summary beside a table says that its texts were kept from being formulas."""
     try:
-        summary = json.loads((path.parent / "summary.json").read_text(encoding="utf-8"))
+        summary_path = path.parent / "summary.json"
+        check_regular(summary_path)
+        summary = parse_json(summary_path.read_text(encoding="utf-8"))
         return bool(summary.get("safe_csv")) and path.name in summary.get("files", ())
     except (OSError, ValueError, AttributeError):
         return False
