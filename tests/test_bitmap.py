@@ -218,7 +218,7 @@ def test_run_lengths_are_read_as_cocos_own_code_writes_them() -> None:
         ("nonsense", "a mask is a table of pixels"),
         (b"bytes", "a mask is a table of pixels"),
         ('{"size": [2, 2], "counts":', "line 1 column"),
-        ("[" * 100_000, "nested too deeply"),
+        ("[" * 100_000, "nested more than 100 levels deep"),
         ([[1, 0], [1]], "not equally long"),
         ([1, 0, 1], "rows and columns"),
         ([["a", "b"]], "rows and columns"),

@@ -27,6 +27,8 @@ def test_a_process_that_is_ended_from_outside_is_a_clear_error() -> None:
     told = r"ended from outside, most likely for want of memory\. Buy some\."
     with pytest.raises(TooLargeError, match=told), Processes(2, remedy="Buy some.") as processes:
         list(processes.map(os._exit, [(1,), (1,)]))
+    with pytest.raises(TooLargeError, match=r"outside \(SIGKILL\), most likely"), Processes(2) as processes:
+        list(processes.map(signal.raise_signal, [(signal.SIGKILL,), (signal.SIGKILL,)]))
 
 
 def test_an_error_in_a_process_is_the_same_error_here() -> None:

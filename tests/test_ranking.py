@@ -233,7 +233,7 @@ def test_more_than_a_hundred_items_can_be_ranked() -> None:
         ('["a", true]', "True is neither the name nor the number of an item"),
         ("[1, NaN]", "nan is neither the name nor the number of an item"),
         ('["a", "b"', "it is no JSON list"),
-        ("[" * 100_000, "nested too deeply"),
+        ("[" * 100_000, "nested more than 100 levels deep"),
         ("a<b<c", "written best first, with '>' between the items"),
         ("a,b,c", "written best first, with '>' between the items"),
         (">".join(map(str, range(1001))), "it ranks 1,001 items; 1 to 1,000 can be compared"),

@@ -28,6 +28,7 @@ __all__ = [
     "Options",
     "check_choice",
     "check_flag",
+    "check_length",
     "check_number",
     "choice",
     "flag",
@@ -38,6 +39,7 @@ __all__ = [
 ]
 
 Check = Callable[[Any, str], Any]
+_MAX_LENGTH = 1000  # characters of an option that is written as text
 _CHECK = "check"  # the key of a field's check in its metadata
 
 
@@ -145,6 +147,18 @@ def check_number(
     if below is not None and value >= below:
         raise OptionError(f"{option} is {value!r}. It must be less than {below}.")
     return value
+
+
+def check_length(text: str, name: str) -> str:
+    """Return what is written in the place of an option, unless it is longer than any that somebody means.
+
+    >>> check_length("x" * 1001, "The method")
+    Traceback (most recent call last):
+    allalike.errors.OptionError: The method is written with 1,001 characters. It may have 1,000 at most.
+    """
+    if len(text) > _MAX_LENGTH:
+        raise OptionError(f"{name} is written with {len(text):,} characters. It may have {_MAX_LENGTH:,} at most.")
+    return text
 
 
 def check_flag(value: Any, option: str) -> bool:

@@ -7,6 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from allalike.errors import NameWarning, OptionError, PluginError, UnknownNameError
+from allalike.options import check_length
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -169,13 +170,13 @@ def make(spec: str, known: Mapping[str, type[T]], kind: str) -> T:
     >>> make("ordinal(levels=[poor, fair, good])", DOMAINS, "domain").levels
     ('poor', 'fair', 'good')
     """
-    import re
-
-    parts = re.fullmatch(r"\s*([^()]+?)\s*(?:\((.*)\))?\s*", spec, flags=re.DOTALL)
-    if parts is None:
+    check_length(spec, f"The {kind}")
+    name, bracket, options = spec.strip().partition("(")
+    name = name.strip()
+    if not name or ")" in name or (bracket and not options.endswith(")")):
         raise UnknownNameError(f"{spec!r} is not the name of a {kind}. Known {kind}s: {', '.join(known)}.")
-    cls = find(parts[1], known, kind)
-    return cls(**check_options(cls, _options(parts[2] or "", spec), kind))
+    cls = find(name, known, kind)
+    return cls(**check_options(cls, _options(options[:-1], spec), kind))
 
 
 def choose(given: Any, known: Mapping[str, type[T]], kind: str, base: type[T]) -> T:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,9 @@ import numpy as np
 from allalike.answers.history import History
 from allalike.api.result import Result
 from allalike.errors import InputError
+from allalike.readers.compression import check_regular
 from allalike.system.formulas import unguard_text
+from allalike.system.json_text import parse_json
 
 __all__ = ["read_history"]
 
@@ -40,11 +41,16 @@ def read_history(source: Any) -> History:
 
 def _read(path: str) -> Any:
     import pandas as pd
+    import pyarrow as pa
 
     try:
+        check_regular(Path(path))
         table = pd.read_parquet(path) if path.endswith(".parquet") else pd.read_csv(path, dtype={"worker": str})
-    except (OSError, ValueError) as error:
-        raise InputError(f"The history {path} cannot be read: {error}") from None
+    except InputError as error:
+        raise InputError(f"The history cannot be read. {error}") from None
+    except (OSError, ValueError, pa.ArrowException) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"The history {path} cannot be read: {' '.join(reason.split())}") from None
     if "worker" in table and _is_guarded(Path(path)):
         table["worker"] = [unguard_text(worker) if isinstance(worker, str) else worker for worker in table["worker"]]
     return table
@@ -53,7 +59,9 @@ def _read(path: str) -> Any:
 def _is_guarded(path: Path) -> bool:
     """Tell whether the summary beside a table says that its texts were kept from being formulas."""
     try:
-        summary = json.loads((path.parent / "summary.json").read_text(encoding="utf-8"))
+        summary_path = path.parent / "summary.json"
+        check_regular(summary_path)
+        summary = parse_json(summary_path.read_text(encoding="utf-8"))
         return bool(summary.get("safe_csv")) and path.name in summary.get("files", ())
     except (OSError, ValueError, AttributeError):
         return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,8 @@ from allalike.api.summaries import describe_answers
 from allalike.errors import InputError, UnsupportedError
 from allalike.methods import METHODS
 from allalike.readers import COLUMN
+from allalike.readers.compression import check_regular
+from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
     import os
@@ -59,7 +60,8 @@ def revisit(folder: str | os.PathLike[str], *, engine: str | Engine | None = Non
 def _read_summary(folder: Path) -> Any:
     path = folder / _SUMMARY
     try:
-        summary = json.loads(path.read_text(encoding="utf-8"))
+        check_regular(path)
+        summary = parse_json(path.read_text(encoding="utf-8"))
         counts = [summary[name] for name in ("method", "seed", "ties", *_COUNTS)]
     except OSError as error:
         raise InputError(

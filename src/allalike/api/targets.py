@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from allalike.errors import OutputError
 from allalike.readers import Scan
 from allalike.readers.inputs import find_inputs, list_inputs
 from allalike.registry import find
+from allalike.system.json_text import parse_json
 from allalike.system.output import Output
 from allalike.system.tables import FORMATS
 from allalike.writers import WRITERS
@@ -98,11 +98,13 @@ def list_saved(folder: Path) -> list[str]:
     >>> list_saved(Path("nowhere"))
     []
     """
+    if not (folder / _SUMMARY).is_file():
+        return []
     try:
-        summary = json.loads((folder / _SUMMARY).read_text(encoding="utf-8"))
+        summary = parse_json((folder / _SUMMARY).read_text(encoding="utf-8"))
         listed = summary["files"] if "allalike" in summary["versions"] else []
         return [name for name in listed if _is_own(PurePosixPath(name))]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError):
         return []
 
 

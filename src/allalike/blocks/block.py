@@ -92,7 +92,7 @@ class Block:
     @cached_property
     def same_size(self) -> int:
         """How many answers every task has, or 0 if they differ; sums are faster where it is known."""
-        size = int(self.sizes[0])
+        size = int(self.sizes[0]) if self.n_tasks else 0  # as of pairs, where rankings have one item each
         return size if len(self.label) == size * self.n_tasks and np.all(self.sizes == size) else 0
 
     def per_task(self, values: Floats) -> Floats:

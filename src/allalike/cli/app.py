@@ -13,13 +13,14 @@ import click
 from allalike.cli.agreement import agreement
 from allalike.cli.commands import complete_command
 from allalike.cli.compare import compare
-from allalike.cli.console import echo, visible
+from allalike.cli.console import UnheardError, echo, replace_closed_streams, visible
 from allalike.cli.datasets import datasets
 from allalike.cli.demo import demo
 from allalike.cli.discover import discover
 from allalike.cli.explain import explain
 from allalike.cli.jury import jury
 from allalike.cli.lists import domains, formats, methods, rules
+from allalike.cli.options import limit_options
 from allalike.cli.serve import serve
 from allalike.cli.simulate import simulate
 from allalike.errors import AllalikeError, DataWarning, InputError
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["app", "main", "run"]
+
+_MORE_MEMORY = (
+    "Keep the answers on disk with --engine disk, and say with --memory how much it may use; or leave out columns that"
+    " are not needed."
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -44,6 +50,7 @@ _COMMANDS = (
     *(methods, domains, rules, formats),
 )
 for _command in _COMMANDS:
+    limit_options(_command)
     app.add_command(_command)
 
 
@@ -55,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command: 0 is done, 2 a wrong input or call, 1 anything else; every error is one message."""
     signal.signal(signal.SIGTERM, _end)
+    replace_closed_streams()
     try:
         code = command(arguments, standalone_mode=False, obj=_typed(arguments))
     except click.ClickException as error:
@@ -72,17 +80,21 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
         what = f"{doubt} (Columns are named with --worker, --task and --label; --wide reads a matrix.)"
         _stop(what, 2, complete_command(_typed(arguments), {"force": True}), "To go on all the same")
     except AllalikeError as error:
-        _stop(str(error), 2)
+        _stop(str(error), 1 if isinstance(error, UnheardError) else 2)
     except MemoryError:
-        _stop("There is not enough memory for this.", 1)
+        _stop(f"There is not enough memory for this. {_MORE_MEMORY}", 1)
     except Exception as error:
         if os.environ.get("ALLALIKE_DEBUG"):
             raise
-        _stop(
-            f"Something unexpected happened: {type(error).__name__}: {error}. ALLALIKE_DEBUG=1 shows where.",
-            1,
-        )
+        _stop(f"{_describe(error)} ALLALIKE_DEBUG=1 shows where.", 1)
     sys.exit(code or 0)
+
+
+def _describe(error: Exception) -> str:
+    """Say what nobody was prepared for; a device that is full or gone can be anywhere."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"The system refuses: {error.strerror}{f' ({error.filename})' if error.filename else ''}."
+    return f"Something unexpected happened: {type(error).__name__}: {error}."
 
 
 def _end(*_: object) -> NoReturn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -11,12 +12,13 @@ import threading
 import unicodedata
 import warnings
 from contextlib import contextmanager
+from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from allalike.errors import ConvergenceWarning, DataWarning, NameWarning
+from allalike.errors import ConvergenceWarning, DataWarning, NameWarning, OutputError
 from allalike.system.progress import STAGES, watching
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "WIDTH",
     "Line",
+    "UnheardError",
     "bar_after_a_second",
     "can_report",
     "echo",
@@ -32,6 +35,7 @@ __all__ = [
     "keep_whole",
     "note",
     "notes_for_warnings",
+    "replace_closed_streams",
     "rows",
     "shorten",
     "show",
@@ -62,9 +66,37 @@ def visible(text: object) -> str:
     return "".join(json.dumps(c)[1:-1] if unicodedata.category(c) in _UNSEEN_CATEGORIES else c for c in shown)
 
 
+class UnheardError(OutputError):
+    """Standard output that cannot be written, as on a full device."""
+
+
 def echo(text: str, *, err: bool = False) -> None:
     """Print lines, with whatever a terminal would obey made `visible`; a line break in an id must be so already."""
-    click.echo("\n".join(map(visible, text.split("\n"))), err=err)
+    _print("\n".join(map(visible, text.split("\n"))), err=err)
+
+
+def _print(text: str, *, err: bool = False, color: bool | None = None) -> None:
+    try:
+        click.echo(text, err=err, color=color)
+    except OSError as error:
+        if error.errno == errno.EPIPE and not err:  # whoever read has seen enough; click knows
+            raise
+        _replace("stderr" if err else "stdout")  # what is left to print would fail again at the end
+        if not err:
+            raise UnheardError(f"Standard output cannot be written: {error.strerror or error}.") from error
+
+
+def replace_closed_streams() -> None:
+    """Put nothing in the place of standard streams that are closed, so that no file gets their numbers."""
+    if sys.stdin is None:
+        os.open(os.devnull, os.O_RDONLY)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            _replace(name)
+
+
+def _replace(name: str) -> None:
+    setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
 
 
 def keep_whole(name: object) -> str:
@@ -118,7 +150,7 @@ def show(lines: Iterable[Line]) -> None:
     """Print lines, made `visible`; on a terminal some are bold and flags are red, unless NO_COLOR is set."""
     coloured = _has_colours()
     said = [_paint(line) if coloured else visible(line.text + line.flags) for line in lines]
-    click.echo("\n".join(said), color=coloured)
+    _print("\n".join(said), color=coloured)
 
 
 def _paint(line: Line) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allalike.errors import OptionError
+from allalike.options import check_length
 from allalike.registry import make
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from allalike.readers import Scan
 
 __all__ = [
+    "limit_options",
     "name_answers",
     "name_engine",
     "open_answers",
@@ -118,6 +120,29 @@ _PRINT_OPTIONS = (
     click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output."),
     click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors (and JSON, where asked for)."),
 )
+
+
+class _Text(click.types.StringParamType):
+    """Text that is no longer than options are."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return check_length(super().convert(value, param, ctx), param.opts[-1] if param else "An option")
+
+
+def limit_options(command: click.Command) -> None:
+    """Refuse texts in the place of options that are longer than any that somebody means.
+
+    >>> command = click.Command("x", params=[click.Option(["--how"])])
+    >>> limit_options(command)
+    >>> command.main(["--how", "x" * 2000], standalone_mode=False)
+    Traceback (most recent call last):
+    allalike.errors.OptionError: --how is written with 2,000 characters. It may have 1,000 at most.
+    """
+    for inner in command.commands.values() if isinstance(command, click.Group) else ():
+        limit_options(inner)
+    for option in command.params:
+        if isinstance(option, click.Option) and option.type is click.STRING:
+            option.type = _Text()
 
 
 def take_read_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -43,7 +43,9 @@ def spool_input(files: tuple[str, ...], options: MutableMapping[str, Any]) -> tu
         return files
     if named.count(_NAME) > 1:
         raise OptionError("Standard input (-) is named twice. It can be read once; give the other as a file.")
-    if sys.stdin is None or sys.stdin.isatty():
+    if sys.stdin is None:
+        raise OptionError("Standard input (-) is closed. Send answers: allalike discover - < answers.csv")
+    if sys.stdin.isatty():
         raise OptionError(
             "Standard input (-) is a terminal, which has no answers. Send them: allalike discover - < answers.csv"
         )

@@ -226,7 +226,7 @@ class Column:
         data = self.data if not isinstance(self.data, list) else pa.chunked_array([pa.array(self.data)])
         if is_string(data.type) and not self.trimmed:
             data = pc.utf8_trim_whitespace(data)
-        return numpy_of(data.cast(pa.float64()))
+        return numpy_of(data.cast(pa.float64(), safe=not pa.types.is_integer(data.type)))  # the nearest, beyond 2**53
 
     def is_numeric(self) -> bool:
         """Tell whether every value is a number, or text that reads as one."""

@@ -14,7 +14,6 @@ pixel is as bad as another object; and for several objects of a picture, which a
 
 from __future__ import annotations
 
-import json
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -37,6 +36,7 @@ from allalike.options import flag, number, option
 from allalike.rules.base import Rule
 from allalike.rules.choice import best_worker, medoid
 from allalike.rules.majority import AnswerMasks, pixel_majority
+from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -138,7 +138,7 @@ class Bitmap(Pairwise):
         elif self.values:
             raise ValueError("the values of a label map are tasks of their own. Read it with allalike.read")
         if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-            value = _json(value)
+            value = parse_json(value)
         if isinstance(value, MaskFile):
             pixels = self._is_on(read_picture(value.path, colours=chosen is None), chosen, value.path)
         elif not isinstance(value, dict):
@@ -250,13 +250,6 @@ class Bitmap(Pairwise):
             on = f"at least {self.threshold:g}"
         chosen = {"values": list(self.values)} if self.values else {"on": on}
         return {**super().describe(), "fill": self.fill, **chosen}
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
 
 
 def _table(value: Any) -> Array:

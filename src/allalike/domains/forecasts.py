@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from allalike.domains.items import in_order
+from allalike.system.json_text import parse_json
 
 __all__ = ["FORMS", "Forecast", "read_forecast", "show_forecast"]
 
@@ -70,11 +71,9 @@ def _read_text(text: str) -> Any:
     if text.endswith("%"):
         raise ValueError("a probability is between 0 and 1; divide percent by 100")
     try:
-        return json.loads(text, object_pairs_hook=_without_repeats) if text[:1] in ("[", "{") else float(text)
+        return parse_json(text, object_pairs_hook=_without_repeats) if text[:1] in ("[", "{") else float(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"it is no JSON ({error.msg} at character {error.pos + 1})") from None
-    except RecursionError:
-        raise ValueError("its lists are nested too deeply") from None
     except ValueError as error:
         raise (error if text[:1] == "{" else ValueError(_WANTED)) from None
 

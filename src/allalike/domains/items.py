@@ -19,6 +19,7 @@ import numpy as np
 
 from allalike.columns.values import numpy_of
 from allalike.domains.lists import json_list
+from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -140,8 +141,8 @@ def _nested(places: list[Any]) -> list[list[Any]]:
 
 def _json_ranks(text: str) -> Mapping[Any, Any]:
     try:
-        ranks: Mapping[Any, Any] = json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
+        ranks: Mapping[Any, Any] = parse_json(text)
+    except json.JSONDecodeError:
         raise ValueError('it looks like ranks, but is no JSON such as {"a": 1, "b": 2}') from None
     return ranks
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from allalike.system.json_text import parse_json
+
 __all__ = ["json_list"]
 
 
@@ -18,11 +20,9 @@ def json_list(text: str) -> list[Any]:
     ValueError: it is no JSON list (Expecting ',' delimiter at character 5)
     """
     try:
-        value = json.loads(text)
+        value = parse_json(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"it is no JSON list ({error.msg} at character {error.pos + 1})") from None
-    except RecursionError:
-        raise ValueError("its lists are nested too deeply") from None
     if not isinstance(value, list):
         raise ValueError("it is no JSON list")  # noqa: TRY004
     return value

@@ -7,13 +7,13 @@ will do. COCO writes the points of a body in one row, ``x, y, v`` for each, and 
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allalike.domains.lists import json_list
 from allalike.domains.object_parts import read_class, read_number
+from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +45,7 @@ def list_points(value: Any, names: Sequence[str] | None) -> list[Any]:
     [[1, 2, 'nose']]
     """
     if isinstance(value, str):
-        value = json.loads(value) if value.lstrip().startswith("{") else json_list(value)
+        value = parse_json(value) if value.lstrip().startswith("{") else json_list(value)
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, list | tuple) and len(value) == 1 and isinstance(value[0], dict) and _KEYPOINTS in value[0]:

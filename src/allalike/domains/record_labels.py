@@ -13,6 +13,7 @@ from allalike.columns.column import Column
 from allalike.columns.record_column import RecordColumn
 from allalike.domains.spelling import Spelling
 from allalike.errors import InputError, LabelError
+from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -82,8 +83,8 @@ def read_record(value: Any) -> Mapping[str, Any]:
     """
     if isinstance(value, str):
         try:
-            value = json.loads(value)
-        except (json.JSONDecodeError, RecursionError):
+            value = parse_json(value)
+        except json.JSONDecodeError:
             raise ValueError("it is no JSON object") from None
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise ValueError("a record must be a mapping from names of fields to values, or a JSON object")

@@ -6,6 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from allalike.system.json_text import is_deep, parse_json
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -45,10 +47,13 @@ def _objects(text: str) -> Iterator[Any]:
             break
         place = min(begins)
         try:
-            value, place = decoder.raw_decode(text, place)
-            found.append(value)
+            value, end = decoder.raw_decode(text, place)
         except (ValueError, RecursionError):
             place += 1
+            continue
+        if not is_deep(text[place:end]):
+            found.append(value)
+        place = end
     yield from reversed(found)
 
 
@@ -95,6 +100,6 @@ def _find_broken(text: str, key: str) -> str | None:
         return None
     last = found[-1].strip()
     try:
-        return _written(json.loads(last, strict=False, parse_float=_Number, parse_int=_Number))
+        return _written(parse_json(last, strict=False, parse_float=_Number, parse_int=_Number))
     except ValueError:
         return last.strip("\"'").strip() or None

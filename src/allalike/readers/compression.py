@@ -23,6 +23,7 @@ __all__ = [
     "MAX_RATIO",
     "MAX_UNPACKED_BYTES",
     "check_archive",
+    "check_regular",
     "find_packing",
     "inner_path",
     "open_bytes",
@@ -46,6 +47,19 @@ _BZIP_BLOCK = b"1AY&SY"  # stands at the fourth byte, which tells it from text t
 _BOOK_ENDINGS = (".xlsx", ".xlsm", ".ods", ".npz")  # which are zip files of their own kind
 
 
+def check_regular(path: Path) -> None:
+    """Refuse what is neither a file nor missing: a pipe would be waited for, and a device may have no end.
+
+    >>> from pathlib import Path
+    >>> check_regular(Path("nowhere.csv"))  # whoever opens it will say so
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        kind = "a pipe" if path.is_fifo() else "a socket" if path.is_socket() else "a device"
+        raise InputError(
+            f"{path} is no file, but {kind}. Answers are read from files, and from standard input (-) by the program."
+        )
+
+
 def find_packing(path: Path) -> str:
     """Tell what a file is packed with, or nothing.
 
@@ -56,6 +70,7 @@ def find_packing(path: Path) -> str:
     ...     find_packing(path)
     'gzip'
     """
+    check_regular(path)
     with path.open("rb") as file:
         start = file.read(16)
     found = next((name for magic, name in _MAGIC.items() if start.startswith(magic)), "")
@@ -138,6 +153,7 @@ def check_archive(path: Path) -> list[str]:
     ...     check_archive(path)
     ['sheet.xml']
     """
+    check_regular(path)
     with _archive(path) as archive:
         _check_size(path, path.stat().st_size, sum(info.file_size for info in archive.infolist()))
         return archive.namelist()

@@ -32,6 +32,7 @@ _FIRST_ROWS, _HEADER_ROWS = 10_000, 1000
 _MIN_COLUMNS = 3
 _NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*")
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
+_MAX_DIGITS = 19  # of numbers that count columns
 _WHOLE, _NUMBERS = re.compile(r"[+-]?\d+"), re.compile(r"[-+\d.,; ]+")
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?[ \t]*(\r\n|\r|\n)')  # with which Excel is told
 
@@ -223,7 +224,7 @@ def _is_number(cell: str) -> bool:
 
 def _is_counting(cells: Sequence[str]) -> bool:
     """Tell whether cells are whole numbers, one after the other."""
-    if len(cells) < _MIN_COLUMNS or not all(cell.strip().isdecimal() for cell in cells):
+    if len(cells) < _MIN_COLUMNS or not all(cell.strip().isdecimal() and len(cell) < _MAX_DIGITS for cell in cells):
         return False
     numbers = [int(cell) for cell in cells]
     return numbers == list(range(numbers[0], numbers[0] + len(numbers)))

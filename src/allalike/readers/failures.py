@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.errors import InputError
+from allalike.errors import InputError, TooLargeError
 from allalike.readers.encodings import guess_encoding
 
 if TYPE_CHECKING:
@@ -43,8 +43,11 @@ def guard(path: Path, file_format: str, read: Callable[[], Any]) -> Any:
         return read()
     except OSError as error:
         raise unreadable(path, error) from error
-    except RecursionError as error:
-        raise InputError(f"{path} cannot be read as {file_format}: it is nested too deeply.") from error
+    except pa.ArrowMemoryError as error:  # also where a damaged file says that it has so much
+        raise TooLargeError(
+            f"There is not enough memory to read {path} as {file_format}, unless it is damaged. Leave out columns that"
+            " are not needed, or split it; of CSV and Parquet, the disk engine reads only a part at a time."
+        ) from error
     except (pa.ArrowException, UnicodeDecodeError, json.JSONDecodeError, EOFError) as error:
         reason = str(error).splitlines()[0].strip().rstrip(".")
         if "straddl" in reason:
@@ -52,20 +55,25 @@ def guard(path: Path, file_format: str, read: Callable[[], Any]) -> Any:
         raise InputError(f"{path} cannot be read as {file_format}: {reason}.") from error
 
 
-def each_batch(path: Path, file_format: str, batches: Iterator[Any], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+def each_batch(
+    path: Path, file_format: str, batches: Iterator[Any], names: Sequence[str], *, sound: bool = True
+) -> Iterator[dict[str, Any]]:
     """Yield the columns of one batch of records after the other, each guarded and checked."""
     before = 0
     while (batch := guard(path, file_format, lambda: next(batches, None))) is not None:
         columns = {name: batch.column(name) for name in names}
-        check_utf8(columns, str(path), before=before)
+        check_utf8(columns, str(path), before=before, sound=sound)
         before += batch.num_rows
         yield columns
 
 
-def check_utf8(columns: Mapping[str, Any], where: str, *, before: int = 0, text: bool = False) -> None:
+def check_utf8(
+    columns: Mapping[str, Any], where: str, *, before: int = 0, text: bool = False, sound: bool = True
+) -> None:
     r"""Refuse Arrow columns with text that is no UTF-8, and name the row; so many rows came ``before`` them.
 
-    Of a ``text`` file it can be said how it is written instead.
+    Of a ``text`` file it can be said how it is written instead. Where Arrow has taken arrays out of a file as they lie
+    there, they are not ``sound`` before all in them has been looked at.
 
     Arrow takes the bytes of JSON lines and Parquet as they are, and would write them out again.
 
@@ -79,9 +87,11 @@ def check_utf8(columns: Mapping[str, Any], where: str, *, before: int = 0, text:
 
     for name, column in columns.items():
         try:
-            column.validate(full=not _is_ascii(column))
+            column.validate(full=not sound or not _is_ascii(column))
+            if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+                column.cast(pa.large_string())  # which is how it will be written
         except pa.ArrowInvalid as error:
-            for row, value in enumerate(column, start=before + 1):
+            for row, value in enumerate(column if sound else (), start=before + 1):
                 if broken := _broken_text(value):
                     settles = {"encoding": guess_encoding(broken)} if text else {}
                     raise InputError(
@@ -105,7 +115,9 @@ def _is_ascii(column: Any) -> bool:
 
 def _broken_text(value: Any) -> bytes:
     try:
-        value.as_py()
+        found = value.as_py()
+        if isinstance(found, bytes):
+            found.decode()
     except UnicodeDecodeError as error:
         return bytes(error.object[:60])
     return b""

@@ -55,7 +55,7 @@ def _matching(name: str) -> list[str]:
         name = url2pathname(urlsplit(name).path)
     elif "://" in name:
         return []
-    return [name] if Path(name).exists() else glob.glob(name, recursive=True) or [name]
+    return [name] if os.path.exists(name) else glob.glob(name, recursive=True) or [name]  # noqa: PTH110
 
 
 def list_inputs(inputs: Iterable[Path]) -> Iterator[Path]:
@@ -66,11 +66,16 @@ def list_inputs(inputs: Iterable[Path]) -> Iterator[Path]:
     """
     for path in inputs:
         yield path
-        if (path / MANIFEST).is_file():
-            yield path / MANIFEST
-            yield from _listed(path)
-        elif path.is_dir():
-            yield from (inner for inner in path.rglob("*") if not inner.is_dir())
+        with suppress(OSError):  # whoever reads it will say why it cannot be
+            yield from _inside(path)
+
+
+def _inside(path: Path) -> Iterator[Path]:
+    if (path / MANIFEST).is_file():
+        yield path / MANIFEST
+        yield from _listed(path)
+    elif path.is_dir():
+        yield from (inner for inner in path.rglob("*") if not inner.is_dir())
 
 
 def _listed(folder: Path) -> Iterator[Path]:

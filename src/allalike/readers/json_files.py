@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 from dataclasses import replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from allalike.errors import InputError
 from allalike.readers.compression import ENDINGS, find_packing, open_bytes, read_start
@@ -18,6 +15,7 @@ from allalike.readers.failures import MAX_FIELD_BYTES, check_utf8, guard
 from allalike.readers.frames import is_nested, of_nested
 from allalike.readers.paths import with_paths
 from allalike.readers.tables import Table, of_records
+from allalike.system.json_text import MAX_DEPTH, Nesting, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,10 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["open_json", "open_json_lines"]
 
-_MAX_DEPTH = 100
-_NULL_LINE = re.compile(rb"^[ \t]*null[ \t\r]*$", re.MULTILINE)
+_NULL_LINE = re.compile(rb"\n[ \t\r\xef\xbb\xbf]*null")  # whatever follows
+_SEAM_BYTES = 64  # at both sides of where a file was cut into blocks
 _CHANGED_TYPE = "changed from"  # as Arrow says it of a column
-_LONG_LINE = 800  # characters, in which brackets may be nested as deeply as is dangerous
 
 
 def open_json_lines(path: Path, encoding: str | None = None) -> Table:
@@ -44,26 +41,26 @@ def open_json_lines(path: Path, encoding: str | None = None) -> Table:
     import pyarrow as pa
     import pyarrow.json as pajson
 
+    written = encoding or guard(path, "JSON lines", lambda: find_encoding(path))
+
     def read(strings: Sequence[str] = ()) -> Any:
         schema = pa.schema([(name, pa.string()) for name in strings])
         block = pajson.ReadOptions(block_size=MAX_FIELD_BYTES)
-        return pajson.read_json(_source(path, encoding), block, pajson.ParseOptions(explicit_schema=schema))
+        return pajson.read_json(_source(path, written), block, pajson.ParseOptions(explicit_schema=schema))
 
     if not guard(path, "JSON lines", lambda: read_start(path, 1)):
         raise InputError(f"{path} is empty.")
-    _refuse_lines(path)
+    _refuse_lines(path, written)
     try:
         table = guard(path, "JSON lines", read)
     except InputError as error:  # perhaps because a column, or something nested, is not of one type
-        records = _read_lines(path, encoding)
+        records = _read_lines(path, written)
         nested = any(
             isinstance(value, dict | list) for each in records if isinstance(each, dict) for value in each.values()
         )
         if not nested and _CHANGED_TYPE not in str(error):
             raise
         return with_paths(replace(of_records(records, str(path)), written=True), lambda: records)
-    if any(_is_deep(field.type) for field in table.schema):
-        raise _too_deep(path)
     names = guard(path, "JSON lines", lambda: table.column_names)
     times = [field.name for field in table.schema if pa.types.is_temporal(field.type)]
     if times:  # strings that look like dates stay strings
@@ -74,23 +71,25 @@ def open_json_lines(path: Path, encoding: str | None = None) -> Table:
         check_utf8(columns, str(path))
         return columns
 
-    return with_paths(Table(names, load, str(path), written=True), cache(partial(_read_lines, path, encoding)))
+    return with_paths(Table(names, load, str(path), written=True), cache(partial(_read_lines, path, written)))
 
 
-def _read_lines(path: Path, encoding: str | None) -> list[Any]:
+def _read_lines(path: Path, encoding: str) -> list[Any]:
     """Read one record a line as they are, nested or not."""
     text = guard(path, "JSON lines", lambda: read_text(path, encoding))
     lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
-    return [guard(path, f"JSON lines (line {number})", partial(json.loads, line)) for number, line in lines]
+    return [guard(path, f"JSON lines (line {number})", partial(parse_json, line)) for number, line in lines]
 
 
-def _source(path: Path, encoding: str | None) -> Any:
+def _source(path: Path, encoding: str) -> Any:
     """Return what Arrow reads: the path itself if it can."""
-    encoding = encoding or find_encoding(path)
-    if encoding != "utf-8":
-        return io.BytesIO(read_text(path, encoding).encode())
     packed = find_packing(path) or path.suffix.lower() in ENDINGS  # Arrow would go by the ending
-    return open_bytes(path) if packed else path
+    return path if encoding == "utf-8" and not packed else _open(path, encoding)
+
+
+def _open(path: Path, encoding: str) -> BinaryIO:
+    """Open a file as bytes of UTF-8."""
+    return open_bytes(path) if encoding == "utf-8" else io.BytesIO(read_text(path, encoding).encode())
 
 
 def open_json(path: Path, encoding: str | None = None) -> Table:
@@ -107,63 +106,24 @@ def open_json(path: Path, encoding: str | None = None) -> Table:
     start = decode_start(read_start(path, 1 << 16), encoding).lstrip()
     if not start.startswith("[") and not _is_one_object(path, start, encoding):
         return open_json_lines(path, encoding)
-    document = guard(path, "JSON", lambda: json.loads(read_text(path, encoding)))
-    if isinstance(document, dict | list) and _is_nested_deeply(document):
-        raise _too_deep(path)
+    document = guard(path, "JSON", lambda: parse_json(read_text(path, encoding)))
     if is_nested(document):
         return replace(of_nested(document, str(path)), written=True)
     records = [document] if isinstance(document, dict) else document
     return with_paths(replace(of_records(records, str(path)), written=True), lambda: records)
 
 
-def _too_deep(path: Path) -> InputError:
-    return InputError(f"{path} is nested more than {_MAX_DEPTH} levels deep, which is not read.")
-
-
-def _refuse_lines(path: Path) -> None:
-    """Refuse lines at which Arrow would crash: null, and very deeply nested ones, which must be long."""
-    with guard(path, "JSON lines", lambda: open_bytes(path)) as file:
+def _refuse_lines(path: Path, encoding: str) -> None:
+    """Refuse lines at which Arrow would crash: null, and very deeply nested ones."""
+    nesting, before = Nesting(), b"\n"
+    with guard(path, "JSON lines", lambda: _open(path, encoding)) as file:
         while block := guard(path, "JSON lines", lambda: file.read(MAX_FIELD_BYTES)):
-            if b"null" in block and _NULL_LINE.search(block):
+            seam = before[-_SEAM_BYTES:] + block[:_SEAM_BYTES]
+            if _NULL_LINE.search(seam) or (b"null" in block and _NULL_LINE.search(block)):
                 raise InputError(f"{path} cannot be read as JSON lines: one of them is null, which is no record.")
-            breaks = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
-            ends = np.concatenate([[-1], breaks, [len(block)]])
-            for place in np.flatnonzero(np.diff(ends) > _LONG_LINE):
-                line = block[ends[place] + 1 : ends[place + 1]]
-                if line.count(b"[") + line.count(b"{") > _LONG_LINE // 2 and _depth(line) > _MAX_DEPTH:
-                    raise _too_deep(path)
-
-
-def _depth(text: bytes) -> int:
-    r"""Return how deep brackets are nested, without those in strings.
-
-    >>> _depth(rb'{"a": [1, "[[\"[["]}')
-    2
-    """
-    codes = np.frombuffer(text.replace(b"\\\\", b"").replace(b'\\"', b""), np.uint8)
-    outside = np.cumsum(codes == ord('"')) % 2 == 0
-    steps = np.isin(codes, (ord("["), ord("{"))).astype(np.int64) - np.isin(codes, (ord("]"), ord("}")))
-    return int(np.max(np.cumsum(steps * outside), initial=0))
-
-
-def _is_deep(kind: Any) -> bool:
-    """Tell whether a type of Arrow is nested too deeply."""
-    level = [kind]
-    for _ in range(_MAX_DEPTH):
-        level = [each.field(place).type for each in level for place in range(each.num_fields)]
-        if not level:
-            return False
-    return True
-
-
-def _is_nested_deeply(document: Any) -> bool:
-    level = [document]
-    for _ in range(_MAX_DEPTH):
-        inner = [child for each in level for child in (each.values() if isinstance(each, dict) else each)]
-        level = [child for child in inner if isinstance(child, dict | list)]
-        if not level:
-            return False
-    return True
+            if nesting.feed_lines(block) > MAX_DEPTH:
+                raise InputError(f"{path} is nested more than {MAX_DEPTH} levels deep, which is not read.")
+            before = block
 
 
 def _is_one_object(path: Path, start: str, encoding: str) -> bool:
@@ -177,7 +137,7 @@ def _is_one_object(path: Path, start: str, encoding: str) -> bool:
     except InputError:  # whose row will be named where lines are read
         return False
     try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
+        record = parse_json(line)
+    except ValueError:
         return bool(more)
     return not more and is_nested(record)

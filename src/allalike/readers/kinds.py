@@ -33,6 +33,7 @@ from allalike.domains.point_forms import is_point
 from allalike.domains.span_forms import are_tags, is_span
 from allalike.errors import LabelError
 from allalike.masks.files import MaskFile
+from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -145,8 +146,8 @@ def _is_json_object(value: Any) -> bool:
     if not isinstance(value, str) or not value.lstrip().startswith("{"):
         return False
     try:
-        found = json.loads(value)
-    except (json.JSONDecodeError, RecursionError):
+        found = parse_json(value)
+    except json.JSONDecodeError:
         return False
     return isinstance(found, dict) and not _is_mask(found)
 
@@ -282,6 +283,8 @@ def _is_any_span(item: Any) -> bool:
 def _guess_written_objects(labels: Column) -> Domain | None:
     """Return the domain of lists of objects in JSON, or of tags with space between them."""
     texts = labels.factors[1].tolist()
+    if isinstance(texts[0], bytes):
+        raise LabelError(f"The labels are bytes, such as {texts[0]!r}. Write them as text.", domain="categorical")
     if all(text.lstrip().startswith("[") for text in texts[:_MAX_CLASSES]):
         try:
             return _guess_objects([json_list(text) for text in texts])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
-from allalike.readers.compression import check_archive
+from allalike.readers.compression import check_archive, check_regular, read_start
 from allalike.readers.failures import unreadable
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["find_matrix", "load_matrix", "refuse_matrix"]
 
 _ENDINGS = (".npy", ".npz")
+_MAGIC = b"\x93NUMPY"
 
 
 def find_matrix(source: Any) -> Path | None:
@@ -55,6 +56,7 @@ def load_matrix(path: Path) -> Any:
     """
     if not path.exists():
         raise InputError(f"There is no file {path}.")
+    check_regular(path)
     try:
         matrix = _load(path)
     except OSError as error:
@@ -73,14 +75,17 @@ def _load(path: Path) -> Any:
     import numpy as np
 
     if not zipfile.is_zipfile(path):
+        if read_start(path, len(_MAGIC)) != _MAGIC:
+            raise ValueError("it begins like neither")  # before numpy opens it, and lets it open
         return np.load(path, mmap_mode="r", allow_pickle=False)
     names = {Path(name).stem for name in check_archive(path)}
     if {"format", "shape", "data"} <= names:
         from scipy.sparse import load_npz
 
-        return load_npz(path)
+        with path.open("rb") as file:
+            return load_npz(file)
     if len(names) != 1:
         listed = ", ".join(map(repr, sorted(names)))
         raise InputError(f"{path} has {len(names)} arrays: {listed}. Save a file with one matrix.")
-    with np.load(path, allow_pickle=False) as arrays:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         return arrays[names.pop()]

@@ -80,7 +80,7 @@ def open_arrow(path: Path) -> Table:
     """
     import pyarrow.dataset as pads
 
-    return _open_dataset(path, "Arrow", lambda: pads.dataset(path, format="ipc"))
+    return _open_dataset(path, "Arrow", lambda: pads.dataset(path, format="ipc"), sound=False)
 
 
 def open_parts(folder: Path) -> Table:
@@ -122,12 +122,12 @@ def _kind_of(values: Sequence[str]) -> Any:
     import pyarrow as pa
 
     whole = all(
-        value.isascii() and value.isdecimal() and value == str(int(value)) and len(value) < 19 for value in values
+        value.isascii() and value.isdecimal() and len(value) < 19 and value == str(int(value)) for value in values
     )
     return pa.int64() if whole else pa.string()
 
 
-def _open_dataset(path: Path, file_format: str, discover: Callable[[], Any]) -> Table:
+def _open_dataset(path: Path, file_format: str, discover: Callable[[], Any], *, sound: bool = True) -> Table:
     found = guard(path, file_format, discover)
     names = guard(path, file_format, lambda: found.schema.names)
     size = sum(Path(name).stat().st_size for name in found.files)
@@ -135,12 +135,12 @@ def _open_dataset(path: Path, file_format: str, discover: Callable[[], Any]) -> 
     def load(asked: Sequence[str]) -> dict[str, Any]:
         table = guard(path, file_format, lambda: found.to_table(columns=list(asked)))
         columns = {name: table[name] for name in asked}
-        check_utf8(columns, str(path))
+        check_utf8(columns, str(path), sound=sound)
         return columns
 
     def load_batches(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
         batches = found.to_batches(columns=list(asked), batch_size=_BATCH_ROWS >> 3)
-        yield from each_batch(path, file_format, batches, asked)
+        yield from each_batch(path, file_format, batches, asked, sound=sound)
 
     return Table(names, load, str(path), load_batches=load_batches, n_bytes=lambda _: size)
 

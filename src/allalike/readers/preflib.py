@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["open_orders", "open_soc"]
 
-_HEADER = re.compile(r"#\s*([^:]+?)\s*:\s*(.*)")
-_NAME = re.compile(r"ALTERNATIVE NAME (\d+)")
-_ORDER = re.compile(r"(\d+)\s*:\s*(.+)")
+_NAME = re.compile(r"ALTERNATIVE NAME (\d{1,15})")
+_ORDER = re.compile(r"(\d{1,15})\s*:\s*(.+)")
+_LONG_NUMBER = re.compile(r"\d{16}")
 _PLACES = re.compile(r"(?:\{[\d\s,]*\}|[\d\s]+)(?:,(?:\{[\d\s,]*\}|[\d\s]+))*")
 _MAX_VOTERS = 100_000_000
 
@@ -108,12 +108,11 @@ def _read_lines(path: Path, lines: Iterable[str], add: Callable[[Path, int, str,
     votes = _Votes()
     for number, line in enumerate(map(str.strip, lines), start=1):
         if line.startswith("#"):
-            entry = _HEADER.fullmatch(line)
-            name = _NAME.fullmatch(entry[1]) if entry else None
-            if entry and name:
-                votes.names[str(int(name[1]))] = entry[2]
-            elif entry:
-                votes.header[entry[1]] = entry[2]
+            key, _, value = map(str.strip, line[1:].partition(":"))
+            if name := _NAME.fullmatch(key):
+                votes.names[str(int(name[1]))] = value
+            elif key:
+                votes.header[key] = value
         elif line:
             add(path, number, line, votes)
     return votes
@@ -126,7 +125,7 @@ def _add(path: Path, number: int, line: str, votes: _Votes) -> None:
         raise LabelError(f"{where} has ties: {line[:60]!r}. A file of orders with ties is called .toc, or .toi.")
     entry = _ORDER.fullmatch(line)
     order = [item.strip() for item in entry[2].split(",")] if entry else []
-    if not entry or not all(item.isdecimal() for item in order):
+    if not entry or not all(item.isdecimal() for item in order) or _LONG_NUMBER.search(line):
         raise InputError(f"{where} is not of the form 'voters: 1,2,3': {line[:60]!r}.")
     order = [str(int(item)) for item in order]
     _check_once(where, order)
@@ -145,7 +144,7 @@ def _add(path: Path, number: int, line: str, votes: _Votes) -> None:
 def _add_loosely(path: Path, number: int, line: str, votes: _Votes) -> None:
     """Read a line of voters and their order, which may have ties and gaps."""
     where, entry = f"Line {number} of {path}", _ORDER.fullmatch(line)
-    if not entry or not _PLACES.fullmatch(entry[2]):
+    if not entry or not _PLACES.fullmatch(entry[2]) or _LONG_NUMBER.search(line):
         raise InputError(f"{where} is not of the form 'voters: 1,{{2,3}}': {line[:60]!r}.")
     order = [str(int(item)) for item in re.findall(r"\d+", entry[2])]
     _check_once(where, order)
@@ -157,8 +156,8 @@ def _add_loosely(path: Path, number: int, line: str, votes: _Votes) -> None:
 
 
 def _check_once(where: str, order: list[str]) -> None:
-    twice = next((item for item in order if order.count(item) > 1), None)
-    if twice is not None:
+    if len(set(order)) < len(order):
+        twice = next(item for place, item in enumerate(order) if item in order[:place])
         raise LabelError(f"{where} ranks alternative {twice} twice.")
 
 
@@ -170,7 +169,7 @@ def _check(path: Path, votes: _Votes, *kinds: str) -> None:
     if not n_voters:
         raise InputError(f"{path} holds no orders.")
     said = votes.header.get("NUMBER VOTERS", "")
-    if said.isdecimal() and int(said) != n_voters:
+    if said.isdecimal() and not _LONG_NUMBER.search(said) and int(said) != n_voters:
         raise InputError(f"{path} says that it has {int(said):,} voters, but its lines have {n_voters:,}.")
     if n_voters > _MAX_VOTERS:
         raise TooLargeError(f"{path} has {n_voters:,} voters. At most {_MAX_VOTERS:,} can be taken one by one.")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from allalike.errors import InputError
 from allalike.readers.compression import ENDINGS as PACKED
 from allalike.readers.compression import inner_path
+from allalike.readers.failures import unreadable
 from allalike.readers.files import Files
 from allalike.readers.formats import ENDINGS, open_file
 from allalike.readers.frames import find_opener
@@ -160,8 +161,11 @@ def matching(path: Path) -> list[Path]:
     >>> matching(Path("answers.csv"))
     [PosixPath('answers.csv')]
     """
-    if path.exists() or not glob.has_magic(str(path)):
-        return [path]
+    try:
+        if path.exists() or not glob.has_magic(str(path)):
+            return [path]
+    except OSError as error:  # such as a name that is too long
+        raise unreadable(path, error) from error
     found = sorted(Path(match) for match in glob.glob(str(path), recursive=True))
     if not found:
         raise InputError(f"No file matches {str(path)!r}.")

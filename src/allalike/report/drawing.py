@@ -15,7 +15,7 @@ from contextlib import suppress
 from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 from typing import TYPE_CHECKING, Any
 
-from allalike.errors import UnsupportedError
+from allalike.errors import TooLargeError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -128,6 +128,11 @@ class Painter:
                 if not self._process.returncode:
                     pictures: dict[str, str] = json.loads(drawn)
                     return pictures
+            if (self._process.returncode or 0) < 0:  # by a signal, which would end this process as well
+                raise TooLargeError(
+                    "The process that draws the charts of the report was ended from outside, most likely for want of"
+                    " memory. Leave the report out (--no-report)."
+                )
         return draw(charts)
 
 

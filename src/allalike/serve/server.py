@@ -31,6 +31,7 @@ from urllib.parse import parse_qs, unquote
 from allalike.errors import AllalikeError, OptionError
 from allalike.serve.desk import BusyError, CutOffError, TooMuchError
 from allalike.serve.page import PAGE_POLICY, REPORT_POLICY, render_page, render_script, render_style
+from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -243,8 +244,8 @@ class _Handler(BaseHTTPRequestHandler):
             raise TooMuchError("These are too many choices.")
         size, self._n_unread = self._n_unread, 0
         try:
-            return json.loads(self.rfile.read(size))
-        except (ValueError, RecursionError):
+            return parse_json(self.rfile.read(size))
+        except ValueError:
             raise _RefusalError(HTTPStatus.BAD_REQUEST, "The choices of the page are no JSON.") from None
 
     def _say(self, status: HTTPStatus, what: str) -> None:

@@ -35,6 +35,10 @@ def output_errors(what: str) -> Iterator[None]:
         yield
     except AllalikeError:
         raise
+    except ValueError as error:
+        if "null" not in str(error):  # as Python says it of a path with a NUL in it
+            raise
+        raise OutputError(f"{what}: its name has a NUL in it.") from error
     except OSError as error:
         reason = re.sub(r"^.*Detail: \[errno \d+\] ", "", error.strerror or str(error))  # as Arrow has it
         raise OutputError(f"{what}: {reason}.") from error

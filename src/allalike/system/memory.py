@@ -111,6 +111,6 @@ def parse_size(size: str | float, option: str) -> int:
     """
     parts = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?(?:e[0-9]+)?)\s*([A-Za-z]*)\s*", str(size))
     unit = _UNITS.get(parts[2].upper().replace("IB", "B")) if parts else None
-    if parts is None or unit is None or float(parts[1]) * unit < 1:
+    if parts is None or unit is None or not 1 <= float(parts[1]) * unit < 2**63:
         raise OptionError(f"{option} is {size!r}. Write a size such as '2GB' or '500MB'.")
     return int(float(parts[1]) * unit)

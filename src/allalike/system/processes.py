@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Processes"]
 
 _SERVE = "from allalike.system.processes import serve; serve()"
+_END_SECONDS = 5.0  # to wait for one whose pipe is closed
 _UNKNOWN = "unknown"  # a function or a class that a child cannot import
 
 
@@ -147,13 +148,20 @@ class _Child:
             outcome, value = unpack(_receive(back))
         except (EOFError, BrokenPipeError, ValueError) as error:
             raise TooLargeError(
-                f"Another process was ended from outside, most likely for want of memory. {self._remedy}"
+                f"Another process was ended from outside{self._find_signal()}, most likely for want of memory."
+                f" {self._remedy}"
             ) from error
         if outcome == "unknown":
             return function(*job)
         if outcome == "error":
             raise value
         return value
+
+    def _find_signal(self) -> str:
+        """Name what ended the process, such as SIGKILL, with which systems end those that take too much memory."""
+        with suppress(subprocess.TimeoutExpired, ValueError):
+            return f" ({signal.Signals(-self._process.wait(_END_SECONDS)).name})"
+        return ""
 
     def end(self) -> None:
         """Kill the process, whatever it does."""

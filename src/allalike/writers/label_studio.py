@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.errors import InputError
 from allalike.readers.encodings import read_text
+from allalike.system.json_text import parse_json
 from allalike.writers.base import Writer
 
 if TYPE_CHECKING:
@@ -135,8 +136,8 @@ def _read_records(path: Path) -> list[Any]:
     """Return the records of a JSON file, or none if it is no such file."""
     try:
         text = read_text(path)
-        found = json.loads(text) if text.lstrip().startswith("[") else [json.loads(line) for line in text.splitlines()]
-    except (OSError, ValueError, RecursionError, InputError):
+        found = parse_json(text) if text.lstrip().startswith("[") else [parse_json(line) for line in text.splitlines()]
+    except (OSError, ValueError, InputError):
         return []
     return found if isinstance(found, list) else []
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
 from allalike.readers.tools.sheets import as_text
+from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,8 +27,8 @@ def parse_annotations(cell: str, where: str, row: int) -> list[Any]:
     allalike.errors.InputError: a.csv: the annotations in row 7 are no JSON list: '[{'.
     """
     try:
-        found = json.loads(cell) if cell.strip() else []
-    except (ValueError, RecursionError):
+        found = parse_json(cell) if cell.strip() else []
+    except ValueError:
         found = None
     if not isinstance(found, list):
         raise InputError(f"{where}: the annotations in row {row} are no JSON list: {cell[:60]!r}.")

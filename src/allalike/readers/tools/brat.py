@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Brat"]
 
-_SPAN = re.compile(r"T\d+\t(\S+) (\d+ \d+(?:;\d+ \d+)*)(?:\t.*)?")
+_SPAN = re.compile(r"T\d+\t(\S+) (\d{1,15} \d{1,15}(?:;\d{1,15} \d{1,15})*)(?:\t.*)?")
 _OTHER = {"R": "relations", "E": "events", "A": "attributes", "M": "attributes", "N": "normalisations", "#": "notes"}
 _OTHER |= {"*": "relations"}
 

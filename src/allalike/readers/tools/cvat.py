@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.errors import InputError
@@ -141,6 +142,9 @@ def _number(element: Element, name: str, where: str) -> float:
 
 def _as_number(text: str, where: str, given: str | None) -> float:
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
-        raise InputError(f"{where} is {given!r}, where a number should be.") from None
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(f"{where} is {given!r}, where a number should be.")
+    return number

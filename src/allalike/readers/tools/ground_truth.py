@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.errors import InputError
 from allalike.readers.tools.base import Tool
 from allalike.readers.tools.collection import Collection
 from allalike.readers.tools.trees import Node, read_records
+from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -87,8 +87,8 @@ def _content(response: Node) -> Node:
     if not isinstance(content.value, str):
         return content
     try:
-        return Node(json.loads(content.text()), content.where, content.way)
-    except (ValueError, RecursionError) as error:
+        return Node(parse_json(content.text()), content.where, content.way)
+    except ValueError as error:
         raise InputError(f"{content.where}: {content.way!r} cannot be read as JSON: {error}.") from error
 
 

@@ -11,6 +11,7 @@ from allalike.readers.failures import guard
 from allalike.readers.tables import Table
 from allalike.readers.tools.annotations import make_columns
 from allalike.readers.tools.sheets import as_text, with_columns
+from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,8 +69,8 @@ def _read(path: Path, files: Files) -> list[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            unit = json.loads(line)
-        except (ValueError, RecursionError) as error:
+            unit = parse_json(line)
+        except ValueError as error:
             raise InputError(f"{path}: line {number} cannot be read as JSON: {error}.") from None
         if not holds_judgments(unit):
             raise InputError(f"{path}: line {number} is no unit with judgments of workers.")

@@ -6,7 +6,6 @@ in the order of the alphabet, and then the data are what is the same in all anno
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from allalike.errors import InputError
 from allalike.readers.delimited import open_delimited
 from allalike.readers.tools.label_studio_results import kind_of, read_label
 from allalike.readers.tools.trees import Node
+from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,8 +100,8 @@ def _listed(column: Any) -> list[Any]:
 def _cell(text: Any) -> Any:
     """Read a field that holds JSON, and leave others as they are."""
     if isinstance(text, str) and text[:1] in ("[", "{"):
-        with suppress(ValueError, RecursionError):
-            return json.loads(text)
+        with suppress(ValueError):
+            return parse_json(text)
     return None if text == "" else text
 
 

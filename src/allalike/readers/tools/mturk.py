@@ -22,6 +22,7 @@ from allalike.readers.tools.sheets import (
     with_roles,
 )
 from allalike.readers.tools.units import join_units
+from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -102,10 +103,10 @@ def _fields(cell: str, where: str, row: int) -> dict[str, str]:
         return {}
     fields: dict[str, str] = {}
     try:
-        found = json.loads(cell)
+        found = parse_json(cell)
         for number, form in enumerate(found if isinstance(found, list) else [found]):
             _flatten(form, f"{number + 1}" if number else "", fields)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise InputError(f"{where}: Answer.taskAnswers in row {row} is no JSON: {error}.") from None
     return fields
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +13,7 @@ from allalike.readers.compression import inner_path, read_start
 from allalike.readers.encodings import decode_start, guess_encoding
 from allalike.readers.spreadsheets import BOOKS, read_sheet
 from allalike.readers.tools.trees import unwrap
+from allalike.system.json_text import MAX_DEPTH, parse_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,8 +94,8 @@ class Peek:
         records: list[dict[str, Any]] = []
         for line in filter(str.strip, self.start.splitlines()[:_N_RECORDS]):
             try:
-                record = json.loads(line)
-            except (ValueError, RecursionError):
+                record = parse_json(line)
+            except ValueError:
                 break
             if not isinstance(record, dict):
                 break
@@ -111,9 +111,7 @@ class Peek:
         if text[:1] not in ("[", "{"):
             return None
         try:
-            return json.loads(text)
-        except RecursionError:
-            return None
+            return parse_json(text)
         except ValueError:
             return _mend(text)
 
@@ -138,9 +136,9 @@ def _mend(text: str) -> Any:
             end, closing = token.end(), "".join(reversed(open_brackets))
         elif mark == ",":
             end, closing = token.start(), "".join(reversed(open_brackets))
-        if not open_brackets:  # the end, and something behind it
+        if not open_brackets or len(open_brackets) > MAX_DEPTH:  # the end, and something behind it; or no end
             return None
     try:
-        return json.loads(text[:end] + closing)
-    except (ValueError, RecursionError):
+        return parse_json(text[:end] + closing)
+    except ValueError:
         return None

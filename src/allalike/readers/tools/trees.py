@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import math
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
 from allalike.readers.compression import open_bytes
 from allalike.readers.encodings import guess_encoding, with_mark
 from allalike.readers.failures import unreadable
+from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,9 +112,11 @@ class Node:
         return self.value
 
     def number(self) -> float:
-        """Return a number, whole where it is written so."""
+        """Return a finite number, whole where it is written so."""
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
             raise self.refused("a number")
+        if isinstance(self.value, float) and not math.isfinite(self.value):
+            raise self.refused("a finite number")
         return self.value
 
     def numbers(self) -> list[float]:
@@ -181,8 +184,8 @@ def read_records(path: Path) -> list[Node]:
         return _listed(_parse(data, str(path)), path)
     lines = [(number, line) for number, line in enumerate(data.split(b"\n"), start=1) if line.strip()]
     try:
-        first = json.loads(lines[0][1])
-    except (ValueError, RecursionError):  # one record over many lines
+        first = parse_json(lines[0][1])
+    except ValueError:  # one record over many lines
         return _listed(_parse(data, str(path)), path)
     if len(lines) == 1:
         return _listed(first, path)
@@ -217,8 +220,6 @@ def _record(value: Any, where: str) -> Node:
 
 def _parse(data: bytes, where: str) -> Any:
     try:
-        return json.loads(data, parse_constant=lambda _: None)  # NaN and Infinity, which are no JSON
-    except RecursionError as error:
-        raise InputError(f"{where} cannot be read as JSON: it is nested too deeply.") from error
+        return parse_json(data, parse_constant=lambda _: None)  # NaN and Infinity, which are no JSON
     except ValueError as error:  # of JSON, of UTF-8, and of numbers with thousands of digits
         raise InputError(f"{where} cannot be read as JSON: {str(error).rstrip('.')}.") from error
