@@ -160,6 +160,19 @@ def test_classes_keep_their_names_whatever_fits_better(monkeypatch: pytest.Monke
     assert error(allalike.discover(rows, domain="categorical"), known) > 0.4
 
 
+def test_three_who_lie_together_do_not_turn_everything_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(8)
+    truth = rng.integers(4, size=100)
+    others = (truth + rng.integers(1, 4, (9, 100))) % 4
+    said = np.where(rng.random((9, 100)) < 0.8, truth, others)
+    said[6:] = (truth + 1) % 4
+    rows = [(worker, task, int(label)) for (worker, task), label in np.ndenumerate(said)]
+    known = dict(enumerate(truth.tolist()))
+    assert error(allalike.discover(rows, domain="categorical"), known) < 0.05
+    monkeypatch.setattr(readings, "_EXCHANGED", 2.0)  # with which all four classes change their names in a circle
+    assert error(allalike.discover(rows, domain="categorical"), known) > 0.9
+
+
 def test_workers_who_are_alike_count_the_same() -> None:
     rows = [(worker, task, int(task % 10 == worker)) for worker in range(3) for task in range(60)]
     result = allalike.discover(rows, domain="categorical")

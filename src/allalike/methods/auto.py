@@ -13,8 +13,8 @@ f the crowd's mean, D that of a guess (infinite for numbers, whose weights are 1
 crowd count beside a worker's own n_i: the more, the less workers differ.
 
 It works where five workers and more err each in her own way, and where they are equally good it is a vote, so that
-little is lost. It fails where agreement itself misleads: a mistake that most workers share looks like truth, and of
-classes a ring of liars may turn everything over; known truths set it right (``gold``).
+little is lost. It fails where agreement itself misleads: a mistake that most workers share looks like truth; known
+truths set it right (``gold``).
 """
 
 from __future__ import annotations

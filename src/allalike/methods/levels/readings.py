@@ -38,7 +38,7 @@ _ROUNDS = 5
 _FRACTIONS = (0.5, 0.35, 0.25, 0.18, 0.125, 0.09, 0.0625)  # of the answers, which a core gives
 STARTS = ("consensus", "majority", *(f"core {fraction}" for fraction in _FRACTIONS), "confusion")
 _MARGIN, _MIRROR_MARGIN = 3.0, 10.0  # nats
-_EXCHANGED = 0.8  # of the tasks of each of two classes, if these have changed their names
+_EXCHANGED = 0.8  # of the tasks of each of some classes, if these have changed their names
 _CONFUSION_ROUNDS = 50
 _CONFUSION_PRIOR = 0.01  # answers in each cell
 _SETTLED = 1e-7  # nats an answer that a round of Dawid-Skene gains at the end
@@ -165,7 +165,7 @@ def mirror(crowd: Crowd, reading: Reading, hardest: int) -> Reading:
 
 
 def _exchange_classes(crowd: Crowd, one: Reading, other: Reading) -> npt.NDArray[np.bool_]:
-    """Tell, for each problem, whether two classes change their names between readings.
+    """Tell, for each problem, whether classes change their names between readings: two of them, or more in a circle.
 
     What the classes are called no likelihood can tell, for confusions can be any; workers mean what they say.
     """
@@ -174,7 +174,8 @@ def _exchange_classes(crowd: Crowd, one: Reading, other: Reading) -> npt.NDArray
     both = both.reshape(-1, crowd.k, crowd.k)
     moved = both / np.maximum(both.sum(axis=2, keepdims=True), 1e-12) > _EXCHANGED
     moved[:, np.arange(crowd.k), np.arange(crowd.k)] = False
-    return np.asarray((moved & moved.transpose(0, 2, 1)).any(axis=(1, 2)))
+    walks = np.linalg.matrix_power(moved.astype(np.float64), crowd.k)  # of k steps, which only a circle has
+    return np.asarray(walks.any(axis=(1, 2)))
 
 
 def _count_both(
