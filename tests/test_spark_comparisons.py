@@ -12,7 +12,7 @@ import allalike
 from allalike.errors import InputError
 from local_spark import SPARK, need_spark
 
-pytestmark = need_spark()
+pytestmark = [*need_spark(), pytest.mark.long]
 
 NAMES = ["judge", "model_a", "model_b", "winner", "topic"]
 
@@ -39,25 +39,17 @@ def same(rows: list[tuple[Any, ...]], names: list[str], **options: Any) -> None:
     assert found.summary["guessed"] == expected.summary["guessed"]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"domain": "ranking(rule='bradley terry')", "columns": {"task": "topic"}},
-        pytest.param({}, marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.parametrize("options", [{"domain": "ranking(rule='bradley terry')", "columns": {"task": "topic"}}, {}])
 def test_comparisons_in_a_data_frame_are_those_of_memory(options: dict[str, Any]) -> None:
     same(drawn(300), NAMES, method="P-TD", **options)
 
 
-@pytest.mark.long
 def test_a_comparison_that_cannot_be_is_told() -> None:
     frame = SPARK.start().createDataFrame([("w", "m1", "m2", "m9", 1)], NAMES)
     with pytest.raises(InputError, match="A row of the data frame: the winner is 'm9', which is neither 'm1' nor 'm2'"):
         allalike.discover(frame, engine=SPARK)
 
 
-@pytest.mark.long
 def test_answers_in_parts_are_added_up_as_in_memory() -> None:
     labels = ["a>b", "b=c", "c>a>d", "d>b", "a>c=d"]
     rows = [(f"w{k % 4}", k // 30, labels[k % 5]) for k in range(90)]

@@ -66,6 +66,7 @@ def test_a_list_of_a_table_and_the_address_of_a_folder_are_read(
     check(spark, (tmp_path / "folder.parquet").as_uri(), path)
 
 
+@pytest.mark.long
 def test_addresses_go_to_spark(spark: Spark, tmp_path: Path) -> None:
     for ending in (".csv", ".parquet", ";.csv"):
         path = str(written(table(), tmp_path, ending))
@@ -92,7 +93,7 @@ def test_the_order_of_a_data_frame_says_which_answer_was_first(
 QUOTED = ["one", 'a "quote"', "two\nlines", "a, comma", " spaces ", '"', "a\r\n", "ünï", 'three\n\nlines, and\n"more"']
 
 
-@pytest.mark.parametrize("n", [pytest.param(9, marks=pytest.mark.long), 400])
+@pytest.mark.parametrize("n", [9, pytest.param(400, marks=pytest.mark.long)])
 @pytest.mark.usefixtures("small_splits")
 def test_fields_of_several_lines_are_read_as_they_are(spark: Spark, tmp_path: Path, n: int) -> None:
     labels = [QUOTED[number % len(QUOTED)] for number in range(n)]
@@ -181,6 +182,7 @@ def test_no_answers_and_repeats_are_errors(spark: Spark, tmp_path: Path) -> None
     assert "more than once, and there are 1 such rows" in fail(spark, path, repeats="error")
 
 
+@pytest.mark.long
 def test_columns_are_recognised_and_named(spark: Spark, session: SparkSession, tmp_path: Path) -> None:
     other = table().rename_columns(["annotator", "item.id", "an `odd` name"])
     path = written(other, tmp_path, ".parquet")

@@ -74,7 +74,7 @@ def compare(
     2                UA  14.71    0.00   0.00     tie
     """
     draws, listed = find_ties(seed, ties), _listed(methods)
-    named = None if listed is None else [choose(each, METHODS, "method", Method) for each in listed]  # type: ignore[type-abstract]
+    named = None if listed is None else [choose(each, METHODS, "method", Method) for each in listed]
     how = {"columns": columns, "wide": wide, "missing": missing, "repeats": repeats, "abstain": abstain}
     source, known = open_source(answers, gold, gold_columns, domain=domain, **how)
     where, run = open_run(source, known, engine=engine, ties=draws)

@@ -111,7 +111,7 @@ def discover(
     """
     draws = find_ties(seed, ties)
     least: dict[str, Any] = {} if min_confidence is None else {"min_confidence": _check_confidence(min_confidence)}
-    chosen = choose(method, METHODS, "method", Method)  # type: ignore[type-abstract]
+    chosen = choose(method, METHODS, "method", Method)
     chosen = chosen.plainly() if plain else chosen
     past = None if history is None else open_history(history, chosen)
     how = {"columns": columns, "wide": wide, "missing": missing, "repeats": repeats, "abstain": abstain}
@@ -228,7 +228,7 @@ def _find_engine(engine: str | Engine | None, source: Answers | Scan) -> Engine:
     if engine is None:
         large = isinstance(source, Scan) and source.size > free_memory() / 2
         return ENGINES["disk"]() if large else Memory()
-    return choose(engine, ENGINES, "engine", Engine)  # type: ignore[type-abstract]
+    return choose(engine, ENGINES, "engine", Engine)
 
 
 def check_served(method: Method, labels: Encoding) -> None:

@@ -65,7 +65,7 @@ def weigh(
         raise InputError(f"There are {len(ids)} workers for a matrix of {n_workers} rows.")
     domain = Custom(distance=distances, farthest=farthest)
     answers = Answers.of_columns(ids, task, label, domain, repeats="error")
-    chosen = choose(method, METHODS, "method", Method)  # type: ignore[type-abstract]
+    chosen = choose(method, METHODS, "method", Method)
     if not chosen.serves(domain):
         raise UnsupportedError(f"{chosen.name} needs the answers themselves. Use allalike.discover.")
     run = Memory().load(answers, Ties())

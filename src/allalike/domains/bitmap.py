@@ -255,7 +255,7 @@ class Bitmap(Pairwise):
 def _table(value: Any) -> Array:
     """Read a 2-D table of finite numbers."""
     if not isinstance(value, np.ndarray | list | tuple):
-        raise ValueError(f"a mask is {_KINDS}")  # noqa: TRY004
+        raise ValueError(f"a mask is {_KINDS}")
     try:
         table = np.asarray(value)
     except ValueError:

@@ -77,7 +77,7 @@ def _listed(value: Any) -> list[Any]:
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if not isinstance(value, list | tuple):
-        raise ValueError(f"a box must be a list or an object, and {value!r} is none")  # noqa: TRY004
+        raise ValueError(f"a box must be a list or an object, and {value!r} is none")
     return list(value)
 
 

@@ -26,7 +26,7 @@ def in_order(value: Any) -> tuple[Any, ...]:
     """
     value = value.tolist() if isinstance(value, np.ndarray) else value
     if not isinstance(value, list | tuple | set | frozenset):
-        raise ValueError("a set must be a list, or a text that is one")  # noqa: TRY004
+        raise ValueError("a set must be a list, or a text that is one")
     elements = {_element(element) for element in value}
     if len({type(element) for element in elements}) > 1:
         raise ValueError("its elements are of different types")
@@ -60,7 +60,7 @@ def _element(value: Any) -> Any:
     if isinstance(value, str):
         value.encode()  # half a character, as "\ud800", can be compared but not written
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise ValueError(f"its element {value!r} is neither text nor a whole number")  # noqa: TRY004
+        raise ValueError(f"its element {value!r} is neither text nor a whole number")
     return value
 
 

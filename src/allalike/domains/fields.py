@@ -63,7 +63,7 @@ def _kind_of(name: str, kind: Any, known: Mapping[str, type[Domain]]) -> Domain 
     if kind is None or kind == "":
         return None
     try:
-        return choose(kind, known, "domain", Domain)  # type: ignore[type-abstract]
+        return choose(kind, known, "domain", Domain)
     except (OptionError, LookupError) as error:
         raise type(error)(f"The field {name!r}: {error}") from None
 

@@ -89,7 +89,7 @@ def _option(option: Any) -> Any:
     if isinstance(option, np.generic):
         option = option.item()
     if isinstance(option, bool) or not isinstance(option, str | int):
-        raise ValueError(f"its option {option!r} is neither text nor a whole number")  # noqa: TRY004
+        raise ValueError(f"its option {option!r} is neither text nor a whole number")
     if isinstance(option, str):
         option.encode()  # half a character, as "\ud800", can be compared but not written
     return option
@@ -111,9 +111,9 @@ def _chance(value: Any) -> float:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool):
-        raise ValueError("a truth value is no probability; write 1 for yes and 0 for no")  # noqa: TRY004
+        raise ValueError("a truth value is no probability; write 1 for yes and 0 for no")
     if not isinstance(value, int | float):
-        raise ValueError(_WANTED)  # noqa: TRY004
+        raise ValueError(_WANTED)
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{value} is no probability; a missing answer is a missing row")
     if not -_ROUNDING_ERROR <= value <= 1 + _ROUNDING_ERROR:

@@ -78,7 +78,7 @@ class Interval(Pairwise):
         elif isinstance(value, np.ndarray):
             value = value.tolist()
         if not isinstance(value, list | tuple):
-            raise ValueError("it must be a list of intervals, as [[0, 5], [7, 9]]")  # noqa: TRY004
+            raise ValueError("it must be a list of intervals, as [[0, 5], [7, 9]]")
         return _merged(sorted(_pair(pair) for pair in value))
 
     def find_common(self, parsed: list[Any]) -> bool:
@@ -142,7 +142,7 @@ def _bound(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"the bound {value!r} is not a number")  # noqa: TRY004
+        raise ValueError(f"the bound {value!r} is not a number")
     if isinstance(value, int):
         if abs(value) > _LARGEST_WHOLE:
             raise ValueError("a bound is beyond 2**53, where whole numbers are not exact; count from a later start")

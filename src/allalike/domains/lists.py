@@ -24,5 +24,5 @@ def json_list(text: str) -> list[Any]:
     except json.JSONDecodeError as error:
         raise ValueError(f"it is no JSON list ({error.msg} at character {error.pos + 1})") from None
     if not isinstance(value, list):
-        raise ValueError("it is no JSON list")  # noqa: TRY004
+        raise ValueError("it is no JSON list")
     return value

@@ -118,7 +118,7 @@ class Matched(Pairwise):
         elif isinstance(value, np.ndarray):
             value = value.tolist()
         if not isinstance(value, list | tuple):
-            raise ValueError(f"it must be a list, of which each element is {self.thing}")  # noqa: TRY004
+            raise ValueError(f"it must be a list, of which each element is {self.thing}")
         return list(value)
 
     def form_of(self, value: Any) -> str:

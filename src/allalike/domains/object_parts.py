@@ -59,7 +59,7 @@ def read_number(value: Any) -> float:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"the coordinate {value!r} is not a number")  # noqa: TRY004
+        raise ValueError(f"the coordinate {value!r} is not a number")
     if not math.isfinite(value) or abs(value) > _LARGEST_NUMBER:
         raise ValueError(f"the coordinate {value} is not finite, or too large")
     return float(value) + 0.0
@@ -77,5 +77,5 @@ def read_class(value: Any) -> Any:
     if isinstance(value, str):
         value.encode()  # half a character, as "\ud800", can be compared but not written
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise ValueError(f"{value!r} is no class, which is a text or a whole number")  # noqa: TRY004
+        raise ValueError(f"{value!r} is no class, which is a text or a whole number")
     return value

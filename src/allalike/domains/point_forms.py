@@ -53,7 +53,7 @@ def list_points(value: Any, names: Sequence[str] | None) -> list[Any]:
     if isinstance(value, dict) and _KEYPOINTS in value:
         return read_keypoints(value[_KEYPOINTS], names)
     if not isinstance(value, list | tuple):
-        raise ValueError("it must be a list, of which each element is a point")  # noqa: TRY004
+        raise ValueError("it must be a list, of which each element is a point")
     flat = names is not None and len(value) > 0 and all(isinstance(each, int | float) for each in value)
     return read_keypoints(value, names) if flat else list(value)
 

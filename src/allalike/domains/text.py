@@ -90,7 +90,7 @@ class Text(Pairwise):
         if type(value) is int:  # a text file whose texts all are numbers
             value = str(value)
         if not isinstance(value, str):
-            raise ValueError("it is not a string")  # noqa: TRY004 (what `parsed` expects)
+            raise ValueError("it is not a string")
         longest = _MAX_CHARACTERS[self.distance]
         if len(value) > longest:
             raise ValueError(

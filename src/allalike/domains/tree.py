@@ -100,7 +100,7 @@ class Tree(Pairwise):
         (('animal', 'cat'), ('animal', 'cat'))
         """
         if not isinstance(value, str):
-            raise ValueError("a class in a tree is a text, such as 'animal/bird/owl'")  # noqa: TRY004
+            raise ValueError("a class in a tree is a text, such as 'animal/bird/owl'")
         if self.parents:
             parents = dict(self.parents)
             name = value.strip()

@@ -336,7 +336,7 @@ def scan(
     >>> allalike.discover(source, engine="disk").truth["label"].tolist()
     [2.0]
     """
-    kind = None if domain is None else choose(domain, DOMAINS, "domain", Domain)  # type: ignore[type-abstract]
+    kind = None if domain is None else choose(domain, DOMAINS, "domain", Domain)
     of_files = [name for name in ("tool", "tag", "worker_from", "encoding", "layout") if files.get(name) is not None]
     listed = source if isinstance(source, list | tuple) else [source]
     if of_files and not all(map(is_path, listed)):
