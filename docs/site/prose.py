@@ -21,7 +21,7 @@ HOMES = {
 _FENCE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\((?!\w+:|#)([^)\s#]+)(#[^)\s]*)?\)")
 _TAGS = "a|autoref|br|code|details|div|em|img|p|picture|source|strong|sub|summary|sup|u"
-_CODE_OR_BRACKET = re.compile(rf"`+[^`]+`+|<(?!/?(?:{_TAGS})\b[^,<]*>|https?:)")
+_CODE_OR_BRACKET = re.compile(rf"`+[^`]+`+|<(?!/?(?:{_TAGS})\b[^,<]*>|https?:|!--)")
 _LIST_BELOW_TEXT = re.compile(r"^(?![-*>|#\s]|\d+\. )(.+)\n(?=- |1\. )", re.MULTILINE)
 
 
@@ -44,8 +44,8 @@ def relink(markdown: str, source: str) -> str:
 def adapt(markdown: str) -> str:
     r"""Return Markdown as Python-Markdown has to have it, and examples as what they are: a session.
 
-    >>> adapt("The mean <x, y> of `<x>`:\n- one\n- two")
-    'The mean &lt;x, y> of `<x>`:\n\n- one\n- two'
+    >>> adapt("The mean <x, y> of `<x>`:\n- one\n- two<!-- note -->")
+    'The mean &lt;x, y> of `<x>`:\n\n- one\n- two<!-- note -->'
     >>> adapt("```python\n>>> 1\n1\n\n```")
     '```pycon\n>>> 1\n1\n\n```'
     """
