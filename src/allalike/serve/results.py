@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 import zipfile
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
 from allalike.api.targets import REPORT, list_saved, result_names
+from allalike.readers.compression import check_regular
 from allalike.serve.looks import count
+from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,8 +74,10 @@ def _is_inside(path: Path, root: Path) -> bool:
 
 def _list_facts(folder: Path) -> tuple[str, ...]:
     """Say in a few words what the result is of."""
+    file = folder / "summary.json"
     try:
-        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        check_regular(file)
+        summary = parse_json(file.read_bytes())
         counts = [count(summary[name], name) for name in ("answers", "workers", "tasks")]
         return (*counts, f"{summary['domain']['name']} labels", f"found by {summary['method']['name']}")
     except (OSError, ValueError, KeyError, TypeError):
