@@ -121,7 +121,15 @@ def write(setting: Setting, file: Path) -> list[str]:
     lines = [json.dumps(dict(zip(names, row, strict=True))) for row in setting.rows]
     file.write_text("\n".join(lines) + "\n")
     words = ["discover", str(file), "--domain", setting.kind, "--rule", str(setting.domain.rule)]
-    words += ["--method", setting.method, "--seed", str(setting.seed), "--no-report", *(["--plain"] * setting.plain)]
+    words += [
+        "--method",
+        setting.method,
+        "--seed",
+        str(setting.seed),
+        "--no-report",
+        "--force",
+        *(["--plain"] * setting.plain),
+    ]
     if setting.gold:
         gold = file.with_name("gold.jsonl")
         gold.write_text("\n".join(json.dumps({"task": task, "label": label}) for task, label in setting.gold) + "\n")
