@@ -45,7 +45,7 @@ TYPED = {
     "float": pa.array([1.5, -2.0, 0.0]),
     "boolean": pa.array([True, False, True]),
     "decimal": pa.array([Decimal("1.50"), Decimal("2.25"), Decimal("-3.00")]),
-    "binary": pa.array([b"a", b"\xff", b""]),
+    "binary": pa.array([b"a", b"\xc3\xa9", b""]),
     "date": pa.array([date(2020, 1, 2), date(2019, 1, 2), date(2021, 1, 2)]),
     "dictionary": pa.array(["x", "y", "x"]).dictionary_encode(),
 }

@@ -11,6 +11,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import allalike
@@ -19,6 +20,7 @@ from docstrings import Docstring, read
 __all__ = ["domain_pages", "engine_pages", "link_rows", "method_pages", "page_of", "rule_pages", "rules_by_function"]
 
 _OF_KERNELS = re.compile(r"\s*The block needs its? [^.]*\.")  # a sentence for those who write rules
+_TYPED = re.compile(r"^(?:>>>|\.\.\.) .*$", re.MULTILINE)  # and not what is printed
 _EXAMPLE = re.compile(r"```pycon\n.*?\n```", re.DOTALL)
 Decide = Callable[..., Any]
 
@@ -182,5 +184,10 @@ def _examples(own: Docstring, names: Iterable[str]) -> list[str]:
     """Return the examples that a user could type, with the full names of the library's classes."""
     shown = [one for one in _EXAMPLE.findall(own.examples) if re.search(r"allalike\.[A-Za-z]\w*\(", one)]
     for name in names:
-        shown = [re.sub(rf"(?<![\w.\"'])(?<!import ){name}\(", f"allalike.{name}(", one) for one in shown]
+        bare = re.compile(rf"(?<![\w.\"'])(?<!import ){name}\(")
+        shown = [_TYPED.sub(partial(_write_out, bare=bare, full=f"allalike.{name}("), one) for one in shown]
     return shown
+
+
+def _write_out(line: re.Match[str], bare: re.Pattern[str], full: str) -> str:
+    return bare.sub(full, line[0])
