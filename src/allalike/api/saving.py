@@ -102,14 +102,9 @@ class Saved(ABC):
         ...     [path.name for path in result.save(folder + "/out")]
         ['truth.csv', 'workers.csv', 'groups.csv', 'next.csv', 'summary.json']
         """
-        how: dict[str, Any] = {
-            "format": format,
-            "to": to,
-            "overwrite": overwrite,
-            "report": report,
-            "safe_csv": safe_csv,
-        }
-        return self.save_with({}, {}, folder, **how)
+        return self.save_with(
+            {}, {}, folder, format=format, to=to, overwrite=overwrite, report=report, safe_csv=safe_csv
+        )
 
     def save_with(
         self,
