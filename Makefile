@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 unexport PYTHONDONTWRITEBYTECODE # with which every process that tests start would compile everything again
 
-.PHONY: demo test suite quick long check release audit soak bench league reproduce pictures docs clean
+.PHONY: demo test suite quick long check release audit soak bench league unseen reproduce pictures docs clean
 
 demo: .venv/installed
 	$(BIN)/allalike demo
@@ -58,6 +58,9 @@ bench: .venv/dev
 
 league: .venv/dev
 	$(BIN)/python benchmarks/league.py -o docs/LEAGUE.md
+
+unseen: .venv/dev
+	$(BIN)/python benchmarks/unseen.py --write
 
 reproduce: .venv/dev
 	$(BIN)/python -m paper

@@ -88,6 +88,14 @@ def exports() -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _nothing_is_kept_at_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let the program keep what it must remember where the test ends with it, and not where its user is at home."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ALLALIKE_STATE", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _interrupts_are_not_ignored() -> Iterator[None]:
     """Let programs that tests start be interrupted, also where scripts run the tests with interrupts ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -246,7 +246,7 @@ def test_every_error_is_a_builtin_too() -> None:
 
 
 def test_distances_per_pair_of_too_many_workers_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allalike.methods.steps.pairs.free_memory", lambda: 1 << 16)
+    monkeypatch.setattr("allalike.engines.base.free_memory", lambda: 1 << 16)
     rows = {"worker": np.arange(20_001), "task": np.arange(20_001) // 3, "label": np.arange(20_001) % 2}
     with pytest.raises(MemoryError, match="Leave per_pair out"):
         allalike.discover(rows, method=PTD(per_pair=True))
@@ -267,7 +267,7 @@ def test_an_unreadable_file_is_a_clear_error(tmp_path: Path, monkeypatch: pytest
 def test_a_field_of_many_blocks_is_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delimited, "MAX_FIELD_BYTES", 1 << 10)
     (tmp_path / "a.csv").write_text(GOOD + "d,1," + "x" * 10_000 + "\n")
-    with pytest.raises(AllalikeError, match="a field is longer than 16 MB, or a quote is never closed"):
+    with pytest.raises(AllalikeError, match="a row is longer than 16 MB, or a quote is never closed"):
         allalike.read(tmp_path / "a.csv")
 
 

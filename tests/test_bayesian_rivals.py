@@ -226,7 +226,7 @@ def test_there_are_one_or_two_passes(passes: float) -> None:
 
 
 def test_starts_that_do_not_fit_in_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allalike.methods.dawid_skene.free_memory", lambda: 1 << 16)
+    monkeypatch.setattr("allalike.engines.base.free_memory", lambda: 1 << 16)
     with pytest.raises(TooLargeError, match="EBCC needs 100 confusion matrices of 3 x 3 for each of 9 workers"):
         allalike.discover(crowd("categorical", seed=8, n=9), domain="categorical", method="EBCC")
 

@@ -103,8 +103,8 @@ def ranked(rule: str, q: int, workers: int = 3, **options: Any) -> Any:
 
 @pytest.mark.parametrize("rule", ["kemeny", "slater", "ranked pairs"])
 def test_rules_whose_time_explodes_have_a_bound_and_name_others(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kemeny, "MOST_SEARCHED", 20)
-    monkeypatch.setattr(elimination, "MOST_PAIRED", 20)
+    monkeypatch.setattr(kemeny, "MAX_ORDERED_ITEMS", 20)
+    monkeypatch.setattr(elimination, "MAX_ORDERED_ITEMS", 20)
     ranked(rule, 20)
     with pytest.raises(TooLargeError, match=rf"has 21 items, and the rule '{rule}' takes at most 20.* Take schulze"):
         ranked(rule, 21)
@@ -213,7 +213,8 @@ def test_twenty_thousand_texts_of_a_task_are_one_message_where_memory_is_short(t
     (tmp_path / "answers.csv").write_text("\n".join(["worker,task,label", *lines]))
     program = (
         "import resource; resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30));"
-        "from allalike.cli import main; main(['discover', 'answers.csv', '--domain', 'text', '--method', 'UA'])"
+        "from allalike.cli import main;"
+        "main(['discover', 'answers.csv', '--domain', 'text', '--method', 'UA', '--force'])"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode in (1, 2), done.stderr

@@ -17,6 +17,7 @@ import allalike
 from allalike import Boxes, Disk, Memory
 from allalike.blocks.ties import Ties
 from allalike.columns.column import Column
+from allalike.distances.matching import match
 from allalike.errors import LabelError, OptionError, UnsupportedError
 from allalike.rules.grouping import GroupedObjects
 from crowd_boxes import answers
@@ -350,3 +351,14 @@ def test_copies_do_not_choose_the_quorum() -> None:
     alone, copied = (allalike.discover(each, domain="boxes") for each in (rows, [*rows, *copies]))
     assert len(copied.groups) == 1
     assert copied.summary["domain"]["quorum"] == pytest.approx(alone.summary["domain"]["quorum"], abs=0.051)
+
+
+def test_a_large_part_of_few_edges_is_matched_as_well_as_by_a_whole_table() -> None:
+    draw = np.random.default_rng(5)
+    edges = np.unique(draw.integers(0, 400, (1200, 2)), axis=0)
+    similarity = draw.random(len(edges))
+    table = np.zeros((400, 400))
+    table[edges[:, 0], edges[:, 1]] = similarity
+    best = table[linear_sum_assignment(table, maximize=True)].sum()
+    found = match(np.zeros(len(edges), np.int64), edges[:, 0], edges[:, 1], similarity, 1)
+    assert found == pytest.approx([best])

@@ -14,10 +14,11 @@ import allalike
 from allalike.errors import ColumnError
 from allalike.readers import roles
 from allalike.readers.contents import Sample
+from allalike.readers.frames import of_frame
 from allalike.readers.questions import ask_candidates
 from allalike.readers.readings import find_readings
 from allalike.readers.roles import find_roles
-from allalike.readers.tables import Table, of_frame
+from allalike.readers.tables import Table
 
 ROLES = ("worker", "task", "label")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -19,11 +18,11 @@ import pytest
 
 import allalike
 from allalike.errors import AllalikeError, InputError, OptionError, OutputError, TooLargeError
+from allalike.limits import MAX_DEPTH
 from allalike.methods import METHODS
 from allalike.readers.failures import guard
 from allalike.registry import make
-from allalike.report.drawing import Painter
-from allalike.system.json_text import MAX_DEPTH, Nesting, is_deep, parse_json
+from allalike.system.json_text import Nesting, is_deep, parse_json
 from program import call
 
 GOOD = "worker,task,label\nada,1,x\nbob,1,x\neve,1,y\nada,2,y\nbob,2,y\n"
@@ -169,6 +168,21 @@ def test_bytes_that_are_no_text_are_refused_with_their_row(folder: Path, engine:
         allalike.read(folder / "a.parquet")
 
 
+@pytest.mark.parametrize("values", [["ada", "bob"], [5, 6]])
+def test_a_dictionary_of_dictionaries_which_arrow_does_not_write_whole_is_refused(
+    values: list[Any], folder: Path, engine: Any
+) -> None:
+    inner = pa.DictionaryArray.from_arrays(pa.array([1, 0], pa.int8()), pa.array(values))
+    worker = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0], pa.int8()), inner)
+    table = pa.table({"worker": worker, "task": [1, 1, 2], "label": ["x", "x", "y"]})
+    assert allalike.read(table, domain="categorical").workers.tolist() == values
+    with pa.ipc.new_file(str(folder / "a.arrow"), table.schema) as file:
+        file.write_table(table)
+    for _ in range(20):  # for its scanner crashes now and then
+        with pytest.raises(InputError, match=r"a\.arrow.* (cannot be read|is damaged): "):
+            allalike.discover(folder / "a.arrow", engine=engine)
+
+
 def test_names_that_the_system_cannot_have_are_one_line(folder: Path) -> None:
     done = call("discover", "x" * 300 + ".csv", folder=folder)
     assert (done.returncode, "cannot be read: File name too long" in done.stderr) == (2, True)
@@ -198,14 +212,6 @@ def test_out_of_memory_is_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch
     assert "There is not enough memory for this. Keep the answers on disk with --engine disk" in done.stderr
 
 
-def test_a_painter_that_is_killed_does_not_take_the_program_with_it() -> None:
-    with Painter() as painter:
-        assert painter._process is not None
-        painter._process.send_signal(signal.SIGKILL)
-        with pytest.raises(TooLargeError, match="--no-report"):
-            painter.draw({"chart": {}})
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("streams", "code", "told"),
@@ -225,3 +231,14 @@ def test_streams_that_are_full_or_closed_are_no_traceback(streams: str, code: in
     assert (folder / "out" / "truth.csv").read_text().startswith('"task","label"')
     help_ = subprocess.run(f"{program} --help {streams}", shell=True, capture_output=True, text=True, check=False)
     assert "Traceback" not in help_.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a process ends at once there")
+def test_a_signal_that_comes_when_all_is_done_says_nothing() -> None:
+    program = (
+        "import atexit, os, signal, threading; from allalike.cli import main;"
+        "late = lambda: os.kill(os.getpid(), signal.SIGTERM); atexit.register(late);"
+        "threading._register_atexit(late); main(['rules'])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

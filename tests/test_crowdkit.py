@@ -289,8 +289,8 @@ def test_names_match_in_any_spelling(name: str) -> None:
 
 
 def test_a_name_of_something_else_is_refused_with_what_is_nearest() -> None:
-    with pytest.raises(UnknownNameError, match="No method is called 'glad'. Nearest here: method=\"auto\""):
-        allalike.discover(FRAME, method="glad")
+    with pytest.raises(UnknownNameError, match="No method is called 'wawa'. Nearest here: method=\"D-TD\""):
+        allalike.discover(FRAME, method="wawa")
 
 
 def test_the_program_notes_what_a_method_is_called_here(tmp_path: Path) -> None:

@@ -89,6 +89,14 @@ def test_every_source_has_a_licence_a_note_and_data_sets() -> None:
         assert set(source.datasets) == {parser.name for parser in PARSERS.values() if parser.source == name}
 
 
+def test_every_file_that_can_be_fetched_has_its_size_and_its_checksum() -> None:
+    public = [source for source in SOURCES.values() if source.public]
+    assert public
+    for source in public:
+        whole = source.bytes and source.sha256  # of an archive, whose members are summed up together
+        assert whole or all(file.bytes and len(file.sha256) == 64 for file in source.files), source.name
+
+
 def test_every_data_set_has_a_source() -> None:
     assert set(DATASETS) == {name for source in SOURCES.values() for name in source.datasets}
     assert all(source_of(name).name == parser.source for name, parser in PARSERS.items())

@@ -127,7 +127,7 @@ def test_what_cannot_be_compared_is_found_in_whatever_part_it_is() -> None:
 
 
 def test_a_time_that_is_missing_is_refused() -> None:
-    with pytest.raises(InputError, match="row 2"):
+    with pytest.raises(InputError, match="Row 2 has no label"):
         allalike.discover(said(pd.Timestamp("2024-01-01"), pd.NaT), domain="date")
 
 

@@ -192,7 +192,7 @@ def rows_frame(matrix: npt.NDArray[Any]) -> pd.DataFrame:
 
 
 def test_confusions_that_do_not_fit_in_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allalike.methods.dawid_skene.free_memory", lambda: 10_000)
+    monkeypatch.setattr("allalike.engines.base.free_memory", lambda: 10_000)
     answers = [(worker, task, task % 40) for worker in range(5) for task in range(40)]
     with pytest.raises(TooLargeError, match=r"40 x 40 for each of 5 workers.*Use DS-1"):
         allalike.discover(answers, domain="categorical", method="DS")
@@ -208,10 +208,10 @@ def test_the_memory_that_is_asked_for_is_what_it_takes(n: int, k: int, m: int, m
     DS(max_iter=2).weigh(run)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    monkeypatch.setattr("allalike.methods.dawid_skene.free_memory", lambda: 0.9 * most)
+    monkeypatch.setattr("allalike.engines.base.free_memory", lambda: 0.9 * most)
     with pytest.raises(TooLargeError):
         DS().weigh(run)
-    monkeypatch.setattr("allalike.methods.dawid_skene.free_memory", lambda: 2 * most)
+    monkeypatch.setattr("allalike.engines.base.free_memory", lambda: 2 * most)
     assert DS(max_iter=2).weigh(run).iterations == 2
 
 

@@ -296,7 +296,7 @@ def test_a_saved_result_is_explained_as_the_result_itself(tmp_path: Path) -> Non
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     assert summary["inputs"] == [str(tmp_path / "answers.csv")]
     assert summary["read"]["gold"] == str(tmp_path / "gold.csv")
-    ignored = ("files", "inputs", "read", "engine")
+    ignored = ("files", "inputs", "read", "proof", "engine")
     assert {k: v for k, v in summary.items() if k not in ignored} == {
         k: v for k, v in json.loads(json.dumps(again.summary)).items() if k not in ignored
     }

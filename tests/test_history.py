@@ -51,7 +51,21 @@ def test_histories_add_up_from_batch_to_batch() -> None:
     second = allalike.discover(batch(1, 50)[1], history=first)
     third = allalike.discover(batch(2, 20)[1], history=second)
     assert third.workers["earlier"].tolist() == [150] * 5
-    np.testing.assert_allclose(third.workers["error_rate"], 1 - np.array(SKILLS), atol=0.12)
+    errors, rates = 1 - np.array(SKILLS), third.workers["error_rate"].to_numpy()
+    assert (errors >= first.workers["low"]).all()
+    assert (errors <= first.workers["high"]).all()
+    assert rates[:2].max() + 0.2 < rates[2:].min()
+
+
+def test_an_answer_of_the_history_counts_as_much_as_one_of_this_batch() -> None:
+    rows = batch(1, 20)[1]
+    workers = sorted({worker for worker, _, _ in rows})
+    past = pd.DataFrame({"worker": workers, "answers": 60, "error_rate": 0.5})
+    bad, good = (
+        allalike.discover(rows, history=past.assign(error_rate=[rate, *[0.5] * 4])).workers["error_rate"][0]
+        for rate in (0.8, 0.0)
+    )
+    assert bad - good == pytest.approx(0.8 * 60 / 80, abs=0.15)
 
 
 def test_a_new_worker_has_no_history_and_who_left_does_not_matter() -> None:

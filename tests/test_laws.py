@@ -22,8 +22,8 @@ from samples import Row, crowd, flattened, kind, rows, sparse_crowd
 METHOD_NAMES = list(METHODS)
 DOMAIN_NAMES = list(DOMAINS)
 SPECS = [
-    *[name for name in METHOD_NAMES if name not in ("MAS", "EBCC")],
-    *("MAS(starts=1)", "EBCC(starts=2, subtypes=3)"),
+    *[name for name in METHOD_NAMES if name not in ("MAS", "EBCC", "MACE")],
+    *("MAS(starts=1)", "EBCC(starts=2, subtypes=3)", "MACE(starts=1)"),  # later starts of MACE are drawn by names
 ]
 VARIANTS = [  # what they do differently, they do to numbers per worker or per pair, whatever the labels
     *("P-TD(weighting='max')", "P-TD(weighting='inverse')", "P-TD(weighting='printed')"),
@@ -38,6 +38,7 @@ PER_DOMAIN = {
         *("P-TD-AK(transform='linear')", "D-TD(weighting='chance')", "CRH(zero='clip')", "CRH(normaliser='max')"),
         *("CATD(zero='clip')", "DS(smoothing=0)", "DS-1(positive=False)", "TOP2(size=3)"),
         *("TOP2(method='pair')", "IBCC(a_v=2, b_v=0.5)", "EBCC(starts=1, subtypes=2, alpha=1)", "LA(passes=1)"),
+        *("GLAD(alpha=0.5, beta=0)", "MACE(form='em', starts=1)"),
     ],
     "binary": [
         *("IBP", "IBP(n_iter=2)", "EVD", "EVD(positive=False)", "EVD(diagonal='loglsq')", "EVD(diagonal='iterate')"),
@@ -70,8 +71,8 @@ CASES = [
 CLIPPED = {  # at an absolute 1e-8, which depends on the units, and is not 0
     *("P-TD-AK(nonpositive='clip')", "CRH(zero='clip')", "CATD(zero='clip')"),
 }
-PRIORS = ("IBCC", "EBCC", "BWA", "LA")  # whose workers begin with faults, and keep some of them
-CONFUSIONS = ("auto", "DS", "IBCC", "EBCC", "BWA")  # for which a class must mean the same everywhere
+PRIORS = ("IBCC", "EBCC", "BWA", "LA", "GLAD", "MACE")  # whose workers begin with faults, and keep some of them
+CONFUSIONS = ("auto", "DS", "IBCC", "EBCC", "BWA", "MACE")  # for which a class must mean the same everywhere
 BY_ID = ("EBCC", "LA")  # draw by the id of a task, or take tasks in an order that is made of it
 STANDARDISED = {"GTM", "GTM(s0=4)", "KDE"}  # faults of standardised numbers have no unit
 FAULT_POWERS = {**dict.fromkeys(STANDARDISED, 0), "CRH(loss='absolute')": 1, "CRH(standardise=True)": 1}

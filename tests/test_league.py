@@ -70,22 +70,22 @@ def test_a_rank_is_one_more_than_the_better_ones_and_half_of_the_equal_ones() ->
 def test_mean_ranks_are_of_those_with_a_figure_everywhere_and_without_the_oracle() -> None:
     played = a_league(
         {
-            "a": {"OA": 0.0, "UA": 0.3, "P-TD": 0.2, "DS": 0.2, "MAS": None, "GLAD": 0.1},
-            "b": {"OA": 0.0, "UA": 0.1, "P-TD": 0.2, "DS": 0.3, "MAS": 0.0, "GLAD": 0.3},
+            "a": {"OA": 0.0, "UA": 0.3, "P-TD": 0.2, "DS": 0.2, "MAS": None, "Wawa": 0.1},
+            "b": {"OA": 0.0, "UA": 0.1, "P-TD": 0.2, "DS": 0.3, "MAS": 0.0, "Wawa": 0.3},
         }
     )
     assert played.mean_ranks(played.data, theirs=False) == {"P-TD": 1.75, "UA": 2.0, "DS": 2.25}
-    assert played.mean_ranks(played.data, theirs=True) == {"P-TD": 2.25, "GLAD": 2.25, "UA": 2.5, "DS": 3.0}
-    assert [played.best(one) for one in played.data] == [{"GLAD"}, {"MAS"}]
+    assert played.mean_ranks(played.data, theirs=True) == {"P-TD": 2.25, "Wawa": 2.25, "UA": 2.5, "DS": 3.0}
+    assert [played.best(one) for one in played.data] == [{"Wawa"}, {"MAS"}]
     assert played.seconds(played.data, "UA") == 0.5
 
 
 def test_the_page_marks_the_best_and_says_who_failed() -> None:
-    page = write_page(a_league({"a": {"OA": 0.0, "UA": 0.25, "P-TD": 0.125, "iP-TD": 0.125, "DS": None, "GLAD": 0.5}}))
+    page = write_page(a_league({"a": {"OA": 0.0, "UA": 0.25, "P-TD": 0.125, "iP-TD": 0.125, "DS": None, "Wawa": 0.5}}))
     assert "| a | 75.0 | **87.5** | **87.5** | † |" in page.replace("| a | 100.0 ", "| a ", 1)
     assert "| a | 50.0 |" in page
     assert "| DS | a | too / slow |" in page
-    assert "| GLAD | crowd-kit |  | 4.00 | 0 | 0.25 |" in page
+    assert "| Wawa | crowd-kit |  | 4.00 | 0 | 0.25 |" in page
     assert "no public copy is known: GG" in page
 
 
@@ -126,7 +126,7 @@ def test_the_reading_says_what_looking_for_copies_changes() -> None:
     )
     assert "better on a (auto --plain 50.0, auto 75.0)" in said
     assert "worse on" not in said
-    assert "It is nowhere worse than a plain vote" in said
+    assert "On none of these sets is it worse than a plain vote" in said
 
 
 def test_the_page_shows_how_sure_methods_are_and_averages() -> None:

@@ -134,7 +134,7 @@ def test_copies_of_every_kind_of_label_are_found(domain: str) -> None:
 
 @pytest.mark.parametrize("domain", ["real", "text"])
 def test_engines_blocks_and_the_order_of_rows_find_the_same_groups(domain: str) -> None:
-    rows = plant(crowd(domain, seed=9, n=8, m=30, missing=0.2), "w001", ("x",), "w000")
+    rows = plant(crowd(domain, seed=9, n=8, m=30, missing=0.2), "w003", ("x", "yy"), "w002")
     shuffled = [rows[place] for place in np.random.default_rng(0).permutation(len(rows))]
     first = weigh(run_of(rows, domain))
     assert first.groups is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import krippendorff
@@ -14,6 +15,7 @@ from allalike import DOMAINS, Disk, Memory, Ordinal
 from allalike.blocks.block import Block
 from allalike.blocks.groups import group_labels
 from allalike.blocks.ties import Ties
+from allalike.cli.text import guesses
 from allalike.distances import absolute
 from allalike.domains import Categorical
 from allalike.errors import GoldError, LabelError, OptionError
@@ -193,7 +195,7 @@ def test_a_known_truth_beyond_all_answers_asks_for_the_levels() -> None:
     assert known.summary["gold"]["error"] in (1 / 8, 2 / 8)
 
 
-def test_ratings_are_never_guessed_but_hinted_at() -> None:
+def test_numbers_in_a_row_that_are_in_no_order_are_classes_and_ratings_are_hinted_at() -> None:
     ratings = [(f"w{i}", f"t{j}", float((i + j) % 5 + 1)) for i in range(4) for j in range(9)]
     guessed = allalike.discover(ratings)
     assert guessed.summary["domain"]["name"] == "categorical"
@@ -257,3 +259,40 @@ def test_a_lenient_worker_who_follows_the_tasks_is_no_copy_and_has_a_signal() ->
     result = allalike.discover(rows(said), domain=Ordinal(levels=list(range(1, 8))))
     assert not result.workers["no_signal"].any()
     assert set(result.workers["group"]) == {""}
+
+
+def ratings(levels: int, *, near: bool) -> list[tuple[str, str, int]]:
+    """Draw levels near the truth of their task, or any other class in place of it."""
+    rng = np.random.default_rng(levels)
+    truth = rng.integers(0, levels, 80)
+    off = rng.normal(0, 0.9, (8, 80)).round().astype(int)
+    other = np.where(rng.random((8, 80)) < 0.4, rng.integers(0, levels, (8, 80)), truth)
+    said = np.clip(truth + off, 0, levels - 1) if near else other
+    return [(f"w{i}", f"t{j}", int(said[i, j]) + 1) for i, j in np.ndindex(*said.shape)]
+
+
+@pytest.mark.parametrize("levels", [5, 7, 11])
+def test_whole_numbers_that_are_near_each_other_in_a_task_are_levels(levels: int) -> None:
+    assert allalike.discover(ratings(levels, near=True)).summary["domain"]["name"] == "ordinal"
+    assert allalike.discover(ratings(levels, near=False)).summary["domain"]["name"] == "categorical"
+
+
+@pytest.mark.parametrize("engine", ["memory", "disk"])
+def test_levels_that_are_guessed_are_said_with_what_overrides_them(engine: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    lines = [",".join(map(str, row)) for row in ratings(5, near=True)]
+    path.write_text("\n".join(["worker,task,label", *lines]) + "\n")
+    result = allalike.discover(path, engine=engine)
+    assert result.summary["domain"]["name"] == "ordinal"
+    [said] = [line for line in guesses(result.summary) if "are levels of a scale" in line]
+    assert "--domain categorical" in said
+    assert "--domain real" in said
+    assert set(result.truth["label"]) <= set(range(1, 6))
+    as_classes = allalike.discover(path, engine=engine, domain="categorical")
+    assert as_classes.summary["domain"]["name"] == "categorical"
+
+
+def test_few_answers_or_few_levels_do_not_tell_a_scale() -> None:
+    assert allalike.discover(ratings(4, near=True)).summary["domain"]["name"] == "categorical"
+    few = [row for row in ratings(5, near=True) if row[0] in ("w0", "w1")][:60]
+    assert allalike.discover(few).summary["domain"]["name"] == "categorical"

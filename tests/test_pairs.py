@@ -227,6 +227,17 @@ def test_pairs_of_some_workers_are_those_that_begin_with_them(at_once: int, monk
     assert len(left) == len(right) == 0
 
 
+def test_a_sum_that_is_filled_by_what_waited_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sums, "_MAX_DENSE_ENTRIES", 0)
+    monkeypatch.setattr(sums, "_MAX_WAITING_ENTRIES", 300)
+    total, place = MatrixSum((50, 60)), np.arange(400)  # more than an eighth
+    for some in (place[:301], place[301:]):
+        total.add_entries(*np.divmod(some, 60), np.ones(len(some)))
+    found = total.result()
+    assert isinstance(found, np.ndarray)
+    assert found.ravel().tolist() == [1.0] * 400 + [0.0] * 2600
+
+
 @pytest.mark.parametrize("few", [0, 1 << 20])
 @pytest.mark.parametrize("share", [0.001, 0.02, 0.5])
 def test_matrices_are_added_up_whatever_their_form(share: float, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,7 +269,7 @@ def scattered(n: int, m: int, size: int) -> Any:
 
 @pytest.mark.parametrize("method", [PTD(per_pair=True), EXP()], ids=repr)
 def test_few_pairs_of_many_workers_take_little_memory(method: Method, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairs, "free_memory", lambda: 200_000_000)
+    monkeypatch.setattr("allalike.engines.base.free_memory", lambda: 200_000_000)
     import pandas as pd
 
     table = pd.DataFrame(scattered(25_000, 20_000, 4))
@@ -268,7 +279,7 @@ def test_few_pairs_of_many_workers_take_little_memory(method: Method, monkeypatc
 
 
 def test_pairs_that_do_not_fit_are_refused_with_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairs, "free_memory", lambda: 10_000_000)
+    monkeypatch.setattr("allalike.engines.base.free_memory", lambda: 10_000_000)
     answers = [(worker, task, worker % (2 + task)) for worker in range(1500) for task in range(2)]
     wanted = r"The pairs of 1,500 workers need up to 0\.\d GB of memory, and 0\.0 GB are free\."
     for method in (EXP(), TOP2(), MAS()):

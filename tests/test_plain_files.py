@@ -138,7 +138,7 @@ def test_an_archive_must_have_one_file(tmp_path: Path) -> None:
 def test_a_bomb_is_stopped_and_the_limits_are_said(
     packing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packed, "_FREE_BYTES", 10_000)
+    monkeypatch.setattr(packed, "FREE_BYTES", 10_000)
     monkeypatch.setattr(packed, "MAX_RATIO", 5)
     path = write(tmp_path, f"a.csv.{packing}", PACKINGS[packing](b"worker,task,label\n" + b"ada,t1,x\n" * 100_000))
     with pytest.raises(InputError, match="unpacks to more than .* Limits are 5 times its size"):
@@ -222,6 +222,32 @@ def test_a_missing_header_is_recognised_and_said(text: str, tmp_path: Path) -> N
     assert len(table.load(["column1"])["column1"]) == len(text.splitlines())
 
 
+@pytest.mark.parametrize(
+    "cut", ["worker,task,lab", "worker,t1,t100,t10,t1", "task\tt100\tt10\tt10", 'worker,"t1","t', "ada"]
+)
+def test_a_file_that_was_cut_in_its_header_is_said_to_be(cut: str, tmp_path: Path) -> None:
+    for wide in (None, "workers"):
+        with pytest.raises(InputError, match="a.csv is one line that does not end: .* no rows below it.* cut off"):
+            allalike.read(write(tmp_path, "a.csv", cut), wide=wide)
+
+
+@pytest.mark.parametrize("packing", ["", ".gz"])
+def test_a_header_may_be_long(packing: str, tmp_path: Path) -> None:
+    names = [f"{'what do you think of ' * 20}{number}" for number in range(300)]
+    text = f"worker,{','.join(names)}\n" + "".join(f"{worker}{',1' * 150}{',0' * 150}\n" for worker in ("ada", "bob"))
+    assert text.index("\n") > 1 << 16
+    data = gzip.compress(text.encode()) if packing else text.encode()
+    read = allalike.read(write(tmp_path, f"a.csv{packing}", data), wide="workers", domain="categorical")
+    assert (read.n_answers, set(read.tasks.tolist())) == (600, set(names))
+
+
+def test_a_header_without_an_end_is_not_read_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for limit in ("SAMPLE_BYTES", "MAX_FIELD_BYTES"):
+        monkeypatch.setattr(f"allalike.readers.delimited.{limit}", 1 << 17)
+    with pytest.raises(InputError, match="a row is longer than 16 MB, or a quote is never closed"):
+        allalike.read(write(tmp_path, "a.csv", "worker," + "task," * (1 << 16) + "label\nada,1,x\n"))
+
+
 def test_text_of_another_format_is_refused(tmp_path: Path) -> None:
     for name, text in (("a.yaml", "a: [1, 2]\nb: [3, 4]\n"), ("a.txt", "<html><body>1,2\n</body></html>")):
         with pytest.raises(InputError, match="is of no format that is known"):
@@ -242,6 +268,7 @@ def test_text_of_another_format_is_refused(tmp_path: Path) -> None:
 )
 def test_a_header_is_the_normal_case(text: str) -> None:
     dialect = find_dialect(text, "a.csv")
+    assert dialect is not None
     assert dialect.skip == 1
     assert dialect.names == [name or "column1" for name in text.splitlines()[0].split(",")]
 

@@ -97,7 +97,8 @@ def test_those_who_copy_are_ringed_with_their_group_and_lie_close_on_the_map() -
     rows, _ = draw_rows(7, 80)
     copied = [("copy", task, label) for worker, task, label in rows if worker == "gil"]
     result = allalike.discover([*rows, *copied])
-    assert set(result.workers.set_index("worker")["group"][["gil", "copy"]]) == {"1"}
+    [group] = set(result.workers.set_index("worker")["group"][["gil", "copy"]])
+    assert group
     axes = result.plot.workers()
     assert sum(line.get_markersize() == 10 for line in axes.lines) == 2
     assert "copies, with their group" in legend_of(axes)

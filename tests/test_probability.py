@@ -200,7 +200,7 @@ def test_every_form_gives_the_same_truths_and_weights(method: str) -> None:
 
 
 def test_auto_weighs_good_forecasters_more_and_says_so_beside_the_plain_pool() -> None:
-    rng = np.random.default_rng(6)
+    rng = np.random.default_rng(1)
     logits, noise = rng.normal(0, 1.5, 60), np.array([0.3, 0.3, 0.4, 2.0, 2.0, 2.0])
     said = expit(logits + noise[:, None] * rng.standard_normal((6, 60)))
     rows = [(f"w{i}", f"t{j}", said[i, j].item()) for i in range(6) for j in range(60)]
@@ -260,7 +260,7 @@ def test_sums_that_are_off_by_rounding_are_scaled() -> None:
         ('{"a": 0.5, "a": 0.5}', "names an option twice"),
         ('{"a": 1.0', "no JSON"),
         ("[" * 100_000, "nested"),
-        ({"\ud800": 1.0}, "surrogates"),
+        ({"\ud800": 1.0}, "it is no valid text"),
     ],
 )
 def test_a_label_that_is_no_forecast_is_named_with_its_row(label: Any, reason: str) -> None:

@@ -15,9 +15,12 @@ from allalike.noise import OneCoin
 from allalike.registry import make
 from samples import problems, rows, weigh_problems
 
-SPECS = [name for name in METHODS if name != "OA"] + ["iP-TD(average=False)", "P-TD(per_pair=True)"]
+SPECS = [
+    *[name for name in METHODS if name != "OA"],
+    *("iP-TD(average=False)", "P-TD(per_pair=True)", "MACE(starts=1)"),
+]
 DRAWN = {  # measure the distance to votes, whose ties are drawn by the id of the task; or begin, or go, by this id
-    *("D-TD", "CRH", "CATD", "EBCC", "LA"),
+    *("D-TD", "CRH", "CATD", "EBCC", "LA", "MACE"),
 }
 CASES = [
     (spec, classes)

@@ -33,7 +33,7 @@ def browser() -> Iterator[Browser]:
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the page of a crowd of good and bad workers, of two who copy, with some known truths."""
     rows = samples.crowd("categorical", seed=5, n=6, m=60, missing=0.2)
-    rows += [("w006", task, label) for worker, task, label in rows if worker == "w005"]
+    rows += [("w006", task, label) for worker, task, label in rows if worker == "w003"]
     named = [(NAMES[int(worker[1:])], task, f"class {label}") for worker, task, label in rows]
     gold = {task: label for worker, task, label in named if worker == "ada" and task < "t0030"}
     path = tmp_path_factory.mktemp("report") / "report.html"

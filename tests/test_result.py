@@ -23,8 +23,8 @@ def result() -> Result:
 
 
 def test_the_tables_have_the_columns_of_the_documentation(result: Result) -> None:
-    truths = ["task", "label", "confidence", "error", "answers", "voices", "tied", "unweighted", "changed"]
-    assert list(result.truth)[:9] == truths
+    truths = ["task", "label", "confidence", "error", "answers", "tied", "unweighted", "changed"]
+    assert list(result.truth)[:8] == truths
     known = ["fault", "error_rate", "low", "high", "few", "weight"]
     assert list(result.workers)[:10] == ["worker", "answers", "shared", "disparity", *known]
     assert result.truth["task"].is_monotonic_increasing
@@ -32,6 +32,18 @@ def test_the_tables_have_the_columns_of_the_documentation(result: Result) -> Non
     assert result.truth["answers"].sum() == result.workers["answers"].sum() == result.summary["answers"]
     assert (result.truth["changed"] == (result.truth["label"] != result.truth["unweighted"])).all()
     assert result.truth["confidence"].between(0, 1).all()
+
+
+def test_voices_stand_beside_answers_once_fifty_truths_are_known() -> None:
+    rows = [(worker, task, (task + (worker == task % 9)) % 3) for worker in range(5) for task in range(60)]
+    gold = {task: task % 3 for task in range(60)}
+    some, enough = (allalike.discover(rows, domain="categorical", gold=dict(list(gold.items())[:n])) for n in (49, 50))
+    assert "voices" not in some.truth
+    assert "voices_per_task" not in some.summary["confidence"]
+    columns = list(enough.truth)
+    assert columns[columns.index("answers") + 1] == "voices"
+    assert enough.truth["voices"].between(1, 5).all()
+    assert enough.summary["confidence"]["voices_per_task"] == pytest.approx(enough.truth["voices"].mean(), rel=1e-4)
 
 
 def test_real_numbers_have_an_error_and_limits_in_place_of_a_confidence() -> None:

@@ -30,6 +30,15 @@ def crowd() -> allalike.Result:
     return allalike.discover(draw_crowd(0)[0])
 
 
+@pytest.fixture(scope="module")
+def known() -> allalike.Result:
+    """Return the same crowd with fifty known truths, and with two workers who say the same."""
+    answers, gold, _ = draw_crowd(0)
+    said = {task: label for worker, task, label in answers if worker == "copy-12"}
+    rows = [(w, task, said.get(task, label) if w == "copy-13" else label) for w, task, label in answers]
+    return allalike.discover(rows, gold=dict(list(gold.items())[:50]))
+
+
 def texts(result: allalike.Result, **options: object) -> list[str]:
     lines = screen.draw_screen(result, PATHS, **{"typed": TYPED, **options})  # type: ignore[arg-type]
     return [line.text + line.flags for line in lines]
@@ -45,11 +54,17 @@ def test_a_result_fits_on_a_screen_of_80_columns(crowd: allalike.Result) -> None
     assert len(lines) <= 40
 
 
-def test_the_crowd_is_one_line_with_alpha_answers_and_voices(crowd: allalike.Result) -> None:
-    (line,) = [line for line in texts(crowd) if line.startswith("Crowd:")]
-    found = crowd.agreement
-    assert f"alpha {found.alpha:.2f} ({found.low:.2f} to {found.high:.2f})" in line
-    assert "answers a task, worth about" in line
+def test_the_crowd_is_one_line_with_alpha_answers_and_equal_workers(crowd: allalike.Result) -> None:
+    found, equal = crowd.agreement, 1 / (crowd.workers["weight"] ** 2).sum()
+    alpha = f"alpha {found.alpha:.2f} ({found.low:.2f} to {found.high:.2f})"
+    line = f"Crowd: {alpha}; 9.61 answers a task, weighed like {equal:.3g} equal workers. "
+    assert line in " ".join(" ".join(texts(crowd)).split())
+
+
+def test_what_answers_are_worth_is_said_once_known_truths_show_how_errors_come_together(known: allalike.Result) -> None:
+    worth = known.summary["confidence"]["voices_per_task"]
+    assert 1 < worth < 9.61
+    assert f"9.61 answers a task, worth about {worth:.2g} voices." in " ".join(" ".join(texts(known)).split())
 
 
 def test_what_is_expected_of_weights_stands_beside_what_is_expected_without(crowd: allalike.Result) -> None:
@@ -59,8 +74,8 @@ def test_what_is_expected_of_weights_stands_beside_what_is_expected_without(crow
     assert expected in " ".join(texts(crowd)).replace("  ", " ").replace("  ", " ")
 
 
-def test_flags_stand_behind_the_workers_they_are_about(crowd: allalike.Result) -> None:
-    lines = texts(crowd)
+def test_flags_stand_behind_the_workers_they_are_about(known: allalike.Result) -> None:
+    lines = texts(known)
     assert any(line.startswith("  same-11") and line.endswith("always cat") for line in lines)
     assert any(line.startswith("  bad-") and line.endswith("worse than the crowd") for line in lines)
     assert not any(
@@ -68,10 +83,16 @@ def test_flags_stand_behind_the_workers_they_are_about(crowd: allalike.Result) -
     )
 
 
-def test_copies_and_monotony_are_flags(crowd: allalike.Result) -> None:
-    flags = dict(zip(crowd.run.workers.tolist(), list_flags(crowd, look=True), strict=True))
+def test_nobody_is_called_worse_than_the_crowd_whose_truths_are_unsure() -> None:
+    rng = np.random.default_rng(0)
+    rows = [(w, t, int(rng.random() < (0.6 if w < 6 else 0.5))) for t in range(40) for w in range(8)]
+    assert not any("worse than the crowd" in line for line in texts(allalike.discover(rows, domain="categorical")))
+
+
+def test_copies_and_monotony_are_flags(known: allalike.Result) -> None:
+    flags = dict(zip(known.run.workers.tolist(), list_flags(known, look=True), strict=True))
     assert {worker for worker, words in flags.items() if "copies (group 1)" in words} == {"copy-12", "copy-13"}
-    assert flags["same-11"] == ["no signal", "always cat"]
+    assert flags["same-11"][:2] == ["no signal", "always cat"]
     assert flags["good-01"] == []
 
 

@@ -11,12 +11,15 @@ import zipfile
 from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
 from pathlib import Path
+from threading import Event
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
 
 import allalike
 from allalike.serve.desk import Desk
+from allalike.serve.jobs import Job
 from allalike.serve.server import Server
 
 ROWS = b"worker,task,label\nada,1,x\nbob,1,x\neve,1,y\nada,2,y\nbob,2,y\neve,2,x\n"
@@ -132,6 +135,12 @@ def test_the_page_its_style_and_its_script_are_there_and_every_answer_keeps_othe
 
 def test_it_listens_to_this_computer_only(server: Server) -> None:
     assert server.socket.getsockname()[0] == "127.0.0.1"
+
+
+def test_the_token_is_drawn_anew_each_time_and_cannot_be_guessed(server: Server) -> None:
+    with Server(server.desk) as other:
+        assert other.token != server.token
+    assert len(server.token) == 32  # 24 random bytes
 
 
 @pytest.mark.parametrize(
@@ -298,6 +307,18 @@ def test_work_that_was_ended_from_outside_says_so(server: Server, work: Callable
     ask(server, "look", b"{}")
     state = wait(server, lambda state: not state["doing"])
     assert state["error"]["what"].startswith("The work was ended from outside")
+
+
+def test_work_that_is_cancelled_before_it_has_its_order_fails_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancelled = Event()
+    slow = SimpleNamespace(dumps=lambda order: str(cancelled.wait()), loads=json.loads)
+    monkeypatch.setattr("allalike.serve.jobs.json", slow)
+    job = Job({"do": "look"}, tmp_path)
+    job.cancel()
+    cancelled.set()
+    job._thread.join()  # an error in it would fail this test
 
 
 def test_clients_that_say_nothing_hang_nobody(server: Server) -> None:

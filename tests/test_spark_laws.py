@@ -12,12 +12,14 @@ import allalike
 from allalike import METHODS, Memory
 from allalike.api.doubts import find_doubts
 from allalike.blocks.ties import Ties
+from allalike.engines.spark.engine import SparkRun
 from allalike.errors import ConvergenceWarning
 from local_spark import SPARK, need_spark
 from method_example import Soft
 from rings import attack, rows_of
 from samples import crowd, kind, pair_up
 from test_field_weights import GOLD, KINDS, check_alone, goods
+from test_limits import check_alike, scattered
 from updates import flat
 
 pytestmark = need_spark()
@@ -66,6 +68,14 @@ def test_copies_and_empty_answers_are_found_on_spark() -> None:
     pd.testing.assert_frame_equal(found.workers, expected.workers, rtol=1e-9, atol=1e-12)
     assert found.groups["members"].tolist() == ["w007; w008; w009; w010"]
     assert found.workers["no_signal"].sum() == 5
+
+
+@pytest.mark.long
+def test_copies_are_found_on_spark_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = scattered("categorical")
+    whole = allalike.discover(rows, domain="categorical")
+    monkeypatch.setattr(SparkRun, "pair_memory", 100_000)
+    check_alike(allalike.discover(rows, domain="categorical", engine=SPARK), whole)
 
 
 @pytest.mark.parametrize("domain", ["categorical", "real", "text"])

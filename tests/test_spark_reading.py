@@ -167,6 +167,13 @@ def test_missing_values_are_refused_or_dropped(spark: Spark, tmp_path: Path, end
     assert fail(spark, empty).startswith("No row has a label: all 9 rows")
 
 
+def test_a_zero_byte_in_an_id_is_named_by_its_row(spark: Spark, tmp_path: Path) -> None:
+    answers = table(90)
+    ids = [f"{value}\0" if k in (40, 70) else value for k, value in enumerate(answers["worker"].to_pylist())]
+    path = written(answers.set_column(0, "worker", pa.array(ids)), tmp_path, ".parquet")
+    assert fail(spark, path).startswith("The worker in row 41 has a zero byte in it: ")
+
+
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 @pytest.mark.usefixtures("small_splits")
 def test_labels_are_made_comparable_as_in_memory(spark: Spark, tmp_path: Path, ending: str) -> None:

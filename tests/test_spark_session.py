@@ -89,6 +89,21 @@ print(SparkContext._gateway.proc.pid)
     wait(lambda: not Path("/proc", process).exists())
 
 
+def test_spark_on_this_machine_talks_to_this_machine_only() -> None:
+    program = f"""
+import allalike, psutil
+print(allalike.discover({ROWS}, engine=allalike.Spark(master="local[1]")).truth["label"].tolist())
+own = psutil.Process()
+found = [each for process in (own, *own.children(recursive=True)) for each in process.net_connections("inet")]
+print(len(found), sorted({{end.ip for each in found for end in (each.laddr, each.raddr) if end}}))
+"""
+    labels, seen = run_program("-c", program).stdout.splitlines()
+    assert labels == "['x', 'y']"
+    number, places = seen.split(" ", 1)
+    assert int(number) > 0
+    assert set(json.loads(places.replace("'", '"'))) <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+
+
 def test_a_lost_executor_costs_time_and_nothing_else(tmp_path: Path) -> None:
     done = run_program("lost_executor.py", str(tmp_path))
     assert done.returncode == 0, done.stderr[-3000:]

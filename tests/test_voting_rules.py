@@ -235,7 +235,7 @@ def against(rule: str, profile: Votes) -> Floats:
 @pytest.mark.parametrize("listed", [True, False])
 def test_kemeny_and_slater_have_the_least_cost(rule: str, listed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not listed:
-        monkeypatch.setattr(kemeny_module, "MOST_LISTED", 0)  # the dynamic programme
+        monkeypatch.setattr(kemeny_module, "MAX_LISTED_ITEMS", 0)  # the dynamic programme
     profiles = votes(sizes=(2, 5, 6, 7), each=8)
     found = decide(rule, profiles)
     for order, tied, profile in zip(orders(found), found.tied, profiles, strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from allalike.engines import Run
 from allalike.methods import Weighing
-from allalike.methods.shrunken import weigh_distances
+from allalike.methods.plain_or_weighed import weigh_distances
 from allalike.methods.steps.looks import look_at
 
 __all__ = ["weigh"]

@@ -48,12 +48,14 @@ from allalike.methods import DTD as DTD
 from allalike.methods import EBCC as EBCC
 from allalike.methods import EVD as EVD
 from allalike.methods import EXP as EXP
+from allalike.methods import GLAD as GLAD
 from allalike.methods import GTM as GTM
 from allalike.methods import IBCC as IBCC
 from allalike.methods import IBP as IBP
 from allalike.methods import IPTD as IPTD
 from allalike.methods import KDE as KDE
 from allalike.methods import LA as LA
+from allalike.methods import MACE as MACE
 from allalike.methods import MAS as MAS
 from allalike.methods import METHODS as METHODS
 from allalike.methods import OA as OA

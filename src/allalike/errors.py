@@ -18,7 +18,9 @@
 
     ConvergenceWarning (UserWarning)        a method stopped at its limit of rounds
     DataWarning (UserWarning)               the answers are hardly what was meant
+    LeftoverWarning (UserWarning)           something lies beside the output, and nobody knows whose it is
     NameWarning (UserWarning)               what was asked for has another name here
+    ReportWarning (UserWarning)             something is missing from a report
 """
 
 from collections.abc import Sequence
@@ -34,10 +36,12 @@ __all__ = [
     "GoldError",
     "InputError",
     "LabelError",
+    "LeftoverWarning",
     "NameWarning",
     "OptionError",
     "OutputError",
     "PluginError",
+    "ReportWarning",
     "TooLargeError",
     "UnknownNameError",
     "UnsupportedError",
@@ -129,5 +133,13 @@ class DataWarning(UserWarning):
     """Answers that are hardly what was meant: the program stops at them, unless it is told to go on."""
 
 
+class LeftoverWarning(UserWarning):
+    """What looks like the rest of a run that was killed, and was left alone, for nothing proves whose it is."""
+
+
 class NameWarning(UserWarning):
     """A name from elsewhere, for which the one that is used here was taken."""
+
+
+class ReportWarning(UserWarning):
+    """A report from which something is missing; the tables beside it are whole."""

@@ -20,6 +20,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, overload
 
 from allalike.errors import OptionError
+from allalike.limits import MAX_OPTION_CHARACTERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,7 +40,6 @@ __all__ = [
 ]
 
 Check = Callable[[Any, str], Any]
-_MAX_LENGTH = 1000  # characters of an option that is written as text
 _CHECK = "check"  # the key of a field's check in its metadata
 
 
@@ -156,8 +156,10 @@ def check_length(text: str, name: str) -> str:
     Traceback (most recent call last):
     allalike.errors.OptionError: The method is written with 1,001 characters. It may have 1,000 at most.
     """
-    if len(text) > _MAX_LENGTH:
-        raise OptionError(f"{name} is written with {len(text):,} characters. It may have {_MAX_LENGTH:,} at most.")
+    if len(text) > MAX_OPTION_CHARACTERS:
+        raise OptionError(
+            f"{name} is written with {len(text):,} characters. It may have {MAX_OPTION_CHARACTERS:,} at most."
+        )
     return text
 
 

@@ -197,6 +197,11 @@ class Answers:
         return len(self.worker)
 
     @property
+    def n_tasks(self) -> int:
+        """How many tasks have answers."""
+        return len(self.tasks)
+
+    @property
     def n_single(self) -> int:
         """How many tasks have one answer only."""
         return int(np.count_nonzero(np.diff(self.starts) == 1))

@@ -1,4 +1,4 @@
-"""Blanks: rows without a worker, a task or a label."""
+"""Blanks: rows without a worker, a task or a label, and ids that nobody means."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from allalike.errors import InputError
 if TYPE_CHECKING:
     from allalike.columns.column import Column
 
-__all__ = ["blank_error", "check_ids"]
+__all__ = ["blank_error", "check_ids", "zero_error"]
 
 
 def check_ids(column: Column, *, before: int | None = None) -> None:
-    """Refuse rows without a worker or a task; if the column is one of a batch, ``before`` rows came ahead.
+    """Refuse rows without a worker or a task, or with a zero byte in it; of a batch, ``before`` rows came ahead.
 
     >>> from allalike.columns.column import Column
     >>> check_ids(Column.of_objects("task", ["t1", None]))
@@ -27,6 +27,19 @@ def check_ids(column: Column, *, before: int | None = None) -> None:
         row = column.row(int(np.argmax(blank)))
         counted = (int(blank.sum()), len(blank)) if before is None else None
         raise blank_error(column.name, row + (before or 0), counted)
+    zeros = column.zeros()
+    if zeros.any():
+        place = int(np.argmax(zeros))
+        raise zero_error(column.name, column.row(place) + (before or 0), column.value(place))
+
+
+def zero_error(role: str, row: int, found: Any) -> InputError:
+    r"""Return the error of an id with a zero byte in it, which no two programs read alike.
+
+    >>> print(zero_error("worker", 3, "a\0b"))
+    The worker in row 3 has a zero byte in it: 'a\x00b'. Remove it.
+    """
+    return InputError(f"The {role} in row {row} has a zero byte in it: {found!r}. Remove it.")
 
 
 def blank_error(role: str, row: int, counted: tuple[int, int] | None, found: Any = None) -> InputError:

@@ -187,7 +187,7 @@ class Cleaning:
         data = label.data
         if isinstance(data, list):
             return label.replaced([v.strip() if isinstance(v, str) else v for v in data], np.arange(len(data)))
-        if pa.types.is_dictionary(data.type):
+        if pa.types.is_dictionary(data.type) and _is_text(data.type.value_type):
             if not any(has_blank_edges(pa.chunked_array([chunk.dictionary])) for chunk in data.chunks):
                 return label
             data = data.cast(data.type.value_type)

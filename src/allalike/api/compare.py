@@ -11,8 +11,8 @@ from allalike.answers import Answers
 from allalike.api.calibration import calibrate
 from allalike.api.comparison import Comparison, Outcome
 from allalike.api.deciding import find_truths
-from allalike.api.discover import check_served, find_ties, open_run, remark_names
-from allalike.api.doubts import find_doubts, warn_of
+from allalike.api.discover import check_served, find_ties, load_run, read_whole, remark_names
+from allalike.api.doubts import find_doubts, find_first_doubts, warn_of
 from allalike.api.opening import open_source
 from allalike.api.summaries import describe_answers, find_versions
 from allalike.api.targets import inputs_of
@@ -77,14 +77,17 @@ def compare(
     named = None if listed is None else [choose(each, METHODS, "method", Method) for each in listed]
     how = {"columns": columns, "wide": wide, "missing": missing, "repeats": repeats, "abstain": abstain}
     source, known = open_source(answers, gold, gold_columns, domain=domain, **how)
-    where, run = open_run(source, known, engine=engine, ties=draws)
+    where, held = read_whole(source, engine)
+    first = find_first_doubts(held)
+    warn_of(first, stacklevel=2)
+    run = load_run(where, held, known, draws, guessed=engine is None)
     remark_names(run, listed or ())
     run = calibrate(run)
     has_gold = run.n_gold > 0
     chosen = _serving(run.encoding, has_gold=has_gold) if named is None else named
     _check(chosen, run.encoding, has_gold=has_gold)
     doubts = find_doubts(run, known or (source.gold if isinstance(source, Answers) else None))
-    warn_of(doubts, stacklevel=2)
+    warn_of((doubt for doubt in doubts if doubt not in first), stacklevel=2)
     outcomes = _solve_all(_titled([UA(), *chosen]), run)
     summary = {
         **describe_answers(run),

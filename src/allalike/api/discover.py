@@ -12,7 +12,7 @@ import numpy as np
 
 from allalike.api.calibration import calibrate
 from allalike.api.deciding import find_posteriors, find_truths, settle
-from allalike.api.doubts import doubt_draws, find_doubts, warn_of
+from allalike.api.doubts import doubt_draws, find_doubts, find_first_doubts, warn_of
 from allalike.api.history import read_history
 from allalike.api.opening import open_source
 from allalike.api.recipes import write_recipe
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from allalike.engines import News, Run, TaskTable
     from allalike.methods import Weighing
 
-__all__ = ["check_served", "discover", "find_ties", "open_run", "remark_names"]
+__all__ = ["check_served", "discover", "find_ties", "load_run", "open_run", "read_whole", "remark_names"]
 
 
 def discover(
@@ -74,8 +74,8 @@ def discover(
     domain
         The kind of label: a name from `allalike.DOMAINS`, a `Domain`, or nothing to have it guessed.
     method
-        A name from `allalike.METHODS`, with options in brackets if need be, or a `Method`. ``auto`` is the safe and
-        most accurate one.
+        A name from `allalike.METHODS`, with options in brackets if need be, or a `Method`. ``auto`` takes
+        weights only where the crowd bears them out, and else everyone counts the same.
     engine
         Where it runs: a name from `allalike.ENGINES` or an `Engine`. By default ``memory``, and ``disk`` for files that
         are larger than half of the free memory.
@@ -116,12 +116,15 @@ def discover(
     past = None if history is None else open_history(history, chosen)
     how = {"columns": columns, "wide": wide, "missing": missing, "repeats": repeats, "abstain": abstain}
     source, known = open_source(answers, gold, gold_columns, domain=domain, **how)
-    where, run = open_run(source, known, engine=engine, ties=draws)
+    where, held = read_whole(source, engine)
+    first = find_first_doubts(held)
+    warn_of(first, stacklevel=2)
+    run = load_run(where, held, known, draws, guessed=engine is None)
     origin = replace(Origin.of(source, known), inputs=inputs_of(source, gold, history), history=past)
     remark_names(run, [method])
     check_served(chosen, run.encoding)
     doubts = find_doubts(run, origin.gold)
-    warn_of(doubts, stacklevel=2)
+    warn_of((doubt for doubt in doubts if doubt not in first), stacklevel=2)
     result = _solve(run, chosen, origin, doubts, engine=where.name, seed=seed, ties=ties, **least)
     if warning := chosen.limit_reached(result.weighing):
         warnings.warn(warning, stacklevel=2)
@@ -201,16 +204,26 @@ def open_run(
     source: Answers | Scan, known: Gold | None, *, engine: str | Engine | None, ties: Ties
 ) -> tuple[Engine, Run]:
     """Load answers into an engine, or have it read them where they are; return also which engine it is."""
+    where, held = read_whole(source, engine)
+    return where, load_run(where, held, known, ties, guessed=engine is None)
+
+
+def read_whole(source: Answers | Scan, engine: str | Engine | None) -> tuple[Engine, Answers | Scan]:
+    """Find the engine, and read the answers, unless it reads them itself."""
     where = _find_engine(engine, source)
-    if isinstance(source, Scan) and where.reads(source):
-        run = where.open(source, known, ties)
+    return where, source.read() if isinstance(source, Scan) and not where.reads(source) else source
+
+
+def load_run(where: Engine, held: Answers | Scan, known: Gold | None, ties: Ties, *, guessed: bool) -> Run:
+    """Load answers into an engine, and say in the notes which it is, if that was guessed."""
+    if isinstance(held, Scan):
+        run = where.open(held, known, ties)
     else:
-        whole = source.read() if isinstance(source, Scan) else source
-        run = where.load(whole if known is None else whole.with_gold(known), ties)
+        run = where.load(held if known is None else held.with_gold(known), ties)
     run.find_units()
-    if engine is None and where.name != Memory.name:
+    if guessed and where.name != Memory.name:
         run.notes["guessed"] = {**run.notes.get("guessed", {}), "engine": where.name}
-    return where, run
+    return run
 
 
 def remark_names(run: Run, methods: Iterable[Any]) -> None:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike.answers import Answers
 from allalike.columns.matches import find_places
+from allalike.columns.objects import shorten
 from allalike.columns.values import Values
 from allalike.domains.abstentions import find_abstentions
 from allalike.domains.spellings import find_spellings
@@ -23,8 +25,9 @@ if TYPE_CHECKING:
     from allalike.answers.gold import Gold
     from allalike.blocks.block import Array, Block
     from allalike.engines import Run
+    from allalike.readers import Scan
 
-__all__ = ["Doubt", "doubt_draws", "find_doubts", "is_about_numbers", "warn_of"]
+__all__ = ["Doubt", "doubt_draws", "find_doubts", "find_first_doubts", "is_about_numbers", "warn_of"]
 
 _MAX_REPEATS, _MANY_REPEATS = 0.2, 0.05  # of all rows
 _MIN_UNLIKE = 6  # answers, all of them different, that are no accident
@@ -61,21 +64,30 @@ def find_doubts(run: Run, gold: Gold | None = None, *, again: bool = False) -> l
     True No task has two answers: 3 an
     False There are two workers only: b
     """
-    looks = (
-        _repeats,
-        _single_values,
-        _meetings,
-        _different_labels,
-        _spellings,
-        _abstentions,
-        _numbers,
-        _levels,
-        _crowd,
-    )
-    found = [doubt for look in looks for doubt in look(run)]
+    looks = (_spellings, _abstentions, _numbers, _levels, _crowd)
+    found = [*_first_doubts(run), *(doubt for look in looks for doubt in look(run))]
     found += () if again else (*_swapped(run), *_ratings(run), *_far_answers(run))
     found += _truths(run, gold) if gold is not None else ()
     return sorted(found, key=lambda doubt: not doubt.severe)
+
+
+def find_first_doubts(answers: Answers | Scan) -> list[Doubt]:
+    """Look at answers before they are even compared with each other, which may take long; only severe doubts count.
+
+    Of those that are not read yet nothing is known.
+
+    >>> import allalike
+    >>> found = allalike.read([("ada", 1, "x"), ("bob", 2, "y")], domain="categorical")
+    >>> [doubt.what[:29] for doubt in find_first_doubts(found)]
+    ['No task has two answers: 2 an']
+    """
+    return [doubt for doubt in _first_doubts(answers) if doubt.severe] if isinstance(answers, Answers) else []
+
+
+def _first_doubts(run: Run | Answers) -> list[Doubt]:
+    """Look at what counting tells."""
+    looks = (_repeats, _single_values, _meetings, _different_labels)
+    return [doubt for look in looks for doubt in look(run)]
 
 
 def warn_of(doubts: Iterable[Doubt], *, stacklevel: int) -> None:
@@ -104,7 +116,7 @@ def doubt_draws(tied: int, tasks: int) -> list[Doubt]:
     ]
 
 
-def _repeats(run: Run) -> Iterator[Doubt]:
+def _repeats(run: Run | Answers) -> Iterator[Doubt]:
     aside = run.notes.get("repeats_set_aside", 0)
     rows = int(run.answer_counts.sum()) + aside
     if aside > _MAX_REPEATS * rows:
@@ -119,7 +131,7 @@ def _repeats(run: Run) -> Iterator[Doubt]:
         yield Doubt(f"{_share(aside, rows)} rows have a worker and a task that another row has, and are set aside.")
 
 
-def _single_values(run: Run) -> Iterator[Doubt]:
+def _single_values(run: Run | Answers) -> Iterator[Doubt]:
     """Wonder about one worker, one task or one label; an election is one task."""
     answers = int(run.answer_counts.sum())
     if len(run.workers) == 1:
@@ -142,13 +154,13 @@ def _single_values(run: Run) -> Iterator[Doubt]:
         only = [_show(run, run.only_number)]
     if answers > 1 and len(only) == 1:
         yield Doubt(
-            f"All {answers:,} labels are the same, {only[0]!r}. Perhaps {_column(run, 'label')} is what was asked,"
-            " and not what was answered: then name the right column.",
+            f"All {answers:,} labels are the same, {shorten(only[0])}. Perhaps {_column(run, 'label')} is what was"
+            " asked, and not what was answered: then name the right column.",
             severe=True,
         )
 
 
-def _meetings(run: Run) -> Iterator[Doubt]:
+def _meetings(run: Run | Answers) -> Iterator[Doubt]:
     answers = int(run.answer_counts.sum())
     if run.n_single == run.n_tasks > 1:
         yield Doubt(
@@ -161,7 +173,7 @@ def _meetings(run: Run) -> Iterator[Doubt]:
         yield Doubt(f"{_share(run.n_single, run.n_tasks)} tasks have one answer only, which is taken for the truth.")
 
 
-def _different_labels(run: Run) -> Iterator[Doubt]:
+def _different_labels(run: Run | Answers) -> Iterator[Doubt]:
     """Wonder about classes as many as answers."""
     answers = int(run.answer_counts.sum())
     if run.encoding.nominal and _MIN_UNLIKE <= answers <= run.encoding.n_labels:
@@ -255,7 +267,7 @@ def _abstentions(run: Run) -> Iterator[Doubt]:
         yield Doubt(f"The label {listed} may mean that there is no answer; named so (abstain), it is left out.")
 
 
-def _show(run: Run, number: float) -> Any:
+def _show(run: Run | Answers, number: float) -> Any:
     """Return a number as the label that it is."""
     return run.encoding.decode(np.array([number]))[0]
 
@@ -342,13 +354,13 @@ def _mark_known(block: Block) -> dict[str, Array]:
     return {"known": known}
 
 
-def _labels(run: Run) -> list[Any]:
+def _labels(run: Run | Answers) -> list[Any]:
     """Return the labels that occur, where labels are classes, or the first of them."""
     known = np.arange(min(run.encoding.n_labels, _MAX_LABELS))
     return run.encoding.decode(known).tolist() if len(known) else []
 
 
-def _column(run: Run, role: str) -> str:
+def _column(run: Run | Answers, role: str) -> str:
     return repr(run.notes.get("guessed", {}).get("columns", {}).get(role, role))
 
 

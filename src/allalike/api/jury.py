@@ -153,7 +153,7 @@ class _Judging:
         groups = weighing.groups or Groups.everyone(run.problems.n_workers)
         rate = weighing.trust.best(blind.fault) if blind.error_rate is None else blind.error_rate
         rate = np.clip(np.nan_to_num(rate, nan=0.5), _LEAST_RATE, 1 - _LEAST_RATE)
-        open_ = blind.confidence is None
+        open_ = blind.probabilities is None
         sample = sample_tasks(run, _TEMPERING_ANSWERS) if open_ else None
         n_labels = run.encoding.n_labels
         chance = None if sample is None else find_open_chance(sample, rate, groups, n_labels)
@@ -184,7 +184,12 @@ class _Judging:
             "groups": self.groups,
         }
         source = "answers" if line is None or line == Line() else "gold"
-        notes = {"temperature": self.chance.beta, "temperature_from": source, "wrong_labels": self.chance.n_wrong}
+        notes: dict[str, Any] = {
+            "temperature": self.chance.beta,
+            "told_by": source,
+            "wrong_labels": self.chance.n_wrong,
+        }
+        notes |= {} if told is None else {"error_correlation": told}
         return replace(
             weighing,
             decide=partial(decide_openly, **how),

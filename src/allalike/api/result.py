@@ -133,7 +133,7 @@ class Result(Explained, Saved):
 
     @cached_property
     def probabilities(self) -> pd.DataFrame:
-        """One row per task: how probable each class is, for methods that know it (auto, DS, DS-1, IBCC, EBCC, BWA).
+        """One row per task: how probable each class is, for methods that know it (auto, DS and the like).
 
         >>> import allalike
         >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y")]
@@ -144,7 +144,7 @@ class Result(Explained, Saved):
         """
         if self.posteriors is None:
             method = self.summary["method"]["name"]
-            able = "DS, DS-1, IBCC, EBCC and BWA do"
+            able = "DS, DS-1, IBCC, EBCC, BWA, GLAD and MACE do"
             raise UnsupportedError(f"{method} does not say how probable each class is. {able}.")
         import pandas as pd
 

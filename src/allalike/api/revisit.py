@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allalike.api.discover import discover
+from allalike.api.outside import find_outside, list_named, refuse_outside
 from allalike.api.recipes import open_recipe
 from allalike.api.summaries import describe_answers
-from allalike.errors import InputError, UnsupportedError
+from allalike.errors import AllalikeError, InputError, UnsupportedError
 from allalike.methods import METHODS
-from allalike.readers import COLUMN
 from allalike.readers.compression import check_regular
 from allalike.system.json_text import parse_json
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from allalike.engines import Engine
     from allalike.methods import Method
 
-__all__ = ["revisit"]
+__all__ = ["find_strange", "revisit"]
 
 _SUMMARY = "summary.json"
 _COUNTS = ("answers", "workers", "tasks")
 
 
-def revisit(folder: str | os.PathLike[str], *, engine: str | Engine | None = None) -> Result:
+def revisit(folder: str | os.PathLike[str], *, engine: str | Engine | None = None, open_inputs: bool = False) -> Result:
     r"""Read the answers of a saved result again, and find it again.
 
     Parameters
@@ -37,6 +37,9 @@ def revisit(folder: str | os.PathLike[str], *, engine: str | Engine | None = Non
         Where `Result.save` or ``allalike discover`` wrote it.
     engine
         Where it runs, as in `discover`; it need not be where it ran before.
+    open_inputs
+        Whether to open what the result names outside of its folder, also where nothing proves that this user's own
+        program saved it.
 
     >>> import allalike, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -48,13 +51,27 @@ def revisit(folder: str | os.PathLike[str], *, engine: str | Engine | None = Non
     """
     summary = _read_summary(Path(folder))
     method = _make_method(summary["method"])
-    _check_files(summary["inputs"], "answers")
-    _check_files([summary["read"]["gold"]] if "gold" in summary["read"] else [], "known truths")
+    if not open_inputs and (outside := find_outside(Path(folder), summary)):
+        raise refuse_outside(Path(folder), outside)
+    for name, what in list_named(summary).items():
+        _check_file(name, what)
     answers, known = open_recipe(summary)
     settings = {name: summary[name] for name in ("seed", "ties", "min_confidence") if name in summary}
     result = discover(answers, method=method, engine=engine, **known, **settings)
     _check_counts(summary, describe_answers(result.run))
     return result
+
+
+def find_strange(folder: str | os.PathLike[str]) -> list[str]:
+    """List what would be opened only with ``open_inputs``; nothing where a result cannot be found again anyway.
+
+    >>> find_strange("nowhere")
+    []
+    """
+    try:
+        return find_outside(Path(folder), _read_summary(Path(folder)))
+    except AllalikeError:  # which whoever opens it will say
+        return []
 
 
 def _read_summary(folder: Path) -> Any:
@@ -69,7 +86,7 @@ def _read_summary(folder: Path) -> Any:
         ) from error
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is not the summary of a result. Run 'allalike discover' again.") from error
-    if not counts or "read" not in summary or "inputs" not in summary:
+    if not counts or not isinstance(summary.get("read"), dict) or not isinstance(summary.get("inputs"), list):
         raise UnsupportedError(
             f"{path} does not say which files the answers came from: they were Python objects, or were read in a way"
             " that cannot be written. In Python, result.explain(task=...) and result.explain(worker=...) do it."
@@ -85,17 +102,16 @@ def _make_method(described: Mapping[str, Any]) -> Method:
     return METHODS[name](**options)
 
 
-def _check_files(inputs: list[str], what: str) -> None:
-    for name in inputs:
-        if "://" in name or name.startswith(COLUMN):
-            continue
-        if not Path(name).is_absolute():  # such as standard input
-            raise InputError(
-                f"The {what} of this result came from {name}. They are needed again, and were not kept: save them in a"
-                " file, and run 'allalike discover' with it once more."
-            )
-        if not Path(name).exists():
-            raise InputError(f"The {what} were read from {name}, which is not there any more.")
+def _check_file(name: str, what: str) -> None:
+    if "://" in name:
+        return
+    if not Path(name).is_absolute():  # such as standard input
+        raise InputError(
+            f"The {what} of this result came from {name}. They are needed again, and were not kept: save them in a"
+            " file, and run 'allalike discover' with it once more."
+        )
+    if not Path(name).exists():
+        raise InputError(f"The {what} were read from {name}, which is not there any more.")
 
 
 def _check_counts(before: Mapping[str, Any], now: Mapping[str, int]) -> None:

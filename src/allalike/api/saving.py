@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.api.groups import group_columns
-from allalike.api.pages import put_page
+from allalike.api.outside import sign_recipe
+from allalike.api.pages import put_page_or_note
 from allalike.api.tables import list_truths, next_columns, object_table, table_of, truth_table, worker_columns
 from allalike.api.targets import REPORT, find_writers, result_names, result_output, written_names
 from allalike.errors import OptionError
@@ -150,10 +151,11 @@ class Saved(ABC):
                 (stage / writer.name).mkdir()
                 writer.write(findings, stage / writer.name)
             if report:
-                put_page(self.material(), stage / REPORT)
+                put_page_or_note(self.material, stage / REPORT)
             further = [name for name in written_names(writers) if (stage / name).exists()]
             said = {**notes, **({"safe_csv": True} if safe_csv else {})}
-            described = {**self.summary, **said, **(self.recipe or {}), "files": [*list_files(stage), summary]}
+            recipe = sign_recipe(self.recipe) if self.recipe else {}
+            described = {**self.summary, **said, **recipe, "files": [*list_files(stage), summary]}
             text = json.dumps(described, indent=2, ensure_ascii=False)
             (stage / summary).write_text(f"{text}\n", encoding="utf-8")
         return [Path(folder) / name for name in [*names, *further]]

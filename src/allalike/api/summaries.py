@@ -41,7 +41,8 @@ def find_versions() -> dict[str, str]:
 def describe_confidence(run: Run, weighing: Weighing, found: TaskTable) -> dict[str, Any]:
     """Say how sure the truths are, and how many answers a task has and how many independent ones they count like."""
     assert weighing.confidence is not None
-    per_task = {"voices_per_task": found.mean("voices"), "answers_per_task": int(run.answer_counts.sum()) / run.n_tasks}
+    voices = {"voices_per_task": found.mean("voices")} if "error_correlation" in weighing.confidence else {}
+    per_task = {**voices, "answers_per_task": int(run.answer_counts.sum()) / run.n_tasks}
     return _rounded({**weighing.confidence, "mean": found.mean("confidence"), **per_task})
 
 

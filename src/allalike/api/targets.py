@@ -111,13 +111,23 @@ def list_saved(folder: Path) -> list[str]:
 def _is_own(path: PurePosixPath) -> bool:
     """Tell whether a result may have such a file.
 
-    >>> [_is_own(PurePosixPath(name)) for name in ("truth.csv", "labels/t1.png", "notes.txt", "labels/../notes.txt")]
-    [True, True, False, False]
+    >>> names = ["truth.csv", "labels/t1.png", "truth.parquet/part-00000.parquet", "coco/annotations.json"]
+    >>> [_is_own(PurePosixPath(name)) for name in names]
+    [True, True, True, True]
+    >>> names = ["notes.txt", "labels/notes.txt", "labels/../t1.png", "truth.csv/a", "coco/notes.json", "labels"]
+    >>> [_is_own(PurePosixPath(name)) for name in names]
+    [False, False, False, False, False, False]
     """
-    tables = (f"{name}.{file_format}" for name in PANEL_TABLES for file_format in FORMATS)
-    results = (name for file_format in FORMATS for name in result_names(file_format))
-    own = {REPORT, *_MASK_FOLDERS, *WRITERS, *results, *tables}
-    return bool(path.parts) and path.parts[0] in own and ".." not in path.parts
+    names = {f"{name}.{file_format}" for name in PANEL_TABLES for file_format in FORMATS}
+    names.update(name for file_format in FORMATS for name in result_names(file_format))
+    outer, name = str(path.parent), path.name
+    if outer == ".":
+        return name in {REPORT, *names}
+    if outer in _MASK_FOLDERS:
+        return path.suffix == ".png"
+    if outer in names:  # a table that was written in parts
+        return path.suffix == ".parquet" == PurePosixPath(outer).suffix
+    return str(path) in written_names(writer() for writer in WRITERS.values())
 
 
 def table_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), overwrite: bool = False) -> Output:

@@ -180,5 +180,5 @@ def _describe_group(workers: Values, group: Any, worker: int) -> Flag:
     more = f" and {len(others) - _MAX_NAMED:,} more" if len(others) > _MAX_NAMED else ""
     name = "copies" if group.copies else "alike"
     told = f"with {', '.join(others[:_MAX_NAMED])}{more}: {group.common:,} tasks in common, {group.rare:,} rare answers"
-    fidelity = "" if np.isnan(group.fidelity) else f", the same answer in {100 * group.fidelity:.0f} % beyond skill"
+    fidelity = "" if np.isnan(group.fidelity) else f", together in {100 * group.fidelity:.0f} % of them"
     return Flag(name, f"{told} shared{fidelity}, by chance with probability {group.chance:.2g}")

@@ -17,7 +17,7 @@ __all__ = ["MatrixSum", "stack_rows"]
 Places = npt.NDArray[np.intp]
 _MAX_DENSE_ENTRIES = 1 << 20  # entries that need not be sparse
 _DENSE_SHARE = 1 / 8  # share of entries from which on a sparse matrix is no smaller than an array, and much slower
-_MAX_WAITING_ENTRIES = 1 << 21  # numbers that wait to be added up
+_MAX_WAITING_ENTRIES = 1 << 19  # numbers that wait to be added up
 
 
 class MatrixSum:
@@ -72,10 +72,10 @@ class MatrixSum:
 
     def result(self) -> Any:
         """Return the sum, an array or a sparse matrix, which may hold several numbers for the same place."""
-        if self._dense is not None:
-            return self._fill()
         if self._parts and self._loose:
             self._count(0, self._take_loose().tocsr())
+        if self._dense is not None:
+            return self._fill()
         while len(self._parts) > 1:
             self._parts[-2:] = [(0, self._parts[-2][1] + self._parts[-1][1])]
         return self._parts[0][1] if self._parts else self._take_loose()

@@ -12,15 +12,30 @@ import numpy.typing as npt
 from allalike.blocks.block import Block, sum_by
 from allalike.blocks.matrices import MatrixSum
 from allalike.system.memory import check_memory
+from allalike.system.pace import pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from allalike.blocks.block import Array, Floats
 
-__all__ = ["AnswerHashes", "PairDistances", "add_pairs", "check_pairs", "count_partners", "list_pairs", "pair_chunks"]
+__all__ = [
+    "AnswerHashes",
+    "PairDistances",
+    "add_pairs",
+    "check_pairs",
+    "count_later",
+    "count_partners",
+    "list_pairs",
+    "pair_chunks",
+]
 
-_PAIRS_PER_CHUNK = 1 << 21
+_PAIRS_PER_CHUNK = 1 << 19
+_LARGE_TASK = 1000  # answers; smaller ones take long only if there are many tasks, and that is as it should be
+_INSTEAD = (
+    "Give fewer answers of each task (a few hundred tell as much), split large tasks, or take a domain that compares no"
+    " pairs, such as categorical where answers are often the same."
+)
 _BYTES_PER_PAIR = 28  # of two answers in one order: their places, their distance, and what is at work
 
 
@@ -49,8 +64,8 @@ class PairDistances:
         """Compare each two answers to a task once; ``compare`` gets the places of both answers of some pairs."""
         left, right = list_pairs(block)
         distance = np.empty(len(left))
-        for first in range(0, len(left), _PAIRS_PER_CHUNK):
-            some = slice(first, first + _PAIRS_PER_CHUNK)
+        large = int(block.sizes.max(initial=0)) > _LARGE_TASK
+        for some in pieces(len(left), _PAIRS_PER_CHUNK, "comparing each two answers", refuse=_INSTEAD if large else ""):
             distance[some] = compare(left[some].astype(np.intp), right[some].astype(np.intp))
         return cls.mirrored(left, right, distance)
 
@@ -108,11 +123,12 @@ def add_pairs(block: Block, rows: slice | None, pairs: Iterable[tuple[Array, Arr
 
 
 def pair_chunks(
-    block: Block, rows: slice | None = None
+    block: Block, rows: slice | None = None, *, once: bool = False
 ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-    """Yield all ordered pairs of different answers to the same task, a few million at a time.
+    """Yield all ordered pairs of different answers to the same task, some at a time; if ``once``, the earlier first.
 
     The first of each pair is by one of the workers in ``rows``, a range of the block's workers; by default by anyone.
+    The answers to a task are in the order of workers, so that the earlier one is by the worker of the smaller number.
 
     >>> [(left, right)] = pair_chunks(Block.of([[0], [1], [2]]))
     >>> left, right
@@ -120,9 +136,14 @@ def pair_chunks(
     >>> [(left, right)] = pair_chunks(Block.of([[0], [1], [2]]), slice(1, 2))
     >>> left, right
     (array([1, 1]), array([0, 2]))
+    >>> [(left, right)] = pair_chunks(Block.of([[0], [1], [2]]), once=True)
+    >>> left, right
+    (array([0, 0, 1]), array([1, 2, 2]))
     """
     mine = np.arange(len(block.worker))
     partners, first = block.to_answers(block.sizes - 1), block.to_answers(block.starts)
+    if once:
+        partners, first = partners + first - mine, mine + 1
     if rows is not None:
         mine = np.flatnonzero((block.worker >= rows.start) & (block.worker < rows.stop))
         mine = mine[np.argsort(block.worker[mine], kind="stable")]  # a row of sums stays in the cache that way
@@ -133,7 +154,8 @@ def pair_chunks(
         counts = partners[begin:end]
         left = np.repeat(mine[begin:end], counts)
         right = np.arange(len(left)) + np.repeat(first[begin:end] + before[begin] - before[begin:end], counts)
-        right += right >= left
+        if not once:
+            right += right >= left
         yield left, right
 
 
@@ -145,7 +167,7 @@ def list_pairs(block: Block) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.in
     """
     check_pairs(block)
     small = np.min_scalar_type(-len(block.worker) - 1)
-    kept = [tuple(side[left < right].astype(small) for side in (left, right)) for left, right in pair_chunks(block)]
+    kept = [tuple(side.astype(small) for side in pair) for pair in pair_chunks(block, once=True)]
     left, right = (np.concatenate(part) for part in zip(*kept, strict=True))
     return left, right
 
@@ -159,8 +181,7 @@ def check_pairs(block: Block) -> None:
     check_memory(
         _BYTES_PER_PAIR * pairs,
         f"Comparing each two answers to the same task, of which one has {most:,},",
-        "Give fewer answers of each task (a few hundred tell as much), split large tasks, or take a domain that"
-        " compares no pairs, such as categorical where answers are often the same.",
+        _INSTEAD,
     )
 
 
@@ -171,3 +192,13 @@ def count_partners(block: Block) -> dict[str, Floats]:
     array([4., 4., 4.])
     """
     return {"partners": block.per_worker(block.to_answers(block.sizes - 1.0))}
+
+
+def count_later(block: Block) -> dict[str, Floats]:
+    """Count, per worker, the answers of later workers to her tasks: so many of them she met at most.
+
+    >>> count_later(Block.of([[0, 1], [1, 1], [0, 0]]))["partners"]
+    array([4., 2., 0.])
+    """
+    ends = block.to_answers(block.starts + block.sizes)
+    return {"partners": block.per_worker(ends - np.arange(len(ends)) - 1.0)}

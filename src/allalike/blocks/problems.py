@@ -63,7 +63,12 @@ class Problems:
         array([[3., 4.],
                [5., 5.]])
         """
-        return np.add.reduceat(np.asarray(values, np.float64), self.starts, axis=0)
+        table = np.asarray(values, np.float64)
+        if self.sizes.all():
+            return np.add.reduceat(table, self.starts, axis=0)
+        sums = np.zeros((len(self.sizes), *table.shape[1:]))
+        sums[self.sizes > 0] = np.add.reduceat(table, self.starts[self.sizes > 0], axis=0)
+        return sums
 
     def spread(self, values: Array) -> Array:
         """Give each worker the row of her problem."""
@@ -88,4 +93,5 @@ class Problems:
             return self.total(np.where(known, values, 0.0)) / self.total(known)
 
     def _spread(self, reduce: np.ufunc, values: Floats) -> Floats:
-        return np.repeat(reduce.reduceat(values, self.starts), self.sizes)
+        there = self.sizes > 0  # half of a crowd may be empty
+        return np.repeat(reduce.reduceat(values, self.starts[there]), self.sizes[there])

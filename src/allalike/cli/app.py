@@ -27,6 +27,7 @@ from allalike.errors import AllalikeError, DataWarning, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import FrameType
 
 __all__ = ["app", "main", "run"]
 
@@ -97,10 +98,25 @@ def _describe(error: Exception) -> str:
     return f"Something unexpected happened: {type(error).__name__}: {error}."
 
 
-def _end(*_: object) -> NoReturn:
-    """End so that work folders are removed; asked again, at once, for an exception may be lost in a finaliser."""
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    sys.exit(143)
+def _end(_: int, frame: FrameType | None) -> None:
+    """End so that work folders are removed; asked again, at once, for an exception may be lost in a finaliser.
+
+    Who is asked while Python ends already, and cleans up, goes on with that.
+    """
+    if _is_running(frame):
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        sys.exit(143)
+
+
+def _is_running(frame: FrameType | None) -> bool:
+    """Tell whether a frame stands on the program, and not on what Python does at its end.
+
+    >>> _is_running(sys._getframe()), _is_running(None)
+    (True, False)
+    """
+    while frame is not None and frame.f_back is not None:
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_name in ("<module>", "_run_module_as_main")
 
 
 def _typed(arguments: Sequence[str] | None) -> Sequence[str]:

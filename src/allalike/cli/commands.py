@@ -19,6 +19,8 @@ def complete_command(arguments: Sequence[str], settles: Mapping[str, Any]) -> st
     >>> typed = ["discover", "my answers.csv", "--domain", "real"]
     >>> complete_command(typed, {"domain": "text", "columns": {"task": "q"}})
     "allalike discover 'my answers.csv' --domain text --task q"
+    >>> complete_command(["explain", "out", "task", "--", "-7"], {"open_inputs": True})
+    'allalike explain out task --open-inputs -- -7'
     """
     flags = _flags(settles)
     kept: list[str] = []
@@ -30,7 +32,8 @@ def complete_command(arguments: Sequence[str], settles: Mapping[str, Any]) -> st
         elif not equals and flags[name]:
             next(words, None)  # its value
     listed = [part for flag, values in flags.items() for value in values or [""] for part in _written(flag, value)]
-    return shlex.join(["allalike", *kept, *listed])
+    end = kept.index("--") if "--" in kept else len(kept)  # after which there are no flags
+    return shlex.join(["allalike", *kept[:end], *listed, *kept[end:]])
 
 
 def _without_roles(arguments: Sequence[str], roles: Mapping[str, Any]) -> list[str]:

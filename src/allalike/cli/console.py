@@ -9,6 +9,7 @@ import os
 import re
 import sys
 import threading
+import time
 import unicodedata
 import warnings
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from allalike.errors import ConvergenceWarning, DataWarning, NameWarning, OutputError
+from allalike.errors import ConvergenceWarning, DataWarning, NameWarning, OutputError, ReportWarning
 from allalike.system.progress import STAGES, watching
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ __all__ = [
     "WIDTH",
     "Line",
     "UnheardError",
+    "ask",
     "bar_after_a_second",
+    "can_ask",
     "can_report",
     "echo",
     "fold",
@@ -47,7 +50,7 @@ WIDTH = 80
 _MAX_ID = 24  # characters of an id that stands in a column; longer ones have a line of their own
 _GLUE = "\0"  # a space that is not to be broken at; no visible text has it
 _FLAG = re.compile(r"\(--.*?\)")
-_SECONDS_WITHOUT_BAR = 1.0
+_SECONDS_WITHOUT_BAR, _SECONDS_WITHOUT_LINE = 1.0, 30.0
 
 _UNSEEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # control, format, half characters, line breaks
 
@@ -84,6 +87,17 @@ def _print(text: str, *, err: bool = False, color: bool | None = None) -> None:
         _replace("stderr" if err else "stdout")  # what is left to print would fail again at the end
         if not err:
             raise UnheardError(f"Standard output cannot be written: {error.strerror or error}.") from error
+
+
+def can_ask() -> bool:
+    """Tell whether somebody sits at a terminal who sees a question and can answer it."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def ask(question: str) -> bool:
+    """Ask whoever sits at a terminal, on standard error; what is no yes is a no."""
+    echo(f"{question} [y/N]", err=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def replace_closed_streams() -> None:
@@ -193,24 +207,42 @@ class Bar:
         with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as progress:
             shown = progress.add_task("", count="", total=None)
             while not self._stop.wait(0.1):
-                limit = "at most " if self.stage == "round" else ""
-                count = f"{self.done:,} of {limit}{self.total:,}" if self.total else ""
                 progress.update(
                     shown,
-                    description=visible(STAGES.get(self.stage, self.stage)),
+                    description=self._what,
                     completed=self.done,
                     total=self.total or None,
-                    count=count,
+                    count=self._count,
                 )
+
+    @property
+    def _what(self) -> str:
+        return visible(STAGES.get(self.stage, self.stage))
+
+    @property
+    def _count(self) -> str:
+        limit = "at most " if self.stage == "round" else ""
+        return f"{self.done:,} of {limit}{self.total:,}" if self.total else ""
+
+
+class Lines(Bar):
+    """The stage of a run where no bar can be shown: a line every half a minute, lest it seem to hang."""
+
+    def _show(self) -> None:
+        begun = time.monotonic()
+        while not self._stop.wait(_SECONDS_WITHOUT_LINE):
+            if self.stage:
+                count = f": {self._count}" if self._count else ""
+                echo(f"Still {self._what}{count} ({time.monotonic() - begun:,.0f} s).", err=True)
 
 
 @contextmanager
 def bar_after_a_second(*, quiet: bool) -> Iterator[None]:
-    """Show a bar on a terminal while this takes longer than a second."""
-    if quiet or not sys.stderr.isatty():
+    """Show a bar on a terminal while this takes longer than a second, and elsewhere a line now and then."""
+    if quiet:
         yield
         return
-    bar = Bar()
+    bar = Bar() if sys.stderr.isatty() else Lines()
     bar.start()
     try:
         with watching(bar):
@@ -226,7 +258,8 @@ def notes_for_warnings(*, quiet: bool, force: bool = False) -> Iterator[None]:
     What is to be said of the answers and of names is in the summary.
     """
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
+        for kind in (ConvergenceWarning, ReportWarning):
+            warnings.simplefilter("always", kind)
         warnings.simplefilter("ignore" if force else "error", DataWarning)
         warnings.simplefilter("ignore", NameWarning)
         yield

@@ -23,7 +23,7 @@ __all__ = ["demo", "draw_crowd"]
 _CLASSES = ("cat", "dog", "fox", "owl")
 _NAMES = (*("good", "good", "bad") * 3, "bad", "same", "copy", "copy")
 _FAULTS = {"good": 0.15, "bad": 0.7, "same": 0.75, "copy": 0.5}  # a guess among four classes is wrong in 0.75
-_COPIES = 0.95  # of the answers of two, which they share
+_COPIES = 0.98  # of the answers of two, which they share
 _TASKS, _KNOWN, _RARE, _ASKED_RARELY = 400, 100, 8, 2  # the last photos are shown to so many workers only
 
 

@@ -39,7 +39,7 @@ from allalike.cli.text import guesses, percent, reading_text
 from allalike.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from allalike.api.panel import Panel
 
@@ -156,13 +156,17 @@ def draw_panel(panel: Panel, paths: Sequence[Path]) -> list[str]:
     return [*lines, "", *fold("Written: " + ", ".join(map(keep_whole, paths)), "  ")] if paths else lines
 
 
+def _worth(sure: Mapping[str, Any]) -> str:
+    return f", worth about {sure['voices_per_task']:.2g} voices" if "voices_per_task" in sure else ""
+
+
 def _say_what(panel: Panel) -> list[str]:
     summary = panel.summary
     found, sure = summary["panel"], summary["confidence"]
     lines = [
         f"{summary['answers']:,} verdicts of {_count(summary['workers'], 'judge')} on"
         f" {_count(summary['tasks'], 'task')} ({summary['domain']['name']}).",
-        f"Panel: {sure['answers_per_task']:.3g} verdicts a task, worth about {sure['voices_per_task']:.2g} voices;"
+        f"Panel: {sure['answers_per_task']:.3g} verdicts a task{_worth(sure)};"
         f" {summary['changed']:,} answers differ from a plain vote's.",
         *reading_text(summary),
     ]

@@ -18,11 +18,11 @@ from allalike.cli.text import (
     confidence_text,
     few_text,
     gold_text,
-    not_looked,
     percent,
     reading_text,
     share,
     trust_text,
+    unseen_text,
 )
 from allalike.cli.workers import list_flags, order_workers, worker_lines
 from allalike.report.brevity import show_number
@@ -62,7 +62,7 @@ def draw_screen(
     >>> for line in draw_screen(result, [])[:3]:
     ...     print(line.text)
     4 answers of 2 workers to 2 tasks (categorical, 2 classes).
-    Crowd: alpha 0.00; 2 answers a task, like 2 equal workers.
+    Crowd: alpha 0.00; 2 answers a task, weighed like 2 equal workers.
     UA, 1 round.
     """
     from allalike.trust.next_labels import rank_tasks
@@ -95,7 +95,7 @@ def _sentences(result: Result, *, look: bool) -> list[str]:
         *confidence_text(summary, _expect_unweighted(result) if look else None),
         *gold_text(result),
         *trust_text(summary),
-        *(["Copies were not looked for: there are too many pairs of workers."] if not_looked(summary) else []),
+        *unseen_text(summary),
         *few_text(result),
     ]
 
@@ -116,11 +116,11 @@ def _crowd_text(result: Result, *, look: bool = True) -> str:
     summary = result.summary
     agreed = _alpha_text(result) if look or "agreement" in vars(result) else ""
     per_task = f"{show_number(summary['answers'] / summary['tasks'])} answers a task"
-    if sure := summary.get("confidence"):
-        voices = f"worth about {sure['voices_per_task']:.2g} voices"
+    if worth := summary.get("confidence", {}).get("voices_per_task"):
+        voices = f", worth about {worth:.2g} voices"
     else:
-        voices = f"like {show_number(summary['effective_workers'])} equal workers"
-    return f"Crowd: {agreed}{per_task}, {voices}."
+        voices = f", weighed like {show_number(summary['effective_workers'])} equal workers"
+    return f"Crowd: {agreed}{per_task}{voices}."
 
 
 def _alpha_text(result: Result) -> str:

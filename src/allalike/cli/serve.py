@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 import click
 
 from allalike.cli.console import echo
+from allalike.cli.leave import get_leave
+from allalike.cli.options import take_revisit_options
 
 __all__ = ["serve"]
 
@@ -21,29 +22,38 @@ __all__ = ["serve"]
     "--open/--no-browser", "browse", default=None, help="Open a browser, or not. By default where there is a desktop."
 )
 @click.option("--max-size", default="200MB", help="How much may be handed in.", show_default=True)
-def serve(source: str | None, port: int, browse: bool | None, max_size: str) -> None:
+@take_revisit_options
+def serve(source: str | None, port: int, browse: bool | None, max_size: str, open_inputs: bool) -> None:
     """Look at a result, or find one, in a browser.
 
-    DIR is a folder that 'allalike discover' wrote: its report is shown. FILE is a file of answers: the page shows how
-    it was read, and finds the truths in it. Without either, a file can be dropped on the page.
+    DIR is a folder that 'allalike discover' wrote: its report is shown. If it has none, the answers are read again for
+    it; if these are outside of DIR, and it is not known to be a result that you saved here yourself, you are asked
+    first. FILE is a file of answers: the page shows how it was read, and finds the truths in it. Without either, a file
+    can be dropped on the page.
 
     The page is on this computer only, and its address has a token that nobody else knows. It is there until Ctrl-C.
     Files that were handed in, and results that were found on the page, are removed then.
     """
+    from allalike.api.targets import REPORT, list_saved
     from allalike.report.drawing import check_packages
     from allalike.serve.desk import Desk
     from allalike.serve.server import Server
     from allalike.system.memory import parse_size
     from allalike.system.signals import ending_asked
+    from allalike.system.work_folders import work_folder
 
     check_packages()
     limit = parse_size(max_size, "--max-size")
-    with ending_asked() as asked, tempfile.TemporaryDirectory(prefix="allalike-", ignore_cleanup_errors=True) as folder:
-        desk = Desk(Path(folder), limit=limit)
+    path = None if source is None else Path(source)
+    if path is not None and not open_inputs and REPORT not in list_saved(path):
+        open_inputs = get_leave(path)  # before signals only set a sign: whoever is asked may interrupt
+    with ending_asked() as asked, work_folder() as folder:
+        desk = Desk(folder, limit=limit)
         with Server(desk, port) as server:
-            if source is not None:
-                path = Path(source)
-                (desk.show if path.is_dir() else desk.take)(path)
+            if path is not None and path.is_dir():
+                desk.show(path, open_inputs=open_inputs)
+            elif path is not None:
+                desk.take(path)
             echo(f"The page is at {server.address}\nIt is for this computer only. Ctrl-C ends it.")
             if _has_desktop() if browse is None else browse:
                 _open(server.address)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from allalike.errors import OptionError
+from allalike.system.work_folders import work_folder
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -49,8 +49,7 @@ def spool_input(files: tuple[str, ...], options: MutableMapping[str, Any]) -> tu
         raise OptionError(
             "Standard input (-) is a terminal, which has no answers. Send them: allalike discover - < answers.csv"
         )
-    folder = click.get_current_context().with_resource(tempfile.TemporaryDirectory(prefix="allalike-"))
-    path = _spool(Path(folder))
+    path = _spool(click.get_current_context().with_resource(work_folder()))
     if options.get("gold") == _NAME:
         options["gold"] = path
     return tuple(path if name == _NAME else name for name in files)

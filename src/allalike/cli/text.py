@@ -18,11 +18,11 @@ __all__ = [
     "few_text",
     "gold_text",
     "guesses",
-    "not_looked",
     "percent",
     "reading_text",
     "share",
     "trust_text",
+    "unseen_text",
 ]
 
 _N_SHOWN_WORKERS = 5
@@ -106,6 +106,11 @@ def _domain_text(name: str, numbers: str) -> str:
         return "Recognised: the labels are numbers: a truth is a mean; for a vote: --domain categorical."
     if name == "date":
         return "Recognised: the labels are dates: a truth is a mean; for a vote: --domain categorical."
+    if name == "ordinal":
+        return (
+            "Recognised: the labels are levels of a scale, for answers to a task are near each other: a truth is a"
+            " median; for a vote: --domain categorical, for a mean: --domain real."
+        )
     if name == "categorical" and numbers:
         order = (
             " If they are ratings, their order is not used; it is with --domain ordinal."
@@ -136,12 +141,12 @@ def confidence_text(summary: Mapping[str, Any], unweighted: float | None = None)
     """Say how sure the truths are, and how many are not sure enough."""
     lines = []
     if found := summary.get("confidence"):
-        source = "known truths" if found["temperature_from"] == "gold" else "held-out answers"
+        from allalike.report.words import TOLD_BY
+
+        source = TOLD_BY[found["told_by"]]
         plain = "" if unweighted is None else f", unweighted ones in {percent(unweighted)}"
-        lines.append(
-            f"Truths are expected to be right in {percent(found['mean'])}{plain} (told by {source}); shared errors are"
-            " not seen in answers (--gold)."
-        )
+        unseen = "" if found["told_by"] == "gold" else "; shared errors are not seen in answers (--gold)"
+        lines.append(f"Truths are expected to be right in {percent(found['mean'])}{plain} (told by {source}){unseen}.")
     if "abstained" in summary:
         part = share(summary["abstained"], summary["tasks"])
         lines.append(
@@ -152,13 +157,22 @@ def confidence_text(summary: Mapping[str, Any], unweighted: float | None = None)
 
 
 _MOST_TIMES = 1000
+_UNSEEN = {
+    "signal": "Answers without signal were not looked for: there are too many workers and labels.",
+    "copies": "Copies were not looked for: there are too many pairs of workers.",
+}
 _STARTS = {
     "consensus": "the consensus of the workers",
-    "majority": "the plain votes",
-    "confusion": "who confuses which classes",
-    "ungrouped": "what each worker says for herself",
+    "known": "the truths that are known",
     "one": "one number a worker, because the memory that is free cannot hold more",
 }
+
+
+_NOT_BORNE_OUT = "two halves of the workers do not bear out any weights"
+
+
+def _reason(reading: Mapping[str, Any]) -> str:
+    return "known truths speak for that" if reading.get("overruled") else "two halves of the workers bear that out"
 
 
 def reading_text(summary: Mapping[str, Any]) -> list[str]:
@@ -170,20 +184,27 @@ def reading_text(summary: Mapping[str, Any]) -> list[str]:
         return [f"{name}: workers are alike: everyone counts the same."]
     if "fields" in reading:
         return [f"{name}: workers are weighed in each field alone; their weight is the mean over the fields."]
+    if reading.get("taken") == "everyone the same":
+        return [f"{name}: everyone counts the same, because {reading['why']}."]
+    if reading.get("taken") == "vote":
+        told = "known truths speak for it" if reading.get("overruled") else _NOT_BORNE_OUT
+        why = reading.get("why", told)
+        return [f"{name}: a plain vote was taken, because {why}."]
     ratio = reading.get("f_ratio")  # beyond any number where most answers of a worker are equally far from the others
     if ratio is None:
         return []
-
     times = f"over {_MOST_TIMES:,}" if ratio > _MOST_TIMES else f"{ratio:,.1f}"
     differ = f"workers differ {times} times as much as by chance"
+    if reading.get("taken") == "weighted vote":
+        return [f"{name}: {differ}; votes were weighed, for {_reason(reading)}."]
     if "start" not in reading:
         return [f"{name}: {differ}; weighed like {summary['effective_workers']:,.1f} equal workers."]
     kind, _, part = reading["start"].partition(" ")
-    if kind == "core":
-        begin = f"the best workers, who gave {100 * float(part):g} % of the answers"
-    else:
-        begin = _STARTS.get(kind, "a mirror image: on hard tasks most workers seem to be fooled")
-    lines = [f"{name}: {differ}; the most likely reading begins with {begin}."]
+    core = f"the best workers, who gave {100 * float(part):g} % of the answers" if kind == "core" else ""
+    lines = [
+        f"{name}: {differ}; weights were used, for {_reason(reading)}. The most likely reading"
+        f" begins with {core or _STARTS[kind]}."
+    ]
     if second := reading.get("second_reading"):
         lines += [
             f"Two readings: another one fits about as well ({abs(second['nats']):.1f} nats"
@@ -233,7 +254,7 @@ def trust_text(summary: Mapping[str, Any]) -> list[str]:
         if group["kind"] == "copies":
             lines.append(f"Copies: {who} count as one voice ({seen}; {chance}; --plain counts each).")
         else:
-            lines.append(f"Alike: {who} answer alike ({seen}), but as good workers do: each counts.")
+            lines.append(f"Alike: {who} answer alike ({seen}), but nothing shows that they copy: each counts.")
     if len(trust["groups"]) > _N_SHOWN_GROUPS:
         lines.append(
             f"  and {sum(trust['n_groups'].values()) - _N_SHOWN_GROUPS:,} more groups (see the table of groups)."
@@ -241,9 +262,10 @@ def trust_text(summary: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def not_looked(summary: Mapping[str, Any]) -> bool:
-    """Tell whether nobody could look for copies."""
-    return "copies" in summary.get("reading", {})
+def unseen_text(summary: Mapping[str, Any]) -> list[str]:
+    """Say what nobody could look for."""
+    reading = summary.get("reading", {})
+    return [text for what, text in _UNSEEN.items() if what in reading]
 
 
 def _some_names(ids: Sequence[Any], number: int) -> str:

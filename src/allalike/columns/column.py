@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from copy import copy
 from functools import cached_property
@@ -11,20 +10,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from allalike.columns.edges import find_nothing, has_leading_zeros
+from allalike.columns.edges import find_nothing, find_zeros, has_leading_zeros
 from allalike.columns.factors import Codes, factorize, factorize_objects
-from allalike.columns.values import Values, arrow_of, is_string, numpy_of, plain_of
+from allalike.columns.objects import as_float, hold_objects, is_hashable, is_real, reads_as_number, shorten
+from allalike.columns.plain import make_plain
+from allalike.columns.values import Values, arrow_of, is_string, numpy_of
 from allalike.errors import InputError, LabelError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Column", "reads_as_number"]
+__all__ = ["Column"]
 
 _SAMPLE_ROWS, _MAX_FEW_VALUES = 1 << 16, 1 << 12  # so few values among so many rows are read once each
 _LOOK_ROWS = 1 << 13  # which show whether strings recur
 _CODE_PATTERN = re.compile(r"\s*[-+]?0[0-9]")  # with needless zeros
-_ARROW_TYPES = (str, int, float, bool, bytes)
+
+
+def _reason(error: Exception) -> str:
+    """Say why a label cannot be parsed."""
+    if isinstance(error, UnicodeError):
+        return "it is no valid text"
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
 class Column:
@@ -68,29 +75,7 @@ class Column:
         >>> Column.of_objects("worker", ["ada", "bob"]).data.type
         DataType(string)
         """
-        import pyarrow as pa
-
-        objects = [plain_of(value) if isinstance(value, np.generic) else value for value in objects]
-        kinds = {type(value) for value in objects if value is not None}
-        if kinds == {int, float} and name == "label":
-            objects = [value if value is None else float(value) for value in objects]
-        elif len(kinds) > 1:
-            first = next(value for value in objects if value is not None)
-            row = next(r for r, v in enumerate(objects) if v is not None and type(v) is not type(first))
-            texts = str in kinds and kinds <= set(_ARROW_TYPES)
-            raise InputError(
-                f"The {name}s are of mixed types: {_shortened(first)} is {type(first).__name__},"
-                f" {_shortened(objects[row])} in row {row + 1} is {type(objects[row]).__name__}."
-                f" {'Write all of them as texts, in quotes.' if texts else 'Give all of them the same type.'}"
-            )
-        if kinds <= set(_ARROW_TYPES):
-            try:
-                return cls(name, pa.chunked_array([pa.array(objects, from_pandas=True)]))
-            except OverflowError:  # whole numbers beyond 64 bits
-                pass
-            except UnicodeEncodeError as error:
-                raise InputError(f"The {name} {error.object!r} is no valid text. Correct it.") from None
-        return cls(name, objects)
+        return cls(name, hold_objects(name, objects))
 
     @classmethod
     def of_codes(cls, name: str, codes: Codes, values: Values) -> Column:
@@ -113,11 +98,9 @@ class Column:
         if isinstance(data, list):
             return data
         column = data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data])
-        if pa.types.is_nested(column.type) and not pa.types.is_dictionary(column.type):
-            return column.to_pylist()
-        column = _with_plain_dictionary(_without_views(column))
+        plain = make_plain(column)
         pa.default_memory_pool().release_unused()
-        return column
+        return plain
 
     def __len__(self) -> int:
         return len(self.factors[0]) if "factors" in self.__dict__ else len(self.data)
@@ -148,13 +131,25 @@ class Column:
         if isinstance(self.data, list):
             try:
                 factors = factorize_objects(self.data)
-            except TypeError as error:
-                raise InputError(f"The {self.name}s cannot be told apart: {error}.") from None
+            except TypeError:
+                raise self.indistinct() from None
         else:
             factors = factorize(self.data, text=self.text and self.kind == "text")
         del self.data, self._source
         pa.default_memory_pool().release_unused()
         return factors
+
+    def indistinct(self) -> InputError:
+        """Return what to say where Python objects cannot be told apart.
+
+        >>> print(Column.of_objects("task", [["x"], ["y"]]).indistinct())
+        The tasks cannot be told apart: that in row 1 is ['x'], of type list. Write them as texts or numbers.
+        """
+        row, value = next((row, each) for row, each in enumerate(self.data) if not is_hashable(each))
+        return InputError(
+            f"The {self.name}s cannot be told apart: that in row {self.row(row)} is {shorten(value)}, of type"
+            f" {type(value).__name__}. Write them as texts or numbers."
+        )
 
     def parsed(
         self, parse: Callable[[Any], Any], parse_texts: Callable[[Any], list[Any]] | None = None
@@ -185,11 +180,11 @@ class Column:
     def _parse(self, parse: Callable[[Any], Any], value: Any, codes: Codes, code: int) -> Any:
         try:
             return parse(value)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             row = self.row(int(np.argmax(codes == code)))
-            what, settles = (error.args[0], error.settles) if isinstance(error, InputError) else (error, {})
+            what, settles = (error.args[0], error.settles) if isinstance(error, InputError) else (_reason(error), {})
             raise LabelError(
-                f"The {self.name} in row {row} does not fit: {what}. It is {_shortened(value)}.", **settles
+                f"The {self.name} in row {row} does not fit: {what}. It is {shorten(value)}.", **settles
             ) from None
 
     @cached_property
@@ -202,7 +197,7 @@ class Column:
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
             row, value = self.first_without_number()
             raise LabelError(
-                f"The {self.name} {value!r} in row {row} is not a number. Correct it, or say that the labels are"
+                f"The {self.name} {shorten(value)} in row {row} is not a number. Correct it, or say that the labels are"
                 " not numbers.",
                 domain="categorical",
             ) from None
@@ -223,6 +218,8 @@ class Column:
         if "factors" in self.__dict__ or (not isinstance(self.data, list) and pa.types.is_dictionary(self.data.type)):
             codes, values = self.factors
             return Column(self.name, values.data)._cast_to_numbers()[codes]
+        if isinstance(self.data, list) and all(map(is_real, self.data)):
+            return np.array([as_float(value) for value in self.data])
         data = self.data if not isinstance(self.data, list) else pa.chunked_array([pa.array(self.data)])
         if is_string(data.type) and not self.trimmed:
             data = pc.utf8_trim_whitespace(data)
@@ -284,6 +281,16 @@ class Column:
         elif self.text and is_string(data.type):
             mask = mask | numpy_of(pc.equal(pc.binary_length(data), pa.scalar(0, pa.int32())))
         return mask
+
+    def zeros(self) -> npt.NDArray[np.bool_]:
+        r"""Mark the rows with a string that has a zero byte in it.
+
+        >>> Column.of_objects("worker", ["ada", "b\0b"]).zeros()
+        array([False,  True])
+        """
+        if isinstance(self.data, list):
+            return np.array([isinstance(value, str) and "\0" in value for value in self.data], np.bool_)
+        return find_zeros(self.data)
 
     def keep(self, rows: npt.NDArray[np.bool_]) -> Column:
         """Return the column with these rows only; errors still name the rows of the original."""
@@ -350,50 +357,3 @@ class Column:
         codes, values = self.factors
         row = int(np.argmax(np.isin(codes, [code for code, value in enumerate(values.tolist()) if is_meant(value)])))
         return self.row(row), values[int(codes[row])]
-
-
-def _shortened(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:60]}... ({len(text):,} characters)"
-
-
-def _without_views(column: Any) -> Any:
-    """Turn string views and short floats, for which Arrow lacks much, into plain strings and floats."""
-    import pyarrow as pa
-
-    if pa.types.is_float16(column.type):
-        return column.cast(pa.float32())
-    dictionary = pa.types.is_dictionary(column.type)
-    kind = column.type.value_type if dictionary else column.type
-    if not (pa.types.is_string_view(kind) or pa.types.is_binary_view(kind)):
-        return column
-    plain = pa.large_string() if pa.types.is_string_view(kind) else pa.large_binary()
-    if not dictionary:
-        return column.cast(plain)
-    chunks = [pa.DictionaryArray.from_arrays(part.indices, part.dictionary.cast(plain)) for part in column.chunks]
-    return pa.chunked_array(chunks, pa.dictionary(column.type.index_type, plain))
-
-
-def _with_plain_dictionary(column: Any) -> Any:
-    """Write a column out whose dictionary has a value twice, or one that is missing."""
-    import pyarrow as pa
-
-    if not pa.types.is_dictionary(column.type):
-        return column
-    dictionaries = [chunk.dictionary for chunk in column.chunks]
-    plain = all(not each.null_count and len(each.unique()) == len(each) for each in dictionaries)
-    return column if plain else column.cast(column.type.value_type)
-
-
-def reads_as_number(value: Any) -> bool:
-    """Tell whether a value is a finite number, or text that reads as one.
-
-    >>> reads_as_number(" 1.5"), reads_as_number("1_000"), reads_as_number("nan")
-    (True, False, False)
-    """
-    if isinstance(value, str) and ("_" in value or not value.strip().isascii()):  # which Python reads, but nobody else
-        return False
-    try:
-        return math.isfinite(float(value))
-    except (TypeError, ValueError):
-        return False

@@ -17,7 +17,7 @@ from allalike.columns.values import arrow_of, is_string, numpy_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["find_nothing", "has_blank_edges", "has_leading_zeros"]
+__all__ = ["find_nothing", "find_zeros", "has_blank_edges", "has_leading_zeros"]
 
 Mask = npt.NDArray[np.bool_]
 
@@ -61,6 +61,33 @@ def _by_value(column: Any, words: Sequence[str]) -> Mask:
         codes = numpy_of(chunk.indices.fill_null(0))
         found.append(values[codes] if len(values) else np.zeros(len(chunk), np.bool_))
     return np.concatenate(found)
+
+
+def find_zeros(column: Any) -> Mask:
+    r"""Mark the strings of a chunked Arrow column that have a zero byte in them.
+
+    >>> import pyarrow as pa
+    >>> find_zeros(pa.chunked_array([["ada", "b\0b"]])), find_zeros(pa.chunked_array([[1, 2]]))
+    (array([False,  True]), array([False, False]))
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type) if any(map(_may_have_zeros, _dictionaries(column))) else column
+    if not _may_have_zeros(column):
+        return np.zeros(len(column), np.bool_)
+    return numpy_of(pc.match_substring(column, "\0").fill_null(False))
+
+
+def _dictionaries(column: Any) -> Iterator[Any]:
+    import pyarrow as pa
+
+    return (pa.chunked_array([chunk.dictionary]) for chunk in column.chunks)
+
+
+def _may_have_zeros(column: Any) -> bool:
+    return is_string(column.type) and any(not data.all() for data, _, _ in _pieces(column))
 
 
 def has_blank_edges(column: Any) -> bool:

@@ -177,8 +177,11 @@ def _changes(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 def _groups(column: Any, many: bool | None) -> tuple[Rows | None, Codes, Values]:
     """Return rows in some order, unless they are in their own, the number of each one's value, and the values."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     kind = column.type
+    if pa.types.is_floating(kind):
+        column = pc.add(column, pa.scalar(0.0, kind))  # so that there is one zero
     if (is_string(kind) or pa.types.is_integer(kind)) and (_has_many(column) if many is None else many):
         rows, code, first = _by_hash(column)
         return rows, code, Values(_whole(column).take(arrow_of(first)))

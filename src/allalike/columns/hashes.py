@@ -76,7 +76,7 @@ def write(value: object) -> str:
         return f"({', '.join(map(write, value))}{',' if len(value) == 1 else ''})"
     if isinstance(value, frozenset | set):
         return f"{{{', '.join(sorted(map(write, value)))}}}"
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic) and not isinstance(value.item(), np.generic):  # as long floats are
         return write(value.item())
     if isinstance(value, numbers.Number):
         return _write_number(value)

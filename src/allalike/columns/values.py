@@ -61,6 +61,8 @@ def plain_of(value: np.generic) -> Any:
     >>> plain_of(np.float32(0.5)), plain_of(np.datetime64("1970-01-01", "ns"))
     (0.5, datetime.datetime(1970, 1, 1, 0, 0))
     """
+    if isinstance(value, np.longdouble | np.clongdouble):  # which Python does not have
+        return complex(value) if isinstance(value, np.clongdouble) else float(value)
     fine = isinstance(value, np.datetime64) and isinstance(value.item(), int)
     return (value.astype("datetime64[us]") if fine else value).item()
 

@@ -39,6 +39,7 @@ __all__ = ["DISTANCES", "Collections", "Edges", "Members", "match", "pack", "swe
 Places = npt.NDArray[np.int64]
 
 _BYTES_PER_MEETING = 120  # of two objects: their places, shapes and similarity
+_FEW_CELLS, _SPARSE = 1 << 16, 8  # of a part whose table is made in any case; times as many cells as edges
 _MAX_SPARE_PORTS = 1 << 20  # so many places may stay empty before ends are numbered anew
 
 
@@ -210,10 +211,29 @@ def _assign(
 
     begins = np.flatnonzero(np.diff(part, prepend=-1)).tolist()
     for begin, end in zip(begins, [*begins[1:], len(part)], strict=False):
-        number = part[begin]
+        number, some = part[begin], slice(begin, end)
+        if height[number] * width[number] > max(_FEW_CELLS, _SPARSE * (end - begin)):
+            best[number] = _assign_few(row[some], column[some], similarity[some], height[number], width[number])
+            continue
         matrix = np.zeros((height[number], width[number]))
-        matrix[row[begin:end], column[begin:end]] = similarity[begin:end]
+        matrix[row[some], column[some]] = similarity[some]
         best[number] = matrix[linear_sum_assignment(matrix, maximize=True)].sum()
+
+
+def _assign_few(row: Places, column: Places, similarity: Floats, height: int, width: int) -> float:
+    """Match a large part of few edges; whoever is on the left may stay alone, which counts nothing.
+
+    >>> _assign_few(np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([0.75, 0.5, 0.5]), 2, 2)
+    1.0
+    """
+    from scipy import sparse
+    from scipy.sparse import csgraph
+
+    alone = np.arange(height)
+    gain = np.concatenate([1 + similarity, np.ones(height)])  # 1 for everyone, because an edge of 0 would be none
+    ends = np.concatenate([row, alone]), np.concatenate([column, width + alone])
+    graph = sparse.csr_array((gain, ends), shape=(height, width + height))
+    return float((graph[csgraph.min_weight_full_bipartite_matching(graph, maximize=True)] - 1).sum())
 
 
 def _number_within(part: Places, n_parts: int) -> tuple[Places, Places]:

@@ -78,6 +78,11 @@ class Encoding(ABC):
         return 0
 
     @property
+    def n_numbers(self) -> int:
+        """How many numbers a label is, where labels are numbers."""
+        return 1
+
+    @property
     def coordinates(self) -> Floats | None:
         """Of each label that codes number: a vector, such that distances are those of vectors, squared; if known."""
         return None

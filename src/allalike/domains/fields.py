@@ -14,6 +14,7 @@ from typing import Any
 
 from allalike.domains.base import Domain
 from allalike.errors import OptionError
+from allalike.limits import MAX_FIELDS
 from allalike.options import check_number
 from allalike.registry import choose
 
@@ -35,6 +36,10 @@ def read_fields(given: Any, known: Mapping[str, type[Domain]]) -> Fields:
     """
     fields = tuple((name, _kind_of(name, kind, known)) for name, kind in _pairs(given))
     names = [name for name, _ in fields]
+    if len(names) > MAX_FIELDS:
+        raise OptionError(
+            f"fields names {len(names):,} fields, and a record has at most {MAX_FIELDS:,}. Leave some out."
+        )
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise OptionError(f"The field {twice!r} is named twice. Name each field once.")
     return fields

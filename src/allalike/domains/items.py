@@ -19,6 +19,7 @@ import numpy as np
 
 from allalike.columns.values import numpy_of
 from allalike.domains.lists import json_list
+from allalike.limits import MAX_ITEMS
 from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["describe_difference", "in_order", "list_items", "read_ranking", "read_rankings", "write_ranking"]
 
-_MAX_ITEMS = 1000  # of a ranking; they have half a million pairs
 _MAX_SHOWN_ITEMS = 6
 _WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")
 _TIES = re.compile("[=~]")
@@ -49,8 +49,8 @@ def read_ranking(value: Any) -> tuple[Any, ...]:
     if len(set(items)) < len(items):
         twice = next(item for place, item in enumerate(items) if item in items[:place])
         raise ValueError(f"it ranks {_shortened(twice)} twice")
-    if not 0 < len(items) <= _MAX_ITEMS:
-        raise ValueError(f"it ranks {len(items):,} items; 1 to {_MAX_ITEMS:,} can be compared")
+    if not 0 < len(items) <= MAX_ITEMS:
+        raise ValueError(f"it ranks {len(items):,} items; 1 to {MAX_ITEMS:,} can be compared")
     return tuple(place[0] if len(place) == 1 else tuple(in_order(place)) for place in places)
 
 
@@ -73,7 +73,7 @@ def read_rankings(texts: Any) -> list[tuple[Any, ...] | None]:
     code, ends = numpy_of(coded.indices), numpy_of(split.offsets)
     sizes = np.diff(ends)
     owner = np.repeat(np.arange(len(texts)), sizes)
-    odd = numpy_of(pc.match_substring_regex(texts, _NOT_PLAIN)) | (sizes > _MAX_ITEMS)
+    odd = numpy_of(pc.match_substring_regex(texts, _NOT_PLAIN)) | (sizes > MAX_ITEMS)
     odd[owner[np.array([place is None for place in places], np.bool_)[code]]] = True
     keys = np.sort(owner * len(places) + code)
     odd[keys[1:][keys[1:] == keys[:-1]] // max(len(places), 1)] = True
@@ -85,7 +85,7 @@ def read_rankings(texts: Any) -> list[tuple[Any, ...] | None]:
     tied = np.array([isinstance(place, tuple) for place in places], np.bool_)[code]
     for label in np.unique(owner[tied & (sizes[owner] > 1)]).tolist():  # may have an item here and there
         items = list_items(found[label] or ())
-        if len(set(items)) < len(items) or len(items) > _MAX_ITEMS:
+        if len(set(items)) < len(items) or len(items) > MAX_ITEMS:
             found[label] = None
     return found
 

@@ -103,7 +103,8 @@ class Form:
         """
         missing = np.isnan(numbers)
         seconds = self.round(np.where(missing, 0.0, numbers)) * (1 if self.times else _DAY)
-        first, last = _FIRST.astype(np.int64), _LAST.astype(np.int64)
+        shift = 1000 * (self.zone or 0)  # also with its offset, none is beyond the calendar
+        first, last = _FIRST.astype(np.int64) - min(shift, 0), _LAST.astype(np.int64) - max(shift, 0)
         thousandths = np.clip(np.rint(seconds * 1000), first, last).astype(np.int64)
         found = self._typed(thousandths) if self.typed else Values(self._texts(thousandths).tolist())
         return found.without(missing) if missing.any() else found
@@ -175,7 +176,8 @@ def _read_text(text: str) -> tuple[int, Form]:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise ValueError(f"there is no such day or hour: {error}") from None
+        reason = "an offset from UTC is less than 24 hours" if "offset" in str(error) else error
+        raise ValueError(f"there is no such day or hour: {reason}") from None
     found, zone = _place(moment)
     return found, _form(written["time"] is not None, zone, "")
 
@@ -184,7 +186,12 @@ def _place(moment: datetime) -> tuple[int, int | None]:
     """Return the microseconds of a moment, and its offset from UTC in seconds, if it has one."""
     offset = moment.utcoffset()
     found = (moment.replace(tzinfo=None) - _EPOCH) // _MICROSECOND
-    return (found, None) if offset is None else (found - offset // _MICROSECOND, int(offset.total_seconds()))
+    if offset is None:
+        return found, None
+    found -= offset // _MICROSECOND
+    if not _FIRST.astype(np.int64) <= found // 1000 <= _LAST.astype(np.int64):
+        raise ValueError("in UTC it is beyond the calendar, which goes from year 1 to 9999")
+    return found, int(offset.total_seconds())
 
 
 _form = cache(Form)  # of which there are few, of however many moments

@@ -32,6 +32,7 @@ from allalike.domains.encoding import Encoding
 from allalike.domains.kernels import Kernels
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import LabelError, OptionError
+from allalike.limits import MAX_LEVELS
 from allalike.noise import General, Noise, OneCoin
 from allalike.options import option
 from allalike.registry import did_you_mean
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Ordinal"]
 
-_MAX_LEVELS = 1000
 _MAX_SHOWN = 12
 _MAX_GROUPS = 4  # times as many as answers, for a task to have one for each of a few levels
 
@@ -66,8 +66,8 @@ def _check_levels(levels: Any, name: str) -> tuple[Any, ...] | None:
     twice = next((level for place, level in enumerate(levels) if match_key(level) in keys[:place]), None)
     if twice is not None:
         raise OptionError(f"{name} has {twice!r} twice. List every level once, from the lowest to the highest.")
-    if len(levels) > _MAX_LEVELS:
-        raise OptionError(f"{name} has {len(levels):,} levels, and {_MAX_LEVELS:,} are the most. Is it a scale?")
+    if len(levels) > MAX_LEVELS:
+        raise OptionError(f"{name} has {len(levels):,} levels, and {MAX_LEVELS:,} are the most. Is it a scale?")
     return tuple(levels)
 
 
@@ -153,9 +153,9 @@ class OrdinalEncoding(Encoding):
     def _with(self, numbers: Sequence[int]) -> Self:
         known = [self.low, self.low + self.n_levels - 1] if self.n_levels else []
         low, high = min([*known, *numbers]), max([*known, *numbers])
-        if high - low >= _MAX_LEVELS:
+        if high - low >= MAX_LEVELS:
             raise LabelError(
-                f"The labels are whole numbers from {low} to {high}, which are more than {_MAX_LEVELS:,} levels. If"
+                f"The labels are whole numbers from {low} to {high}, which are more than {MAX_LEVELS:,} levels. If"
                 " they are no ratings, the domain is real.",
                 domain="real",
             )

@@ -21,6 +21,7 @@ as wrong as two hours.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -164,6 +165,10 @@ class Record(Domain):
         """Whether truths found in two ways can well be the same record."""
         return self.rule != _EACH or all(kind is None or kind.recurring for _, kind in self.fields)
 
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset((*self.field_names, *self.ignore))
+
     def parse(self, value: Any) -> tuple[Any, ...]:
         """Return the value of each field, None where it is missing.
 
@@ -171,13 +176,12 @@ class Record(Domain):
         (None, ' a b ')
         """
         record = read_record(value)
-        strange = [name for name in record if name not in self.field_names and name not in self.ignore]
-        if strange:
+        if strange := [name for name in record if name not in self._known]:
             raise ValueError(
                 f"it has a field {strange[0]!r}, but the fields are {', '.join(self.field_names)}; name it, or"
                 f" ignore it with ignore=[{strange[0]!r}]"
             )
-        values = tuple(value_of(record.get(name), kind) for name, kind in self.fields)
+        values = tuple(value_of(record[name], kind) if name in record else None for name, kind in self.fields)
         if all(value is None for value in values):
             raise ValueError("none of its fields is filled; a missing answer is a missing row")
         return values
@@ -343,9 +347,10 @@ class RecordEncoding(Encoding):
     def decode(self, codes: Array) -> Values:
         """Return records as mappings of what is filled."""
         records: list[dict[str, Any]] = [{} for _ in range(len(codes))]
+        names = self.domain.field_names
         for number, rows, each, own in self._cells(codes):
             for row, value in zip(rows.tolist(), each.decode(own).tolist(), strict=True):
-                records[row][self.domain.field_names[number]] = value
+                records[row][names[number]] = value
         return Values(records, text=write_record)
 
     def tell(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:

@@ -13,6 +13,7 @@ from allalike.columns.column import Column
 from allalike.columns.record_column import RecordColumn
 from allalike.domains.spelling import Spelling
 from allalike.errors import InputError, LabelError
+from allalike.limits import MAX_FIELDS
 from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
@@ -32,8 +33,14 @@ def list_names(labels: Column, ignored: Sequence[str]) -> tuple[str, ...]:
     ('x', 'y')
     """
     records = labels.parsed(read_record)[1]
-    names = dict.fromkeys(name for record in records for name in record)
-    return tuple(name for name in names if name not in ignored)
+    left_out = set(ignored)
+    names = tuple(dict.fromkeys(name for record in records for name in record if name not in left_out))
+    if len(names) > MAX_FIELDS:
+        raise LabelError(
+            f"The labels are records of {len(names):,} fields, such as {names[0]!r} and {names[-1]!r}, and a record has"
+            f" at most {MAX_FIELDS:,}. Leave out those that do not count; what is asked of each thing is its own task."
+        )
+    return names
 
 
 def split_labels(labels: Column, fields: Fields, parse: Callable[[Any], tuple[Any, ...]]) -> list[tuple[Column, Array]]:

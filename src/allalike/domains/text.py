@@ -21,6 +21,7 @@ import numpy as np
 
 from allalike.distances import edit, gleu, tokens
 from allalike.domains.pairwise import Pairwise, objects
+from allalike.limits import MAX_EDITED_CHARACTERS, MAX_TEXT_CHARACTERS
 from allalike.noise import General
 from allalike.options import choice, flag
 from allalike.rules.base import Rule
@@ -36,11 +37,7 @@ __all__ = ["Text"]
 
 _SPLIT = {"spaces": tokens.split_spaces, "words": tokens.split_words}
 _BAGS = {"gleu": gleu, "tokens": tokens}
-_MAX_CHARACTERS = {
-    "gleu": 1_000_000,
-    "edit": 100_000,
-    "tokens": 1_000_000,
-}  # characters that are compared within a second
+_MAX_CHARACTERS = {"gleu": MAX_TEXT_CHARACTERS, "edit": MAX_EDITED_CHARACTERS, "tokens": MAX_TEXT_CHARACTERS}
 
 
 @dataclass(frozen=True)

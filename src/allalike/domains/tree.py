@@ -15,11 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.distances import ways
 from allalike.domains.pairwise import Pairwise, objects
 from allalike.errors import OptionError
+from allalike.limits import MAX_DEPTH
 from allalike.noise import General
 from allalike.rules.base import Rule
 from allalike.rules.choice import best_worker, medoid
@@ -33,8 +35,6 @@ if TYPE_CHECKING:
     from allalike.domains.pairwise import Places
 
 __all__ = ["Tree"]
-
-_MOST_DEEP = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,13 +83,23 @@ class Tree(Pairwise):
             raise OptionError("parents must be a mapping from names to names, such as {'owl': 'bird'}.")
         object.__setattr__(self, "parents", tuple(given.items()))
         for name in given:
-            self._climb(name, given)
+            self._climb(name)
 
-    def _climb(self, name: str, parents: Mapping[str, str]) -> tuple[str, ...]:
+    @cached_property
+    def _above(self) -> dict[str, str]:
+        return dict(self.parents)
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(name for pair in self.parents for name in pair)
+
+    def _climb(self, name: str) -> tuple[str, ...]:
         way = [name]
-        while (above := parents.get(way[-1])) is not None:
-            if above in way or len(way) > _MOST_DEEP:
+        while (above := self._above.get(way[-1])) is not None:
+            if above in way:
                 raise OptionError(f"parents is no tree: {above!r} is above itself.")
+            if len(way) == MAX_DEPTH:
+                raise OptionError(f"parents has more than {MAX_DEPTH} levels above {name!r}. Leave some out.")
             way.append(above)
         return tuple(reversed(way))
 
@@ -102,12 +112,15 @@ class Tree(Pairwise):
         if not isinstance(value, str):
             raise ValueError("a class in a tree is a text, such as 'animal/bird/owl'")
         if self.parents:
-            parents = dict(self.parents)
             name = value.strip()
-            if name not in parents and name not in parents.values():
+            if name not in self._names:
                 raise ValueError("parents does not have it")
-            return self._climb(name, parents)
+            return self._climb(name)
         way = tuple(name.strip() for name in value.strip().removesuffix(self.separator).split(self.separator))
+        if len(way) > MAX_DEPTH:
+            raise ValueError(
+                f"it is {len(way):,} levels deep, and {MAX_DEPTH} are read; cut it, or name another separator"
+            )
         if not all(way):
             raise ValueError("a name on its way is empty")
         return way

@@ -124,6 +124,11 @@ class VectorEncoding(Encoding):
     length: int
 
     @property
+    def n_numbers(self) -> int:
+        """How many numbers a vector has."""
+        return self.length
+
+    @property
     def kernels(self) -> VectorKernels:
         """Distances of vectors."""
         return VectorKernels(domain=self.domain)

@@ -15,9 +15,7 @@ import numpy as np
 from allalike.experiments.scores import Score, score_all
 from allalike.experiments.settings import CHUNK, Setting, solve
 from allalike.options import check_number
-from allalike.system.claims import folders_locked
-from allalike.system.files import atomic_file
-from allalike.system.journal import sweep_stages
+from allalike.system.output import Output
 from allalike.system.processes import Processes
 from allalike.system.progress import report
 
@@ -147,9 +145,6 @@ class _Kept:
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
-        if folder is not None:
-            with folders_locked(folder):
-                sweep_stages(folder)  # half files of processes that were killed
         self._chunks: dict[tuple[str, int], dict[str, Floats]] = {}
 
     def chunk(self, setting: Setting, number: int) -> dict[str, Floats]:
@@ -177,8 +172,8 @@ class _Kept:
             "chunk": number,
             "errors": {name: values.tolist() for name, values in chunk.items()},
         }
-        with atomic_file(path) as beside:
-            beside.write_text(json.dumps(record), encoding="utf-8")
+        with Output(folder=path.parent, overwrite=True).staged([path.name]) as stage:
+            (stage / path.name).write_text(json.dumps(record), encoding="utf-8")
 
     def errors(self, setting: Setting, chunks: int) -> dict[str, Floats]:
         """Join the chunks of a setting."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import warnings
-import zipfile
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ import numpy.typing as npt
 from allalike.columns.hashes import hash_bytes
 from allalike.errors import UnsupportedError
 from allalike.masks.packed import check_size
+from allalike.system.archives import Archive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -131,18 +131,19 @@ def _read_array(path: str | Path) -> npt.NDArray[Any]:
 def _opened_array(path: str | Path) -> Iterator[tuple[IO[bytes], tuple[int, int]]]:
     """Open an array of numpy, and look at its size before anything is read."""
     try:
-        with Path(path).open("rb") as file, _unpacked(file, Path(path).suffix.lower()) as inner:
+        with _unpacked(Path(path)) as inner:
             yield inner, _array_size(inner)
     except Exception as error:  # whatever unpacking makes of broken bytes
         raise ValueError(f"{path} cannot be read: {error}") from error
 
 
 @contextmanager
-def _unpacked(file: IO[bytes], ending: str) -> Iterator[IO[bytes]]:
-    if ending == ".npy":
-        yield file
+def _unpacked(path: Path) -> Iterator[IO[bytes]]:
+    if path.suffix.lower() == ".npy":
+        with path.open("rb") as file:
+            yield file
         return
-    with zipfile.ZipFile(file) as archive:
+    with Archive(path) as archive:
         names = archive.namelist()
         if len(names) != 1:
             raise ValueError(f"it holds {len(names)} arrays; a mask is one")

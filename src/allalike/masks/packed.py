@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike.columns.hashes import hash_bytes
+from allalike.limits import MAX_PIXELS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = [
-    "MAX_PIXELS",
     "Mask",
     "check_size",
     "fill_outline",
@@ -32,7 +32,6 @@ __all__ = [
     "to_run_lengths",
 ]
 
-MAX_PIXELS = 100_000_000
 
 Bits = npt.NDArray[np.uint8]
 Pixels = npt.NDArray[np.bool_]

@@ -10,30 +10,30 @@ import lzma
 import os
 import zipfile
 import zlib
+from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from allalike.errors import InputError
+from allalike.limits import FREE_BOOK_BYTES, FREE_BYTES, MAX_RATIO, MAX_UNPACKED_BYTES
+from allalike.system.archives import Archive
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 __all__ = [
     "ENDINGS",
-    "MAX_RATIO",
-    "MAX_UNPACKED_BYTES",
     "check_archive",
     "check_regular",
     "find_packing",
     "inner_path",
     "open_bytes",
+    "open_for_threads",
     "read_start",
 ]
 
 ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".zip")
-MAX_UNPACKED_BYTES = 1 << 36  # of a packed file; a plain one may be of any size
-MAX_RATIO = 200  # of what a file unpacks to, beyond the bytes below; answers of people are packed 5 to 50 times
-_FREE_BYTES = 1 << 27
 
 _MAGIC = {
     b"\x1f\x8b": "gzip",
@@ -84,7 +84,7 @@ def _is_book(path: Path) -> bool:
     if path.suffix.lower() in _BOOK_ENDINGS:
         return True
     try:
-        with zipfile.ZipFile(path) as archive:
+        with Archive(path) as archive:
             names = archive.namelist()
     except (OSError, zipfile.BadZipFile):
         return False
@@ -128,6 +128,38 @@ def open_bytes(path: Path) -> BinaryIO:
     return cast("BinaryIO", io.BufferedReader(_Unpacked(path, packing), 1 << 16))
 
 
+@contextmanager
+def open_for_threads(path: Path) -> Iterator[BinaryIO]:
+    """Open a file as `open_bytes` does, for readers of Arrow: what is wrong with it is said when they are done.
+
+    To their threads the file ends there, for at an error they would be waited for without end.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "answers.csv.gz")
+    ...     _ = path.write_bytes(bytes.fromhex("1f8b0800000000"))
+    ...     with open_for_threads(path) as file:
+    ...         file.read()
+    Traceback (most recent call last):
+    allalike.errors.InputError: ...answers.csv.gz cannot be unpacked (gzip): ... Is it complete? Copy it again.
+    """
+    packing = find_packing(path)
+    if not packing:
+        with path.open("rb") as file:
+            yield file
+        return
+    inner = _Unpacked(path, packing, late=True)
+    with io.BufferedReader(inner, 1 << 16) as unpacked:
+        try:
+            yield cast("BinaryIO", unpacked)
+        except Exception as error:
+            if inner.failure is None:
+                raise
+            raise inner.failure from error
+    if inner.failure is not None:
+        raise inner.failure
+
+
 def read_start(path: Path, n_bytes: int) -> bytes:
     """Return the first bytes of a file, unpacked.
 
@@ -155,16 +187,18 @@ def check_archive(path: Path) -> list[str]:
     """
     check_regular(path)
     with _archive(path) as archive:
-        _check_size(path, path.stat().st_size, sum(info.file_size for info in archive.infolist()))
+        unpacked = sum(info.file_size for info in archive.infolist())
+        _check_size(path, unpacked, free=FREE_BOOK_BYTES, instead="save it as .csv or .npy")
         return archive.namelist()
 
 
-def _check_size(path: Path, packed: int, unpacked: int) -> None:
-    most = min(max(_FREE_BYTES, MAX_RATIO * packed), MAX_UNPACKED_BYTES)
+def _check_size(path: Path, unpacked: int, *, free: int, instead: str) -> None:
+    packed = path.stat().st_size
+    most = min(max(free, MAX_RATIO * packed), MAX_UNPACKED_BYTES)
     if unpacked > most:
         raise InputError(
             f"{path} has {packed:,} bytes and unpacks to more than {most:,}. Limits are {MAX_RATIO} times its size"
-            f" (beyond {_FREE_BYTES:,} bytes) and {MAX_UNPACKED_BYTES:,} bytes. If it is what you expect, unpack it"
+            f" (beyond {free:,} bytes) and {MAX_UNPACKED_BYTES:,} bytes. If it is what you expect, {instead}"
             " first: plain files have no limit."
         )
 
@@ -172,9 +206,10 @@ def _check_size(path: Path, packed: int, unpacked: int) -> None:
 class _Unpacked(io.RawIOBase):
     """What a packed file holds, as far as it keeps within the limits."""
 
-    def __init__(self, path: Path, packing: str) -> None:
-        self._path, self._packing = path, packing
-        self._size, self._unpacked = path.stat().st_size, 0
+    def __init__(self, path: Path, packing: str, *, late: bool = False) -> None:
+        self._path, self._packing, self._late = path, packing, late
+        self.failure: InputError | None = None
+        self._unpacked = 0
         self._stack: list[Any] = []
         self._inner = self._open()
 
@@ -193,6 +228,16 @@ class _Unpacked(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
+        """Read some bytes; if they cannot be read, they are the last, or it is an error."""
+        try:
+            return 0 if self.failure else self._read(buffer)
+        except InputError as error:
+            self.failure = error
+            if not self._late:
+                raise
+            return 0
+
+    def _read(self, buffer: Any) -> int:
         view = memoryview(buffer).cast("B")
         try:
             data = self._inner.read(len(view))
@@ -203,7 +248,8 @@ class _Unpacked(io.RawIOBase):
             ) from error
         view[: len(data)] = data
         self._unpacked += len(data)
-        _check_size(self._path, self._size, self._unpacked)
+        if self._unpacked > FREE_BYTES:
+            _check_size(self._path, self._unpacked, free=FREE_BYTES, instead="unpack it")
         return len(data)
 
     def close(self) -> None:
@@ -216,7 +262,9 @@ class _Unpacked(io.RawIOBase):
 
 def _archive(path: Path) -> zipfile.ZipFile:
     try:
-        return zipfile.ZipFile(path)
+        return Archive(path)
+    except InputError:
+        raise
     except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
         raise InputError(f"{path} cannot be unpacked (zip): {error}. Is it complete? Copy it again.") from error
 

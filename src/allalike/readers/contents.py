@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from allalike.columns.objects import is_nothing
+from allalike.columns.plain import make_plain
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -28,7 +31,7 @@ _DATE = re.compile(
 )
 _URL = re.compile(r"(?:https?|s3|gs|ftp)://", re.IGNORECASE)
 _WHOLE = re.compile(r"\s*[+-]?\d+\s*")
-_NUMBER = re.compile(r"\s*[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?%?\s*")
+_NUMBER = re.compile(r"\s*[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?%?\s*")
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,18 +222,16 @@ class Sample:
 def _of_arrow(data: Any) -> tuple[npt.NDArray[np.int64], list[Any], str]:
     import pyarrow as pa
 
-    column = data.combine_chunks() if isinstance(data, pa.ChunkedArray) else data
+    plain = make_plain(data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data]))
+    if isinstance(plain, list):
+        return _of_list(plain)
+    column = plain.combine_chunks()
     if isinstance(column, pa.ChunkedArray):  # of no chunks, or of more than fit in one
         column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     kind = column.type
-    if pa.types.is_nested(kind):
-        return _of_list(column.to_pylist())
-    try:
-        encoded = column.dictionary_encode(null_encoding="encode")
-    except pa.ArrowNotImplementedError:
-        return _of_list(column.to_pylist())
+    encoded = column.dictionary_encode(null_encoding="encode")
     tests = {
         "date": pa.types.is_temporal,
         "whole": pa.types.is_integer,
@@ -271,7 +272,7 @@ def _of_list(data: list[Any]) -> tuple[npt.NDArray[np.int64], list[Any], str]:
 def _is_missing(value: Any, none: frozenset[str | None]) -> bool:
     if isinstance(value, str):
         return value.strip() in none
-    return value is None or (isinstance(value, float) and value != value)
+    return is_nothing(value)
 
 
 def _tell_kind(values: list[Any]) -> str:

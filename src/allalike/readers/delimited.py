@@ -8,13 +8,15 @@ from __future__ import annotations
 import re
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
-from allalike.readers.compression import ENDINGS, find_packing, open_bytes, read_start
+from allalike.limits import MAX_FIELD_BYTES
+from allalike.readers.compression import ENDINGS, find_packing, open_for_threads, read_start
 from allalike.readers.dialects import find_dialect
 from allalike.readers.encodings import SAMPLE_BYTES, decode_start, guess_encoding, open_text, undecodable
-from allalike.readers.failures import MAX_FIELD_BYTES, check_utf8, guard
+from allalike.readers.failures import TOO_LONG, check_columns, check_names, guard
 from allalike.readers.files import Files
 from allalike.readers.quotes import check_quotes
 from allalike.readers.ragged import fill_rows
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["open_delimited"]
 
 _FORMAT = "text with columns"
-_PEEK_BYTES = 1 << 16
+_PEEK_BYTES, _PEEK_LINES = 1 << 16, 2  # beyond which lines more is looked at
 _SAMPLE_BYTES = 1 << 19  # that are read at once where not much is needed
 _UNPACKED_RATIO = 4  # bytes of text in a byte of a compressed file, about
 _OTHER_WIDTH = re.compile(r"Expected \d+ columns, got \d+")  # as Arrow says it
@@ -55,12 +57,8 @@ def open_delimited(path: Path, delimiter: str = ",", files: Files | None = None)
     if not sample:
         raise InputError(f"{path} is empty.")
     encoding = files.encoding or guess_encoding(sample)
-    start = decode_start(sample[:_PEEK_BYTES], encoding)
-    dialect = find_dialect(start, str(path), preferred=delimiter, whole=len(sample) <= _PEEK_BYTES)
-    names = dialect.names
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise InputError(f"{path} has two columns called {twice[0]!r}. Rename one of them.")
+    dialect = _find_dialect(path, sample, encoding, delimiter)
+    check_names(dialect.names, str(path))
     packing = find_packing(path)
     is_utf8 = encoding.startswith("utf-8")
     decimal = dialect.guessed.get("decimal", files.decimal)
@@ -69,7 +67,7 @@ def open_delimited(path: Path, delimiter: str = ",", files: Files | None = None)
     size = path.stat().st_size * (_UNPACKED_RATIO if packing else 1)
     text = _Text(path, encoding, dialect, list(dialect.remarks))
     return Table(
-        names,
+        dialect.names,
         text.load,
         str(path),
         text=True,
@@ -81,6 +79,18 @@ def open_delimited(path: Path, delimiter: str = ",", files: Files | None = None)
         guessed={**({} if files.encoding or is_utf8 else {"encoding": encoding}), **dialect.guessed},
         remarks=text.remarks,
     )
+
+
+def _find_dialect(path: Path, sample: bytes, encoding: str, delimiter: str) -> Dialect:
+    """Tell how rows are written, by as much of a file as holds more than its header."""
+    for size in (_PEEK_BYTES, SAMPLE_BYTES, MAX_FIELD_BYTES):
+        read = sample[:size] if size <= SAMPLE_BYTES else guard(path, _FORMAT, partial(read_start, path, size))
+        start = decode_start(read, encoding, path)
+        if b"\n" in read and "\n" not in start:
+            raise undecodable(path, encoding, UnicodeError("it would be one line only"))
+        if found := find_dialect(start, str(path), preferred=delimiter, whole=len(read) < size):
+            return found
+    raise InputError(f"{path} cannot be read as {_FORMAT}: {TOO_LONG}.")
 
 
 @dataclass(frozen=True)
@@ -132,7 +142,7 @@ class _Text:
         if self.dialect.delimiter == " " or not self.dialect.delimiter.isascii():
             raise _RaggedError
         packed = find_packing(self.path) or self.path.suffix.lower() in ENDINGS  # Arrow would go by the ending
-        return open_bytes(self.path) if packed else nullcontext(self.path)
+        return open_for_threads(self.path) if packed else nullcontext(self.path)
 
     def _options(self, asked: Sequence[str], size: int | None = None) -> dict[str, Any]:
         import pyarrow as pa
@@ -157,11 +167,11 @@ class _Text:
 
     def _inside(self, asked: Sequence[str]) -> list[str]:
         """Return those of some columns that rows reach to."""
-        fields = self.dialect.fields
-        return [name for name in asked if name in fields] or fields[:1]
+        fields = dict.fromkeys(self.dialect.fields)
+        return [name for name in asked if name in fields] or list(fields)[:1]
 
     def _check(self, columns: dict[str, Any], before: int = 0) -> None:
-        check_utf8(columns, str(self.path), before=before, text=True)
+        check_columns(columns, str(self.path), before=before, text=True)
         check_quotes(columns, self.dialect.names, self.dialect.delimiter, str(self.path), before=before)
 
     def _fill(self, asked: Sequence[str], before: int = 0) -> Iterator[dict[str, Any]]:

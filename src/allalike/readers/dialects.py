@@ -16,7 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from allalike.errors import InputError
-from allalike.readers.failures import MAX_FIELD_BYTES
+from allalike.limits import MAX_FIELD_BYTES
 from allalike.readers.quotes import check_quotes
 
 if TYPE_CHECKING:
@@ -107,8 +107,8 @@ def split_rows(lines: Iterable[str], delimiter: str) -> Iterator[Record]:
             yield fields, first, last
 
 
-def find_dialect(text: str, where: str, *, preferred: str = ",", whole: bool = True) -> Dialect:
-    r"""Tell how the rows are written of which this is the beginning, or the ``whole``.
+def find_dialect(text: str, where: str, *, preferred: str = ",", whole: bool = True) -> Dialect | None:
+    r"""Tell how the rows are written of which this is the ``whole``, or a beginning; nothing if that is too short.
 
     >>> find_dialect("worker|task|label\nada|t1|x, y\n", "a.txt").delimiter
     '|'
@@ -121,6 +121,12 @@ def find_dialect(text: str, where: str, *, preferred: str = ",", whole: bool = T
     records = _start(body, delimiter, whole, _FIRST_ROWS)
     if not records:
         raise InputError(f"{where} has no rows: nothing but empty lines.")
+    if len(records) == 1 and not whole:  # of which nobody knows whether it is cut
+        return None
+    if len(records) == 1 and not body.endswith(("\n", "\r")):
+        raise InputError(
+            f"{where} is one line that does not end: a header, and no rows below it. The file seems to be cut off."
+        )
     (first, begin, last), rows = records[0], [fields for fields, _, _ in records[1:]]
     if "\0" in "".join(first):
         raise InputError(f"{where} cannot be read as text with columns: its header has zero bytes, which no text has.")

@@ -17,6 +17,7 @@ __all__ = [
     "SAMPLE_BYTES",
     "decode_start",
     "find_encoding",
+    "find_name",
     "guess_encoding",
     "open_text",
     "read_text",
@@ -40,6 +41,7 @@ _SINGLE_BYTE = (
 )
 _MULTI_BYTE = ("cp932", "euc_jp", "gb18030", "big5", "cp949")
 _WESTERN = r"a-zA-ZÀ-ÖØ-öø-ÿŒœŠšŽžŸ"
+_TRIAL = "task,label\n"
 _UNLIKELY = re.compile(
     "|".join(
         (
@@ -50,6 +52,25 @@ _UNLIKELY = re.compile(
         )
     )
 )  # in Western texts
+
+
+def find_name(encoding: str) -> str:
+    """Return Python's name of an encoding of files, or raise LookupError, TypeError or ValueError.
+
+    Python also has codecs for other things, and some that cannot read a text piece by piece.
+
+    >>> find_name("Latin1"), find_name("UTF8")
+    ('iso8859-1', 'utf-8')
+    >>> find_name("punycode")
+    Traceback (most recent call last):
+    LookupError: 'punycode' does not read what it has written
+    """
+    written = _TRIAL.encode(encoding)
+    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+    read = "".join(decoder.decode(bytes([byte])) for byte in written) + decoder.decode(b"", final=True)
+    if read != _TRIAL:
+        raise LookupError(f"{encoding!r} does not read what it has written")
+    return codecs.lookup(encoding).name
 
 
 def find_encoding(path: Path) -> str:
@@ -174,17 +195,21 @@ def read_text(path: Path, encoding: str | None = None) -> str:
 
 
 def undecodable(path: Path, encoding: str, error: UnicodeError) -> InputError:
-    """Return what to say about a file that is not written as it was taken to be.
+    """Return what to say about a file that is not written as it was taken to be, and what its bytes tell instead.
 
-    >>> from pathlib import Path
-    >>> print(undecodable(Path("a.csv"), "ascii", UnicodeError("byte 0xe9 at 3")))
-    a.csv is not written in ascii: byte 0xe9 at 3. Save it as UTF-8, or say how it is written. Say it with
-    encoding='latin-1'.
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.csv")
+    ...     _ = path.write_bytes("café".encode())
+    ...     print(undecodable(path, "ascii", UnicodeError("byte 0xc3 at 3")))
+    /...a.csv is not written in ascii: byte 0xc3 at 3. Save it as UTF-8, or say how it is written. Say it with
+    encoding='utf-8'.
     """
     reason = str(error).rstrip(".")
+    found = find_encoding(path)
     return InputError(
         f"{path} is not written in {encoding}: {reason}. Save it as UTF-8, or say how it is written.",
-        encoding="latin-1",
+        encoding=found if found != encoding else "latin-1",
     )
 
 
@@ -197,10 +222,14 @@ def with_mark(encoding: str) -> str:
     return "utf-8-sig" if codecs.lookup(encoding).name in _UTF8 else encoding
 
 
-def decode_start(sample: bytes, encoding: str) -> str:
+def decode_start(sample: bytes, encoding: str, path: Path) -> str:
     """Decode the beginning of a file, whose last character may be cut; what is wrong is replaced.
 
-    >>> decode_start("née".encode()[:2], "utf-8")
+    >>> from pathlib import Path
+    >>> decode_start("née".encode()[:2], "utf-8", Path("a.csv"))
     'n'
     """
-    return codecs.getincrementaldecoder(with_mark(encoding))(errors="replace").decode(sample)
+    try:
+        return codecs.getincrementaldecoder(with_mark(encoding))(errors="replace").decode(sample)
+    except UnicodeError as error:  # as of UTF-16 that does not say which of its two forms it has
+        raise undecodable(path, encoding, error) from error

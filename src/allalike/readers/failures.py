@@ -3,34 +3,91 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike.columns.plain import find_beyond, find_twice, find_zone, make_plain
 from allalike.errors import InputError, TooLargeError
+from allalike.limits import MAX_COLUMNS, MAX_EMPTY_CELLS, MAX_FIELD_BYTES
 from allalike.readers.encodings import guess_encoding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["MAX_FIELD_BYTES", "check_utf8", "each_batch", "guard", "unreadable"]
+__all__ = [
+    "TOO_LONG",
+    "check_columns",
+    "check_gaps",
+    "check_names",
+    "check_width",
+    "each_batch",
+    "guard",
+    "unreadable",
+]
 
-MAX_FIELD_BYTES = 1 << 24  # of a field of a text file, so that an unclosed quote does not swallow all memory
+TOO_LONG = f"a row is longer than {MAX_FIELD_BYTES >> 20} MB, or a quote is never closed"
 
 
-def unreadable(path: Path, error: OSError) -> InputError:
+def unreadable(path: Path | str, error: OSError) -> InputError:
     """Turn a failure of the system into an error that names the file.
 
     >>> from pathlib import Path
     >>> str(unreadable(Path("a.csv"), PermissionError(13, "Permission denied")))
     'a.csv cannot be read: Permission denied.'
     """
-    return InputError(f"{path} cannot be read: {error.strerror or error}.")
+    return InputError(f"{path} cannot be read: {str(error.strerror or error).rstrip('.')}.")
 
 
-def guard(path: Path, file_format: str, read: Callable[[], Any]) -> Any:
-    """Return what a function reads; if it fails, raise an error that names the file, its format and the reason.
+def check_width(names: Sequence[Any], where: str) -> None:
+    """Refuse columns that are too many.
+
+    >>> check_width(["worker", "task"] * 100_000, "a.csv")
+    Traceback (most recent call last):
+    allalike.errors.InputError: a.csv has 200,000 columns, and at most 50,000 are read. Leave some out; if it is a
+    matrix, turn it round, or write a row of worker, task and label for each answer.
+    """
+    if len(names) > MAX_COLUMNS:
+        raise InputError(
+            f"{where} has {len(names):,} columns, and at most {MAX_COLUMNS:,} are read. Leave some out; if it is a"
+            " matrix, turn it round, or write a row of worker, task and label for each answer."
+        )
+
+
+def check_gaps(n_empty: int, where: str) -> None:
+    """Refuse a table of very many empty cells, where these take no room in its file.
+
+    >>> check_gaps(10**9, "a.jsonl")
+    Traceback (most recent call last):
+    allalike.errors.InputError: a.jsonl would be a table with 1,000,000,000 empty cells, and at most 50,000,000 are
+    read. Leave out columns that are not needed; if it is a matrix, write a row of worker, task and label for each
+    answer.
+    """
+    if n_empty > MAX_EMPTY_CELLS:
+        raise InputError(
+            f"{where} would be a table with {n_empty:,} empty cells, and at most {MAX_EMPTY_CELLS:,} are read. Leave"
+            " out columns that are not needed; if it is a matrix, write a row of worker, task and label for each"
+            " answer."
+        )
+
+
+def check_names(names: Sequence[Any], where: str) -> None:
+    """Refuse columns that are too many, or of which two have the same name.
+
+    >>> check_names(["worker", "task", "worker"], "a.csv")
+    Traceback (most recent call last):
+    allalike.errors.InputError: a.csv has two columns called 'worker'. Rename one of them.
+    """
+    check_width(names, where)
+    if len(set(names)) < len(names):
+        twice, _ = Counter(names).most_common(1)[0]
+        raise InputError(f"{where} has two columns called {twice!r}. Rename one of them.")
+
+
+def guard(path: Path | str, file_format: str, read: Callable[[], Any]) -> Any:
+    """Return what a function reads; if it fails, raise an error that names the source, its format and the reason.
 
     >>> from pathlib import Path
     >>> guard(Path("a.json"), "JSON", lambda: json.loads("[1,"))
@@ -48,10 +105,10 @@ def guard(path: Path, file_format: str, read: Callable[[], Any]) -> Any:
             f"There is not enough memory to read {path} as {file_format}, unless it is damaged. Leave out columns that"
             " are not needed, or split it; of CSV and Parquet, the disk engine reads only a part at a time."
         ) from error
-    except (pa.ArrowException, UnicodeDecodeError, json.JSONDecodeError, EOFError) as error:
+    except (pa.ArrowException, UnicodeError, json.JSONDecodeError, EOFError) as error:
         reason = str(error).splitlines()[0].strip().rstrip(".")
         if "straddl" in reason:
-            reason = f"a field is longer than {MAX_FIELD_BYTES >> 20} MB, or a quote is never closed"
+            reason = TOO_LONG
         raise InputError(f"{path} cannot be read as {file_format}: {reason}.") from error
 
 
@@ -62,34 +119,37 @@ def each_batch(
     before = 0
     while (batch := guard(path, file_format, lambda: next(batches, None))) is not None:
         columns = {name: batch.column(name) for name in names}
-        check_utf8(columns, str(path), before=before, sound=sound)
+        check_columns(columns, str(path), before=before, sound=sound)
         before += batch.num_rows
         yield columns
 
 
-def check_utf8(
+def check_columns(
     columns: Mapping[str, Any], where: str, *, before: int = 0, text: bool = False, sound: bool = True
 ) -> None:
-    r"""Refuse Arrow columns with text that is no UTF-8, and name the row; so many rows came ``before`` them.
+    r"""Refuse Arrow columns with values that nobody can read, and name the row; so many rows came ``before`` them.
+
+    Arrow takes the bytes of JSON lines and Parquet as they are, be they UTF-8 or not, and would write them out again;
+    so it does with dates beyond the calendar, times in zones that do not exist, and records with a name twice.
 
     Of a ``text`` file it can be said how it is written instead. Where Arrow has taken arrays out of a file as they lie
     there, they are not ``sound`` before all in them has been looked at.
 
-    Arrow takes the bytes of JSON lines and Parquet as they are, and would write them out again.
-
     >>> import pyarrow as pa
     >>> broken = pa.StringArray.from_buffers(1, *pa.array([b"caf\xe9"]).buffers()[1:])
-    >>> check_utf8({"label": broken}, "a.parquet", before=6)
+    >>> check_columns({"label": broken}, "a.parquet", before=6)
     Traceback (most recent call last):
     allalike.errors.InputError: a.parquet: the 'label' in row 7 is invalid UTF8: b'caf\xe9'. Save it as UTF-8.
     """
     import pyarrow as pa
 
-    for name, column in columns.items():
+    for name, data in columns.items():
+        column = data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data])
+        _check_type(name, column.type, where)
         try:
             column.validate(full=not sound or not _is_ascii(column))
-            if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
-                column.cast(pa.large_string())  # which is how it will be written
+            if _becomes_bytes(column.type):
+                make_plain(column).cast(pa.large_string())  # which is how it will be written
         except pa.ArrowInvalid as error:
             for row, value in enumerate(column if sound else (), start=before + 1):
                 if broken := _broken_text(value):
@@ -100,6 +160,30 @@ def check_utf8(
                         **settles,
                     ) from None
             raise InputError(f"{where}: the column {name!r} is damaged: {error}.") from error
+        if (place := find_beyond(column)) is not None:
+            raise InputError(
+                f"{where}: the {name!r} in row {before + place + 1} is beyond all dates and times, which go from year 1"
+                " to 9999. Correct it, or leave the row out."
+            )
+
+
+def _check_type(name: str, kind: Any, where: str) -> None:
+    """Refuse a type that no value can be had of."""
+    if (zone := find_zone(kind)) is not None:
+        raise InputError(
+            f"{where}: the column {name!r} has times in the zone {zone!r}, which is not known here. Write them in one"
+            " that is, such as UTC or Europe/Paris."
+        )
+    if (twice := find_twice(kind)) is not None:
+        raise InputError(f"{where}: the records of {name!r} have two fields called {twice!r}. Rename one of them.")
+
+
+def _becomes_bytes(kind: Any) -> bool:
+    """Tell whether a column of this type is one of bytes once it is plain."""
+    import pyarrow as pa
+
+    plain = make_plain(pa.chunked_array([], kind))
+    return not isinstance(plain, list) and (pa.types.is_binary(plain.type) or pa.types.is_large_binary(plain.type))
 
 
 def _is_ascii(column: Any) -> bool:
@@ -108,8 +192,7 @@ def _is_ascii(column: Any) -> bool:
 
     if not pa.types.is_string(column.type):
         return False
-    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    texts = [np.frombuffer(data, np.int8) for chunk in chunks if (data := chunk.buffers()[2]) is not None]
+    texts = [np.frombuffer(data, np.int8) for chunk in column.chunks if (data := chunk.buffers()[2]) is not None]
     return all(not len(text) or int(text.min()) >= 0 for text in texts)
 
 
@@ -120,4 +203,6 @@ def _broken_text(value: Any) -> bytes:
             found.decode()
     except UnicodeDecodeError as error:
         return bytes(error.object[:60])
+    except (ValueError, OverflowError):  # which is another matter
+        return b""
     return b""

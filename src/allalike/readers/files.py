@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import codecs
-import io
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from allalike.errors import OptionError
 from allalike.options import Options, choice, option
+from allalike.readers.encodings import find_name
 
 __all__ = ["FileOptions", "Files"]
 
@@ -31,13 +30,11 @@ def _check_encoding(value: Any, name: str) -> str | None:
     if value is None:
         return None
     try:
-        found = codecs.lookup(value)
-        io.TextIOWrapper(io.BytesIO(), value)  # which refuses codecs that are none of text
+        return find_name(value)
     except (LookupError, TypeError, ValueError) as error:
         raise OptionError(
             f"{name} is {value!r}. Name one such as utf-8, latin-1, cp1252, utf-16 or shift_jis."
         ) from error
-    return found.name
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -113,11 +113,13 @@ def _find_opener(path: Path) -> Opener:
     start = guard(path, "a file", lambda: read_start(path, _TEXT_BYTES))
     told = next((ending for mark, ending in _BEGINNINGS.items() if start.startswith(mark)), None)
     if start.startswith(b"PK\x03\x04"):  # an archive of a kind of its own, for others are unpacked by now
+        if find_packing(path):
+            raise InputError(f"{path} holds another archive, {inner_path(path).name}. Unpack it first.")
         told = _book_ending(path)
     ending = told or inner_path(path).suffix.lower()
     if ending in ENDINGS:
         return ENDINGS[ending]
-    text = decode_start(start, guess_encoding(start)).lstrip()
+    text = decode_start(start, guess_encoding(start), path).lstrip()
     if _has_controls(text[:1000]):
         raise InputError(f"{path} is no text, and of no format that is known. Known endings: {', '.join(ENDINGS)}.")
     if ending not in _TEXT_ENDINGS or text.startswith("<"):

@@ -9,22 +9,23 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from allalike.errors import InputError
+from allalike.limits import MAX_COLUMNS, MAX_DEPTH, MAX_FIELD_BYTES
 from allalike.readers.compression import ENDINGS, find_packing, open_bytes, read_start
 from allalike.readers.encodings import decode_start, find_encoding, open_text, read_text
-from allalike.readers.failures import MAX_FIELD_BYTES, check_utf8, guard
+from allalike.readers.failures import check_columns, guard
 from allalike.readers.frames import is_nested, of_nested
 from allalike.readers.paths import with_paths
 from allalike.readers.tables import Table, of_records
-from allalike.system.json_text import MAX_DEPTH, Nesting, parse_json
+from allalike.system.json_text import Nesting, find_keys, parse_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 __all__ = ["open_json", "open_json_lines"]
 
-_NULL_LINE = re.compile(rb"\n[ \t\r\xef\xbb\xbf]*null")  # whatever follows
-_SEAM_BYTES = 64  # at both sides of where a file was cut into blocks
+_NULL_LINE = re.compile(rb"^[ \t\r\xef\xbb\xbf]*null", re.MULTILINE)  # whatever follows
+_FEW_GAPS, _GAPS_OF_A_KEY = 1 << 22, 32  # that Arrow writes, beyond which Python is faster
 _CHANGED_TYPE = "changed from"  # as Arrow says it of a column
 
 
@@ -50,7 +51,8 @@ def open_json_lines(path: Path, encoding: str | None = None) -> Table:
 
     if not guard(path, "JSON lines", lambda: read_start(path, 1)):
         raise InputError(f"{path} is empty.")
-    _refuse_lines(path, written)
+    if _look_at_lines(path, written):  # for each of which Arrow would write a gap into all other records
+        return _of_lines(path, _read_lines(path, written))
     try:
         table = guard(path, "JSON lines", read)
     except InputError as error:  # perhaps because a column, or something nested, is not of one type
@@ -60,7 +62,7 @@ def open_json_lines(path: Path, encoding: str | None = None) -> Table:
         )
         if not nested and _CHANGED_TYPE not in str(error):
             raise
-        return with_paths(replace(of_records(records, str(path)), written=True), lambda: records)
+        return _of_lines(path, records)
     names = guard(path, "JSON lines", lambda: table.column_names)
     times = [field.name for field in table.schema if pa.types.is_temporal(field.type)]
     if times:  # strings that look like dates stay strings
@@ -68,10 +70,15 @@ def open_json_lines(path: Path, encoding: str | None = None) -> Table:
 
     def load(asked: Sequence[str]) -> dict[str, Any]:
         columns = {name: table[name] for name in asked}
-        check_utf8(columns, str(path))
+        check_columns(columns, str(path))
         return columns
 
     return with_paths(Table(names, load, str(path), written=True), cache(partial(_read_lines, path, written)))
+
+
+def _of_lines(path: Path, records: list[Any]) -> Table:
+    """Open records as they were read by Python."""
+    return with_paths(replace(of_records(records, str(path)), written=True), lambda: records)
 
 
 def _read_lines(path: Path, encoding: str) -> list[Any]:
@@ -103,27 +110,42 @@ def open_json(path: Path, encoding: str | None = None) -> Table:
     {'worker': ['ada', 'bob']}
     """
     encoding = encoding or guard(path, "JSON", lambda: find_encoding(path))
-    start = decode_start(read_start(path, 1 << 16), encoding).lstrip()
+    start = decode_start(read_start(path, 1 << 16), encoding, path).lstrip()
     if not start.startswith("[") and not _is_one_object(path, start, encoding):
         return open_json_lines(path, encoding)
     document = guard(path, "JSON", lambda: parse_json(read_text(path, encoding)))
     if is_nested(document):
         return replace(of_nested(document, str(path)), written=True)
-    records = [document] if isinstance(document, dict) else document
-    return with_paths(replace(of_records(records, str(path)), written=True), lambda: records)
+    return _of_lines(path, [document] if isinstance(document, dict) else document)
 
 
-def _refuse_lines(path: Path, encoding: str) -> None:
-    """Refuse lines at which Arrow would crash: null, and very deeply nested ones."""
-    nesting, before = Nesting(), b"\n"
+def _look_at_lines(path: Path, encoding: str) -> bool:
+    """Refuse lines at which Arrow would crash, null and very deeply nested ones; tell whether most keys are rare."""
+    nesting, known, rare = Nesting(), set[bytes](), False
+    for lines in _whole_lines(path, encoding):
+        if b"null" in lines and _NULL_LINE.search(lines):
+            raise InputError(f"{path} cannot be read as JSON lines: one of them is null, which is no record.")
+        if nesting.feed_lines(lines) > MAX_DEPTH:
+            raise InputError(f"{path} is nested more than {MAX_DEPTH} levels deep, which is not read.")
+        if not rare:
+            keys, number = find_keys(lines)
+            known |= keys
+            gaps = lines.count(b"{") * len(keys) - number
+            rare = len(known) > MAX_COLUMNS or gaps > max(_FEW_GAPS, _GAPS_OF_A_KEY * number)
+    return rare
+
+
+def _whole_lines(path: Path, encoding: str) -> Iterator[bytes]:
+    """Yield a file in blocks of whole lines."""
+    rest: list[bytes] = []
     with guard(path, "JSON lines", lambda: _open(path, encoding)) as file:
         while block := guard(path, "JSON lines", lambda: file.read(MAX_FIELD_BYTES)):
-            seam = before[-_SEAM_BYTES:] + block[:_SEAM_BYTES]
-            if _NULL_LINE.search(seam) or (b"null" in block and _NULL_LINE.search(block)):
-                raise InputError(f"{path} cannot be read as JSON lines: one of them is null, which is no record.")
-            if nesting.feed_lines(block) > MAX_DEPTH:
-                raise InputError(f"{path} is nested more than {MAX_DEPTH} levels deep, which is not read.")
-            before = block
+            end = block.rfind(b"\n") + 1
+            if end:
+                yield b"".join([*rest, block[:end]])
+                rest = []
+            rest.append(block[end:])
+    yield b"".join(rest)
 
 
 def _is_one_object(path: Path, start: str, encoding: str) -> bool:

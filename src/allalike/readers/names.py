@@ -54,6 +54,14 @@ _OTHERS = {
         """,
     }.items()
 }
+_MEANINGS = {
+    role: {
+        word + ending: word
+        for word in reversed(words)  # of two that are written alike, the first counts
+        for ending in (("", "s", "value", "text") if role == "label" else _DECORATIONS)
+    }
+    for role, words in SYNONYMS.items()
+}
 _MOST_LISTED = 40
 
 
@@ -108,8 +116,9 @@ def _guess(role: str, names: Sequence[str], free: Sequence[str], where: str) -> 
     if len(candidates) == 1:
         return candidates[0]
     if candidates:
-        listed = " and ".join(map(repr, candidates))
-        count = "two candidates" if len(candidates) == 2 else f"{len(candidates)} candidates"
+        two = len(candidates) == 2
+        listed = " and ".join(map(repr, candidates)) if two else list_names(candidates)
+        count = "two candidates" if two else f"{len(candidates):,} candidates"
         raise ColumnError(f"{where} has {count} for the {role}: {listed}.", columns={role: candidates[0]})
     raise ColumnError(f"{where} has no column that looks like the {role}. It has: {list_names(names)}.")
 
@@ -164,10 +173,11 @@ def is_aside(name: str) -> bool:
     return bool(words) and all(word in _OTHERS["aside"] for word in words)
 
 
-def _words(name: str) -> list[str]:
+@cache
+def _words(name: str) -> tuple[str, ...]:
     """Split a name where case changes, and at marks and numbers."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
-    return [word for word in re.split(r"[\W_\d]+", parted.casefold()) if word]
+    return tuple(word for word in re.split(r"[\W_\d]+", parted.casefold()) if word)
 
 
 def _meaning(name: str, role: str) -> str:
@@ -177,11 +187,9 @@ def _meaning(name: str, role: str) -> str:
     ('worker', '', 'vote')
     """
     plain = re.sub(r"[^a-z0-9]", "", name.casefold()).removeprefix("amt")
-    endings: tuple[str, ...] = _DECORATIONS
     if role == "label":
         plain = re.sub("^(worker|user|annotator|crowd|given)", "", plain)
-        endings = ("", "s", "value", "text")
-    return next((word for word in SYNONYMS[role] for ending in endings if plain == word + ending), "")
+    return _MEANINGS[role].get(plain, "")
 
 
 def list_names(names: Sequence[str]) -> str:

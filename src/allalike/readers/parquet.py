@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allalike.readers.failures import check_utf8, each_batch, guard
+from allalike.errors import InputError
+from allalike.readers.failures import check_columns, check_names, check_width, each_batch, guard
 from allalike.readers.tables import Table, take_rows
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ PARQUET_ENDINGS = (".parquet", ".pq")
 
 _MAX_COMPACT_BYTES = 3  # per value; below that a column is stored as a dictionary, and best read as one
 _BATCH_ROWS, _BATCH_BYTES = 1 << 20, 1 << 26
+_ARROW_ROWS = 1 << 17  # of a file of Arrow at a time
 _CODE_BYTES = 4  # of a value that is read as the number of an entry of a dictionary
 _BUFFER_BYTES = 1 << 20  # of a column that are read at once; without, a whole row group is
 
@@ -35,15 +38,21 @@ def open_parquet(path: Path) -> Table:
 
     file = guard(path, "Parquet", lambda: pq.ParquetFile(path))
     names = guard(path, "Parquet", lambda: file.schema_arrow.names)
+    check_width(names, str(path))
+    kinds = dict(zip(names, file.schema_arrow.types, strict=True))
+
+    @cache
+    def extents() -> dict[str, tuple[int, int]]:
+        return _extents(file)
 
     def read(asked: Sequence[str]) -> dict[str, Any]:
         table = guard(path, "Parquet", lambda: reopen(asked).read(columns=list(asked)))
         columns = {name: table[name] for name in asked}
-        check_utf8(columns, str(path))
+        check_columns(columns, str(path))
         return columns
 
     def reopen(asked: Sequence[str], **options: int) -> Any:
-        compact = [name for name in asked if _is_compact(file, name)]
+        compact = [name for name in asked if _is_compact(kinds[name], *extents().get(name, (0, 0)))]
         return pq.ParquetFile(path, read_dictionary=compact, **options)
 
     def load(asked: Sequence[str]) -> dict[str, Any]:
@@ -62,14 +71,14 @@ def open_parquet(path: Path) -> Table:
             return take_rows(each_batch(path, "Parquet", batches, asked), asked, rows)
 
     def n_bytes(asked: Sequence[str]) -> int:
-        extents = [_extent(file, name) for name in asked]
-        return sum(max(size, _CODE_BYTES * values) for size, values in extents)
+        known = [extents().get(name, (0, 0)) for name in asked]
+        return sum(max(size, _CODE_BYTES * values) for size, values in known)
 
     return Table(names, load, str(path), load_batches=load_batches, n_bytes=n_bytes, load_sample=load_sample)
 
 
 def open_arrow(path: Path) -> Table:
-    """Open a file of Arrow, which others call Feather.
+    """Open a file of Arrow, which others call Feather; one batch after the other, for its scanner crashes at errors.
 
     >>> import tempfile, pathlib, pyarrow as pa, pyarrow.feather
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -78,9 +87,29 @@ def open_arrow(path: Path) -> Table:
     ...     open_arrow(path).names
     ['worker', 'task']
     """
-    import pyarrow.dataset as pads
+    import pyarrow as pa
 
-    return _open_dataset(path, "Arrow", lambda: pads.dataset(path, format="ipc"), sound=False)
+    with guard(path, "Arrow", lambda: pa.OSFile(str(path))) as file:
+        schema = guard(path, "Arrow", lambda: pa.ipc.open_file(file).schema)
+    names = guard(path, "Arrow", lambda: schema.names)
+
+    def read(asked: Sequence[str]) -> Iterator[Any]:
+        options = pa.ipc.IpcReadOptions(included_fields=[schema.get_field_index(name) for name in asked])
+        with pa.OSFile(str(path)) as file:
+            reader = pa.ipc.open_file(file, options=options)
+            for number in range(reader.num_record_batches):
+                batch = reader.get_batch(number)
+                yield from (batch.slice(start, _ARROW_ROWS) for start in range(0, batch.num_rows, _ARROW_ROWS))
+
+    def load(asked: Sequence[str]) -> dict[str, Any]:
+        parts = list(load_batches(asked))
+        return {name: pa.chunked_array([part[name] for part in parts], schema.field(name).type) for name in asked}
+
+    def load_batches(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
+        yield from each_batch(path, "Arrow", read(asked), asked, sound=False)
+
+    size = path.stat().st_size
+    return Table(names, load, str(path), load_batches=load_batches, n_bytes=lambda _: size)
 
 
 def open_parts(folder: Path) -> Table:
@@ -97,9 +126,13 @@ def open_parts(folder: Path) -> Table:
     """
     import pyarrow as pa
     import pyarrow.dataset as pads
+    import pyarrow.parquet as pq
 
     def discover() -> Any:
         paths = sorted(path for path in folder.rglob("*") if _is_part(path, folder))
+        if not paths:
+            raise InputError(f"{folder} has no Parquet files but in folders that begin with a line or a point.")
+        check_names(pq.read_schema(paths[0]).names, str(paths[0]))
         pairs = [part.split("=", 1) for path in paths for part in path.relative_to(folder).parts[:-1] if "=" in part]
         names = dict.fromkeys(name for name, _ in pairs)
         kinds = [(name, _kind_of([value for key, value in pairs if key == name])) for name in names]
@@ -127,36 +160,37 @@ def _kind_of(values: Sequence[str]) -> Any:
     return pa.int64() if whole else pa.string()
 
 
-def _open_dataset(path: Path, file_format: str, discover: Callable[[], Any], *, sound: bool = True) -> Table:
+def _open_dataset(path: Path, file_format: str, discover: Callable[[], Any]) -> Table:
     found = guard(path, file_format, discover)
     names = guard(path, file_format, lambda: found.schema.names)
+    check_width(names, str(path))
     size = sum(Path(name).stat().st_size for name in found.files)
 
     def load(asked: Sequence[str]) -> dict[str, Any]:
         table = guard(path, file_format, lambda: found.to_table(columns=list(asked)))
         columns = {name: table[name] for name in asked}
-        check_utf8(columns, str(path), sound=sound)
+        check_columns(columns, str(path))
         return columns
 
     def load_batches(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
-        batches = found.to_batches(columns=list(asked), batch_size=_BATCH_ROWS >> 3)
-        yield from each_batch(path, file_format, batches, asked, sound=sound)
+        batches = found.to_batches(columns=list(asked), batch_size=_ARROW_ROWS)
+        yield from each_batch(path, file_format, batches, asked)
 
     return Table(names, load, str(path), load_batches=load_batches, n_bytes=lambda _: size)
 
 
-def _extent(file: Any, name: str) -> tuple[int, int]:
-    """Return how many bytes a column of a Parquet file is before compression, and how many values it has."""
-    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-    chunks = [c for g in groups for c in map(g.column, range(g.num_columns)) if c.path_in_schema.split(".")[0] == name]
-    return sum(c.total_uncompressed_size for c in chunks), sum(c.num_values for c in chunks)
+def _extents(file: Any) -> dict[str, tuple[int, int]]:
+    """Return how many bytes each column of a Parquet file is before compression, and how many values it has."""
+    found: dict[str, tuple[int, int]] = {}
+    for group in map(file.metadata.row_group, range(file.metadata.num_row_groups)):
+        for chunk in map(group.column, range(group.num_columns)):
+            name = chunk.path_in_schema.split(".")[0]
+            size, values = found.get(name, (0, 0))
+            found[name] = size + chunk.total_uncompressed_size, values + chunk.num_values
+    return found
 
 
-def _is_compact(file: Any, name: str) -> bool:
+def _is_compact(kind: Any, size: int, values: int) -> bool:
     import pyarrow as pa
 
-    kind = file.schema_arrow.field(name).type
-    if not (pa.types.is_string(kind) or pa.types.is_binary(kind)):
-        return False
-    size, values = _extent(file, name)
-    return size < _MAX_COMPACT_BYTES * values
+    return (pa.types.is_string(kind) or pa.types.is_binary(kind)) and size < _MAX_COMPACT_BYTES * values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -22,7 +23,7 @@ Steps = tuple[str | int | None, ...]  # keys, places in a list, and None for eac
 
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d*)\]")
 _MAX_DEPTH = 5
-_LOOKED_AT = 200  # records in which paths are looked for
+_LOOKED_AT, _MOST_LISTS = 200, 50  # records in which paths are looked for, and lists
 _ABSENT = object()
 _JOINED = "\0joined"  # the key of a list made of several
 
@@ -135,8 +136,9 @@ def find_side_by_side(records: Sequence[Any]) -> list[str]:
         return []
     keys = [key for key, value in records[0].items() if isinstance(value, list)]
     keys = [key for key in keys if all(isinstance(record.get(key), list) for record in records)]
-    sizes = {key: [len(record[key]) for record in records] for key in keys}
-    alike = [key for key in keys if sum(sizes[key] == other for other in sizes.values()) > 1 and max(sizes[key]) > 1]
+    sizes = {key: tuple(len(record[key]) for record in records) for key in keys}
+    times = Counter(sizes.values())
+    alike = [key for key in keys if times[sizes[key]] > 1 and max(sizes[key]) > 1]
     return [key for key in alike if sizes[key] == sizes[alike[0]]]
 
 
@@ -207,6 +209,8 @@ def _note(value: Any, path: str, prefix: str, depth: int, groups: dict[str, dict
         for key, inner in named.items():
             _note(inner, f"{path}.{key}" if path else str(key), prefix, depth + 1, groups)
     elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+        if len(groups) > _MOST_LISTS and f"{path}[]" not in groups:
+            return
         groups.setdefault(f"{path}[]", {})
         for item in value[:_LOOKED_AT]:
             _note(item, f"{path}[]", f"{path}[]", depth, groups)

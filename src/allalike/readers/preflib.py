@@ -20,6 +20,7 @@ import numpy as np
 
 from allalike.columns.values import arrow_of
 from allalike.errors import InputError, LabelError, TooLargeError
+from allalike.limits import MAX_VOTERS
 from allalike.readers.tables import Table
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ _NAME = re.compile(r"ALTERNATIVE NAME (\d{1,15})")
 _ORDER = re.compile(r"(\d{1,15})\s*:\s*(.+)")
 _LONG_NUMBER = re.compile(r"\d{16}")
 _PLACES = re.compile(r"(?:\{[\d\s,]*\}|[\d\s]+)(?:,(?:\{[\d\s,]*\}|[\d\s]+))*")
-_MAX_VOTERS = 100_000_000
 
 
 @dataclass
@@ -171,8 +171,8 @@ def _check(path: Path, votes: _Votes, *kinds: str) -> None:
     said = votes.header.get("NUMBER VOTERS", "")
     if said.isdecimal() and not _LONG_NUMBER.search(said) and int(said) != n_voters:
         raise InputError(f"{path} says that it has {int(said):,} voters, but its lines have {n_voters:,}.")
-    if n_voters > _MAX_VOTERS:
-        raise TooLargeError(f"{path} has {n_voters:,} voters. At most {_MAX_VOTERS:,} can be taken one by one.")
+    if n_voters > MAX_VOTERS:
+        raise TooLargeError(f"{path} has {n_voters:,} voters. At most {MAX_VOTERS:,} can be taken one by one.")
 
 
 def _labels(votes: _Votes) -> list[str]:

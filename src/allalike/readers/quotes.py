@@ -28,20 +28,28 @@ def check_quotes(
     allalike.errors.InputError: a.csv: the 'label' in row 1 begins with a quote that is not closed where it should be:
     it holds the row 't1,y', too. Close the quote, or double it if it belongs to the text.
     """
-    for name, column in columns.items():
-        if not _has_breaks(column):
-            continue
-        found = list(_rows_inside(column, len(names), delimiter))
-        for other in (each for each in columns if each != name):
-            cells = [line.split(delimiter)[names.index(other)] for _, line in found]
-            place = _find_value(cells, columns[other])
-            if place is not None:
-                row, line = found[place]
-                raise InputError(
-                    f"{where}: the {name!r} in row {before + row + 1:,} begins with a quote that is not closed where it"
-                    f" should be: it holds the row {line[:80]!r}, too. Close the quote, or double it if it belongs to"
-                    " the text."
-                )
+    broken = {name: column for name, column in columns.items() if _has_breaks(column)}
+    found = [
+        (name, row, line)
+        for name, column in broken.items()
+        for row, line in _rows_inside(column, len(names), delimiter)
+    ]
+    if not found:
+        return
+    places = {name: place for place, name in reversed(list(enumerate(names)))}
+    split = [line.split(delimiter) for *_, line in found]
+    hits: list[int] = []
+    for other, column in columns.items():
+        own = [name == other for name, *_ in found]
+        cells = ["" if mine else cells[places[other]] for mine, cells in zip(own, split, strict=True)]
+        hits += _find_values(cells, column)
+    if hits:
+        name, row, line = found[min(hits)]
+        raise InputError(
+            f"{where}: the {name!r} in row {before + row + 1:,} begins with a quote that is not closed where it"
+            f" should be: it holds the row {line[:80]!r}, too. Close the quote, or double it if it belongs to"
+            " the text."
+        )
 
 
 def _has_breaks(column: Any) -> bool:
@@ -62,13 +70,10 @@ def _rows_inside(column: Any, n_columns: int, delimiter: str) -> Iterator[tuple[
                 yield row, line
 
 
-def _find_value(cells: list[str], column: Any) -> int | None:
-    """Return the place of the first cell that is a value of a column."""
+def _find_values(cells: list[str], column: Any) -> list[int]:
+    """Return the places of the cells that are a value of a column."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not cells:
-        return None
     known = pc.is_in(pa.array(cells, pa.string()), value_set=column.unique()).to_pylist()
-    telling = [seen and bool(cell.strip()) for seen, cell in zip(known, cells, strict=True)]
-    return telling.index(True) if True in telling else None
+    return [place for place, seen in enumerate(known) if seen and cells[place].strip()]

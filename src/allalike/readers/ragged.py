@@ -45,7 +45,8 @@ def fill_rows(
     """
     import pyarrow as pa
 
-    places = {name: dialect.names.index(name) for name in asked}
+    place = {name: number for number, name in enumerate(dialect.names)}
+    places = {name: place[name] for name in asked}
     short = _Short()
     rows = _check_rows(lines, dialect, where, short, before)
     with long_fields():

@@ -171,14 +171,10 @@ def _may_be_label(content: Content) -> bool:
 
 def _groups(sample: Sample, names: Sequence[str]) -> list[list[str]]:
     """Put columns together that say the same."""
-    groups: list[list[str]] = []
+    groups: dict[bytes, list[str]] = {}
     for name in names:
-        group = next((group for group in groups if sample.alike(group[0], name)), None)
-        if group is None:
-            groups.append([name])
-        else:
-            group.append(name)
-    return groups
+        groups.setdefault(sample[name].codes.tobytes(), []).append(name)
+    return list(groups.values())
 
 
 def _candidates(sample: Sample, chosen: Mapping[str, str], role: str, groups: Sequence[Sequence[str]]) -> list[str]:

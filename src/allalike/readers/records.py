@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from allalike.columns.record_column import RecordColumn
 from allalike.errors import ColumnError
+from allalike.readers.names import list_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,13 +25,14 @@ def has_fields(names: Sequence[str], fields: Sequence[str], columns: Mapping[str
     >>> has_fields(["worker", "task", "year", "name"], ["year", "name"], {})
     True
     """
-    missing = [name for name in fields if name not in names]
+    known = set(names)
+    missing = [name for name in fields if name not in known]
     if not fields or "label" in columns or len(missing) == len(fields):
         return False
     if missing:
         raise ColumnError(
             f"{where} has no column {missing[0]!r}, but other fields of the labels are columns. It has:"
-            f" {', '.join(map(repr, names))}."
+            f" {list_names(names)}."
         )
     return True
 
@@ -43,7 +45,8 @@ def combine(table: Table, fields: Sequence[str]) -> tuple[Table, str]:
     >>> table.names, table.load([name])[name].data
     (['who', 'record'], [{'x': 1}, None])
     """
-    rest = [name for name in table.names if name not in fields]
+    taken = set(fields)
+    rest = [name for name in table.names if name not in taken]
     made = _NAME
     while made in rest:
         made = f"{made}_"

@@ -26,6 +26,7 @@ from allalike.readers.kinds import guess_domain
 from allalike.readers.label_maps import read_label_map
 from allalike.readers.long_tables import gather_objects
 from allalike.readers.matrices import find_matrix, load_matrix
+from allalike.readers.names import list_names
 from allalike.readers.paths import is_path_into
 from allalike.readers.records import combine, has_fields
 from allalike.readers.roles import find_roles
@@ -220,7 +221,7 @@ class Scan(Options):
         table, picked, _ = alone._opened()
         names = table.names if self.wide is None else self.table().names
         if name not in names:
-            raise ColumnError(f"{table.where} has no column {name!r}. It has: {', '.join(map(repr, names))}.")
+            raise ColumnError(f"{table.where} has no column {name!r}. It has: {list_names(names)}.")
         if self.wide is None:
             return table.batches({"task": picked["task"], "label": name})
         return (_of_worker(batch, name) for batch in table.batches(picked))
@@ -348,11 +349,18 @@ def scan(
         repeats=repeats,
         missing=missing,
         abstain=tuple(abstain) if isinstance(abstain, list | tuple | set | frozenset) else (abstain,),
-        na=None if na is None else (na,) if isinstance(na, str) else tuple(na),
+        na=_list_words(na),
         label_map=label_map,
         domain=kind,
         files=Files(**files),
     )
+
+
+def _list_words(na: Any) -> tuple[str, ...] | None:
+    words = (na,) if isinstance(na, str) else tuple(na) if isinstance(na, Iterable) else (na,)
+    if na is not None and not all(isinstance(word, str) for word in words):
+        raise OptionError(f"na is {na!r}. Give the texts that say that there is no label, such as ['NA', '?'].")
+    return None if na is None else words
 
 
 def _notes(guessed: dict[str, str], table: Table, *, given: bool) -> dict[str, Any]:

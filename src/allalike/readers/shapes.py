@@ -20,6 +20,7 @@ _LEAST_COLUMNS = 3
 _TIMES_MORE = 3  # values than usual, in a column that is still like the others
 _TEXT_WORDS = 4  # of free text, on average
 _FEWEST_DIFFERENT = 10  # rows that must all differ for a column to be no answers
+_LONG_NAME, _LONG_ADDRESS = 1000, 400  # characters beyond which nobody looks for more
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 _QUESTION = re.compile(r"(?:q|question|item|task)[\W_]*\d+.*|.*\?|.*\[.+\]", re.IGNORECASE)
 
@@ -36,10 +37,11 @@ def find_shape(sample: Sample) -> tuple[str, list[str]]:
     alike = _hold_the_same(sample, _numbered(names)) or _of_few_values(sample)
     if len(alike) < _LEAST_COLUMNS or 2 * len(alike) < len(names):
         return "", []
-    others = [name for name in names if name not in alike]
+    like = set(alike)
+    others = [name for name in names if name not in like]
     if _stem(alike[0]) in SYNONYMS["worker"]:
         return "tasks", alike
-    if sum(_QUESTION.fullmatch(name) is not None for name in alike) > len(alike) / 2:
+    if sum(_QUESTION.fullmatch(name[:_LONG_NAME]) is not None for name in alike) > len(alike) / 2:
         return "workers", alike
     rates = [max((rate_name(name, role) for name in others), default=0.0) for role in ("task", "worker")]
     tasks = rates[0] > rates[1] if rates[0] != rates[1] else sample.n_rows >= len(alike)
@@ -52,16 +54,15 @@ def _stem(name: str) -> str:
     >>> _stem("Q48_1"), _stem("worker 7"), _stem("ada")
     ('q', 'worker', '')
     """
-    found = re.match(r"([^\d]*?)[\W_]*\d", name.strip().casefold())
+    found = re.match(r"([^\d]*?)[\W_]*\d", name[:_LONG_NAME].strip().casefold())
     return found[1] if found else ""
 
 
 def _numbered(names: Sequence[str]) -> list[str]:
     """Return the columns that are called alike and numbered, if there are some."""
     stems = Counter(stem for name in names if (stem := _stem(name)))
-    if not stems or stems.most_common(1)[0][1] < _LEAST_COLUMNS:
-        return []
-    return [name for name in names if _stem(name) == stems.most_common(1)[0][0]]
+    usual, number = stems.most_common(1)[0] if stems else ("", 0)
+    return [name for name in names if _stem(name) == usual] if number >= _LEAST_COLUMNS else []
 
 
 def _hold_the_same(sample: Sample, names: Sequence[str]) -> list[str]:
@@ -152,7 +153,7 @@ def _reason(content: Content, usual: str, *, recur: bool) -> str:
         if family in plain or family == "free text" or "numbers" in (family, usual):
             return plain.get(family, family)
     values = [str(value) for value in content.values if value is not None]
-    if values and all(map(_EMAIL.fullmatch, values)):
+    if values and all(len(value) <= _LONG_ADDRESS and _EMAIL.fullmatch(value) for value in values):
         return "e-mail addresses"
     if recur and content.n_present == _present(content) >= _FEWEST_DIFFERENT:
         return "all different"

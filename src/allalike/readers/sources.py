@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from allalike.errors import InputError
 from allalike.readers.compression import ENDINGS as PACKED
 from allalike.readers.compression import inner_path
-from allalike.readers.failures import unreadable
+from allalike.readers.failures import check_names, unreadable
 from allalike.readers.files import Files
 from allalike.readers.formats import ENDINGS, open_file
 from allalike.readers.frames import find_opener
@@ -62,11 +62,13 @@ def _of_mapping(source: Mapping[Any, Any]) -> Table:
     for name, values in source.items():
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise InputError(f"The column {name!r} is {values!r}. Give the values of all rows, in a list.")
-    columns = {str(name): list(values) for name, values in source.items()}
+    names = [str(name) for name in source]
+    check_names(names, "The table")
+    columns = dict(zip(names, map(list, source.values()), strict=True))
     if len({len(values) for values in columns.values()}) > 1:
         listed = ", ".join(f"{name!r} {len(values)}" for name, values in columns.items())
         raise InputError(f"The columns are not equally long: {listed}.")
-    return Table(list(columns), lambda names: {name: columns[name] for name in names})
+    return Table(names, lambda asked: {name: columns[name] for name in asked})
 
 
 def is_path(source: object) -> bool:

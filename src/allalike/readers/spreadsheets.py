@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import datetime
 import warnings
+import zipfile
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError, UnsupportedError
+from allalike.limits import MAX_SHEET_ROWS
 from allalike.readers.compression import check_archive
 from allalike.readers.dialects import name_columns
+from allalike.readers.failures import check_gaps, check_names
+from allalike.readers.prologs import check_prolog
 from allalike.readers.tables import Table
 
 if TYPE_CHECKING:
@@ -22,6 +26,7 @@ __all__ = ["BOOKS", "open_sheet", "read_sheet", "refuse_sheet"]
 
 BOOKS = (".xlsx", ".xlsm")
 
+_MOST_PEEKED_ROWS = 10_000  # of which most may be empty
 _ADVICE = "Save it as .xlsx or .csv first."
 
 
@@ -47,20 +52,19 @@ def open_sheet(path: Path, files: Files) -> Table:
     first, *rows = sheets[name]
     where = str(path) if len(sheets) == 1 else f"{path} (sheet {name!r})"
     names, remarks = name_columns(first, rows, where)
-    twice = [each for each in names if names.count(each) > 1]
-    if twice:
-        raise InputError(f"{where} has two columns called {twice[0]!r}. Rename one of them.")
+    check_names(names, where)
+    places = {each: place for place, each in enumerate(names)}
 
     def load(asked: Iterable[str]) -> dict[str, Any]:
         import pyarrow as pa
 
-        return {each: pa.chunked_array([[row[names.index(each)] for row in rows]], pa.string()) for each in asked}
+        return {each: pa.chunked_array([[row[places[each]] for row in rows]], pa.string()) for each in asked}
 
     return Table(names, load, where, text=True, remarks=remarks)
 
 
-def read_sheet(path: Path) -> list[list[str]]:
-    """Return the rows of the first sheet that is not empty, as text.
+def read_sheet(path: Path, most: int | None = None) -> list[list[str]]:
+    """Return the rows of the first sheet that is not empty, as text; so many at most, if that is said.
 
     >>> import openpyxl, pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -71,7 +75,7 @@ def read_sheet(path: Path) -> list[list[str]]:
     ...     read_sheet(path)
     [['ada', '7']]
     """
-    return next(iter(_read_sheets(path).values()), [])
+    return next(iter(_read_sheets(path, most).values()), [])
 
 
 def refuse_sheet(path: Path, files: Files) -> Table:
@@ -99,8 +103,8 @@ def _choose(path: Path, sheets: dict[str, Any], tag: str | None) -> str:
     return next(iter(sheets))
 
 
-def _read_sheets(path: Path) -> dict[str, list[list[str]]]:
-    """Return the rows of all sheets that are not empty."""
+def _read_sheets(path: Path, most: int | None = None) -> dict[str, list[list[str]]]:
+    """Return the rows of all sheets that are not empty, or so many of each."""
     try:
         import openpyxl
     except ImportError:
@@ -109,11 +113,12 @@ def _read_sheets(path: Path) -> dict[str, list[list[str]]]:
         ) from None
     check_archive(path)
     try:
+        _check_parts(path)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of styles and other things that are not looked at
             with path.open("rb") as file, closing(openpyxl.load_workbook(file, read_only=True, data_only=True)) as book:
-                found = {sheet.title: _read_rows(sheet) for sheet in book.worksheets}
-    except OSError:
+                found = {sheet.title: _read_rows(sheet, str(path), most) for sheet in book.worksheets}
+    except (OSError, InputError):
         raise
     except Exception as error:  # a damaged file may break anything in the parser
         reason = str(error).strip().rstrip(".").partition("\n")[0]
@@ -121,13 +126,32 @@ def _read_sheets(path: Path) -> dict[str, list[list[str]]]:
     return {name: rows for name, rows in found.items() if rows}
 
 
-def _read_rows(sheet: Any) -> list[list[str]]:
-    """Return the cells of a sheet as text, without rows that are empty and columns behind the last."""
+def _check_parts(path: Path) -> None:
+    """Refuse a file whose parts declare entities, which the reader would put in their places."""
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            with archive.open(name) as part:
+                check_prolog(path, part, "Excel")
+
+
+def _read_rows(sheet: Any, where: str, most: int | None) -> list[list[str]]:
+    """Return the cells of a sheet as text, without rows and columns that are empty."""
     sheet.reset_dimensions()  # which some programs write wrong
-    rows = [[_write(cell) for cell in row] for row in sheet.iter_rows(values_only=True)]
-    rows = [row for row in rows if any(row)]
-    width = max((place + 1 for row in rows for place, cell in enumerate(row) if cell), default=0)
-    return [[*row[:width], *[""] * (width - len(row))] for row in rows]
+    rows: list[dict[int, str]] = []
+    n_gaps = n_cells = 0
+    for number, row in enumerate(sheet.iter_rows(values_only=True)):
+        if most is not None and (len(rows) == most or number == _MOST_PEEKED_ROWS):
+            break
+        if number == MAX_SHEET_ROWS:
+            raise InputError(f"{where} has rows beyond {MAX_SHEET_ROWS:,}, which Excel does not have. Save it as .csv.")
+        cells = {place: text for place, cell in enumerate(row) if cell is not None and (text := _write(cell))}
+        n_gaps, n_cells = n_gaps + len(row) - len(cells), n_cells + len(cells)
+        check_gaps(n_gaps, where)
+        if cells:
+            rows.append(cells)
+    places = sorted({place for row in rows for place in row})
+    check_gaps(len(rows) * len(places) - n_cells, where)
+    return [[row.get(place, "") for place in places] for row in rows]
 
 
 def _write(cell: Any) -> str:

@@ -11,13 +11,13 @@ from typing import Any
 
 from allalike.columns.column import Column
 from allalike.errors import InputError
-from allalike.readers.failures import check_utf8
+from allalike.readers.failures import check_gaps, check_names, check_width
 
-__all__ = ["Table", "join", "of_columns", "of_frame", "of_records", "slices", "take_rows"]
+__all__ = ["Table", "join", "of_columns", "of_records", "slices", "take_rows"]
 
 _SLICE_ROWS, _SLICE_OBJECTS = 1 << 20, 1 << 16  # of Arrow columns, and of Python objects
 _SLICE_BYTES = 1 << 26
-_MOST_SAMPLED_PARTS = 50
+_MOST_SAMPLED_PARTS, _MOST_SAMPLED_CELLS = 50, 5_000_000
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,13 @@ class Table:
     index: Sequence[Any] | None = None
     domain: str = ""
 
+    def __post_init__(self) -> None:
+        check_names(self.names, self.where)
+
     def sample(self, rows: int, names: Sequence[str] | None = None) -> dict[str, Any]:
         """Return columns of the first rows, of each of its parts if it has several: Arrow columns, or lists.
+
+        Of very many columns there are fewer rows.
 
         >>> of_records([{"who": "ada"}, {"who": "bob"}]).sample(1)
         {'who': ['ada']}
@@ -99,6 +104,7 @@ class Table:
         asked = list(self.names if names is None else names)
         if not asked:
             return {}
+        rows = min(rows, max(_MOST_SAMPLED_CELLS // len(asked), 1))
         if self.parts:
             return _sample_parts(self.parts, rows, asked)
         if self.load_sample is not None:
@@ -169,55 +175,6 @@ def _with_points(texts: Any) -> Any:
     return pc.replace_substring_regex(texts, r"^\s*([+-]?\d+),(\d+)\s*$", r"\1.\2")
 
 
-def of_frame(frame: Any) -> Table:
-    """Open a pandas, polars, pyarrow or other frame that can hand over Arrow columns.
-
-    >>> import pandas as pd
-    >>> of_frame(pd.DataFrame({"worker": ["ada"]})).names
-    ['worker']
-    """
-    if hasattr(frame, "iloc"):
-        return _of_pandas(frame)
-    import pyarrow as pa
-
-    table = frame if isinstance(frame, pa.Table) else pa.table(frame)
-
-    def load(asked: Sequence[str]) -> dict[str, Any]:
-        columns = {name: table[name] for name in asked}
-        check_utf8(columns, "The table")
-        return columns
-
-    return Table(table.column_names, load)
-
-
-def _of_pandas(frame: Any) -> Table:
-    """Open a frame of pandas; an index that has names becomes columns, another one is what the rows are called."""
-    named = [name for name in frame.index.names if name is not None]
-    plain = type(frame.index).__name__ == "RangeIndex"
-    if frame.index.nlevels > 1 or (named and named[0] not in frame.columns):
-        frame = frame.reset_index()
-        plain = True
-    twice = [name for name in frame.columns if list(frame.columns).count(name) > 1]
-    if twice:
-        raise InputError(f"The table has two columns called {twice[0]!r}. Rename one of them.")
-    names = {str(name): name for name in frame.columns}
-    index = None if plain else frame.index.tolist()
-    return Table(list(names), lambda asked: {name: _of_series(frame[names[name]]) for name in asked}, index=index)
-
-
-def _of_series(series: Any) -> Any:
-    import pyarrow as pa
-
-    if not len(series):
-        return []
-    if series.dtype != object:
-        with suppress(pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
-            array = pa.Array.from_pandas(series)
-            if not isinstance(array.type, pa.BaseExtensionType):  # periods and intervals of pandas
-                return pa.chunked_array([array])
-    return [None if missing else value for value, missing in zip(series, series.isna(), strict=True)]
-
-
 def of_records(records: Sequence[Mapping[str, Any]], where: str = "The table") -> Table:
     """Open a list of mappings from column to value; what a record lacks is missing.
 
@@ -227,8 +184,17 @@ def of_records(records: Sequence[Mapping[str, Any]], where: str = "The table") -
     for row, record in enumerate(records):
         if not isinstance(record, Mapping):
             raise InputError(f"{where}: row {row + 1} is no record with named fields.")
-    names = list(dict.fromkeys(str(name) for record in records for name in record))
-    return Table(names, lambda asked: {name: [r.get(name) for r in records] for name in asked}, where)
+    keys = list(dict.fromkeys(name for record in records for name in record))
+    names = [str(key) for key in keys]
+    check_width(names, where)
+    key_of = dict(zip(names, keys, strict=True))
+
+    def load(asked: Sequence[str], rows: int | None = None) -> dict[str, Any]:
+        some = records[:rows]
+        check_gaps(len(asked) * len(some) - sum(map(len, some)), where)
+        return {name: [record.get(key_of[name]) for record in some] for name in asked}
+
+    return Table(names, load, where, load_sample=load)
 
 
 def join(tables: Sequence[Table]) -> Table:
@@ -240,7 +206,8 @@ def join(tables: Sequence[Table]) -> Table:
     """
     if len(tables) == 1:
         return tables[0]
-    names = [name for name in tables[0].names if all(name in table.names for table in tables)]
+    common = set.intersection(*(set(table.names) for table in tables))
+    names = [name for name in tables[0].names if name in common]
 
     def load(asked: Sequence[str]) -> dict[str, Any]:
         parts = [table.load(asked) for table in tables]

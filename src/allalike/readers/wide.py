@@ -64,7 +64,8 @@ def stack(table: Table, wide: str, chosen: Mapping[str, str], files: Files | Non
     if not names:
         raise InputError(f"{table.where} has one column only. A wide table needs one per {across}.")
     _refuse_strangers(table, head, names, files)
-    loaded = table.load([name for name in table.names if name in (ids, *names)])
+    asked = {ids, *names}
+    loaded = table.load([name for name in table.names if name in asked])
     cells = [table.column("label", loaded[name]) for name in names]
     rows = _rows(table, down, loaded[ids] if ids is not None else None, len(cells[0]))
     remarks = (
@@ -76,7 +77,7 @@ def stack(table: Table, wide: str, chosen: Mapping[str, str], files: Files | Non
     kept = [place for place, here in enumerate(present) if here.any()]
     if not kept:
         raise InputError(f"{table.where} has no answers.")
-    remarks += _left_out([name for name in names if not present[names.index(name)].any()], across)
+    remarks += _left_out([name for name, here in zip(names, present, strict=True) if not here.any()], across)
     unanswered = int((~np.logical_or.reduce(present)).sum())
     if unanswered:
         remarks.append(f"{unanswered:,} {down}s have no answers and are left out.")
@@ -180,7 +181,9 @@ def _joined(parts: list[Any]) -> Any:
             parts = [_as_whole_numbers(part) for part in parts]
         except pa.ArrowInvalid:
             parts = [part.cast(pa.float64(), safe=False) for part in parts]
-    return pa.chunked_array([chunk for part in parts for chunk in part.chunks])
+    joined = pa.chunked_array([chunk for part in parts for chunk in part.chunks])
+    whole = joined.combine_chunks()  # for what is done chunk by chunk would take long with thousands of columns
+    return whole if isinstance(whole, pa.ChunkedArray) else pa.chunked_array([whole])
 
 
 def _as_whole_numbers(part: Any) -> Any:

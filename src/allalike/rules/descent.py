@@ -31,8 +31,10 @@ class Branches:
         Of each group: its task, how deep its node is, from 0, and the group of the node above it.
     hashes
         Of each group: the hash of its node, by which ties are drawn.
-    labels
-        Of each group: the way to its node.
+    label
+        Of each group: the place of a way that passes its node.
+    ways
+        The ways that labels are places of.
     """
 
     answer: Array
@@ -41,7 +43,13 @@ class Branches:
     depth: Array
     parent: Array
     hashes: npt.NDArray[np.uint64]
-    labels: npt.NDArray[np.object_]
+    label: Array
+    ways: list[tuple[str, ...]]
+
+    def name(self, groups: Array) -> npt.NDArray[np.object_]:
+        """Return the ways to the nodes of some groups."""
+        ends = zip(self.label[groups].tolist(), self.depth[groups].tolist(), strict=True)
+        return np.fromiter((self.ways[label][: depth + 1] for label, depth in ends), object, len(groups))
 
 
 def find_branches(block: Block, ways: list[tuple[str, ...]], nodes: npt.NDArray[np.uint64]) -> Branches:
@@ -49,7 +57,7 @@ def find_branches(block: Block, ways: list[tuple[str, ...]], nodes: npt.NDArray[
 
     >>> nodes = np.array([[3, 5], [3, 0], [7, 0]], np.uint64)
     >>> branches = find_branches(Block.of([[0], [1], [2]]), [("a", "b"), ("a",), ("c",)], nodes)
-    >>> branches.group, branches.depth, branches.labels.tolist()
+    >>> branches.group, branches.depth, branches.name(np.arange(3)).tolist()
     (array([0, 1, 0, 2]), array([0, 1, 0]), [('a',), ('a', 'b'), ('c',)])
     """
     answer, depth = np.nonzero(nodes[block.label])
@@ -57,10 +65,16 @@ def find_branches(block: Block, ways: list[tuple[str, ...]], nodes: npt.NDArray[
     hashes, code = np.unique(nodes[block.label[answer], depth], return_inverse=True)
     _, first, group = np.unique(task * max(len(hashes), 1) + code, return_index=True, return_inverse=True)
     parent = np.where(depth[first] > 0, group[first - 1], -1)
-    labels = np.empty(len(first), object)
-    for number, place in enumerate(first):
-        labels[number] = ways[block.label[answer[place]]][: depth[place] + 1]
-    return Branches(answer, group.astype(np.intp), task[first], depth[first], parent, hashes[code[first]], labels)
+    return Branches(
+        answer=answer,
+        group=group.astype(np.intp),
+        task=task[first],
+        depth=depth[first],
+        parent=parent,
+        hashes=hashes[code[first]],
+        label=block.label[answer[first]],
+        ways=ways,
+    )
 
 
 def descend(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
@@ -96,7 +110,7 @@ def descend(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisi
         below = below[branches.parent[below] == here[branches.task[below]]]
         here[branches.task[below]] = below
     confidence = np.minimum(score[here] / total, 1.0)
-    return Decision(branches.labels[here], confidence, unknown(block.n_tasks), tied)
+    return Decision(branches.name(here), confidence, unknown(block.n_tasks), tied)
 
 
 def _begin(block: Block, branches: Branches, score: Floats, ties: Ties) -> tuple[Array, Array]:
@@ -107,7 +121,7 @@ def _begin(block: Block, branches: Branches, score: Floats, ties: Ties) -> tuple
     np.maximum.at(best, task, score[top])
     leaders = top[score[top] >= best[task] * (1 - TOLERANCE)]
     task = branches.task[leaders]
-    order = np.argsort(np.argsort(branches.labels[leaders]))
+    order = np.argsort(np.argsort(branches.name(leaders)))
     priority = ties.priority(block.task_hash[task], branches.hashes[leaders], order)
     sequence = np.lexsort((priority, task))
     first = np.searchsorted(task[sequence], np.arange(block.n_tasks))

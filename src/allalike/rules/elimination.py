@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike.blocks.ties import TOLERANCE, Ties
+from allalike.limits import MAX_ORDERED_ITEMS
 from allalike.rules.ballots import Ballots, Ranked, decide
 from allalike.rules.tables import check_time, report_search
 
@@ -19,9 +20,8 @@ if TYPE_CHECKING:
     from allalike.blocks.block import Array, Block, Floats
     from allalike.rules.base import Decision
 
-__all__ = ["MOST_PAIRED", "ranked_pairs", "stv"]
+__all__ = ["ranked_pairs", "stv"]
 
-MOST_PAIRED = 1_000  # items, whose pairs take half a minute
 _MAX_TOGETHER = 40  # items of tasks that are decided together
 _PAIRS_AT_ONCE = 1 << 10
 
@@ -93,7 +93,7 @@ def ranked_pairs(block: Block, weights: Floats, faults: Floats, ties: Ties) -> D
 
 
 def _lock_in(votes: Ballots) -> Ranked:
-    check_time(votes.n_items, most=MOST_PAIRED, rule="ranked pairs")
+    check_time(votes.n_items, most=MAX_ORDERED_ITEMS, rule="ranked pairs")
     majorities = _majorities(votes)
     if votes.n_items <= _MAX_TOGETHER:
         above, drawn = _lock_together(votes, majorities)

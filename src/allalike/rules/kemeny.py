@@ -22,19 +22,19 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike.blocks.ties import TOLERANCE, Ties
+from allalike.limits import MAX_LISTED_ITEMS, MAX_ORDERED_ITEMS
 from allalike.rules.ballots import Ballots, Drawn, Ranked, decide
-from allalike.rules.orders import MOST_LISTED, all_orders, draw_order, task_chunks
+from allalike.rules.orders import all_orders, draw_order, task_chunks
 from allalike.rules.tables import check_time, report_search
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Block, Floats
     from allalike.rules.base import Decision
 
-__all__ = ["MOST_EXACT", "MOST_SEARCHED", "kemeny", "slater"]
+__all__ = ["MOST_EXACT", "kemeny", "slater"]
 
 MOST_EXACT = 16  # items
-MOST_SEARCHED = 1_000  # items, whose order takes half a minute
-_MAX_LISTED_ITEMS = 6  # items whose orders are listed sooner than the programme is run
+_MOST_LISTED = 6  # items whose orders are listed sooner than the programme is run
 
 
 def kemeny(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
@@ -75,10 +75,10 @@ def _least_cost(votes: Ballots, against: Floats, rule: str) -> Ranked:
         return _search(votes, against, rule)
     everyone = np.arange(votes.n_tasks)
     order, drawn = np.empty((votes.n_tasks, votes.n_items), np.intp), np.ones(votes.n_tasks, np.bool_)
-    if votes.n_items > min(_MAX_LISTED_ITEMS, MOST_LISTED):
+    if votes.n_items > min(_MOST_LISTED, MAX_LISTED_ITEMS):
         for tasks in task_chunks(everyone, votes.n_items << votes.n_items):
             order[tasks], drawn[tasks] = _by_sets(against[tasks], votes.priority(tasks))
-    if votes.n_items <= MOST_LISTED:
+    if votes.n_items <= MAX_LISTED_ITEMS:
         orders = all_orders(votes.n_items)
         for tasks in task_chunks(everyone[drawn], len(orders.order)):
             order[tasks], drawn[tasks] = draw_order(votes, tasks, orders.cost(against[tasks]))
@@ -125,7 +125,7 @@ def _search(votes: Ballots, against: Floats, rule: str) -> Ranked:
 
     Where another order is a move away and as good, the order counts as drawn.
     """
-    check_time(votes.n_items, most=MOST_SEARCHED, rule=rule)
+    check_time(votes.n_items, most=MAX_ORDERED_ITEMS, rule=rule)
     order = votes.by_score(votes.before.sum(axis=2))[0]
     drawn = np.zeros(votes.n_tasks, np.bool_)
     for task in range(votes.n_tasks):

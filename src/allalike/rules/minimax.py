@@ -17,8 +17,9 @@ import numpy as np
 
 from allalike.blocks.ties import TOLERANCE, Ties
 from allalike.errors import UnsupportedError
+from allalike.limits import MAX_LISTED_ITEMS
 from allalike.rules.ballots import Ballots, Ranked, decide
-from allalike.rules.orders import MOST_LISTED, all_orders, draw_order, task_chunks
+from allalike.rules.orders import all_orders, draw_order, task_chunks
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Block, Floats
@@ -52,9 +53,9 @@ def check_items(n_items: int) -> None:
     allalike.errors.UnsupportedError: The rule 'minimax' takes rankings of at most 8 items, and there are some of 9.
     Take another rule, such as kemeny or borda.
     """
-    if n_items > MOST_LISTED:
+    if n_items > MAX_LISTED_ITEMS:
         raise UnsupportedError(
-            f"The rule 'minimax' takes rankings of at most {MOST_LISTED} items, and there are some of {n_items}."
+            f"The rule 'minimax' takes rankings of at most {MAX_LISTED_ITEMS} items, and there are some of {n_items}."
             " Take another rule, such as kemeny or borda."
         )
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike.blocks.ties import TOLERANCE
+from allalike.limits import MAX_LISTED_ITEMS
 from allalike.rules.ballots import Ballots, Drawn, hash_orders
 
 if TYPE_CHECKING:
@@ -22,9 +23,8 @@ if TYPE_CHECKING:
 
     from allalike.blocks.block import Array, Floats
 
-__all__ = ["MOST_LISTED", "Orders", "all_orders", "draw_order", "task_chunks"]
+__all__ = ["Orders", "all_orders", "draw_order", "task_chunks"]
 
-MOST_LISTED = 8  # items; there are 40,320 orders of them
 _NUMBERS_PER_TABLE = 1 << 20  # numbers in one table of tasks and orders
 
 
@@ -101,7 +101,7 @@ class Orders:
         return level
 
 
-@lru_cache(maxsize=MOST_LISTED + 1)
+@lru_cache(maxsize=MAX_LISTED_ITEMS + 1)
 def all_orders(n_items: int) -> Orders:
     """List all orders of so many items.
 

@@ -69,10 +69,9 @@ class Job:
         given, said = self._process.stdin, self._process.stdout
         assert given is not None
         assert said is not None
-        with given, said:
-            with suppress(OSError):  # it was cancelled at once
-                given.write(json.dumps(self.order).encode() + b"\n")
-                given.flush()
+        with said, suppress(OSError), given:  # which cannot even be closed if it was cancelled at once
+            given.write(json.dumps(self.order).encode() + b"\n")
+            given.flush()
             for line in said:
                 with suppress(ValueError):  # a line that was cut off
                     told = json.loads(line)
@@ -80,7 +79,7 @@ class Job:
                     outcome = told.get("outcome", outcome)
                     if "outcome" in told:
                         break
-            self._process.kill()
-            self._process.wait()
+        self._process.kill()
+        self._process.wait()
         if not self._cancelled and self._on_end is not None:
             self._on_end(self, outcome)

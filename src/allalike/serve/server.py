@@ -9,12 +9,14 @@ lacks for a place on a network is not needed here, because it listens to this co
 - bodies that are too large, before they are read, and those that do not say how large they are.
 
 No path is ever made from a request: what can be asked for are the entries of a table. Every connection answers one
-request and has a limit of time, in a thread that does not keep the program from ending.
+request and has a limit of time as a whole, in a thread that does not keep the program from ending; and there are only
+so many at once.
 """
 
 from __future__ import annotations
 
 import hmac
+import io
 import json
 import os
 import re
@@ -24,13 +26,14 @@ import socket
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import BoundedSemaphore, Thread
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote
 
 from allalike.errors import AllalikeError, OptionError
 from allalike.serve.desk import BusyError, CutOffError, TooMuchError
 from allalike.serve.page import PAGE_POLICY, REPORT_POLICY, render_page, render_script, render_style
+from allalike.serve.wire import Limits, Wire
 from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
@@ -42,10 +45,10 @@ if TYPE_CHECKING:
 __all__ = ["Server"]
 
 _HOST = "127.0.0.1"
-_SECONDS = 30  # that a connection may say nothing
 _MAX_CHOICES = 1 << 20  # bytes of what is chosen on a page
 _MAX_DRAINED = 1 << 24  # bytes of a refused body that are read, so that whoever sent them sees the answer
-_DRAIN_SECONDS = 1
+_DRAIN_SECONDS = 5
+_FULL = b'HTTP/1.0 503 Service Unavailable\r\n\r\n{"error": "Too many ask at once. Try again in a minute."}'
 _SAFE = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -66,6 +69,8 @@ class Server(ThreadingHTTPServer):
         What it shows.
     port
         Where it listens; 0 for any port that is free.
+    limits
+        How many may ask at once, and how long that may take.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -79,8 +84,9 @@ class Server(ThreadingHTTPServer):
     block_on_close = False
     allow_reuse_address = os.name != "nt"  # where it would let others listen, too
 
-    def __init__(self, desk: Desk, port: int = 0) -> None:
-        self.desk, self.token = desk, secrets.token_urlsafe(24)
+    def __init__(self, desk: Desk, port: int = 0, limits: Limits | None = None) -> None:
+        self.desk, self.token, self.limits = desk, secrets.token_urlsafe(24), limits or Limits()
+        self._free = BoundedSemaphore(self.limits.connections)
         try:
             super().__init__((_HOST, port), _Handler)
         except OSError as error:
@@ -112,6 +118,27 @@ class Server(ThreadingHTTPServer):
         self.server_address = self.socket.getsockname()
         self.server_name, self.server_port = self.server_address[:2]  # type: ignore[assignment]
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer a connection in a thread of its own, or refuse it if there are too many."""
+        if not self._free.acquire(blocking=False):
+            with suppress(OSError):
+                request.settimeout(0)  # nobody waits for whoever is refused
+                request.sendall(_FULL)
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:  # the system has no thread left
+            self._free.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer a connection, and make room for another."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: a client that went away is no error, and a program that serves prints nothing."""
 
@@ -128,10 +155,15 @@ class _Handler(BaseHTTPRequestHandler):
     """What answers one request."""
 
     server: Server
-    timeout = _SECONDS
     server_version, sys_version = "allalike", ""
     _n_unread = 0
     _policy = "default-src 'none'; frame-ancestors 'none'"
+
+    def setup(self) -> None:
+        """Read and write with a limit of time."""
+        self.connection = self.request
+        self._wire = Wire(self.connection, silence=self.server.limits.head_seconds)
+        self.rfile, self.wfile = io.BufferedReader(self._wire), self._wire  # type: ignore[assignment]
 
     def do_GET(self) -> None:
         """Show something."""
@@ -154,7 +186,9 @@ class _Handler(BaseHTTPRequestHandler):
         with suppress(ConnectionError, TimeoutError):  # nobody is there any more to be answered
             try:
                 self._n_unread = self._length()
-                act(self._place())
+                place = self._place()
+                self._wire.allow(self.server.limits.allow(self._n_unread))
+                act(place)
             except _RefusalError as refused:
                 self._say(refused.status, str(refused))
             except BusyError as error:
@@ -253,6 +287,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, kind: str, body: bytes, *, status: HTTPStatus = HTTPStatus.OK, policy: str = "") -> None:
         self._policy = policy or self._policy
+        self._wire.allow(self.server.limits.allow(len(body)))
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
@@ -262,6 +297,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send_file(self, kind: str, file: IO[bytes], name: str) -> None:
         size = os.fstat(file.fileno()).st_size
+        self._wire.allow(self.server.limits.allow(size))
         self.send_response(HTTPStatus.OK)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(size))
@@ -277,8 +313,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _drain(self) -> None:
         """Read some of a body that was refused: a connection that is closed before that loses the answer."""
-        self.wfile.flush()
-        self.connection.settimeout(_DRAIN_SECONDS)
+        self._wire.allow(_DRAIN_SECONDS)
         left = min(self._n_unread, _MAX_DRAINED)
         while left > 0 and (part := self.rfile.read1(min(left, 1 << 16))):
             left -= len(part)

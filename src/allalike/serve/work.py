@@ -17,7 +17,7 @@ from threading import Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from allalike.errors import AllalikeError, ConvergenceWarning, DataWarning
+from allalike.errors import AllalikeError, ConvergenceWarning, DataWarning, ReportWarning
 from allalike.serve.choices import Choices
 from allalike.serve.looks import describe_error, look_at
 from allalike.system.progress import STAGES, report, watching
@@ -62,12 +62,13 @@ def _run(order: Mapping[str, Any]) -> dict[str, Any]:
 
     choices = Choices.of(order["choices"])
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
+        for kind in (ConvergenceWarning, ReportWarning):
+            warnings.simplefilter("always", kind)
         warnings.simplefilter("ignore" if choices.force else "error", DataWarning)
         source, gold = choices.name(order["files"]), choices.name_gold(order["gold"])
         result = discover(source, method=choices.method, gold=gold, gold_columns=choices.gold_columns or None)
-    report("saving")
-    result.save(order["folder"], report=True)
+        report("saving")
+        result.save(order["folder"], report=True)
     return {"notes": [str(each.message) for each in caught]}
 
 
@@ -77,7 +78,7 @@ def _revisit(order: Mapping[str, Any]) -> dict[str, Any]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # all of it was said when the result was found
-        result = revisit(order["folder"])
+        result = revisit(order["folder"], open_inputs=order["open_inputs"])
     report("saving")
     result.report(Path(order["page"]))
     return {"notes": []}

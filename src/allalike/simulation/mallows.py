@@ -9,6 +9,7 @@ import numpy as np
 
 from allalike.domains import Ranking
 from allalike.errors import OptionError
+from allalike.limits import MAX_ITEMS
 from allalike.noise import Mallows
 from allalike.noise.base import check_within
 from allalike.noise.populations import drawn_from
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from allalike.simulation.base import Parameters
 
 __all__ = ["MallowsModel"]
-
-_MAX_ITEMS = 1000  # items that the ranking domain compares
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +49,8 @@ class MallowsModel(Model):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.items > _MAX_ITEMS:
-            raise OptionError(f"items is {self.items}. At most {_MAX_ITEMS} can be ranked.")
+        if self.items > MAX_ITEMS:
+            raise OptionError(f"items is {self.items}. At most {MAX_ITEMS} can be ranked.")
 
     @property
     def domain(self) -> Domain:

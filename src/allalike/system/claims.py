@@ -1,5 +1,8 @@
 """Claims: folders that a running process uses, those that a killed one left, and locks between processes.
 
+Such a folder has a name that proves that a program of this user gave it, in this very place: half of it is drawn, and
+the other half is signed. A folder of another name is not ours, whatever lies in it, and is never touched.
+
 A claim ends with its process, however that ends. Where the file system has no locks there are no claims, and the locks
 of another machine may not be seen (a container is another machine each time it is started). There only time tells: what
 takes minutes to write and was not touched for a week has nobody left who writes it.
@@ -9,11 +12,16 @@ from __future__ import annotations
 
 import os
 import platform
+import re
+import secrets
 import sys
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
+
+from allalike.system.moves import is_link
+from allalike.system.proof import sign
 
 if sys.platform != "win32":
     import fcntl
@@ -21,12 +29,53 @@ if sys.platform != "win32":
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["CLAIM", "claim_folder", "find_abandoned", "find_forgotten", "folders_locked"]
+__all__ = [
+    "CLAIM",
+    "claim_folder",
+    "draw_name",
+    "find_abandoned",
+    "find_forgotten",
+    "find_unproved",
+    "folders_locked",
+    "is_proved",
+]
 
 CLAIM = "in-use"
 _LOCK = ".allalike-lock"  # on Windows, where folders have no locks
 _MAX_TRIES, _PAUSE_SECONDS = 1000, 0.05
 _FORGOTTEN_SECONDS = 7 * 24 * 3600
+_HALF = 16  # hexadecimal digits that are drawn, and as many that are signed
+
+
+def draw_name(parent: Path, prefix: str) -> str:
+    """Draw a name for a folder that is to be made, which proves who gave it.
+
+    >>> here, elsewhere = Path("/some"), Path("/other")
+    >>> [is_proved(here / draw_name(folder, ".x-"), ".x-") for folder in (here, elsewhere)]
+    [True, False]
+    """
+    drawn = secrets.token_hex(_HALF // 2)
+    return f"{prefix}{drawn}{_sign_name(parent, prefix + drawn) or secrets.token_hex(_HALF // 2)}"
+
+
+def is_proved(path: Path, prefix: str) -> bool:
+    """Tell whether a program of this user made a folder of this name in this place.
+
+    >>> is_proved(Path(".some-backup"), ".some-"), is_proved(Path(".some-" + "0" * 32), ".some-")
+    (False, False)
+    """
+    if not _is_drawn(path, prefix) or is_link(path):
+        return False
+    signed = _sign_name(path.parent, path.name[:-_HALF])
+    return bool(signed) and secrets.compare_digest(signed, path.name[-_HALF:])
+
+
+def _is_drawn(path: Path, prefix: str) -> bool:
+    return re.fullmatch(rf"{re.escape(prefix)}[0-9a-f]{{{2 * _HALF}}}", path.name) is not None
+
+
+def _sign_name(parent: Path, name: str) -> str:
+    return sign(b"a folder of work: " + os.fsencode(os.path.realpath(parent)) + b"/" + name.encode())[:_HALF]
 
 
 def claim_folder(folder: Path) -> IO[bytes] | None:
@@ -34,13 +83,13 @@ def claim_folder(folder: Path) -> IO[bytes] | None:
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as parent:
-    ...     folder = Path(parent, "some")
+    ...     folder = Path(parent, draw_name(Path(parent), "some-"))
     ...     folder.mkdir()
     ...     claim = claim_folder(folder)
-    ...     while_used = list(find_abandoned(Path(parent), "some"))
+    ...     while_used = list(find_abandoned(Path(parent), "some-"))
     ...     claim.close()
-    ...     while_used, [path.name for path in find_abandoned(Path(parent), "some")]
-    ([], ['some'])
+    ...     while_used, list(find_abandoned(Path(parent), "some-")) == [folder]
+    ([], True)
     """
     path = folder / CLAIM
     file = (path if sys.platform == "win32" else path.with_suffix(".new")).open("wb")
@@ -57,9 +106,11 @@ def claim_folder(folder: Path) -> IO[bytes] | None:
     return file
 
 
-def find_abandoned(parent: Path, pattern: str) -> Iterator[Path]:
+def find_abandoned(parent: Path, prefix: str) -> Iterator[Path]:
     """Yield the folders that were claimed by processes of this user and this machine that have ended."""
-    for claim in parent.glob(f"{pattern}/{CLAIM}"):
+    for claim in parent.glob(f"{prefix}*/{CLAIM}"):
+        if not (is_proved(claim.parent, prefix) and _is_plain_file(claim)):
+            continue
         with suppress(OSError), claim.open("r+b") as file:
             if file.read() != _host() or not _is_own(claim.parent):
                 continue
@@ -71,29 +122,51 @@ def find_abandoned(parent: Path, pattern: str) -> Iterator[Path]:
             yield claim.parent
 
 
-def find_forgotten(parent: Path, pattern: str) -> Iterator[Path]:
-    """Yield the folders and files of this user that nobody holds, and in which nothing has changed for a week.
+def find_forgotten(parent: Path, prefix: str) -> Iterator[Path]:
+    """Yield the folders of this user that nobody holds, and in which nothing has changed for a week.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as parent:
-    ...     folder = Path(parent, "some")
+    ...     folder = Path(parent, draw_name(Path(parent), "some-"))
     ...     folder.mkdir()
-    ...     new = list(find_forgotten(Path(parent), "some"))
+    ...     new = list(find_forgotten(Path(parent), "some-"))
     ...     os.utime(folder, (0, 0))
-    ...     new, [path.name for path in find_forgotten(Path(parent), "some")]
-    ([], ['some'])
+    ...     new, list(find_forgotten(Path(parent), "some-")) == [folder]
+    ([], True)
     """
-    for path in parent.glob(pattern):
+    for path in parent.glob(f"{prefix}*"):
         with suppress(OSError):
-            if _is_own(path) and not path.is_symlink() and not _is_held(path / CLAIM):
+            if is_proved(path, prefix) and _is_own(path) and not _is_held(path / CLAIM):
                 newest = max(each.lstat().st_mtime for each in (path, *path.rglob("*")))
                 if newest < time.time() - _FORGOTTEN_SECONDS:
                     yield path
 
 
+def find_unproved(parent: Path, prefix: str) -> Iterator[Path]:
+    """Yield what looks as if a program of this user had left it more than a week ago, and nothing proves it.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     for name in ("some-backup", "some-0123456789abcdef0123456789abcdef"):
+    ...         Path(parent, name).mkdir()
+    ...         os.utime(Path(parent, name), (0, 0))
+    ...     [path.name for path in find_unproved(Path(parent), "some-")]
+    ['some-0123456789abcdef0123456789abcdef']
+    """
+    for path in parent.glob(f"{prefix}*"):
+        with suppress(OSError):
+            old = path.lstat().st_mtime < time.time() - _FORGOTTEN_SECONDS
+            if old and _is_drawn(path, prefix) and _is_own(path) and not is_proved(path, prefix):
+                yield path
+
+
+def _is_plain_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
 def _is_held(claim: Path) -> bool:
     """Tell whether a process has the lock of a claim, as far as that can be seen from here."""
-    if sys.platform == "win32" or not claim.is_file():
+    if sys.platform == "win32" or not _is_plain_file(claim):
         return False
     with claim.open("r+b") as file:
         try:

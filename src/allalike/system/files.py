@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
-import sys
 import uuid
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allalike.errors import AllalikeError, OutputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-__all__ = ["atomic_file", "exchange_folders", "flush_files", "list_files", "output_errors", "remove_empty"]
-
-_EXCHANGE_FLAG = 2  # RENAME_EXCHANGE of Linux, and RENAME_SWAP of macOS
-_AT_WORKING_FOLDER = -100  # AT_FDCWD: paths begin where the process is
+__all__ = ["atomic_file", "flush_files", "list_files", "output_errors"]
 
 
 @contextmanager
@@ -92,28 +87,3 @@ def flush_files(folder: Path) -> None:
         if path.is_file():
             with path.open("r+b") as file:
                 os.fsync(file.fileno())
-
-
-def exchange_folders(one: Path, other: Path) -> bool:
-    """Let two folders change places in one step; where the system cannot do that, do nothing and return False.
-
-    >>> exchange_folders(Path("nowhere"), Path("nothing"))
-    False
-    """
-    paths = os.fsencode(one), os.fsencode(other)
-    with suppress(AttributeError, OSError):  # an old or another system
-        library = ctypes.CDLL(None)
-        if sys.platform == "linux":
-            return bool(
-                library.renameat2(_AT_WORKING_FOLDER, paths[0], _AT_WORKING_FOLDER, paths[1], _EXCHANGE_FLAG) == 0
-            )
-        if sys.platform == "darwin":
-            return bool(library.renamex_np(*paths, _EXCHANGE_FLAG) == 0)
-    return False
-
-
-def remove_empty(folders: Iterable[Path]) -> None:
-    """Remove those of these folders that are empty, the innermost first."""
-    for folder in sorted(set(folders), key=lambda path: len(path.parts), reverse=True):
-        with suppress(OSError):
-            folder.rmdir()

@@ -3,30 +3,36 @@
 New files wait in a stage, a hidden folder on the same disk. Once the journal in it is written, they will be put in
 place, whatever happens. What they replace goes away before the first of them comes, so that files of two results never
 stand side by side, even if the process is killed in between.
+
+A journal is signed, and so is the name of its stage: only what a program of this user began is completed, and only in
+the folder that is being written to. All else is left alone.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
-import uuid
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import TYPE_CHECKING
 
-from allalike.system.claims import CLAIM, claim_folder, find_abandoned, find_forgotten
-from allalike.system.files import atomic_file, remove_empty
+from allalike.system.claims import CLAIM, claim_folder, draw_name, find_abandoned, find_forgotten, is_proved
+from allalike.system.files import atomic_file
+from allalike.system.json_text import parse_json
+from allalike.system.moves import make_folder, move, remove_empty, remove_tree
+from allalike.system.proof import is_signed, sign
+from allalike.system.signals import signals_deferred
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["NEW", "replace_files", "stage_made", "sweep_stages"]
+__all__ = ["NEW", "STAGE_PREFIX", "replace_files", "stage_made", "sweep_stages"]
 
 NEW = "new"
+STAGE_PREFIX = ".allalike-"
 _OLD = "old"
 _JOURNAL = "journal.json"
-_STAGE_PREFIX = ".allalike-"
 
 
 @contextmanager
@@ -35,45 +41,91 @@ def stage_made(parent: Path) -> Iterator[Path]:
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with stage_made(Path(folder)) as stage:
+    ...     here = Path(os.path.realpath(folder))
+    ...     with stage_made(here) as stage:
     ...         [path.name for path in stage.iterdir() if path.is_dir()]
-    ...     list(Path(folder).iterdir())
+    ...     list(here.iterdir())
     ['new']
     []
     """
-    stage = parent / f"{_STAGE_PREFIX}{uuid.uuid4().hex}"
-    stage.mkdir()  # with the rights of any other folder: executors of Spark write into it
+    stage = parent / draw_name(parent, STAGE_PREFIX)
     claim = None
     try:
-        claim = claim_folder(stage)
-        (stage / NEW).mkdir()
+        with signals_deferred():
+            make_folder(stage)  # with the rights of any other folder: executors of Spark write into it
+            claim = claim_folder(stage)
+            make_folder(stage / NEW)
         yield stage
     finally:
-        if claim is not None:
-            claim.close()
-        if not (stage / _JOURNAL).exists():
-            shutil.rmtree(stage, ignore_errors=True)
+        with signals_deferred():
+            if claim is not None:
+                claim.close()
+            if not (stage / _JOURNAL).exists():
+                _remove(stage)
 
 
-def sweep_stages(parent: Path) -> None:
-    """Complete and remove the stages that killed processes left in a folder, which is locked, and their half files."""
-    for stage in find_abandoned(parent, f"{_STAGE_PREFIX}*"):
-        _clear(stage)
-    for stage in parent.glob(f"{_STAGE_PREFIX}*"):
-        if stage.is_dir() and not any((stage / name).exists() for name in (CLAIM, NEW)):  # killed right away
-            shutil.rmtree(stage, ignore_errors=True)
-    for left in find_forgotten(parent, f"{_STAGE_PREFIX}{'[0-9a-f]' * 32}*"):
-        _clear(left)
+def _remove(stage: Path) -> None:
+    """Remove a stage; the claim, by which the next knows what was left if this is killed, goes last."""
+    for path in (stage / NEW, stage / _OLD, stage):
+        remove_tree(path)
 
 
-def _clear(left: Path) -> None:
-    """Complete what a journal says, if there is one, and remove what is left."""
-    with suppress(OSError):
-        if left.is_file():
-            left.unlink()
-        elif (left / _JOURNAL).exists():
-            _complete(left)
-        shutil.rmtree(left, ignore_errors=True)
+def sweep_stages(parent: Path, folder: Path) -> list[Path]:
+    """Remove the stages that killed processes left in one folder, and complete those of another, which are both locked.
+
+    Return those that should be completed and cannot be.
+    """
+    ended = list(find_abandoned(parent, STAGE_PREFIX))
+    for stage in parent.glob(f"{STAGE_PREFIX}*"):
+        begun = any(os.path.lexists(stage / name) for name in (CLAIM, NEW, _JOURNAL))
+        if not begun and is_proved(stage, STAGE_PREFIX):  # killed right away
+            remove_tree(stage)
+    ended += [stage for stage in find_forgotten(parent, STAGE_PREFIX) if stage not in ended]
+    return [stage for stage in ended if not _clear(stage, folder)]
+
+
+def _clear(stage: Path, folder: Path) -> bool:
+    """Complete what a journal says of a folder, if there is one, and remove the stage; tell whether it was possible."""
+    if os.path.lexists(stage / _JOURNAL):
+        plan = _read_plan(stage)
+        if plan is None:
+            return False
+        if stage.parent / plan.folder != folder:
+            return True  # it is left to whoever writes there next
+        try:
+            _complete(stage, plan)
+        except OSError:
+            return False
+    _remove(stage)
+    return True
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is to be done: new files come into a folder, which is named from the stage's parent, and old ones go."""
+
+    folder: str
+    new: Sequence[str]
+    old: Sequence[str]
+
+    def message(self, stage: Path) -> bytes:
+        """Return what is signed: what will be done, and where."""
+        text = json.dumps(asdict(self), sort_keys=True)
+        return b"a journal: " + os.fsencode(os.path.realpath(stage)) + b" " + text.encode()
+
+    def is_plain(self) -> bool:
+        """Tell whether it stays in its folder."""
+        return all(map(_is_plain, (*self.new, *self.old))) and (self.folder == "." or "/" not in self.folder)
+
+
+def _is_plain(name: str) -> bool:
+    """Tell whether a name leads to a file in a folder, or in folders in it, and nowhere else on any system.
+
+    >>> [_is_plain(name) for name in ("a.csv", "labels/a.png", "../a.csv", "/a.csv", "C:a.csv", "labels/../../a", "")]
+    [True, True, False, False, False, False, False]
+    """
+    windows = PureWindowsPath(name)
+    return bool(name) and not windows.anchor and "\\" not in name and ".." not in PurePosixPath(name).parts
 
 
 def replace_files(stage: Path, folder: Path, new: Sequence[str], old: Sequence[str]) -> None:
@@ -82,38 +134,45 @@ def replace_files(stage: Path, folder: Path, new: Sequence[str], old: Sequence[s
     The first of the old ones is the first to go, and the last of the new ones the last to come.
 
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder, stage_made(Path(folder)) as stage:
-    ...     Path(folder, "old.csv").touch()
-    ...     Path(stage, NEW, "new.csv").touch()
-    ...     replace_files(stage, Path(folder), ["new.csv"], ["old.csv"])
-    ...     [path.name for path in Path(folder).glob("*.csv")]
+    >>> with tempfile.TemporaryDirectory() as folder, stage_made(Path(os.path.realpath(folder))) as stage:
+    ...     here = stage.parent
+    ...     (here / "old.csv").touch()
+    ...     (stage / NEW / "new.csv").touch()
+    ...     replace_files(stage, here, ["new.csv"], ["old.csv"])
+    ...     [path.name for path in here.glob("*.csv")]
     ['new.csv']
     """
-    plan = {"folder": os.path.relpath(folder, stage.parent), "new": list(new), "old": list(old)}
+    plan = _Plan(os.path.relpath(folder, stage.parent), list(new), list(old))
     with atomic_file(stage / _JOURNAL) as beside, beside.open("w", encoding="utf-8") as file:
-        json.dump(plan, file)
+        json.dump({**asdict(plan), "signature": sign(plan.message(stage))}, file)
         file.flush()
         os.fsync(file.fileno())
     try:
-        _complete(stage)
+        _complete(stage, plan)
     except OSError:
-        _undo(stage)
+        _undo(stage, plan)
         raise
 
 
-def _read(stage: Path) -> tuple[Path, dict[str, Any]]:
-    plan = json.loads((stage / _JOURNAL).read_text(encoding="utf-8"))
-    return stage.parent / plan["folder"], plan
+def _read_plan(stage: Path) -> _Plan | None:
+    """Return what a journal says, if this user's own program wrote it."""
+    try:
+        said = parse_json((stage / _JOURNAL).read_text(encoding="utf-8"))
+        signature = said.pop("signature")
+        plan = _Plan(**said)
+        return plan if is_signed(plan.message(stage), signature) and plan.is_plain() else None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
 
 
-def _complete(stage: Path) -> None:
-    """Do what the journal says; whatever of it is done already is left as it is."""
-    folder, plan = _read(stage)
-    for name in plan["old"]:
+def _complete(stage: Path, plan: _Plan) -> None:
+    """Do what is to be done; whatever of it is done already is left as it is."""
+    folder = _folder_of(stage, plan)
+    for name in plan.old:
         if not os.path.lexists(stage / _OLD / name):
             _move(folder / name, stage / _OLD / name)
-    remove_empty(place for name in plan["old"] for place in _folders(folder, name))
-    for name in plan["new"]:
+    remove_empty(place for name in plan.old for place in _folders(folder, name))
+    for name in plan.new:
         if os.path.lexists(stage / NEW / name):
             if os.path.lexists(folder / name):
                 raise FileExistsError(0, f"{folder / name} was made by somebody else meanwhile")
@@ -121,23 +180,26 @@ def _complete(stage: Path) -> None:
     (stage / _JOURNAL).unlink()  # before the rest of the stage, or it would be completed again
 
 
-def _undo(stage: Path) -> None:
+def _undo(stage: Path, plan: _Plan) -> None:
     """Put the old files back."""
-    folder, plan = _read(stage)
-    for name in reversed(plan["new"]):
+    folder = _folder_of(stage, plan)
+    for name in reversed(plan.new):
         if not os.path.lexists(stage / NEW / name):
             _move(folder / name, stage / NEW / name)
-    remove_empty(place for name in plan["new"] for place in _folders(folder, name))
-    for name in plan["old"]:
+    remove_empty(place for name in plan.new for place in _folders(folder, name))
+    for name in plan.old:
         if os.path.lexists(stage / _OLD / name):
             _move(stage / _OLD / name, folder / name)
     (stage / _JOURNAL).unlink()
 
 
+def _folder_of(stage: Path, plan: _Plan) -> Path:
+    return stage.parent / plan.folder
+
+
 def _move(path: Path, place: Path) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileNotFoundError):  # somebody has removed it
-        path.rename(place)
+        move(path, place)
 
 
 def _folders(folder: Path, name: str) -> list[Path]:

@@ -24,15 +24,16 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["MAX_DEPTH", "Nesting", "is_deep", "parse_json"]
+from allalike.limits import MAX_DEPTH
 
-MAX_DEPTH = 100
+__all__ = ["Nesting", "find_keys", "is_deep", "parse_json"]
 
 _MARKS = b'"[]{}'
 _OTHERS = bytes(set(range(256)) - set(_MARKS))
 _STEPS = np.zeros(256, np.int32)
 _STEPS[list(b"[{")], _STEPS[list(b"]}")] = 1, -1
 _BETWEEN = b"}\n{"  # records, outside of any text, for in these a line break has to be written as an escape
+_BLANKS = np.frombuffer(b" \t\r\n", np.uint8)
 _CHUNK = 1 << 20
 _TOO_LONG = "integer string conversion"  # as Python says it
 
@@ -64,6 +65,31 @@ def is_deep(text: str) -> bool:
         return False
     nesting, starts = Nesting(), range(0, len(text), _CHUNK)
     return any(nesting.feed(text[start : start + _CHUNK].encode(errors="replace")) > MAX_DEPTH for start in starts)
+
+
+def find_keys(lines: bytes) -> tuple[set[bytes], int]:
+    r"""Return the different keys of all objects in whole lines, as they are written, and how many there are in all.
+
+    >>> keys, number = find_keys(b'{"a": "b", "c" : {"d": 1}}\n{"a": "\\": "}\n')
+    >>> sorted(keys), number
+    ([b'a', b'c', b'd'], 4)
+    """
+    import pyarrow as pa
+
+    if b"\\" in lines:  # escapes become bytes that stand in no text
+        lines = lines.replace(rb"\\", b"\0\0").replace(rb"\"", b"\0\1")
+    data = np.frombuffer(lines + b"\n", np.uint8)
+    quotes = np.flatnonzero(data == ord('"')).astype(np.int64, copy=False)
+    ends = quotes[1::2]
+    after = data[ends + 1]
+    if np.isin(after, _BLANKS).any():
+        solid = np.flatnonzero(~np.isin(data, _BLANKS))
+        after = data[solid.take(np.searchsorted(solid, ends + 1), mode="clip")]
+    texts = pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(), max(len(quotes) - 1, 0), [None, pa.py_buffer(quotes), pa.py_buffer(lines)]
+    )
+    keys = texts.take(2 * np.flatnonzero(after == ord(":")))
+    return {key[1:] for key in keys.unique().to_pylist()}, len(keys)
 
 
 @dataclass

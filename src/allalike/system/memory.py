@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from allalike.errors import OptionError, TooLargeError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["check_memory", "free_memory", "parse_size"]
+__all__ = ["check_memory", "free_memory", "give_back", "parse_size", "used_memory"]
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
@@ -42,6 +43,39 @@ def free_memory(root: Path = Path("/")) -> int:
     import psutil
 
     return min([psutil.virtual_memory().available, *_free_in_groups(root), *_free_of_process()])
+
+
+def used_memory() -> int:
+    """Return how many bytes this process and all that it started have, with what they share counted for each.
+
+    What this process does not use any more is given back to the system before, where that is possible.
+
+    Examples
+    --------
+    >>> used_memory() > 0
+    True
+    """
+    import psutil
+
+    give_back()
+    own, used = psutil.Process(), 0
+    for each in (own, *own.children(recursive=True)):
+        with suppress(psutil.Error):  # it has ended meanwhile
+            used += each.memory_info().rss
+    return used
+
+
+def give_back() -> None:
+    """Give back to the system what this process does not use any more, where that is possible.
+
+    >>> give_back()
+    """
+    import ctypes
+
+    with suppress(OSError, TypeError, AttributeError):  # other systems than Linux, or another library of C
+        ctypes.CDLL(None).malloc_trim(0)
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
 
 
 def _free_of_process() -> Iterator[int]:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
+import warnings
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allalike.errors import OutputError
-from allalike.system.claims import folders_locked
-from allalike.system.files import exchange_folders, flush_files, list_files, output_errors, remove_empty
-from allalike.system.journal import NEW, replace_files, stage_made, sweep_stages
+from allalike.errors import LeftoverWarning, OutputError
+from allalike.system.claims import find_unproved, folders_locked
+from allalike.system.files import flush_files, list_files, output_errors
+from allalike.system.journal import NEW, STAGE_PREFIX, replace_files, stage_made, sweep_stages
+from allalike.system.moves import exchange_folders, leads_through_link, make_folder, move, remove_empty
 from allalike.system.signals import signals_deferred
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Output"]
 
+_ELSEWHERE = "Name another place (-o)."
 _WAY_OUT = "Name another place (-o), or have it replaced with --overwrite (overwrite=True)."
 
 
@@ -94,7 +97,8 @@ class Output:
         Some ``names`` that are known beforehand can be checked before anything is written.
         """
         with output_errors(self.failure), self._missing_folders(), ExitStack() as opened:
-            with self._settled():
+            with self._settled() as left:
+                _name_leftovers([*left, *self._find_unproved()])
                 stage = opened.enter_context(stage_made(self._stage_parent(list(names))))
             yield stage / NEW
             flush_files(stage / NEW)
@@ -122,24 +126,29 @@ class Output:
         self._check_folder()
         missing = [path for path in (self._place, *self._place.parents) if not path.exists()]
         try:
-            self._place.parent.mkdir(parents=True, exist_ok=True)
+            for path in reversed(missing[1:]):
+                with suppress(FileExistsError):  # another process was faster
+                    make_folder(path)
             yield
         except BaseException:
             remove_empty(missing)
             raise
 
     @contextmanager
-    def _settled(self) -> Iterator[None]:
-        """Lock the folder and its parent, and complete what a killed process left half done."""
+    def _settled(self) -> Iterator[list[Path]]:
+        """Lock the folder and its parent, and complete what a killed process left half done; give what cannot be."""
         place = self._place
         with folders_locked(place.parent, place):
-            for folder in (place.parent, place):
-                sweep_stages(folder)
-            yield
+            yield [stage for folder in (place.parent, place) for stage in sweep_stages(folder, place)]
+
+    def _find_unproved(self) -> Iterator[Path]:
+        """Find what somebody else's program seems to have left here; nothing of it is touched."""
+        for folder in (self._place.parent, self._place):
+            yield from find_unproved(folder, STAGE_PREFIX)
 
     def _find_replaced(self, names: list[str]) -> list[str]:
         """Return which files have to go for these, or refuse."""
-        own = [name for name in self.find_own(self._place) if os.path.lexists(self._place / name)]
+        own = [name for name in self.find_own(self._place) if self._has(name)]
         known = set(own)
         for name in names:
             self._check_way(name, known)
@@ -154,9 +163,17 @@ class Output:
             raise OutputError(f"{self.folder / others[0]} is there already, and allalike did not write it. {_WAY_OUT}")
         return sorted(replaced, key=lambda name: name != self.index)
 
+    def _has(self, name: str) -> bool:
+        """Tell whether something of this name is in the folder itself, and not where a link leads."""
+        return os.path.lexists(self._place / name) and not leads_through_link(self._place, name)
+
     def _check_way(self, name: str, own: set[str]) -> None:
         """Refuse a file where there is a folder with other things in it, or the other way round."""
         path = self._place / name
+        if leads_through_link(self._place, name):
+            raise OutputError(
+                f"{self.folder / name} is behind a link, and nothing is written through one. {_ELSEWHERE}"
+            )
         if path.is_dir() and not path.is_symlink():
             inside = {f"{name}/{inner}" for inner in _content(path)}
             if not inside or inside - own:
@@ -187,9 +204,9 @@ class Output:
         names = list_files(new)
         old = self._find_replaced(names)
         if not place.exists():
-            new.rename(place)
+            move(new, place)
         elif len(names) == 1 and set(old) <= set(names) and "/" not in names[0]:
-            (new / names[0]).replace(place / names[0])
+            move(new / names[0], place / names[0])
         elif not (self._can_be_exchanged(old) and _rights(new) == _rights(place) and exchange_folders(new, place)):
             replace_files(stage, place, sorted(names, key=lambda name: name == self.index), old)
 
@@ -206,6 +223,19 @@ class Output:
         if any(entry.name not in outermost for entry in place.iterdir()):  # before all of a large folder is listed
             return False
         return _content(place) <= set(replaced)
+
+
+def _name_leftovers(left: list[Path]) -> None:
+    """Say in one line what lies there and is nobody's as far as can be known."""
+    if left:
+        names = ", ".join(map(str, left[:3])) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
+        warnings.warn(
+            LeftoverWarning(
+                f"Left alone: {names}. Nothing proves that a program of yours made it, or it cannot be completed."
+                " Remove it if nobody needs it."
+            ),
+            stacklevel=2,
+        )
 
 
 def _is_special(path: Path) -> bool:

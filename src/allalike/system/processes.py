@@ -8,6 +8,7 @@ be sent to them, such as a function that the user wrote at a prompt, is done in 
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import signal
@@ -55,7 +56,7 @@ class Processes:
     def __init__(self, number: int, *, remedy: str = "Use fewer of them.") -> None:
         self._children: list[_Child] = []
         self._idle: SimpleQueue[_Child] = SimpleQueue()
-        self._number, self._remedy = number, remedy
+        self.number, self._remedy = number, remedy
         self._starting = Lock()
         weakref.finalize(self, _end_all, self._children, os.getpid())
 
@@ -65,9 +66,12 @@ class Processes:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def map(self, function: Callable[..., Any], jobs: Sequence[Job]) -> Iterator[Any]:
-        """Yield what the function returns for each job, in the order of jobs; several threads may ask for that."""
-        if self._is_local(function, jobs):
+    def map(self, function: Callable[..., Any], jobs: Sequence[Job], *, most: float = math.inf) -> Iterator[Any]:
+        """Yield what the function returns for each job, in the order of jobs; several threads may ask for that.
+
+        If there are more than ``most`` processes, all is done in this one.
+        """
+        if self.number > most or self._is_local(function, jobs):
             yield from starmap(function, jobs)
             return
         with self._submitted(function, jobs) as futures:
@@ -97,13 +101,13 @@ class Processes:
             _end_all(self._children, os.getpid())
 
     def _is_local(self, function: Callable[..., Any], jobs: Sequence[Job]) -> bool:
-        return self._number == 1 or len(jobs) <= 1 or not _pickles(function)
+        return self.number == 1 or len(jobs) <= 1 or not _pickles(function)
 
     @contextmanager
     def _submitted(self, function: Callable[..., Any], jobs: Sequence[Job]) -> Iterator[list[Future[Any]]]:
         """Have the jobs done as long as somebody waits for them; each child has a thread that waits for it."""
         with self._starting:
-            while len(self._children) < min(self._number, len(jobs)):
+            while len(self._children) < min(self.number, len(jobs)):
                 self._children.append(_Child(self._remedy))
                 self._idle.put(self._children[-1])
             idle, number = self._idle, len(self._children)

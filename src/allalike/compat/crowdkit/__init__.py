@@ -7,7 +7,7 @@ and `docs/CROWDKIT.md` has all of it in a table.
 
 >>> from allalike.compat.crowdkit import GLAD
 Traceback (most recent call last):
-ImportError: allalike.compat.crowdkit has no GLAD. Nearest here: method="auto", which knows how hard tasks are.
+ImportError: allalike.compat.crowdkit has no GLAD. Nearest here: method="GLAD", which goes on to the top of the same.
 """
 
 from allalike.compat.crowdkit.comparisons import BradleyTerry
@@ -29,7 +29,12 @@ __all__ = [
     "ZeroBasedSkill",
 ]
 
-_NEAREST = {"KOS": 'method="IBP", the same with first messages that are 1, and not drawn around it.', **NEAREST}
+_NEAREST = {
+    "GLAD": 'method="GLAD", which goes on to the top of the same.',
+    "KOS": 'method="IBP", the same with first messages that are 1, and not drawn around it.',
+    "MACE": 'method="MACE", the same from starts of its own.',
+    **NEAREST,
+}
 
 
 def __getattr__(name: str) -> object:

@@ -10,14 +10,16 @@ message and nothing left behind; and where all workers and their ids do not fit 
 
 from __future__ import annotations
 
+import math
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from allalike.engines.base import Engine
+from allalike.engines.disk.budget import MIN_MEMORY, Budget
 from allalike.engines.disk.workspace import StoredShard, Workspace, keep_shard, link_file, read_pack, write_pack
 from allalike.engines.growing import Growing, count_small, pick
 from allalike.engines.ingest.routes import Routed, route
@@ -36,7 +38,7 @@ from allalike.engines.sums import PairSums, PlainSums, Sums, select_workers
 from allalike.engines.task_table import Piece, TaskTable
 from allalike.errors import OptionError
 from allalike.options import Options, whole
-from allalike.system.memory import free_memory, parse_size
+from allalike.system.memory import parse_size
 from allalike.system.processes import Processes
 from allalike.system.progress import report
 
@@ -59,9 +61,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Disk"]
 
-_MAX_SHARD_BYTES = 1 << 25  # of rows that make a shard
-_MEMORY_PER_SHARD_BYTE = 24  # so many times its size a shard needs while it is made, in each process
-_MIN_MEMORY = 500_000_000  # in bytes, for Python itself and a batch of rows
+_FEW_BYTES, _PARAMETER_COPIES = 1 << 22, 4  # of parameters in each process, where they are no fewer
 _MAX_LANES = 16  # groups of shards with sums of their own, whatever the number of processes
 _REMEDY = "Allow the disk engine less with memory= (--memory)."
 _MIN_PARALLEL_ANSWERS = 2_000_000  # for fewer, further processes are not worth their start
@@ -75,9 +75,10 @@ class Disk(Options, Engine):
     Parameters
     ----------
     memory
-        How much memory to use, such as ``"2GB"``; by default half of what is free.
+        How much memory all processes may use together, such as ``"2GB"``; by default half of what is free. What this
+        process had before comes on top, but for Python and its libraries.
     processes
-        How many processes to use; by default as many as there are cores, and one for few answers.
+        How many processes to use; by default as many as there are cores and memory for, and one for few answers.
     folder
         Where the work folder is made, and removed at the end; by default where the system keeps temporary files. It
         needs about as much space as the answers take as CSV.
@@ -98,8 +99,8 @@ class Disk(Options, Engine):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.memory is not None and parse_size(self.memory, "memory") < _MIN_MEMORY:
-            raise OptionError(f"memory is {self.memory!r}. The disk engine needs at least {_MIN_MEMORY // 10**6} MB.")
+        if self.memory is not None and parse_size(self.memory, "memory") < MIN_MEMORY:
+            raise OptionError(f"memory is {self.memory!r}. The disk engine needs at least {MIN_MEMORY // 10**6} MB.")
         if self.folder is not None and not isinstance(self.folder, str | os.PathLike):
             raise OptionError(f"folder is {self.folder!r}. Give the path of a folder.")
 
@@ -108,7 +109,8 @@ class Disk(Options, Engine):
         space = Workspace(self.folder).inner()
         shard, tally = of_answers(answers)
         stored = keep_shard(space.path, "0", shard)
-        return DiskRun(Shards(space, [stored], [tally], Processes(1)), **describe(answers, ties))
+        shards = Shards(space, [stored], [tally], Processes(1))
+        return DiskRun(shards, budget=self._budget(), **describe(answers, ties))
 
     def reads(self, source: Scan) -> bool:
         """Read everything in a stream."""
@@ -118,16 +120,15 @@ class Disk(Options, Engine):
         """Route rows to partitions, and make a shard of each."""
         stream = source.stream()
         space = Workspace(self.folder).inner()
-        memory = parse_size(self.memory, "memory") if self.memory is not None else max(_MIN_MEMORY, free_memory() // 2)
-        number = self.processes or os.cpu_count() or 1
-        shard_bytes = min(_MAX_SHARD_BYTES, memory // (_MEMORY_PER_SHARD_BYTE * number))
-        partitions = self.partitions or max(1, stream.size // shard_bytes)
-        routed = route(stream, space.path, partitions=partitions, memory=memory)
+        budget = self._budget()
+        partitions = self.partitions or max(1, stream.size // budget.shard_bytes)
+        routed = route(stream, space.path, partitions=partitions, memory=budget.work)
         few = self.processes is None and routed.n_answers < _MIN_PARALLEL_ANSWERS
-        processes = Processes(1 if few else number, remedy=_REMEDY)
+        processes = Processes(1 if few else budget.processes, remedy=_REMEDY)
         jobs = [(number,) for number in range(routed.n_partitions)]
         encoding, truths = routed.encode(gold, processes.map)
-        make = partial(_make, routed, folder=space.path, encoding=encoding, truths=truths, repeats=stream.repeats)
+        form: dict[str, Any] = {"encoding": encoding, "truths": truths, "repeats": stream.repeats}
+        make = partial(_make, routed, folder=space.path, budget=budget, **form)
         stored_shards: list[StoredShard] = []
         tallies: list[Tally] = []
         answer_counts = np.zeros(len(routed.workers), np.int64)
@@ -137,7 +138,11 @@ class Disk(Options, Engine):
             tallies.append(tally)
             answer_counts += theirs
         shards = Shards(space, stored_shards, tallies, processes)
-        return DiskRun(shards, **routed.describe(encoding, gold, ties, tallies, answer_counts))
+        known = routed.describe(encoding, gold, ties, tallies, answer_counts)
+        return DiskRun(shards, budget=budget, **known)
+
+    def _budget(self) -> Budget:
+        return Budget.of(None if self.memory is None else parse_size(self.memory, "memory"), self.processes)
 
 
 @dataclass(frozen=True)
@@ -153,10 +158,10 @@ class Shards:
     processes: Processes
     n_added: int = 0
 
-    def lanes(self, function: Callable[..., Any]) -> Iterator[Any]:
+    def lanes(self, function: Callable[..., Any], most: float = math.inf) -> Iterator[Any]:
         """Apply a function to lists of stored shards, in order; the lists do not depend on the number of processes."""
         lanes = min(_MAX_LANES, len(self.stored))
-        return self.processes.map(function, [(self.stored[k::lanes],) for k in range(lanes)])
+        return self.processes.map(function, [(self.stored[k::lanes],) for k in range(lanes)], most=most)
 
     def each(self, function: Callable[..., Any]) -> Iterator[Any]:
         """Apply a function to each stored shard, in order."""
@@ -197,14 +202,26 @@ class Shards:
 
 @dataclass(eq=False)
 class DiskRun(Growing):
-    """Shards of prepared blocks on disk."""
+    """Shards of prepared blocks on disk, and the memory that all processes may have."""
 
     shards: Shards
+    budget: Budget = field(kw_only=True)
+
+    @property
+    def free_memory(self) -> int:
+        """How many bytes may be taken: what the limit leaves, or a little."""
+        return min(super().free_memory, self.budget.free)
+
+    @property
+    def n_processes(self) -> int:
+        """How many processes there are."""
+        return self.shards.processes.number
 
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
-        """Add up what the kernel returns for each block, lane by lane."""
-        sums = Sums(len(self.workers))
-        for lane in self.shards.lanes(partial(_sum, kernel=kernel, params=params, n_workers=len(self.workers))):
+        """Add up what the kernel returns for each block, lane by lane; large parameters are not sent to many."""
+        sums, size = Sums(len(self.workers)), sum(param.nbytes for param in params)
+        most = self.free_memory / (_PARAMETER_COPIES * size) if size > _FEW_BYTES else math.inf
+        for lane in self.shards.lanes(partial(_sum, kernel=kernel, params=params, n_workers=len(self.workers)), most):
             sums.merge(lane)
         return sums.arrays
 
@@ -311,10 +328,17 @@ class DiskTable(TaskTable):
 
 
 def _make(
-    routed: Routed, number: int, *, folder: Path, encoding: Encoding, truths: Truths | None, repeats: str | None
+    routed: Routed,
+    number: int,
+    *,
+    folder: Path,
+    budget: Budget,
+    encoding: Encoding,
+    truths: Truths | None,
+    repeats: str | None,
 ) -> tuple[StoredShard, Tally, npt.NDArray[np.int64]]:
     answers = encode(*routed.columns(number), encoding, truths, repeats)
-    shard, tally = of_answers(answers)
+    shard, tally = of_answers(answers, budget.block_answers(len(answers.workers), encoding.n_labels))
     stored = keep_shard(folder, str(number), shard)
     routed.remove(number)
     return stored, tally, answers.answer_counts

@@ -13,15 +13,13 @@ from typing import IO, TYPE_CHECKING, Any
 from allalike.engines.ingest.partitions import write_error
 from allalike.engines.shards import Shard
 from allalike.errors import OutputError, UnsupportedError
-from allalike.system.claims import claim_folder, find_abandoned
 from allalike.system.serialization import pack, unpack
+from allalike.system.work_folders import make_work_folder
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Block
 
 __all__ = ["StoredShard", "Workspace", "keep_shard", "link_file", "read_pack", "write_pack"]
-
-_PREFIX = "allalike-"
 
 
 class Workspace:
@@ -39,12 +37,13 @@ class Workspace:
     """
 
     def __init__(self, parent: str | os.PathLike[str] | None = None) -> None:
-        for left in find_abandoned(Path(parent or tempfile.gettempdir()), f"{_PREFIX}*"):
-            shutil.rmtree(left, ignore_errors=True)
-        self.path = _make_folder(parent)
+        try:
+            self.path, claim = make_work_folder(parent)
+        except OSError as error:
+            raise _make_error(parent, error) from error
         self._root: Workspace | None = None
         self._needed: tuple[Workspace, ...] = ()
-        weakref.finalize(self, _remove, os.getpid(), self.path, claim_folder(self.path))
+        weakref.finalize(self, _remove, os.getpid(), self.path, claim)
 
     def __reduce__(self) -> Any:
         """Refuse to be copied: the files would go away with the original."""
@@ -53,16 +52,17 @@ class Workspace:
     def inner(self, *needed: Workspace) -> Workspace:
         """Make a folder within the outermost one; as long as it is used, so are those that are needed with it."""
         space, root = Workspace.__new__(Workspace), self._root or self
-        space.path, space._root, space._needed = _make_folder(root.path), root, needed
+        try:
+            space.path = Path(tempfile.mkdtemp(prefix="allalike-", dir=root.path))
+        except OSError as error:
+            raise _make_error(root.path, error) from error
+        space._root, space._needed = root, needed
         weakref.finalize(space, _remove, os.getpid(), space.path)
         return space
 
 
-def _make_folder(parent: str | os.PathLike[str] | None) -> Path:
-    try:
-        return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
-    except OSError as error:
-        raise OutputError(f"No work folder can be made in {parent}: {error.strerror}.") from error
+def _make_error(parent: str | os.PathLike[str] | None, error: OSError) -> OutputError:
+    return OutputError(f"No work folder can be made in {parent or tempfile.gettempdir()}: {error.strerror}.")
 
 
 def _remove(owner: int, folder: Path, claim: IO[bytes] | None = None) -> None:

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from allalike.columns.factors import Codes, distinct
 from allalike.columns.hashes import hash_strings, mix
 from allalike.columns.values import Values, arrow_of, is_string, numpy_of
-from allalike.errors import InputError
 
 if TYPE_CHECKING:
     from allalike.columns.column import Column
@@ -91,8 +90,8 @@ class Vocabulary:
     def _place_objects(self, column: Column) -> Codes:
         try:
             codes = [self._objects.setdefault(value, len(self._objects)) for value in column.data]
-        except TypeError as error:
-            raise InputError(f"The {column.name}s cannot be told apart: {error}.") from None
+        except TypeError:
+            raise column.indistinct() from None
         self._size = len(self._objects)
         return np.array(codes, np.int32)
 

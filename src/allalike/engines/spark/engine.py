@@ -57,9 +57,10 @@ __all__ = ["Spark", "SparkRun", "SparkTable"]
 _MAX_SHARD_ANSWERS = 1 << 20  # of a shard that is cut from answers in memory
 _MAX_INLINE_BYTES = 1 << 16  # of answers that may well be sent with every task
 _MAX_PARCEL_BYTES = 1 << 26  # of answers that are sent at once; Spark refuses 128 MB
-_SUM_BYTES_PER_WORKER = 16  # mostly there are two sums
+_SUM_BYTES_PER_WORKER, _PAIR_SUM_BYTES = 16, 8  # mostly there are two sums; and of pairs one for each worker, at least
 _MAX_DRIVER_PARTITIONS = 8  # the sums of so few are added up on the driver
 _MAX_DRIVER_BYTES = 1 << 21  # and so are sums of so few bytes
+_PAIR_BYTES = 1 << 32  # of pairs, of whose sums a quarter comes to the driver: it receives a gigabyte at once at most
 _RANGE_BYTES = 1 << 26  # of sums that are added up on an executor at once, about
 _TASKS_PER_SORT = 1 << 19  # so many are put in order at once
 
@@ -164,6 +165,11 @@ class SparkRun(Run):
         with clear_errors(self.shards.context):
             _persist(self, self.shards)
 
+    @property
+    def pair_memory(self) -> int:
+        """How many bytes pairs may take, so that the driver can receive the sums of some partitions at once."""
+        return min(self.free_memory, _PAIR_BYTES // min(self.shards.getNumPartitions(), _MAX_DRIVER_PARTITIONS))
+
     def count(self, gold: Gold | None) -> None:
         """Count what the shards hold, once they are made."""
         with clear_errors(self.shards.context):
@@ -185,7 +191,7 @@ class SparkRun(Run):
         """Add up matrices."""
         rows = rows or range(len(self.workers))
         add = partial(on_executors.sum_pairs, n_workers=len(self.workers), rows=rows)
-        return self._add(add, kernel, (), stack_rows, len(rows))
+        return self._add(add, kernel, (), stack_rows, len(rows), _PAIR_SUM_BYTES * len(self.workers))
 
     def find(self, kernel: Kernel, *params: Floats) -> SparkTable:
         """Have the executors keep what the kernel finds for their shards."""
@@ -203,11 +209,17 @@ class SparkRun(Run):
         return replace(self, shards=self.shards.mapPartitions(partial(on_executors.change_blocks, change=change)))
 
     def _add(
-        self, add: Callable[..., Any], kernel: Kernel, params: tuple[Floats, ...], join: Callable[..., Any], n_rows: int
+        self,
+        add: Callable[..., Any],
+        kernel: Kernel,
+        params: tuple[Floats, ...],
+        join: Callable[..., Any],
+        n_rows: int,
+        row_bytes: int = _SUM_BYTES_PER_WORKER,
     ) -> dict[str, Any]:
         context = self.shards.context
         with clear_errors(context):
-            n_ranges = _ranges(self.shards.getNumPartitions(), n_rows)
+            n_ranges = _ranges(self.shards.getNumPartitions(), n_rows, row_bytes)
         bounds = np.linspace(0, n_rows, n_ranges + 1).astype(np.int64).tolist()
         with clear_errors(context), broadcast(context, kernel, params) as sent:
             sums = self.shards.mapPartitionsWithIndex(
@@ -323,9 +335,9 @@ def _only_row(parts: list[Floats]) -> Floats:
     return np.asarray(parts[0][0])
 
 
-def _ranges(n_partitions: int, n_workers: int) -> int:
+def _ranges(n_partitions: int, n_workers: int, worker_bytes: int) -> int:
     """Return into how many ranges of workers sums are split that executors add up, or 1 if the driver does."""
-    size = n_partitions * n_workers * _SUM_BYTES_PER_WORKER
+    size = n_partitions * n_workers * worker_bytes
     if n_partitions <= _MAX_DRIVER_PARTITIONS or size <= _MAX_DRIVER_BYTES:
         return 1
     return min(n_partitions, n_workers, max(math.isqrt(n_partitions), size // _RANGE_BYTES))

@@ -15,6 +15,7 @@ import numpy as np
 
 from allalike.answers.cleaning import Cleaning, Dropped
 from allalike.columns.column import Column
+from allalike.columns.edges import find_zeros
 from allalike.columns.factors import distinct
 from allalike.columns.values import Values, arrow_of, is_string, numpy_of, take_rows
 from allalike.engines.ingest.routes import whole_numbers
@@ -36,10 +37,11 @@ if TYPE_CHECKING:
     Rows = npt.NDArray[np.int64]
     FirstText = tuple[int, Any]
 
-__all__ = ["ROLES", "SCHEMA", "Digest", "Plan", "inspect_strings", "route_rows"]
+__all__ = ["ROLES", "SCHEMA", "ZERO", "Digest", "Plan", "inspect_strings", "route_rows"]
 
 SCHEMA = "partition int, data binary"
 ROLES = ("worker", "task", "label")
+ZERO = "zero byte in "  # a role; such rows are counted as those are that lack one
 _BATCH_ROWS, _BATCH_BYTES = 1 << 20, 1 << 26  # a batch has at least so many of one of them, unless it is the last
 _HALF_BITS = np.uint64(32)
 _MIN_ROWS_PER_ENTRY = 4  # of a dictionary, in a chunk with which it is sent
@@ -243,7 +245,13 @@ class _Router:
             missing = complete & _find_missing(ids[role], self._plan.text)
             self._count_missing(role, missing, rows, None)
             complete &= ~missing
+            self._note_zeros(role, ids[role], rows)
         return complete
+
+    def _note_zeros(self, role: str, column: Any, rows: Rows) -> None:
+        zeros = find_zeros(column)
+        if zeros.any():
+            self._count_missing(f"{ZERO}{role}", zeros, rows, column[int(np.argmax(zeros))].as_py())
 
     def _count_missing(self, role: str, missing: npt.NDArray[np.bool_], rows: Rows, found: Any) -> None:
         if missing.any():

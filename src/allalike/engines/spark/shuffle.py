@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.answers.blanks import blank_error
+from allalike.answers.blanks import blank_error, zero_error
 from allalike.answers.stream import SAMPLE_ROWS
 from allalike.columns.column import Column
 from allalike.columns.values import arrow_of
 from allalike.engines.spark import on_executors
-from allalike.engines.spark.rows import SCHEMA, route_rows
+from allalike.engines.spark.rows import SCHEMA, ZERO, route_rows
 from allalike.engines.spark.session import clear_errors, without_warnings
 from allalike.errors import AllalikeError
 from allalike.system.serialization import unpack
@@ -120,6 +120,9 @@ def _check(facts: Facts, scan: Scan) -> None:
         all_rows = facts.n_read if role == "label" else facts.n_read - facts.dropped.total
         if count and (role != "label" or (scan.missing == "error" and count < all_rows)):
             raise blank_error(role, row + 1, (count, all_rows), found)
+        if f"{ZERO}{role}" in facts.missing:
+            _, row, found = facts.missing[f"{ZERO}{role}"]
+            raise zero_error(role, row + 1, found)
     facts.dropped.check(facts.n_read, scan.cleaning.spelling.steps)
 
 

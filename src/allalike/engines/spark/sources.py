@@ -24,6 +24,7 @@ from allalike.engines.spark.shuffle import SparkSource
 from allalike.errors import InputError, UnsupportedError
 from allalike.readers.comparisons import ALL, LABEL, TASK, Columns, find_columns
 from allalike.readers.compression import ENDINGS as PACKED_ENDINGS
+from allalike.readers.failures import check_names
 from allalike.readers.formats import ENDINGS
 from allalike.readers.names import pick_columns
 from allalike.readers.tables import Table
@@ -95,10 +96,7 @@ def _open_frame(source: Scan, session: SparkSession, frame: Frame, where: str) -
     if frame(session).isStreaming:
         raise UnsupportedError(f"{where} is a stream, which has no end. Write it down first, and read that.")
     names = frame(session).columns
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise InputError(f"{where} has two columns called {twice[0]!r}. Rename one of them.")
-
+    check_names(names, where)
     if source.has_fields(names, where):
         raise UnsupportedError(f"{where} has a column for each field. Make one column of them: F.struct(...).")
 

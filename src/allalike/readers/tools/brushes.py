@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike.errors import InputError
+from allalike.limits import MAX_PIXELS
 
 if TYPE_CHECKING:
     from allalike.readers.tools.trees import Node
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["decode_brush", "unpack_words"]
 
 _CHANNELS = 4
-_MAX_PIXELS = 1 << 28
 
 
 def decode_brush(item: Node) -> npt.NDArray[np.bool_]:
@@ -37,8 +37,10 @@ def decode_brush(item: Node) -> npt.NDArray[np.bool_]:
     """
     width, height = (int(item[key].number()) for key in ("original_width", "original_height"))
     rle = item["value"]["rle"]
-    if not 0 < width * height <= _MAX_PIXELS:
-        raise InputError(f"{rle.where}: the picture of {rle.way!r} has {width} x {height} pixels.")
+    if not 0 < width * height <= MAX_PIXELS:
+        raise InputError(
+            f"{rle.where}: the picture of {rle.way!r} has {width} x {height} pixels. It must have 1 to {MAX_PIXELS:,}."
+        )
     try:
         words = unpack_words(bytes(map(int, rle.numbers())), width * height * _CHANNELS)
     except ValueError as error:

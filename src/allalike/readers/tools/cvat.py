@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.errors import InputError
+from allalike.readers.prologs import check_prolog
 from allalike.readers.tools.base import Tool
 from allalike.readers.tools.collection import Collection
 from allalike.readers.tools.trees import Node, read_bytes
@@ -73,8 +75,7 @@ def _parse(path: Path) -> Element:
     from xml.etree import ElementTree  # nosec B405 # without entities, see below
 
     data = read_bytes(path)
-    if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
-        raise InputError(f"{path} declares entities, which CVAT does not. It is not read.")
+    check_prolog(path, io.BytesIO(data), CVAT.title)
     try:
         return ElementTree.fromstring(data)  # nosec B314 # entities were refused
     except (ElementTree.ParseError, ValueError, LookupError) as error:

@@ -9,11 +9,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError, UnsupportedError
+from allalike.limits import MAX_DEPTH
 from allalike.readers.compression import inner_path, read_start
 from allalike.readers.encodings import decode_start, guess_encoding
 from allalike.readers.spreadsheets import BOOKS, read_sheet
 from allalike.readers.tools.trees import unwrap
-from allalike.system.json_text import MAX_DEPTH, parse_json
+from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +41,7 @@ class Peek:
 
     path: Path
 
-    @property
+    @cached_property
     def ending(self) -> str:
         """The ending of the name, without that of a compression."""
         try:
@@ -57,13 +58,13 @@ class Peek:
             sample = read_start(self.path, _PEEK_BYTES)
         except (OSError, InputError):
             return ""
-        return decode_start(sample, guess_encoding(sample))
+        return decode_start(sample, guess_encoding(sample), self.path)
 
     @cached_property
     def rows(self) -> list[list[str]]:
         """The first rows of delimited text, of which the last may be cut, or of a spreadsheet; none of other files."""
         if self.ending in BOOKS:
-            return self._sheet[:_N_ROWS]
+            return self._sheet
         if self.ending not in (".csv", ".tsv", ".tab", ".txt"):
             return []
         first = self.start.partition("\n")[0]
@@ -76,7 +77,7 @@ class Peek:
     @property
     def _sheet(self) -> list[list[str]]:
         try:
-            return read_sheet(self.path)
+            return read_sheet(self.path, _N_ROWS)
         except (OSError, InputError, UnsupportedError):  # reading it will say why
             return []
 

@@ -1,0 +1,86 @@
+"""Ranges: the workers in parts, so that the sums of their pairs fit in memory, one part after the other.
+
+Pairs of workers are many: all of fifty thousand are a billion, and ten answers to each of half a million tasks have
+twenty million pairs. What a kernel adds up for each of them (`Run.pairs`) is therefore read for some workers at a time,
+with all that they met, and what is worth keeping of it is for the caller to say. How many at a time depends on the
+memory that a run has left; sums do not depend on it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from allalike.blocks.pairs import count_later, count_partners
+from allalike.system.progress import report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from allalike.blocks.block import Array, Floats, Kernel
+    from allalike.engines.base import Run
+
+__all__ = ["count_met", "cut_workers", "fit_ranges", "look_through"]
+
+T = TypeVar("T")
+
+_SPARSE_BYTES, _DENSE_BYTES = 48, 12  # of one sum of a pair, while it is made: where few meet, and in an array
+_MAX_RANGES = 64  # for each of which all answers are read
+
+
+def count_met(run: Run, *, once: bool = False) -> Floats:
+    """Return how many others each worker may have met: as many as answered her tasks, or as her problem has.
+
+    If ``once``, a pair counts for the first of the two only.
+
+    >>> import allalike
+    >>> from allalike.blocks.ties import Ties
+    >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("eve", 2, "y"), ("kim", 2, "y")]
+    >>> run = allalike.Memory().load(allalike.read(rows), Ties())
+    >>> count_met(run), count_met(run, once=True)
+    (array([2., 2., 3., 1.]), array([2., 1., 1., 0.]))
+    """
+    problems = run.problems
+    others = np.repeat(problems.starts + problems.sizes, problems.sizes) - np.arange(problems.n_workers) - 1.0
+    met = run.sum(count_later if once else count_partners)["partners"]
+    return np.asarray(np.minimum(met, others if once else problems.size - 1.0))
+
+
+def cut_workers(load: Floats, most: float, *, first: int = 0, ends: Array | None = None) -> list[range]:
+    """Cut workers into ranges whose loads add up to so much, about; they end at some of these ends, if any are given.
+
+    >>> cut_workers(np.ones(5), 2.0), cut_workers(np.ones(5), 2.0, first=10, ends=np.array([11, 14, 15]))
+    ([range(0, 1), range(1, 3), range(3, 5)], [range(10, 11), range(11, 15)])
+    """
+    last = first + 1 + np.arange(len(load)) if ends is None else ends
+    number = np.cumsum(load)[last - 1 - first] // most
+    bounds = [first, *last[:-1][np.diff(number) > 0].tolist(), first + len(load)]
+    return [range(begin, end) for begin, end in itertools.pairwise(bounds)]
+
+
+def fit_ranges(run: Run, met: Floats, n_sums: int, *, share: float) -> list[range] | None:
+    """Cut the workers so that so many sums of their pairs take a share of the memory that is left, at most.
+
+    ``met`` says how many others each has met, at most. Return None where there would be too many ranges.
+    """
+    load, most = n_sums * np.minimum(_SPARSE_BYTES * met, _DENSE_BYTES * len(met)), share * run.pair_memory
+    return cut_workers(load, most) if max(load.max(), load.sum() / _MAX_RANGES) <= most else None
+
+
+def look_through(
+    run: Run, kernel: Kernel, ranges: list[range], look: Callable[[range, dict[str, Any]], T]
+) -> Iterator[T]:
+    """Yield what a function makes of each range and the sums of its pairs, which are let go before the next are made.
+
+    >>> import allalike
+    >>> from allalike.blocks.ties import Ties
+    >>> run = allalike.Memory().load(allalike.read([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]), Ties())
+    >>> ranges = [range(0, 1), range(1, 3)]
+    >>> list(look_through(run, run.kernels.pair_sums, ranges, lambda rows, sums: float(sums["distance"].sum())))
+    [1.0, 3.0]
+    """
+    for number, rows in enumerate(ranges):
+        report("pairs", number, len(ranges))
+        yield look(rows, run.pairs(kernel, rows))
