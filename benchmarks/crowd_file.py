@@ -1,5 +1,6 @@
 """Write a crowd of any size to a file: shuffled rows with string ids, ten answers a task, four classes.
 
+The same ten workers answer a task, unless all are mixed: then each may meet nearly all others, as strangers do.
 Everything about a row follows from its number by hashing, so that nothing needs to be held in memory and every
 machine writes the same file.
 """
@@ -25,17 +26,22 @@ _BATCH = 1 << 20
 _STRIDE = 2_654_435_761  # prime, so that its multiples visit every row once
 
 
-def rows(begin: int, end: int, answers: int, workers: int) -> tuple[Any, Any, Any]:
+def rows(begin: int, end: int, answers: int, workers: int, *, mixed: bool = False) -> tuple[Any, Any, Any]:
     """Return the numbers of workers and tasks, and the classes, of some rows of a shuffled table.
 
     >>> worker, task, label = rows(0, 1000, answers=1000, workers=50)
-    >>> sorted(set(np.bincount(task))), len(set(zip(worker, task)))
-    ([10], 1000)
+    >>> set(np.bincount(task).tolist()), len(set(zip(worker, task)))
+    ({10}, 1000)
+    >>> worker, task, label = rows(0, 1000, answers=1000, workers=50, mixed=True)
+    >>> set(np.bincount(task).tolist()), len(set(zip(worker, task)))
+    ({10}, 1000)
     """
     row = np.arange(begin, end, dtype=np.uint64) * np.uint64(_STRIDE) % np.uint64(answers)
     np.random.default_rng(begin).shuffle(row)
     task, place = row // np.uint64(PER_TASK), row % np.uint64(PER_TASK)
-    worker = (mix(task) + place * np.uint64(max(workers // PER_TASK, 1))) % np.uint64(workers)
+    step = np.uint64(max(workers // PER_TASK, 1))
+    worker = (mix(row ^ np.uint64(1 << 43)) % step if mixed else mix(task)) + place * step
+    worker %= np.uint64(workers)
     truth = mix(task ^ np.uint64(1 << 40)) % np.uint64(CLASSES)
     fault = 0.05 + 0.6 * _uniform(worker ^ np.uint64(1 << 41))
     wrong = _uniform(row ^ np.uint64(1 << 42)) < fault
@@ -43,7 +49,7 @@ def rows(begin: int, end: int, answers: int, workers: int) -> tuple[Any, Any, An
     return worker, task, (truth + shift) % np.uint64(CLASSES)
 
 
-def write_crowd(path: Path, answers: int, workers: int | None = None) -> Path:
+def write_crowd(path: Path, answers: int, workers: int | None = None, *, mixed: bool = False) -> Path:
     """Write a crowd as CSV or Parquet, as the ending says."""
     import pyarrow as pa
     import pyarrow.csv as pacsv
@@ -54,7 +60,7 @@ def write_crowd(path: Path, answers: int, workers: int | None = None) -> Path:
     open_writer = pq.ParquetWriter if path.suffix == ".parquet" else pacsv.CSVWriter
     with open_writer(path, schema) as writer:
         for begin in range(0, answers, _BATCH):
-            worker, task, label = rows(begin, min(begin + _BATCH, answers), answers, workers)
+            worker, task, label = rows(begin, min(begin + _BATCH, answers), answers, workers, mixed=mixed)
             columns = [_ids("w", worker, 7), _ids("t", task, 9), _ids("c", label, 1)]
             writer.write_batch(pa.record_batch(columns, schema=schema))
     return path

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from crowd_file import write_crowd
 from engines_page import Bar, write_page
 from measuring import Measured, measure
-from programs import DISCOVER, JOINS, PAIRS, PANDAS, READ, RIVALS, ROUND, SPARK_ROUNDS, UPDATE
+from programs import DISCOVER, JOINS, LIMITED, PAIRS, PANDAS, READ, RIVALS, ROUND, SPARK_ROUNDS, UPDATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,6 +92,22 @@ def on_disk(folder: Path, few: int, many: int) -> list[Bar]:
             1.5,
         ),
     ]
+
+
+def within_limit(folder: Path, answers: int) -> list[Bar]:
+    """Measure what the program takes with 500 MB, of which Python and its libraries need a part in any case."""
+    bars = []
+    for number, workers in ((1000, 50), *((answers, workers) for workers in (500, 5000, 50_000))):
+        path = write_crowd(folder / f"{workers}-mixed.csv", number, workers, mixed=True)
+        found = measure(LIMITED, path)
+        if found.figures["failed"]:
+            raise RuntimeError(f"the program failed with {workers} workers")
+        name = (
+            f"disk: all that auto takes at once, {millions(number)} of {workers:,} workers who are mixed, 500 MB, in GB"
+        )
+        most = None if number < answers else 0.55
+        bars.append(Bar(name, f"{found.together / 1e9:.2f} GB", "", found.together / 1e9, most))
+    return bars
 
 
 def on_spark(folder: Path, answers: int) -> list[Bar]:
@@ -193,6 +209,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--few", type=int, default=10_000_000)
     parser.add_argument("--many", type=int, default=100_000_000)
+    parser.add_argument("--limited", type=int, default=5_000_000)
     parser.add_argument("--rivals", type=int, default=1_000_000)
     parser.add_argument("--workers", type=int, default=20_000)
     parser.add_argument("--folder", help="where the answers are written; by default a temporary folder")
@@ -208,6 +225,7 @@ def main() -> None:
             partial(in_memory, answers=given.many, most=9),
             partial(growth_in_memory, few=given.few, many=given.many),
             partial(on_disk, few=given.few, many=given.many),
+            partial(within_limit, answers=given.limited),
             partial(against_others, answers=given.rivals),
             partial(more_answers, answers=given.rivals),
             partial(worker_pairs, workers=given.workers),

@@ -32,12 +32,12 @@ from allalike.datasets import DATASETS, load, source_of
 from allalike.datasets.folders import find_folder
 from allalike.methods.votes import serves, weigh
 from allalike.readers import read_gold
-from allalike.trust.confidence import BINS, expected_calibration_error
 from league_figures import OURS, Data, Figure, League
 from league_page import write_page
 from league_rivals import are_orders, frame_of, rivals_of
 from limited import Limited
 from public_data import use_data_beside_the_clone
+from unseen_scores import find_calibration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -134,12 +134,7 @@ def play_ours(method: Method, answers: Answers, limit: float = LIMIT) -> Outcome
 def calibrate(found: TaskTable) -> float:
     """Return the expected calibration error of the confidences, over the tasks whose truth is known."""
     confidence, gold = (found.joined().found[name] for name in ("confidence", "gold"))
-    known = ~np.isnan(confidence + gold)
-    sure, hit = confidence[known], gold[known] == 0
-    place = np.clip((sure * BINS).astype(int), 0, BINS - 1)
-    sums = np.zeros((BINS, 3))
-    np.add.at(sums, place, np.column_stack([np.ones(len(sure)), sure, hit]))
-    return expected_calibration_error(*sums.T)
+    return find_calibration(confidence[~np.isnan(gold)], gold[~np.isnan(gold)] == 0)
 
 
 def play_theirs(solve: Callable[[Any], Any], answers: Answers) -> Outcome:

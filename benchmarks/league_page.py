@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from league_figures import Data, Figure, League
 
-__all__ = ["write_page"]
+__all__ = ["tabulate", "write_page"]
 
 _MEASURES = {
     "Two classes": "Percent of the tasks with gold that are right; more is better.",
@@ -88,7 +88,7 @@ those in words, are computed.
 - Where labels are tied, the winner is drawn. Our figures are averages over {league.seeds} draws, or fewer where a
   method is slow. crowd-kit breaks ties in its own way, mostly by taking the first label.
 - auto was built while these data were at hand, and its constants were chosen with them in view. On new data it may be
-  less far ahead than here.
+  less far ahead than here: [Where it helps](UNSEEN.md).
 - OA knows the truth when it weighs workers. It is shown for comparison and does not compete.
 - **Bold** is the best on a data set, of ours and theirs; an empty cell means that a method is not for such labels, and
   † that it has no figure, for a reason given below.
@@ -109,7 +109,7 @@ def _group(league: League, title: str, data: Sequence[Data]) -> str:
 
 
 def _scores(league: League, data: Sequence[Data], methods: Sequence[str]) -> str:
-    return _table(
+    return tabulate(
         ["data", *methods],
         [
             [one.name, *(_cell(one, league.by_name.get((one.name, m)), league.best(one)) for m in methods)]
@@ -138,7 +138,7 @@ def _ranking(league: League, data: Sequence[Data]) -> str:
         n_best = sum(method in league.best(one) for one in data)
         rows.append([method, maker, *place, str(n_best), f"{league.seconds(data, method):.2f}"])
     head = ["method", "of", "mean rank among ours", "among all", f"best of {len(data)}", "seconds"]
-    return f"Mean ranks among {len(own)} methods of ours, and among all {len(all_ranks)}:\n\n" + _table(head, rows)
+    return f"Mean ranks among {len(own)} methods of ours, and among all {len(all_ranks)}:\n\n" + tabulate(head, rows)
 
 
 def _sure(league: League, classes: Sequence[Data]) -> str:
@@ -156,7 +156,7 @@ def _sure(league: League, classes: Sequence[Data]) -> str:
     rows.append(["mean", "", *(f"{error:.3f}" for error in errors.mean(axis=0))])
     counts = ", ".join(f"{name} on {n}" for name, n in zip(_SURE.values(), least.sum(axis=0), strict=True))
     said = f"Of these {len(data)} data sets, smallest is {counts}."
-    return f"## How sure\n\n{_CALIBRATION} {said}\n\n{_table(['data', 'gold', *_SURE.values()], rows)}"
+    return f"## How sure\n\n{_CALIBRATION} {said}\n\n{tabulate(['data', 'gold', *_SURE.values()], rows)}"
 
 
 def _failures(league: League) -> str:
@@ -167,7 +167,7 @@ def _failures(league: League) -> str:
             why = " ".join(figure.failure.split()).replace("|", "/")
             found.setdefault((figure.method, why), []).append(figure.data)
     rows = [[method, ", ".join(data), why] for (method, why), data in found.items()]
-    said = _table(["method", "data", "why"], rows) if rows else "All have one everywhere."
+    said = tabulate(["method", "data", "why"], rows) if rows else "All have one everywhere."
     return f"## Who has no figure\n\n{said}"
 
 
@@ -178,14 +178,14 @@ def _data(league: League) -> str:
         rows.append([one.name, one.domain, str(one.classes or ""), *counts, f"{one.alike:.2f}"])
     again = "\n".join(f"- `{name}`: {why}" for name, why in league.again.items())
     absent = f"Not here, as no public copy is known: {', '.join(league.missing)}." if league.missing else ""
-    table = _table(["data", "labels", "classes", "workers", "tasks", "answers", "gold", "alike"], rows)
+    table = tabulate(["data", "labels", "classes", "workers", "tasks", "answers", "gold", "alike"], rows)
     return f"## The data\n\n{table}\n\n{absent}\n\nNo data are in the league twice. Left out are:\n\n{again}"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def tabulate(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Write a table; columns of figures stand to the right.
 
-    >>> print(_table(["method", "error"], [["UA", "0.5"]]))
+    >>> print(tabulate(["method", "error"], [["UA", "0.5"]]))
     | method | error |
     | --- | ---: |
     | UA | 0.5 |
@@ -197,4 +197,4 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _is_figure(cell: str) -> bool:
-    return not cell.strip("*†0123456789.,-")
+    return not cell.strip("*†+0123456789.,-")

@@ -15,7 +15,7 @@ __all__ = ["CLASSES", "DEFAULT", "PAPER", "PLAIN", "read_figures"]
 CLASSES = ("Two classes", "More than two classes")
 DEFAULT, PLAIN, PAPER = "auto", "auto --plain", "iP-TD"
 _PROXIMITY = ("P-TD", "P-TD-AK", PAPER)
-_MODELS = ("DS", "DS-1", "IBCC", "EBCC", "BWA", "LA")
+_MODELS = ("DS", "DS-1", "IBCC", "EBCC", "BWA", "LA", "GLAD", "MACE")
 _CLEAR = 0.02  # a difference of errors that is worth a word
 _MARGIN = "two points and two tasks or more"
 _SAME = 1e-9
@@ -128,7 +128,8 @@ def _won(league: League, classes: Sequence[Data]) -> str:
 def _misled(league: League, classes: Sequence[Data]) -> str:
     behind = _ahead(league, classes, "UA", DEFAULT)
     if not behind:
-        return f"It is nowhere worse than a plain vote by {_MARGIN}." if classes else ""
+        none = f"On none of these sets is it worse than a plain vote by {_MARGIN}; elsewhere it may be."
+        return none if classes else ""
     best = ", ".join(f"{' and '.join(sorted(league.best(one)))} on {one.name}" for one in behind)
     unlike = "; but it is not they who are close to the others" if all(one.alike <= 0 for one in behind) else ""
     return (

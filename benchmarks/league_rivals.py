@@ -36,10 +36,13 @@ def rivals_of(answers: Answers) -> dict[str, Solve]:
     from crowdkit import aggregation as kit
 
     if answers.domain.name == "categorical":
-        plain = [kit.MajorityVote, kit.DawidSkene, kit.OneCoinDawidSkene, kit.GLAD, kit.MMSR, kit.MACE]
+        plain = [kit.MajorityVote, kit.DawidSkene, kit.OneCoinDawidSkene, kit.MMSR]
+        named = {
+            f"{kind.__name__} (crowd-kit)": kind().fit_predict for kind in (kit.GLAD, kit.MACE)
+        }  # ours are called so
         binary = [kit.KOS] if answers.encoding.n_classes == 2 else []
         skilled = {kind.__name__: partial(_vote_by_skill, kind) for kind in (kit.Wawa, kit.ZeroBasedSkill)}
-        return {kind.__name__: kind().fit_predict for kind in plain + binary} | skilled
+        return {kind.__name__: kind().fit_predict for kind in plain + binary} | named | skilled
     if answers.domain.name == "ordinal":
         return {"MajorityVote": kit.MajorityVote().fit_predict, "Mean": _round_mean}
     if answers.domain.name == "boxes" and find_spec("ensemble_boxes"):

@@ -33,11 +33,15 @@ def report(**figures):
 
 @dataclass(frozen=True)
 class Measured:
-    """Hold what a program took, and what it reported itself."""
+    """Hold what a program took, and what it reported itself.
+
+    The peak is the sum of the most that each process had, and ``together`` the most that all had at one time.
+    """
 
     wall: float
     peak: float
     figures: dict[str, float]
+    together: float
 
 
 def measure(code: str, path: Path | str) -> Measured:
@@ -48,7 +52,7 @@ def measure(code: str, path: Path | str) -> Measured:
         [sys.executable, "-c", PRELUDE + code, str(path)],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": here},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])},
     )
     watch = _Watch(process.pid)
     watch.start()
@@ -57,7 +61,7 @@ def measure(code: str, path: Path | str) -> Measured:
     watch.stop()
     if process.returncode:
         raise RuntimeError(f"a measured program failed:\n{code}")
-    return Measured(wall, watch.peak, json.loads(output.splitlines()[-1]))
+    return Measured(wall, watch.peak, json.loads(output.splitlines()[-1]), watch.together)
 
 
 def cpu(action: Callable[[], object], times: int = 1) -> float:
@@ -93,12 +97,14 @@ class _Watch(threading.Thread):
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
-        self.peak = 0.0
+        self.peak = self.together = 0.0
         self._pid, self._over = pid, threading.Event()
 
     def run(self) -> None:
         while not self._over.wait(_PAUSE):
-            self.peak = max(self.peak, sum(map(_highest, _tree(self._pid))))
+            members = [_memory(pid) for pid in _tree(self._pid)]
+            self.peak = max(self.peak, sum(highest for highest, _ in members))
+            self.together = max(self.together, sum(now for _, now in members))
 
     def stop(self) -> None:
         self._over.set()
@@ -120,10 +126,12 @@ def _threads(pid: int) -> list[Path]:
         return []
 
 
-def _highest(pid: int) -> float:
-    """Return the most memory that a process had so far; the sum of several may be more than they had at any time."""
-    found = re.search(r"VmHWM:\s+(\d+)", _read(Path(f"/proc/{pid}/status")))
-    return 1024.0 * int(found[1]) if found else 0.0
+def _memory(pid: int) -> tuple[float, float]:
+    """Return the most memory that a process had so far, and what it has now."""
+    status = _read(Path(f"/proc/{pid}/status"))
+    found = [re.search(rf"{name}:\s+(\d+)", status) for name in ("VmHWM", "VmRSS")]
+    highest, now = (1024.0 * int(each[1]) if each else 0.0 for each in found)
+    return highest, now
 
 
 def _read(path: Path) -> str:

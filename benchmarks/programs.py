@@ -1,6 +1,6 @@
 """The programs that are measured, each in a process of its own: they know a ``path``, and ``report`` figures."""
 
-__all__ = ["DISCOVER", "JOINS", "PAIRS", "PANDAS", "READ", "RIVALS", "ROUND", "SPARK_ROUNDS", "UPDATE"]
+__all__ = ["DISCOVER", "JOINS", "LIMITED", "PAIRS", "PANDAS", "READ", "RIVALS", "ROUND", "SPARK_ROUNDS", "UPDATE"]
 
 READ = """
 import pyarrow.parquet as pq
@@ -15,6 +15,13 @@ before = tree_cpu()
 result = allalike.discover(path, method="iP-TD(max_iter=10, tol=0)", engine={engine})
 result.save(path + ".out", format="parquet")
 report(cpu=tree_cpu() - before, tasks=result.summary["tasks"], changed=result.summary["changed"])
+"""
+LIMITED = """
+from allalike.cli import main
+try:
+    main(["discover", path, "--engine", "disk", "--memory", "500MB", "--output", path + ".out", "--quiet"])
+except SystemExit as end:
+    report(failed=end.code or 0, cpu=tree_cpu())
 """
 ROUND = """
 import allalike, numpy as np

@@ -1,6 +1,8 @@
 """Measure how copies and workers without signal among classes are found, and what they cost.
 
-Crowds of seven honest workers, right in 70 %, four classes. The program ends with an error if a bar is missed.
+Crowds of seven honest workers, right in 70 %, four classes. The program ends with an error if a bar is missed. Two
+rings at once and loose pairs have no bar: they are shown as alike and keep their voices, by the same strictness that
+keeps experts and related models from being merged.
 """
 
 from __future__ import annotations
@@ -61,14 +63,6 @@ def honest(seed: int, n: int, tasks: int, *, decoys: float = 0.0, difficulty: fl
     return np.where(rng.random((n, tasks)) < 1 / (1 + np.exp(-odds)), truth, wrong)
 
 
-def good_pair(seed: int, tasks: int) -> Table:
-    """Draw honest workers, one of whom another one copies in 80 %."""
-    rng = np.random.default_rng([seed, tasks, 70])
-    said = answer(rng, rng.integers(0, 4, tasks), 0.7, 9)
-    said[8] = np.where(rng.random(tasks) < 0.8, said[7], said[8])
-    return said
-
-
 def rare_recall(seed: int) -> float:
     """Find a class of 10 % among six workers who are right in 85 % and four who never name it."""
     rng = np.random.default_rng([seed, 90])
@@ -81,23 +75,6 @@ def rare_recall(seed: int) -> float:
 BARS = (
     Bar("error with a ring of 1 + 3", lambda seed: error(*attack(seed)), most=0.06),
     Bar("error with a ring of 1 + 6", lambda seed: error(*attack(seed, rings=(6,))), most=0.08),
-    Bar(
-        "two rings of three found",
-        lambda seed: found(attack(seed, rings=(2, 2))[1]) == [(7, 8, 9), (10, 11, 12)],
-        least=0.99,
-    ),
-    Bar(
-        "pair of fidelity 0.8, 100 tasks",
-        lambda seed: (7, 8) in found(attack(seed, rings=(1,), fidelity=0.8)[1]),
-        least=0.8,
-    ),
-    Bar(
-        "the same, 30 tasks",
-        lambda seed: (7, 8) in found(attack(seed, rings=(1,), fidelity=0.8, tasks=30)[1]),
-        least=0.5,
-    ),
-    Bar("pair of good ones, 100 tasks", lambda seed: (7, 8) in found(good_pair(seed, 100)), least=0.8),
-    Bar("the same, 30 tasks", lambda seed: (7, 8) in found(good_pair(seed, 30)), least=0.5),
     *(
         Bar(f"false alarms, {n} workers, {tasks} tasks, {name}", partial_alarm, CLEAN_CROWDS, most=most)
         for name, options, most in (

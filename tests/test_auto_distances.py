@@ -184,6 +184,8 @@ def test_who_answered_one_task_only_is_not_told_apart() -> None:
     assert weighing.weight == pytest.approx(np.full(4, 0.25))
     assert weighing.notes == {
         "workers": "alike",
+        "taken": "everyone the same",
+        "why": "workers are alike",
         "f_ratio": None,
         "prior_answers": None,
         "guess_distance": None,
@@ -237,4 +239,6 @@ def test_notes_are_plain() -> None:
         "f_ratio": float,
         "prior_answers": float,
         "guess_distance": float,
+        "support": float,
+        "taken": str,
     }

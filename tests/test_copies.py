@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import math
-from functools import partial
-from pathlib import Path
+from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,41 +13,57 @@ import allalike
 from allalike import Auto, Disk, Memory
 from allalike.blocks.ties import Ties
 from allalike.blocks.voices import find_voices
-from allalike.datasets import load
 from allalike.trust import copies
 from allalike.trust.copies import find_copies
-from allalike.trust.evidence import weigh_pairs
-from allalike.trust.groups import Groups, with_voices
-from allalike.trust.surprise import Follow, Slots, find_follow, keep_slots, label_frequencies, slope_sums
-from allalike.trust.verdict import collision_bound, group_sums
+from allalike.trust.departures import departure_sums, find_departures
+from allalike.trust.groups import Group, Groups, with_voices
 from rings import answer, attack, loaded, rows_of
+
+Rows = list[tuple[str, str, str]]
+
+
+def groups_in(said: np.ndarray) -> tuple[Group, ...]:
+    groups = find_copies(loaded(said), np.zeros(len(said), bool))
+    assert groups is not None
+    return groups.found
 
 
 def copies_in(said: np.ndarray) -> list[tuple[int, ...]]:
-    groups = find_copies(loaded(said), np.zeros(len(said), bool))
-    assert groups is not None
-    return [group.members for group in groups.found if group.copies]
+    return [group.members for group in groups_in(said) if group.copies]
 
 
-def error(said: np.ndarray, truth: np.ndarray, *, plain: bool = False) -> float:
-    result = allalike.discover(rows_of(said), plain=plain)
-    return float(np.mean(result.truth["label"].to_numpy() != np.array(list("abcd"))[truth]))
+def error(rows: Rows, truth: np.ndarray, *, plain: bool = False) -> float:
+    labels = allalike.discover(rows, plain=plain).truth["label"].to_numpy()
+    return float(np.mean(labels != np.array(list("abcd"))[truth]))
 
 
 @pytest.mark.parametrize("copiers", [3, 6])
-def test_a_ring_is_found_and_does_little_harm(copiers: int) -> None:
-    drawn = [attack(seed, rings=(copiers,)) for seed in range(3)]
-    assert all(copies_in(said) == [tuple(range(7, 8 + copiers))] for _, said in drawn)
-    assert np.mean([error(said, truth) for truth, said in drawn]) < 0.08
-    assert np.mean([error(said, truth, plain=True) for truth, said in drawn]) > 0.2
+def test_a_ring_is_found(copiers: int) -> None:
+    assert all(copies_in(attack(seed, rings=(copiers,))[1]) == [tuple(range(7, 8 + copiers))] for seed in range(5))
 
 
-def test_two_rings_are_both_found() -> None:
-    assert all(copies_in(attack(seed, rings=(2, 2))[1]) == [(7, 8, 9), (10, 11, 12)] for seed in range(3))
+@pytest.mark.parametrize(("copiers", "most"), [(3, 0.06), (6, 0.08)])
+def test_a_ring_does_little_harm(copiers: int, most: float) -> None:
+    drawn = [(rows_of(said), truth) for truth, said in (attack(seed, rings=(copiers,)) for seed in range(2))]
+    assert np.mean([error(*each) for each in drawn]) <= most
+    assert np.mean([error(*each, plain=True) for each in drawn]) > 2 * most
 
 
-def test_a_loose_pair_is_found_with_a_hundred_common_tasks() -> None:
-    assert sum(copies_in(attack(seed, rings=(1,), fidelity=0.8)[1]) == [(7, 8)] for seed in range(5)) >= 4
+def test_one_of_two_rings_hides_the_other_and_both_are_shown_as_alike() -> None:
+    found = groups_in(attack(1, rings=(2, 2))[1])
+    assert [(group.members, group.copies) for group in found] == [((7, 8, 9), False), ((10, 11, 12), False)]
+    assert min(group.fidelity for group in found) > 0.8
+
+
+@pytest.mark.parametrize("skill", [0.35, 0.7])
+def test_a_pair_of_identical_workers_copies_be_they_good_or_bad(skill: float) -> None:
+    for seed in range(4):
+        assert copies_in(attack(seed, rings=(1,), skill=skill, fidelity=1.0)[1]) == [(7, 8)]
+
+
+def test_a_pair_that_is_not_quite_identical_is_shown_at_least() -> None:
+    found = [groups_in(attack(seed, rings=(1,), fidelity=0.8)[1]) for seed in range(5)]
+    assert all((7, 8) in [group.members for group in groups] for groups in found)
 
 
 @pytest.mark.parametrize("tasks", [30, 100])
@@ -59,91 +74,135 @@ def test_honest_workers_are_not_called_copies(tasks: int) -> None:
         decoy = (truth + rng.integers(1, 4, tasks)) % 4
         said = answer(rng, truth, 0.7, 9)
         tempted = np.where((said != truth) & (rng.random(said.shape) < 0.6), decoy, said)
-        assert copies_in(said) == copies_in(tempted) == []
+        skill = 1 / (1 + np.exp(-np.log(0.7 / 0.3) - rng.standard_normal(tasks)))
+        uneven = answer(rng, truth, skill, 9)
+        assert copies_in(said) == copies_in(tempted) == copies_in(uneven) == []
 
 
-def test_experts_among_guessers_are_only_alike() -> None:
+@pytest.mark.parametrize("k", [2, 4])
+def test_experts_among_guessers_are_only_alike_and_keep_their_voices(k: int) -> None:
     rng = np.random.default_rng(5)
-    truth = rng.integers(0, 4, 200)
-    said = np.concatenate([answer(rng, truth, 0.97, 3), answer(rng, truth, 0.5, 9)])
+    truth = rng.integers(0, k, 200)
+    said = np.concatenate([answer(rng, truth, 0.97, 3, k), answer(rng, truth, 0.55, 9, k)])
     groups = find_copies(loaded(said), np.zeros(12, bool))
     assert groups is not None
-    assert not any(group.copies for group in groups.found)
+    assert [(group.members, group.copies) for group in groups.found] == [((0, 1, 2), False)]
+    assert groups.everyone_counts
 
 
-def test_evidence_is_the_formula_pair_by_pair() -> None:
-    _, said = attack(1, tasks=12)
-    said = said.copy()
-    run = loaded(said)
-    number = np.array([0, 1, 2, 3, 4, 5, 6, 7, 7, 9, 10])
-    frequency = label_frequencies(run)
-    assert frequency is not None
-    heard = run.map(lambda block: keep_slots(block, frequency=frequency)).map(
-        lambda block: with_voices(block, groups=Groups(number, np.zeros(11, bool)))
+def test_one_model_copied_nine_times_beside_two_people_a_task_costs_little() -> None:
+    rng = np.random.default_rng(77)
+    truth = rng.integers(0, 4, 300)
+    people, model = answer(rng, truth, 0.8, 12), answer(rng, truth, 0.7)[0]
+    asked = [(person, task) for task in range(300) for person in rng.permutation(12)[:2].tolist()]
+    rows = [(f"person {person}", f"t{task:04}", "abcd"[people[person, task]]) for person, task in asked]
+    one, nine = (
+        rows
+        + [(f"model {each}", f"t{task:04}", "abcd"[label]) for each in range(n) for task, label in enumerate(model)]
+        for n in (1, 9)
     )
-    follow = Follow(np.linspace(0.5, 2.0, 11), 0.3)
-    matrix = weigh_pairs(heard, follow, (0.7,))[0.7].matrix.toarray()
-    share = np.bincount(said.ravel(), minlength=4) / said.size
-    voice = np.where((number == 7), 0.5, 1.0)
-
-    def says(worker: int, task: int) -> float:
-        others = np.array([voice[(said[:, task] == label)].sum() for label in range(4)])
-        others[said[worker, task]] -= voice[worker]
-        power = (others + 0.3 * np.maximum(4 * share, 0.05)) ** follow.slope[worker]
-        own = said[worker, task]
-        probability = max(power[own] / power.sum(), others[own] / others.sum(), 0.01)
-        return math.log(0.3 + 0.7 / probability)
-
-    for one, two in itertools.permutations(range(11), 2):
-        both = [
-            (says(one, task) + says(two, task)) / 2 if said[one, task] == said[two, task] else math.log(0.3)
-            for task in range(12)
-        ]
-        assert matrix[one, two] == pytest.approx(sum(both), rel=1e-9)
+    assert error(nine, truth) <= error(one, truth) + 0.02
+    assert error(nine, truth, plain=True) > error(one, truth) + 0.1
 
 
-def test_rates_of_agreement_are_those_counted_pair_by_pair() -> None:
-    _, said = attack(2, tasks=6)
-    number = np.array([0, 1, 2, 2, 4, 5, 6, 7, 7, 7, 10])
-    run = loaded(said).map(lambda block: keep_slots(block, frequency=np.ones(4)))
-    heard = run.map(lambda block: with_voices(block, groups=Groups(number, np.zeros(11, bool))))
-    sums = heard.sum(group_sums, (number == 7).astype(float))["sums"].sum(axis=0)
-    groups = [np.flatnonzero(number == each) for each in np.unique(number)]
-    rates = []
-    for task in range(6):
-        shares = {tuple(g): np.bincount(said[g, task], minlength=4) / len(g) for g in groups}
-        mine = shares.pop((7, 8, 9))
-        inside = np.mean([said[i, task] == said[j, task] for i, j in itertools.combinations((7, 8, 9), 2)])
-        between = np.mean([mine @ other for other in shares.values()])
-        outside = np.mean([one @ two for one, two in itertools.combinations(shares.values(), 2)])
-        rates.append((1.0, inside, between, outside))
-    np.testing.assert_allclose(sums[:4], np.sum(np.array(rates, float), axis=0), rtol=1e-12)
+def sparse_crowd() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the answers of a ring of four among eleven, -1 where there is none; groups, one by chance; the silent."""
+    said = attack(1, tasks=60)[1]
+    said = np.where(np.random.default_rng(3).random(said.shape) < 0.25, -1, said)
+    return said, np.array([0, 1, 1, 3, 4, 5, 6, 7, 7, 7, 7]), np.arange(11) == 10
 
 
-def test_slope_and_curvature_are_those_of_the_likelihood() -> None:
-    run = loaded(attack(3, tasks=20)[1])
-    prepared = run.map(lambda block: keep_slots(block, frequency=label_frequencies(run)))
-    kernel, slope, step = partial(slope_sums, prior_voices=0.3), np.linspace(0.2, 3.0, 11), 1e-4
-    less, here, more = (prepared.sum(kernel, slope + move) for move in (-step, 0.0, step))
-    first = (more["likelihood"] - less["likelihood"]) / (2 * step)
-    second = (more["likelihood"] - 2 * here["likelihood"] + less["likelihood"]) / step**2
-    np.testing.assert_allclose(here["gradient"], first, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(-here["curvature"], second, rtol=1e-3, atol=1e-4)
+def load_sparse(said: np.ndarray, **options: Any) -> Any:
+    rows = [(f"w{who:03}", f"t{task:04}", "abcd"[label]) for (who, task), label in np.ndenumerate(said) if label >= 0]
+    return Memory(**options).load(allalike.read(rows, domain="categorical"), Ties())
 
 
-def test_good_workers_follow_the_others_more_closely_than_bad_ones() -> None:
-    run = loaded(attack(3)[1])
-    follow = find_follow(run.map(lambda block: keep_slots(block, frequency=label_frequencies(run))))
-    guesser = loaded(np.concatenate([attack(3)[1], np.random.default_rng(0).integers(0, 4, (1, 100))]))
-    beside = find_follow(guesser.map(lambda block: keep_slots(block, frequency=label_frequencies(guesser))))
-    assert beside.slope[-1] < beside.slope[:-1].min()
-    assert follow.slope.min() > 0.2
+def foretold(votes: Counter[int], label: int) -> float:
+    """Tell whether a label has most votes, a tie being shared, once one vote for it is taken away."""
+    left = [votes[each] - (each == label) for each in range(4)]
+    ahead = [each for each in range(4) if left[each] >= max(left) - 1e-9]
+    return (label in ahead) / len(ahead)
 
 
-def test_the_bound_of_skill_is_worst_for_two_classes() -> None:
-    bounds = [collision_bound(k) for k in (2, 3, 4, 10, 50)]
-    assert bounds == sorted(bounds, reverse=True)
-    assert bounds[0] == 0.5
+def departures_of(said: np.ndarray, members: list[int], silent: np.ndarray) -> list[float]:
+    """Add up, task after task, what the members of a group say."""
+    sums = np.zeros(7)
+    for labels in said.T:
+        heard = [who for who in np.flatnonzero(labels >= 0).tolist() if not silent[who]]
+        mine = [int(labels[who]) for who in heard if who in members]
+        others = [int(labels[who]) for who in heard if who not in members]
+        if len(mine) < 2:
+            continue
+        top, second = [*sorted(Counter(others).values(), reverse=True), 0, 0][:2]
+        winner = Counter(others).most_common(1)[0][0] if others else -1
+        clear = top - second >= 2 and (top - second) >= 4 / 3 * len(others) ** 0.5 - 1e-9
+        pairs = list(itertools.permutations(mine, 2))
+        departs = np.mean([label != winner for label in mine])
+        joint = np.mean([one == two != winner for one, two in pairs])
+        one_voice, all_voices = Counter(others), Counter(others)
+        for label in mine:
+            one_voice[label] += 1 / len(mine)  # type: ignore[assignment]
+            all_voices[label] += 1
+        gain = sum(foretold(one_voice, label) - foretold(all_voices, label) for label in others)
+        same = np.mean([one == two for one, two in pairs])
+        sums += np.array([clear, clear * departs, clear * joint, 1, same, gain, gain**2], float)
+    return sums.tolist()
+
+
+@pytest.mark.parametrize("options", [{}, {"block_answers": 40}])
+def test_departures_are_those_added_up_task_by_task(options: dict[str, int]) -> None:
+    said, number, silent = sparse_crowd()
+    found = find_departures(load_sparse(said, **options), number, silent)
+    assert sorted(found) == [1, 7]
+    for group, seen in found.items():
+        expected = departures_of(said, np.flatnonzero(number == group).tolist(), silent)
+        sums = [seen.clear, seen.departs, seen.joint, seen.shared, seen.same, seen.gain, seen.squares]
+        np.testing.assert_allclose(sums, expected, rtol=1e-12)
+        assert 0 < seen.clear < seen.shared
+        assert seen.squares > 0
+
+
+def test_departures_of_nobody_are_nothing() -> None:
+    [block] = loaded(attack(1, tasks=5)[1]).blocks
+    assert not departure_sums(block, np.full(11, -1.0), np.zeros(11))["sums"].any()
+
+
+@pytest.mark.parametrize("ranges", [[range(11)], [range(4), range(4, 11)]])
+def test_what_is_usual_is_that_of_pairs_counted_one_by_one(ranges: list[range]) -> None:
+    said, _, _ = sparse_crowd()
+    run, silent = load_sparse(said), np.zeros(11, bool)
+    for rows in ranges:
+        looked = copies._look(rows, run.pairs(run.kernels.pair_sums, rows), silent=silent)
+        assert looked.n_pairs == len(rows) * 10
+        for one, usual in zip(rows, looked.usual, strict=True):
+            both = [(said[one] >= 0) & (said[other] >= 0) for other in range(11)]
+            apart = [np.mean(said[one, met] != said[two, met]) for two, met in enumerate(both) if two != one]
+            assert usual == pytest.approx(sorted(apart)[5])
+
+
+def test_where_nobody_meets_nobody_is_alike() -> None:
+    run = Memory().load(allalike.read([("ada", 1, "x"), ("bob", 2, "y"), ("eve", 3, "x")]), Ties())
+    groups = find_copies(run, np.zeros(3, bool))
+    assert groups is not None
+    assert groups.found == ()
+    assert groups.n_parts == 3
+
+
+def test_a_few_common_tasks_tell_nothing() -> None:
+    rng = np.random.default_rng(2)
+    said = rng.integers(0, 4, (9, 4))
+    said[8] = said[7]
+    assert groups_in(said) == ()
+
+
+def test_a_group_is_described_by_the_tasks_it_has_in_common() -> None:
+    truth, said = attack(4)
+    [group] = groups_in(said)
+    seen = find_departures(loaded(said), np.array([*range(7), 7, 7, 7, 7]), np.zeros(11, bool))[7]
+    assert group.common == len(truth) == 100
+    assert group.rare == round(seen.joint) < seen.clear
+    assert group.fidelity == pytest.approx(seen.joint / seen.departs)
+    assert group.chance < 0.01
 
 
 @pytest.mark.parametrize("engine", [Memory(block_answers=7), Disk()])
@@ -169,15 +228,6 @@ def test_where_only_silent_workers_answered_they_are_heard() -> None:
     run = Memory().load(allalike.read(rows), Ties())
     block = with_voices(run.blocks[0], groups=Groups(np.arange(2), np.array([True, False])))
     assert find_voices(block).voice.tolist() == [0.0, 1.0, 1.0, 0.0, 1.0]
-
-
-def test_open_labels_have_a_slot_for_what_nobody_said() -> None:
-    rows = [(worker, task, f"{task}-{worker % 2}-{'x' * 60}") for worker in range(4) for task in range(40)]
-    run = Memory().load(allalike.read(rows, domain="categorical"), Ties())
-    assert label_frequencies(run) is None
-    slots = keep_slots(run.blocks[0], frequency=None)[Slots]
-    assert slots.frequency.shape[1] == 3
-    assert set(slots.slot.tolist()) == {0, 1}
 
 
 def test_plain_is_the_method_without_any_of_it() -> None:
@@ -206,14 +256,6 @@ def test_a_crowd_without_copies_is_read_as_plainly() -> None:
     np.testing.assert_array_equal(one["error_rate"], two["error_rate"])
 
 
-@pytest.mark.slow
-def test_copied_sources_of_a_real_crowd_cost_no_truth(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ALLALIKE_DATA", str(data))
-    found = allalike.discover(load("bench_zencrowd_all").answers, method=Auto(use_gold=False))
-    assert found.summary["gold"]["error"] <= 0.12
-    assert found.summary["trust"]["n_groups"]["copies"] == 1
-
-
 def test_parts_without_a_common_task_are_reported() -> None:
     rng = np.random.default_rng(9)
     said = answer(rng, rng.integers(0, 4, 40), 0.8, 4)
@@ -225,7 +267,15 @@ def test_parts_without_a_common_task_are_reported() -> None:
 
 
 def test_where_pairs_are_too_many_nobody_looks_for_copies_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(copies, "free_memory", lambda: 10)
+    monkeypatch.setattr("allalike.engines.base.free_memory", lambda: 10)
     result = allalike.discover(rows_of(attack(7)[1]))
     assert result.summary["reading"]["copies"] == "too many pairs of workers to look at"
     assert result.groups.empty
+
+
+@pytest.mark.parametrize("n", [4, 5, 6, 7, 8])
+def test_who_hands_in_her_answers_twice_counts_once_however_few_the_others_are(n: int) -> None:
+    rng = np.random.default_rng(n)
+    truth = rng.integers(0, 4, 120)
+    said = np.concatenate([answer(rng, truth, skill) for skill in np.linspace(0.5, 0.9, n)])
+    assert copies_in(np.concatenate([said, said[:1]])) == [(0, n)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import allalike
-from allalike import CATD, CRH, DS, DS1, DTD, GTM, IPTD, OA, PTD, PTDAK, UA, Categorical, Method, Result
+from allalike import CATD, CRH, DS, DS1, DTD, GLAD, GTM, IPTD, MACE, OA, PTD, PTDAK, UA, Categorical, Method, Result
 from allalike.engines import Engine
 from samples import BINARY, RUNNING_EXAMPLE, RUNNING_TRUTH, THREE_CLASSES, rows
 
@@ -111,7 +111,13 @@ def test_the_binary_example(engine: Engine) -> None:
 def test_rivals_on_the_binary_example(engine: Engine) -> None:
     result = binary(DS1(), engine)
     np.testing.assert_allclose(1 - result.workers["fault"], [0.999, 0.87507, 0.74985, 0.62478, 0.37517], atol=6e-6)
-    for method in (DS1(), DS(), CRH()):
+    for rival, fault in (
+        (GLAD(tol=1e-10), [0.02359, 0.11201, 0.26398, 0.39760, 0.61030]),
+        (MACE(starts=1), [0.00449, 0.12370, 0.25245, 0.37857, 0.62201]),
+        (MACE(form="em", starts=1), [0.00015, 0.12498, 0.25008, 0.37510, 0.62490]),
+    ):
+        np.testing.assert_allclose(binary(rival, engine).workers["fault"], fault, atol=6e-6)
+    for method in (DS1(), DS(), CRH(), GLAD(), MACE()):
         assert "".join(map(str, binary(method, engine).truth["label"])) == "10110100"
 
 

@@ -87,7 +87,7 @@ def with_gold(rng: np.random.Generator, known: int) -> dict[str, float]:
     said[3:, hard] = fooled[:, hard]
     gold = {task: int(truth[task]) for task in range(known)} or None
     found = {"auto": labels(said, gold=gold), "a vote": labels(said, method="UA")}
-    return {name: float(np.mean((each != truth)[30:])) for name, each in found.items()}
+    return {name: float(np.mean((each != truth)[75:])) for name, each in found.items()}
 
 
 def with_history(rng: np.random.Generator, earlier: int) -> dict[str, float]:
@@ -102,39 +102,6 @@ def with_history(rng: np.random.Generator, earlier: int) -> dict[str, float]:
     past = allalike.discover(rows_of(batch(earlier)[1]), domain="categorical") if earlier else None
     found = {"auto": labels(said, history=past), "a vote": labels(said, method="UA")}
     return {name: float(np.mean(each != truth)) for name, each in found.items()}
-
-
-def limit_workers(points: Sequence[int]) -> Lines:
-    """Draw workers of different skill, and return their error rates beside the limits that are found."""
-    rng = np.random.default_rng(7)
-    truth, wrong = rng.integers(4, size=60), np.sort(rng.uniform(0.05, 0.6, len(points)))
-    said = np.concatenate([answer(rng, truth, 1 - rate) for rate in wrong])
-    workers = allalike.discover(rows_of(said), domain="categorical").workers.sort_values("worker")
-    lines = {"true error rate": wrong, "low": workers["low"].to_numpy(), "high": workers["high"].to_numpy()}
-    return {name: (100 * values).tolist() for name, values in lines.items()}
-
-
-def ask_often(points: Sequence[int]) -> Lines:
-    """Draw crowds with easy and hard tasks, and return how often truths are right that are so sure."""
-    sure: dict[str, list[Any]] = {"auto": [], "share of the vote": []}
-    for seed in range(_CROWDS):
-        rng = np.random.default_rng([seed, 5])
-        truth, skill = rng.integers(3, size=400), rng.uniform(0.55, 0.95, 30)
-        odds = np.log(skill / (1 - skill))[:, None] + rng.standard_normal(400)
-        said = np.where(rng.random((30, 400)) < 1 / (1 + np.exp(-odds)), truth, answer(rng, truth, 0.0, 30, k=3))
-        asked = rng.random((30, 400)).argsort(axis=0) < 6
-        rows = [row for row in rows_of(said) if asked[row[:2]]]
-        for name, method in (("auto", "auto"), ("share of the vote", "UA")):
-            found = allalike.discover(rows, domain="categorical", method=method).truth
-            sure[name].append(np.column_stack([found["confidence"], found["label"].to_numpy() == truth]))
-    lines: Lines = {}
-    for name, parts in sure.items():
-        confidence, hit = np.concatenate(parts).T
-        bins = np.abs(100 * confidence[:, None] - np.array(points)).argmin(axis=1)
-        number = np.bincount(bins, minlength=len(points))
-        right = np.bincount(bins, hit, len(points)) / np.maximum(number, 1)
-        lines[name] = np.where(number > 0, 100 * right, np.nan).tolist()
-    return {**lines, "as it should be": list(map(float, points))}
 
 
 def ask_next(points: Sequence[int]) -> Lines:
@@ -162,8 +129,6 @@ def ask_next(points: Sequence[int]) -> Lines:
 
 
 PICTURES = {
-    "limits": Picture(limit_workers, range(1, 31), "workers, the best first", "error rate, %"),
-    "confidence": Picture(ask_often, (40, 50, 60, 70, 80, 90, 100), "confidence, %", "right, %"),
     "next": Picture(ask_next, [3, 4, 5, 6, 7], "answers a task, on average", "wrong truths, %"),
     "copies": Picture(
         partial(over_crowds, measure=with_copiers),
@@ -179,7 +144,7 @@ PICTURES = {
     ),
     "known": Picture(
         partial(over_crowds, measure=with_gold),
-        (0, 5, 10, 15, 20, 30),
+        (0, 10, 20, 30, 40, 50, 60, 75),
         "known truths, of 150 tasks",
         "wrong truths of the others, %",
     ),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from allalike.system.memory import free_memory
 from allalike.system.progress import report
 
 if TYPE_CHECKING:
@@ -87,6 +88,21 @@ class Run(ABC):
     def kernels(self) -> Kernels:
         """The kernels of the domain."""
         return self.encoding.kernels
+
+    @property
+    def free_memory(self) -> int:
+        """How many bytes may be taken beside those that are in use: what the machine has, unless there is a limit."""
+        return free_memory()
+
+    @property
+    def n_processes(self) -> int:
+        """How many processes of this machine add up, each with sums of its own."""
+        return 1
+
+    @property
+    def pair_memory(self) -> int:
+        """How many bytes sums of pairs may take, with all that is made of them at once."""
+        return self.free_memory
 
     def find_units(self) -> bool:
         """Let the encoding learn what only sums over all answers tell; return whether there is such a thing."""

@@ -34,11 +34,11 @@ _MAX_GOLD = 1000  # tasks whose truth is known are all taken, if they are no mor
 _HASHES = 2.0**64
 
 
-def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True) -> MemoryRun:
+def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True, again: bool = False) -> MemoryRun:
     """Bring about so many answers of each problem into memory, or all of them if they are no more.
 
     The labels of its blocks are codes, and nothing is prepared. Unless ``with_gold`` is false, tasks whose truth is
-    known are preferred.
+    known are preferred. A sample of a sample must be drawn ``again``, for tasks are chosen by a hash.
 
     >>> import allalike
     >>> from allalike.blocks.ties import Ties
@@ -46,9 +46,11 @@ def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True) -> MemoryR
     >>> run = allalike.Memory().load(allalike.read(rows), Ties())
     >>> sample_tasks(run, 1000).n_tasks, 15 < sample_tasks(run, 90).n_tasks < 45
     (100, True)
+    >>> 2 < sample_tasks(sample_tasks(run, 90), 30, again=True).n_tasks < 20
+    True
     """
     share = np.minimum(n_answers / run.problems.total(run.answer_counts), 1.0)
-    choose = partial(_choose, kernels=run.kernels, gold=with_gold and run.n_gold <= _MAX_GOLD)
+    choose = partial(_choose, kernels=run.kernels, gold=with_gold and run.n_gold <= _MAX_GOLD, again=again)
     block = _join(run.gather(choose, share), run.problems.n_workers)
     blocks = list(_cut(block, fitting_answers(len(run.workers))))
     return MemoryRun(
@@ -110,8 +112,9 @@ def _thin(block: Block, n_answers: int, worker_hash: Array) -> Block:
     return replace(picked, starts=np.cumsum(sizes) - sizes, sizes=sizes)
 
 
-def _choose(block: Block, share: Floats, *, kernels: Kernels, gold: bool) -> Block:
-    chosen = block.task_hash / _HASHES < share.take(block.worker[block.starts])
+def _choose(block: Block, share: Floats, *, kernels: Kernels, gold: bool, again: bool) -> Block:
+    drawn = mix(block.task_hash) if again else block.task_hash
+    chosen = drawn / _HASHES < share.take(block.worker[block.starts])
     if gold:
         chosen[block.gold_task] = True
     return _take(block, chosen, kernels)

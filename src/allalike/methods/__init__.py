@@ -9,11 +9,13 @@ from allalike.methods.crh import CRH as CRH
 from allalike.methods.dawid_skene import DS as DS
 from allalike.methods.distance import DTD as DTD
 from allalike.methods.ebcc import EBCC as EBCC
+from allalike.methods.glad import GLAD as GLAD
 from allalike.methods.gtm import GTM as GTM
 from allalike.methods.ibcc import IBCC as IBCC
 from allalike.methods.ibp import IBP as IBP
 from allalike.methods.kde import KDE as KDE
 from allalike.methods.label_aggregation import LA as LA
+from allalike.methods.mace import MACE as MACE
 from allalike.methods.names import CALLED_ELSEWHERE
 from allalike.methods.one_coin import DS1 as DS1
 from allalike.methods.oracle import OA as OA
@@ -30,6 +32,9 @@ from allalike.registry import Registry
 METHODS: Registry[Method] = Registry(
     "method",
     Method,
-    (Auto, UA, OA, PTD, PTDAK, IPTD, DTD, CRH, CATD, GTM, KDE, DS, DS1, IBCC, EBCC, BWA, LA, IBP, EVD, EXP, TOP2, MAS),
+    (
+        *(Auto, UA, OA, PTD, PTDAK, IPTD, DTD, CRH, CATD, GTM, KDE),
+        *(DS, DS1, IBCC, EBCC, BWA, LA, GLAD, MACE, IBP, EVD, EXP, TOP2, MAS),
+    ),
     CALLED_ELSEWHERE,
 )

@@ -2,15 +2,17 @@
 
 What to do depends on the labels. A few classes have confusions, levels of difficulty and several readings
 (`allalike.methods.levels.classes`); of all other labels a worker's distance to the others is pulled to that of the
-crowd, by as much as workers cannot be told apart (`allalike.methods.shrunken`).
+crowd, by as much as workers cannot be told apart (`allalike.methods.shrunken`), and weights are taken only where halves
+of the workers do not refute them, and where they do not go to those who keep to the middle
+(`allalike.methods.plain_or_weighed`).
 
-    classes:   truth = the c with the largest a P[c | answers] + b (share of c in the votes)
+    classes:   truth = the c with the largest P[c | answers], or share of c in the votes
     all else:  f_i = (sum e_i + s0 f) / (n_i + s0),   w_i = max(0, (D - v) / f_i - 1)
 
-are the two in short. P is that of the most likely of twelve readings, a grows with how clearly it is the most likely,
-b is large where answers are few. And e is how far an answer is from the middle of the others, v how far these scatter,
-f the crowd's mean, D that of a guess (infinite for numbers, whose weights are 1 / f), and s0 how many answers of the
-crowd count beside a worker's own n_i: the more, the less workers differ.
+are the two in short. P is that of the most likely of six readings, if answers left out and two halves of the workers
+bear it out; else the votes decide, weighed or plain. And e is how far an answer is from the middle of the others, v how
+far these scatter, f the crowd's mean, D that of a guess (infinite for numbers, whose weights are 1 / f), and s0 how
+many answers of the crowd count beside a worker's own n_i: the more, the less workers differ.
 
 It works where five workers and more err each in her own way, and where they are equally good it is a vote, so that
 little is lost. It fails where agreement itself misleads: a mistake that most workers share looks like truth; known
@@ -24,7 +26,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from allalike.methods.base import Method, Weighing
 from allalike.methods.levels.classes import MAX_CLASSES, weigh_classes
-from allalike.methods.shrunken import weigh_distances
+from allalike.methods.plain_or_weighed import weigh_distances
 from allalike.methods.steps.looks import look_at
 from allalike.options import flag, whole
 from allalike.trust.faults import find_faults
@@ -75,8 +77,8 @@ class Auto(Method):
         """Look at the crowd, weigh as these labels allow it, and find out how sure that is."""
         look = look_at(run, plain=self.plain)
         weighing = self._weigh(run, look)
-        if self.plain:
-            return weighing
+        if self.plain or weighing.trust is not None:
+            return replace(weighing, look=look)
         heard = give_voices(run, look.groups)
         faults = find_faults(heard)
         if run.encoding.numeric:

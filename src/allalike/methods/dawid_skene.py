@@ -27,7 +27,6 @@ from allalike.methods.steps.em import AnswerModel, maximise_likelihood
 from allalike.options import number, whole
 from allalike.rules.base import unknown
 from allalike.rules.vote import pick
-from allalike.system.memory import free_memory
 
 if TYPE_CHECKING:
     from allalike.blocks.problems import Problems
@@ -214,10 +213,11 @@ def check_memory(name: str, run: Run, k: int, *, times: int = 1) -> None:
     n_workers, n_tasks = run.problems.n_workers, int(run.sum(_count_tasks)["tasks"].sum())
     posteriors = _POSTERIOR_COPIES * min(n_tasks, _MAX_BLOCK_TASKS)
     needed = 8 * k * (_CONFUSION_COPIES * n_workers * (k + 1) * times + posteriors)
-    if needed > free_memory():
+    free = run.free_memory
+    if needed > free:
         matrices = "a confusion matrix" if times == 1 else f"{times:,} confusion matrices"
         raise TooLargeError(
             f"{name} needs {matrices} of {k:,} x {k:,} for each of {n_workers:,} workers, about"
-            f" {needed / 1e9:,.1f} GB in all, and there are {free_memory() / 1e9:,.1f} GB. Use DS-1, which needs one"
+            f" {needed / 1e9:,.1f} GB in all, and there are {free / 1e9:,.1f} GB. Use DS-1, which needs one"
             " number for each worker."
         )

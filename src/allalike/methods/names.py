@@ -16,10 +16,8 @@ NEAREST = {
     "BinaryRelevance": 'domain="set", in which each element of a list is decided for itself.',
     "BradleyTerry": _COMPARED,
     "ClosestToAverage": 'domain="vector(rule=medoid)", which takes the answer that is closest to all.',
-    "GLAD": 'method="auto", which knows how hard tasks are.',
     "GoldMajorityVote": 'method="OA" with gold, which weighs by the errors on known truths.',
     "HRRASA": 'domain="vector", with method="iP-TD" or "auto".',
-    "MACE": 'method="auto", in which those who guess have no voice, or "IBCC".',
     "MMSR": 'method="EVD", for two classes, or "auto"; both look at how pairs of workers agree.',
     "NoisyBradleyTerry": f'method="auto" with {_COMPARED}',
     "RASA": 'domain="vector", with method="iP-TD" or "auto".',
@@ -40,6 +38,7 @@ _SAME = (
     ("IBP", "(whose first messages are 1, and not drawn around it)", ("KOS",)),
     ("EVD", "", ("eigenvector", "spectral meta learner", "SML")),
     ("EXP", "", ("expert core",)),
+    ("MACE", "", ("multi-annotator competence estimation",)),
 )
 
 CALLED_ELSEWHERE = (

@@ -17,15 +17,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from allalike.blocks.block import Array, Block, Floats, sum_by
 from allalike.blocks.groups import Groups
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.em import AnswerModel, maximise_likelihood
+from allalike.methods.steps.odds import add_odds, find_posterior, list_probabilities, take_by_odds
 from allalike.options import flag, number, whole
-from allalike.rules.base import unknown
-from allalike.rules.vote import leading
 
 if TYPE_CHECKING:
+    from allalike.blocks.block import Array, Block, Floats
     from allalike.blocks.problems import Problems
     from allalike.blocks.ties import Ties
     from allalike.domains import Domain, Encoding
@@ -80,8 +79,6 @@ class DS1(Method):
 class OneCoins(AnswerModel):
     """One number for every worker: her vote, the log odds w_i above.
 
-    A class that nobody named for a task has a score of 0 there, so that only those that were named have to be kept.
-
     Parameters
     ----------
     classes
@@ -104,8 +101,8 @@ class OneCoins(AnswerModel):
 
     def e_step(self, block: Block, logs: Floats) -> dict[str, Floats]:
         """Add up how probably a worker's answers are right, and count them."""
-        _, posterior, _ = self._posterior(block, logs)
-        right = posterior.take(block[Groups].group)
+        score = add_odds(block, logs.take(block.worker))  # sum_i w_i [x_ij = c]
+        right = find_posterior(block, score, self.classes).share.take(block[Groups].group)
         return {"right": block.per_worker(right), "answers": block.per_worker(np.ones(len(right)))}
 
     def m_step(self, sums: dict[str, Floats], problems: Problems) -> tuple[Floats, Floats]:
@@ -119,47 +116,8 @@ class OneCoins(AnswerModel):
 
         If everyone who named a class counts against it, take the first that nobody named.
         """
-        score, posterior, rest = self._posterior(block, logs)
-        groups, n_labels = block[Groups], len(block[Groups].label_hash)
-        named = np.bincount(groups.group, minlength=len(score))  # groups may be empty, as the block has it
-        nobody = block.per_task(np.abs(logs.take(block.worker))) <= 0
-        winner, tied = leading(block, np.where(named > 0, np.where(nobody[groups.task], named, score), -np.inf), ties)
-        count, other = _unnamed(block.n_tasks, groups.task[named > 0], groups.label[named > 0])
-        refuted = (score[winner] < 0) & (count < n_labels)
-        return {
-            "label": np.where(refuted, other, groups.label[winner]).astype(np.int32),
-            "confidence": np.where(refuted, rest, posterior[winner]),
-            "error": unknown(block.n_tasks),
-            "tied": np.where(refuted, count < n_labels - 1, tied),
-        }
+        return take_by_odds(block, logs.take(block.worker), self.classes, ties)
 
     def probabilities(self, block: Block, weights: Floats, faults: Floats, logs: Floats) -> dict[str, Array]:
         """Return the posteriors, with a row per task and a column per class that somebody named somewhere."""
-        _, posterior, rest = self._posterior(block, logs)
-        table = np.repeat(rest[:, None], len(block[Groups].label_hash), axis=1)
-        table[block[Groups].task, block[Groups].label] = posterior
-        return {"probability": table}
-
-    def _posterior(self, block: Block, logs: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return the score of each group of equal labels, its T_jc ~ exp(score), and that of a class nobody named."""
-        groups = block[Groups]
-        score = sum_by(groups.group, logs.take(block.worker), len(groups.task))  # sum_i w_i [x_ij = c]
-        unnamed = self.classes - groups.count
-        best = np.maximum.reduceat(score, groups.first)
-        best = np.where(unnamed > 0, np.maximum(best, 0.0), best)
-        odds = np.exp(score - best[groups.task])
-        rest = np.exp(-best)
-        total = np.add.reduceat(odds, groups.first) + unnamed * rest
-        return score, odds / total[groups.task], rest / total
-
-
-def _unnamed(n_tasks: int, task: Array, label: Array) -> tuple[Array, Array]:
-    """Return, per task, how many labels were named, and the smallest that was not; the named ones are sorted.
-
-    >>> _unnamed(2, np.array([0, 0, 1]), np.array([0, 2, 5]))
-    (array([2, 1]), array([1, 0]))
-    """
-    count = np.bincount(task, minlength=n_tasks)
-    first = np.cumsum(count) - count
-    place = np.arange(len(task)) - first[task]
-    return count, np.minimum.reduceat(np.where(label > place, place, count[task]), first)
+        return list_probabilities(block, logs.take(block.worker), self.classes)

@@ -17,7 +17,8 @@ varies between workers and within them. F is the ratio of both variances, which 
 pulls every fault towards that of the crowd by as much as workers are not told apart (the moment estimate of empirical
 Bayes). Where F <= 1, or where nobody answered twice, all are alike. Because z sums to 0 in each task and is stretched
 for it, the variance between n workers is a sum over n, not n - 1. Where all tasks have two answers, whose e are the
-same, nothing can be taken away, and F is that of e itself.
+same, nothing can be taken away, and F is that of e itself, less its mean in the worker's part: parts are workers whom
+no chain of common tasks connects, and what differs between them may be the tasks.
 
 **Weights.** A worker who guesses is D - v away from the middle (D: `allalike.methods.steps.guesses`), and weighs 0:
 
@@ -25,9 +26,8 @@ same, nothing can be taken away, and F is that of e itself.
 
 which is 1/f for numbers, where D is infinite: the best weights of a mean. So nobody is thrown away for being the last.
 
-**Voices.** Before that, copies are found (`allalike.trust.likeness`) and workers whose answers say nothing about the
-tasks (`allalike.trust.signal_distances`). A group of copiers counts as one on every task, above and in the decision,
-and is compared with others only; who carries no signal does not count where there are many such workers.
+**Voices.** A group of copiers counts as one on every task and is compared with others only; who carries no signal does
+not count (`allalike.trust.groups`).
 
 It fails like all methods of agreement where the bad workers are alike without being copies. Where many labels are wrong
 in their own way, as with many classes and independent errors, it gives weak workers less than the best weights would.
@@ -36,37 +36,38 @@ in their own way, as with many classes and independent errors, it gives weak wor
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from allalike.blocks.block import sum_by
 from allalike.blocks.voices import Voices, find_voices
-from allalike.methods.base import Weighing
-from allalike.methods.steps.guesses import find_guess_distances
-from allalike.methods.steps.peers import Disparity, Peers
+from allalike.engines.sample import sample_tasks
 from allalike.methods.steps.weights import equal_weights, normalise
-from allalike.trust.decision import decide_by_voices
 from allalike.trust.groups import give_voices
-from allalike.trust.peers import peer_distances, peer_sums
+from allalike.trust.parts import number_parts
+from allalike.trust.peers import peer_distances
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from allalike.answers.history import History
-    from allalike.blocks.block import Block, Floats
+    from allalike.blocks.block import Array, Block, Floats
     from allalike.blocks.problems import Problems
     from allalike.domains import Kernels
     from allalike.engines import Run
-    from allalike.methods.steps.looks import Look
+    from allalike.trust.groups import Groups
 
-__all__ = ["weigh_distances"]
+__all__ = ["ROUNDS", "Shrunken", "distance_sums", "find_shrunken"]
 
-_ROUNDS = 3
+ROUNDS = 3
 _MIN_STRENGTH = 1.0  # the crowd counts as one answer of a worker at least, so that no fault is 0 by chance
 _ROUNDING = 1e-9  # a share below this is rounding
+_PART_ANSWERS = 100_000  # that tell who has tasks in common
 
 
-class _Crowd(NamedTuple):
-    """What a round found, per problem: the mean fault, the mean v, F (NaN if it is unknown), and s0."""
+class Crowd(NamedTuple):
+    """What a round found: the mean fault of each worker's part; per problem the mean v, F (or NaN), and s0."""
 
     fault: Floats
     middle: Floats
@@ -74,45 +75,66 @@ class _Crowd(NamedTuple):
     strength: Floats
 
 
-def weigh_distances(run: Run, look: Look, *, use_gold: bool = False) -> Weighing:
-    """Weigh the workers of a run by how far they are from the others, as far as they can be told apart.
+class Shrunken(NamedTuple):
+    """What the rounds found.
 
-    If gold is used, a worker is compared with the truths that are known instead of with the others. Copies of a worker
-    count as one with her, and who carries no signal does not count, as far as a look at the crowd has shown it.
+    Parameters
+    ----------
+    fault, weight
+        Of each worker: how far she is from the truth, and how much she counts.
+    crowd
+        What the last round found out of the crowd.
     """
-    problems, unweighted, groups = run.problems, Peers(run).unweighted, look.groups
-    guess = find_guess_distances(run) if look.guess is None else look.guess
-    heard, speaks = give_voices(run, groups), ~groups.silent
-    disparity = unweighted if groups.everyone_counts else _between_groups(heard)
-    unit = 2 * disparity.mubar  # the mean distance of two workers, so that squares are neither huge nor tiny
-    unit = np.where(unit > 0, unit, 1.0)
+
+    fault: Floats
+    weight: Floats
+    crowd: Crowd
+
+    @property
+    def alike(self) -> npt.NDArray[np.bool_]:
+        """Of each problem: whether its workers are not told apart."""
+        return np.isinf(self.crowd.strength)
+
+
+def find_shrunken(run: Run, groups: Groups, guess: Floats, unit: Floats, *, use_gold: bool = False) -> Shrunken:
+    """Find faults, pulled to that of the crowd, and weights, given how far a guess is from the answers to its task.
+
+    The unit of distances is that in which squares are neither huge nor tiny. If gold is used, a worker is compared with
+    the truths that are known instead of with the others.
+
+    >>> import allalike
+    >>> from allalike.blocks.ties import Ties
+    >>> from allalike.trust.groups import Groups
+    >>> wrong = [[1, 1, -1, -1], [1, -1, 1, -1], [-1, 1, 1, -1], [9, 9, 9, 9]]
+    >>> rows = [(worker, task, task + wrong[worker][task]) for worker in range(4) for task in range(4)]
+    >>> run = allalike.Memory().load(allalike.read(rows, domain="real"), Ties())
+    >>> find_shrunken(run, Groups.everyone(4), np.array([np.inf]), np.ones(4)).weight.round(2)
+    array([0.32, 0.32, 0.32, 0.03])
+    """
+    problems, speaks = run.problems, ~groups.silent
+    heard, parts = give_voices(run, groups), None
     weight = equal_weights(problems)
-    for _ in run.rounds(_ROUNDS):
+    for _ in run.rounds(ROUNDS):
         sums = heard.sum(partial(distance_sums, kernels=run.kernels, use_gold=use_gold), weight, unit)
-        crowd = _describe({name: np.where(speaks, each, 0.0) for name, each in sums.items()}, problems)
+        counted = {name: np.where(speaks, each, 0.0) for name, each in sums.items()}
+        if parts is None:
+            parts = _find_parts(run, counted)
+        crowd = _describe(counted, problems, parts)
         fault = _shrink(sums, crowd, problems, run.history, unit)
         middle = problems.spread(crowd.middle)
-        weight = _weigh(fault, problems.spread(guess) / unit - middle)
+        weight = _weigh(fault, problems.spread(guess) / unit - middle, crowd.fault)
         weight = normalise(np.where(speaks, weight, 0.0), problems)
-    single = np.where(groups.speaks, weight, 0.0)  # copies agree with each other, which says nothing of a rule
-    kernels = run.kernels if groups.everyone_counts else run.kernels.settle(run.sum, single)
-    return Weighing(
-        disparity=disparity.mean,
-        fault=fault * unit,
-        weight=weight,
-        iterations=_ROUNDS,
-        decide=None if groups.everyone_counts else partial(decide_by_voices, kernels=kernels, ties=run.ties),
-        parameters=() if groups.everyone_counts else (groups.number.astype(np.float64), np.where(speaks, 0.0, 1.0)),
-        notes={**look.notes, **(_note(crowd, guess) if len(guess) == 1 else {})},
-        choices=kernels.describe_choices(),
-        **look.told,
-    )
+    return Shrunken(fault * unit, weight, crowd)
 
 
-def _between_groups(heard: Run) -> Disparity:
-    """Return the average distances to workers of other groups."""
-    sums = heard.sum(partial(peer_sums, kernels=heard.kernels), np.ones(heard.problems.n_workers))
-    return Disparity(sums["distance"], sums["weight"], heard.problems)
+def _find_parts(run: Run, sums: dict[str, Floats]) -> npt.NDArray[np.intp]:
+    """Number the parts of the workers, by a sample of the tasks, if some problem has pairs only; else its problems."""
+    problem = run.problems.spread(np.arange(len(run.problems.sizes)))
+    if not ((run.problems.add(sums["answers"]) > 0) & (run.problems.add(sums["compared"]) == 0)).any():
+        return problem
+    blocks = sample_tasks(run, _PART_ANSWERS, with_gold=False).blocks
+    first = np.concatenate([each.to_answers(each.worker[each.starts]) for each in blocks])
+    return number_parts(len(problem), first, np.concatenate([each.worker for each in blocks]))
 
 
 def distance_sums(
@@ -168,37 +190,63 @@ def _settle(block: Block, fault: Floats, kernels: Kernels, unit: Floats) -> Floa
     return np.where(block.to_answers(known) & ~np.isnan(distance), distance, fault)
 
 
-def _describe(sums: dict[str, Floats], problems: Problems) -> _Crowd:
+def _describe(sums: dict[str, Floats], problems: Problems, part: Array | None = None) -> Crowd:
+    part = problems.spread(np.arange(len(problems.sizes))) if part is None else part
     answers = problems.add(sums["answers"])
     answers = np.where(answers > 0, answers, np.nan)  # without peers, though the distance to a truth may be known
     fault, middle = (problems.add(sums[name]) / answers for name in ("fault", "middle"))
     ratio, usual = _compare_variances(sums, "deviation", "compared", problems)
-    alone, usual_alone = _compare_variances(sums, "fault", "answers", problems)
+    alone, usual_alone = _compare_variances(sums, "fault", "answers", problems, part)
     crowded = problems.add(sums["compared"]) > 0
     ratio, usual = np.where(crowded, ratio, alone), np.where(crowded, usual, usual_alone)
     differ = ratio > 1
     strength = np.full(len(ratio), np.inf)
     strength[differ] = np.maximum(usual[differ] / (ratio[differ] - 1), _MIN_STRENGTH)
-    return _Crowd(fault, middle, ratio, strength)
+    whole = problems.spread(fault)
+    mean = np.where(problems.spread(crowded), whole, _mean_of(part, sums["fault"], sums["answers"], whole))
+    return Crowd(mean, middle, ratio, strength)
 
 
-def _compare_variances(sums: dict[str, Floats], name: str, count: str, problems: Problems) -> tuple[Floats, Floats]:
-    """Return, per problem, the variance between workers over that within, and the answers of a usual worker."""
+def _mean_of(part: Array, values: Floats, counts: Floats, otherwise: Floats) -> Floats:
+    """Return, per worker, the mean of her part, where there is one."""
+    total, number = (sum_by(part, each, len(part))[part] for each in (values, counts))
+    return np.where(number > 0, total / np.maximum(number, 1.0), otherwise)
+
+
+def _compare_variances(
+    sums: dict[str, Floats], name: str, count: str, problems: Problems, part: Array | None = None
+) -> tuple[Floats, Floats]:
+    """Return, per problem, the variance between workers over that within, and the answers of a usual worker.
+
+    What was not centred in each task is centred in each part, if parts are given.
+    """
     answers = sums[count]
     n, total = problems.add(answers > 0), problems.add(answers)
     told = (n >= 3) & (total > n)
     safe = np.maximum(total, 1.0)
     mean = sums[name] / np.maximum(answers, 1.0)
     centre = problems.spread(problems.add(sums[name]) / safe)
-    between = problems.add(answers * (mean - centre) ** 2) / np.maximum(n, 1.0)
+    free = n
+    if part is not None:
+        centre = _mean_of(part, sums[name], answers, centre)
+        free = n - _count_parts(part, answers, problems)
+    between = problems.add(answers * (mean - centre) ** 2) / np.maximum(free, 1.0)
     within = problems.add(sums[f"{name} squared"] - answers * mean**2) / np.where(told, total - n, 1.0)
     usual = (total - problems.add(answers**2) / safe) / np.maximum(n - 1, 1.0)
     return np.where(told, between / np.maximum(within, _ROUNDING**2), np.nan), usual
 
 
-def _shrink(sums: dict[str, Floats], crowd: _Crowd, problems: Problems, past: History | None, unit: Floats) -> Floats:
+def _count_parts(part: Array, answers: Floats, problems: Problems) -> Floats:
+    """Return, per problem, how many parts have answers."""
+    there = np.flatnonzero(answers > 0)
+    first = np.zeros(len(part))
+    first[there[np.unique(part[there], return_index=True)[1]]] = 1.0
+    return problems.add(first)
+
+
+def _shrink(sums: dict[str, Floats], crowd: Crowd, problems: Problems, past: History | None, unit: Floats) -> Floats:
     """Pull faults towards the crowd's; who has no peers is like the crowd. Earlier answers count beside these."""
-    answers, total, mean, strength = sums["answers"], sums["fault"], problems.spread(crowd.fault), crowd.strength
+    answers, total, mean, strength = sums["answers"], sums["fault"], crowd.fault, crowd.strength
     if past is not None:
         answers, total = answers + past.answers, total + past.answers * past.fault / unit
         usual, variance = past.spread
@@ -207,13 +255,8 @@ def _shrink(sums: dict[str, Floats], crowd: _Crowd, problems: Problems, past: Hi
     return np.asarray(mean + answers / (answers + problems.spread(strength)) * (own - mean))
 
 
-def _weigh(fault: Floats, guess: Floats) -> Floats:
+def _weigh(fault: Floats, guess: Floats, usual: Floats) -> Floats:
+    """Return weights; of numbers, a usual worker of any part has 1, however hard its tasks are."""
+    usual = np.where(usual > 0, usual, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(np.isinf(guess), 1.0 / fault, np.where(guess > fault, guess / fault - 1.0, 0.0))
-
-
-def _note(crowd: _Crowd, guess: Floats) -> dict[str, Any]:
-    """Return what a summary can say of a single problem; None is what nobody knows."""
-    found = {"f_ratio": crowd.ratio[0], "prior_answers": crowd.strength[0], "guess_distance": guess[0]}
-    known = {name: float(value) if np.isfinite(value) else None for name, value in found.items()}
-    return {**({"workers": "alike"} if np.isinf(crowd.strength[0]) else {}), **known}
+        return np.where(np.isinf(guess), usual / fault, np.where(guess > fault, guess / fault - 1.0, 0.0))

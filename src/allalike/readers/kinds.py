@@ -19,7 +19,6 @@ from allalike.domains import (
     Domain,
     Points,
     Ranking,
-    Real,
     Record,
     Set,
     Spans,
@@ -33,6 +32,7 @@ from allalike.domains.point_forms import is_point
 from allalike.domains.span_forms import are_tags, is_span
 from allalike.errors import LabelError
 from allalike.masks.files import MaskFile
+from allalike.readers.number_kinds import MAX_CLASSES, SAMPLE_ROWS, guess_numbers
 from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
@@ -44,15 +44,6 @@ if TYPE_CHECKING:
 __all__ = ["guess_domain"]
 
 _REGIONS = {"polygons": {"points"}}
-_SAMPLE_ROWS = 1 << 16
-_MAX_CLASSES = 20  # of numbers; if more of them differ, they are numbers, unless they are final answers
-_MIN_RECURRENCE = 2  # answers for each different number without a fraction, for floats to be classes,
-_MIN_FRACTION_RECURRENCE = 3  # and for each of those with fractions
-_MIN_EQUAL_SHARE = 0.15  # of the pairs of answers to a task, where answers are final answers,
-_MIN_EQUAL_RATIO = 8  # which is so many times the share among all pairs,
-_MIN_MEDIAN_GAP = 0.15  # and others are farther from the middle of their task, relative to the numbers themselves;
-_CLEAR_EQUAL_SHARE, _CLEAR_MEDIAN_GAP = 0.3, 0.05  # where so many are equal, others may be nearer
-_MIN_PAIRS = 20
 _MIN_TEXT_WORDS = 3  # on average, for strings that do not repeat to be texts
 
 
@@ -84,7 +75,8 @@ def guess_domain(
     opened
         The domain, where it is given, but something of it is still to be guessed.
 
-    Truth values, numbers with at most 20 different values that recur, and strings that repeat are classes. Many
+    Truth values, numbers with at most 20 different values that recur, and strings that repeat are classes; but whole
+    numbers in a row are levels of a scale where different answers to a task are near each other. Many
     different numbers are real, unless those of a task are often the same and else far apart, as final answers to
     questions are. Strings of digits are numbers, unless they have leading zeros. Strings of several words that do not
     repeat are texts. Lists, and strings such as ``a>b>c``, are rankings if the answers to a task all order the same
@@ -114,7 +106,7 @@ def guess_domain(
     if opened is not None or _are_records(labels):
         return _guess_fields(opened or Record(), labels, parts)
     if kind in ("whole", "number") or (kind == "text" and labels.looks_numeric()):
-        return _guess_numbers(labels, answers, sample)
+        return guess_numbers(labels, answers, sample)
     if kind == "truth value":
         return Categorical()
     if _are_dates(labels):
@@ -159,7 +151,7 @@ def _guess_fields(domain: Domain, labels: Column, parts: Iterable[tuple[Column, 
     for column, numbers in parts:
         tasks.append(numbers + np.int32(sum(int(part.max(initial=-1)) + 1 for part in tasks)))
         said += _listed(column)
-        if len(said) >= _SAMPLE_ROWS:
+        if len(said) >= SAMPLE_ROWS:
             break
     if not said:
         said, tasks = _listed(labels), [np.arange(len(labels), dtype=np.int32)]
@@ -174,44 +166,6 @@ def _guess_fields(domain: Domain, labels: Column, parts: Iterable[tuple[Column, 
 def _listed(labels: Column) -> list[Any]:
     codes, values = labels.parsed(lambda value: value)
     return [values[code] for code in codes]
-
-
-def _guess_numbers(labels: Column, answers: int, sample: Sample | None) -> Domain:
-    if labels.n_distinct(_SAMPLE_ROWS) <= _MAX_CLASSES and labels.n_distinct() <= _MAX_CLASSES:
-        values = labels.factors[1]
-        numbers = Column("label", values.data).numbers
-        written_whole = not any(mark in str(value) for value in values.tolist() for mark in ".eE")
-        least = _MIN_RECURRENCE if np.all(numbers == np.round(numbers)) else _MIN_FRACTION_RECURRENCE
-        return Categorical() if written_whole or answers >= least * len(values) else Real()
-    return Categorical() if sample is not None and _are_final_answers(*sample()) else Real()
-
-
-def _are_final_answers(labels: Column, tasks: Codes) -> bool:
-    """Tell whether numbers are right or wrong: often the same as others of their task, and else far from them.
-
-    Measurements of a thing are close to each other and seldom the same; ratings are the same in all tasks.
-    """
-    numbers = labels.numbers
-    order = np.lexsort((numbers, tasks))
-    numbers, tasks = numbers[order], tasks[order]
-    begins = np.flatnonzero(np.append(True, tasks[1:] != tasks[:-1]))
-    sizes = np.diff(np.append(begins, len(tasks)))
-    same = np.append(True, (tasks[1:] != tasks[:-1]) | (numbers[1:] != numbers[:-1]))
-    pairs, equal = _count_pairs(sizes), _count_pairs(np.bincount(np.cumsum(same) - 1))
-    everywhere = _count_pairs(np.unique(numbers, return_counts=True)[1]) / max(_count_pairs(len(numbers)), 1)
-    if pairs < _MIN_PAIRS or equal < _MIN_EQUAL_SHARE * pairs or equal < _MIN_EQUAL_RATIO * everywhere * pairs:
-        return False
-    middle = np.repeat(numbers[begins + (sizes - 1) // 2], sizes)
-    far = numbers != middle
-    gaps = np.abs(numbers - middle)[far] / np.maximum(np.abs(numbers), np.abs(middle))[far]
-    least = _CLEAR_MEDIAN_GAP if equal >= _CLEAR_EQUAL_SHARE * pairs else _MIN_MEDIAN_GAP
-    return not len(gaps) or bool(np.median(gaps) >= least)
-
-
-def _count_pairs(sizes: Any) -> float:
-    """Count the pairs within groups of these sizes."""
-    sizes = np.asarray(sizes, np.float64)
-    return float((sizes * (sizes - 1) / 2).sum())
 
 
 def _are_dates(labels: Column) -> bool:
@@ -285,7 +239,7 @@ def _guess_written_objects(labels: Column) -> Domain | None:
     texts = labels.factors[1].tolist()
     if isinstance(texts[0], bytes):
         raise LabelError(f"The labels are bytes, such as {texts[0]!r}. Write them as text.", domain="categorical")
-    if all(text.lstrip().startswith("[") for text in texts[:_MAX_CLASSES]):
+    if all(text.lstrip().startswith("[") for text in texts[:MAX_CLASSES]):
         try:
             return _guess_objects([json_list(text) for text in texts])
         except ValueError:
@@ -326,7 +280,7 @@ def _may_be_lists(labels: Column) -> bool:
 def _guess_lists(labels: Column, parts: Iterable[tuple[Column, Codes]], answers: int) -> Domain:
     if all(_order_the_same(*part) for part in parts):
         return Ranking()
-    if labels.kind == "text" and labels.n_distinct() <= _MAX_CLASSES and labels.n_distinct() < answers:
+    if labels.kind == "text" and labels.n_distinct() <= MAX_CLASSES and labels.n_distinct() < answers:
         return Categorical()
     if labels.kind == "text" and all(">" in str(value) for value in labels.factors[1].tolist()):
         raise LabelError(
@@ -360,7 +314,7 @@ def _guess_words(labels: Column, answers: int) -> Domain:
             domain="categorical",
         )
     values = labels.factors[1]
-    if len(values) < answers and len(values) <= max(_MAX_CLASSES, answers / 2):
+    if len(values) < answers and len(values) <= max(MAX_CLASSES, answers / 2):
         return Categorical()
     texts = values.tolist()
     if (

@@ -77,7 +77,7 @@ def describe(material: Material, limits: Limits | None = None) -> dict[str, Any]
     >>> import allalike
     >>> page = describe(allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "x")]).material())
     >>> page["data"]["people"]["names"], page["data"]["labels"]
-    (['ada', 'bob', 'eve'], ['x', 'y'])
+    (['ada', 'eve', 'bob'], ['x', 'y'])
     """
     limits = limits or Limits()
     run = material.run

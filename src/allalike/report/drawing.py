@@ -11,16 +11,16 @@ from __future__ import annotations
 import json
 import re
 import sys
-from contextlib import suppress
-from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
+from subprocess import PIPE, Popen, TimeoutExpired
 from typing import TYPE_CHECKING, Any
 
-from allalike.errors import TooLargeError, UnsupportedError
+from allalike.errors import UnsupportedError
+from allalike.system.memory import give_back
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Painter", "answer", "check_packages", "draw"]
+__all__ = ["Painter", "UndrawnError", "answer", "check_packages", "draw"]
 
 _CONFIG: dict[str, Any] = {
     "background": None,
@@ -94,11 +94,15 @@ def _shorten(tag: re.Match[str]) -> str:
     return _LONG_NUMBER.sub(r"\1", tag[0]).replace(' opacity="1"', "")
 
 
+class UndrawnError(Exception):
+    """Why there are no charts."""
+
+
 class Painter:
     """A process that draws charts: the library takes most of a second to start, in which the content is counted.
 
-    It keeps the interpreter to itself while it draws, so a thread would not do. Where no process can be started, or
-    nothing comes of it, the charts are drawn here.
+    It keeps the interpreter to itself while it draws, so a thread would not do; and where memory or file handles are
+    scarce it ends the process that it is in, so this one must not be it.
 
     >>> with Painter() as painter:
     ...     painter.draw({})
@@ -106,13 +110,13 @@ class Painter:
     """
 
     def __enter__(self) -> Painter:
+        give_back()  # for the other process
         command = [sys.executable or "", "-P", "-c", "from allalike.report.drawing import answer; answer()"]
+        self._process: Popen[bytes] | None = None
         try:
-            self._process: Popen[bytes] | None = Popen(  # nosec B603 # this Python, no shell
-                command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL
-            )
-        except OSError:
-            self._process = None
+            self._process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE)  # nosec B603 # this Python, no shell
+        except OSError as error:
+            self._failure = f"the process that draws them cannot be started ({error.strerror})"
         return self
 
     def __exit__(self, *failure: object) -> None:
@@ -121,19 +125,20 @@ class Painter:
             self._process.communicate()
 
     def draw(self, charts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-        """Draw charts as SVG."""
-        if self._process is not None:
-            with suppress(TimeoutExpired):
-                drawn, _ = self._process.communicate(json.dumps(charts).encode(), timeout=_SECONDS)
-                if not self._process.returncode:
-                    pictures: dict[str, str] = json.loads(drawn)
-                    return pictures
-            if (self._process.returncode or 0) < 0:  # by a signal, which would end this process as well
-                raise TooLargeError(
-                    "The process that draws the charts of the report was ended from outside, most likely for want of"
-                    " memory. Leave the report out (--no-report)."
-                )
-        return draw(charts)
+        """Draw charts as SVG, or say why there are none."""
+        if self._process is None:
+            raise UndrawnError(self._failure)
+        try:
+            drawn, said = self._process.communicate(json.dumps(charts).encode(), timeout=_SECONDS)
+        except (TimeoutExpired, OSError) as error:
+            raise UndrawnError(f"the process that draws them did not answer ({type(error).__name__})") from error
+        if self._process.returncode < 0:
+            raise UndrawnError("the process that draws them was ended from outside, most likely for want of memory")
+        if self._process.returncode:
+            last = (said.decode(errors="replace").strip().splitlines() or ["without a word"])[-1]
+            raise UndrawnError(f"the process that draws them failed ({last.rstrip('.')})")
+        pictures: dict[str, str] = json.loads(drawn)
+        return pictures
 
 
 def answer() -> None:

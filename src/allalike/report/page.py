@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
+from allalike.errors import ReportWarning
 from allalike.report.brevity import compact
 from allalike.report.content import describe
-from allalike.report.drawing import Painter, check_packages
+from allalike.report.drawing import Painter, UndrawnError, check_packages
 from allalike.report.templates import make_template, read_asset
 
 if TYPE_CHECKING:
@@ -39,8 +41,13 @@ def render(material: Material) -> str:
     check_packages()
     with Painter() as painter:
         content = describe(material)
-        pictures = painter.draw(content.pop("charts"))
-    return write_page(content, pictures)
+        charts = content.pop("charts")
+        try:
+            return write_page(content, painter.draw(charts))
+        except UndrawnError as error:
+            missing = f"The charts are missing from the report: {error}. All else is there."
+    warnings.warn(missing, ReportWarning, stacklevel=2)
+    return write_page({**content, "missing": missing}, {})
 
 
 def write_page(content: Mapping[str, Any], pictures: Mapping[str, str]) -> str:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from allalike.report.material import Agreed, Material
 
-__all__ = ["cite", "describe_agreement", "list_facts", "list_figures", "list_settings", "say_left_out"]
+__all__ = ["TOLD_BY", "cite", "describe_agreement", "list_facts", "list_figures", "list_settings", "say_left_out"]
 
 _ELSEWHERE = ("answers", "workers", "tasks", "versions", "trust", "files")  # what the page says in another place
 _NAMING = ("leaders", "its_leaders")  # names of workers, which a page can hide only where it knows them
@@ -23,6 +23,14 @@ _COEFFICIENTS = {
     "fleiss": ("Fleiss' kappa", "agreement of many workers beyond that of drawn labels"),
     "cohen": ("Cohen's kappa", "agreement of two workers beyond chance, the mean over pairs"),
     "ac1": ("Gwet's AC1", "agreement beyond chance, also where one class is frequent"),
+}
+
+
+TOLD_BY = {
+    "gold": "known truths",
+    "halves": "two halves of the workers",
+    "pairs": "pairs of answers",
+    "answers": "held-out answers",
 }
 
 
@@ -68,7 +76,7 @@ def list_figures(material: Material) -> list[dict[str, str]]:
 def _figure_of_confidence(found: Mapping[str, Any] | None) -> dict[str, str] | None:
     if not found or not math.isfinite(found["mean"]):
         return None
-    source = "known truths" if found["temperature_from"] == "gold" else "held-out answers"
+    source = TOLD_BY[found["told_by"]]
     return {
         "value": f"{100 * found['mean']:.3g} %",
         "name": "truths expected to be right",

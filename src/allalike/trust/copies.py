@@ -1,102 +1,74 @@
-"""Copies: groups of workers who follow each other, found in classes.
+"""Copies: groups of workers who say the same because one follows the other, found in classes and other equal labels.
 
-An honest answer is as probable as the voices of the others make it (`surprise`). Who copies gives the same answer as
-another one also where it is improbable: the fewer give it, the more it says. For a pair, at fidelity phi,
+Good workers agree because they are right, so agreement is no evidence. Workers are **alike** if they disagree clearly
+less often than each of them does with most of those she met, and at most half as often. With d_ij the share of their
+common tasks on which i and j disagree, and u_i the median of d_ij over the others, it is asked of each pair
 
-    s_ij = sum over common tasks of log(1 - phi), and log(1 - phi + phi/p) where both say the same,
+    d_ij <= min(u_i, u_j) / 2,    and P[so few disagreements, if each had the chance min(u_i, u_j)] < 0.01 / pairs.
 
-with p the probability of the answer, in the mean of both directions; e^s has mean 1 among the honest, so s above
-log(pairs) + 2 is rare in any crowd. Pairs that strong, and at least half as strong as the strongest, are joined, the
-strongest first, and each new group is judged (`verdict`); if it only is alike, it is taken apart for good. A group that
-is found has one voice from then on, by which all probabilities change, so this is repeated until nothing changes: for
-phi = 0.9, 0.7, and 0.5, the tightest first, because the tighter one of two camps are the copies.
+Such pairs are joined, the tightest first, where half of the pairs between two groups are alike. Whether a group of them
+copies, or is only good, is for what its members say where all others say something else (`departures`).
 
-Two copiers are found with some thirty common tasks. A ring of copiers larger than the honest crowd is the crowd.
+Pairs are counted for some workers at a time, as the memory that is free allows.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks.pairs import count_partners
-from allalike.engines.sample import sample_tasks
-from allalike.system.memory import free_memory
-from allalike.trust.evidence import SURPLUS, Evidence, weigh_pairs
+from allalike.engines.ranges import count_met, fit_ranges, look_through
+from allalike.trust.departures import find_departures
 from allalike.trust.groups import Group, Groups, with_voices
-from allalike.trust.parts import number_parts
-from allalike.trust.surprise import find_follow, keep_slots, label_frequencies
-from allalike.trust.verdict import Verdict, judge
+from allalike.trust.parts import find_parts
 
 if TYPE_CHECKING:
+    from allalike.blocks.block import Floats
     from allalike.engines import Run
 
 __all__ = ["find_copies"]
 
-_FIDELITIES = (0.9, 0.7, 0.5)
-_ROUNDS = 12
-_FIT_ANSWERS = 60_000
-_BYTES_PER_PAIR = 100  # of two workers in one order
-_MAX_SHARE = 0.5  # of the free memory, for what nobody asked for
+_MIN_COMMON = 5  # tasks of a pair that tells something
+_TIGHT = 0.5  # of the usual disagreement
+_CHANCE = 0.01  # that any pair of honest workers is taken for alike
+_JOINED = 0.5  # of the pairs between two groups, which must be alike
+_SUMS, _MAX_SHARE = 3, 0.5  # of each pair, with what is at work, and of the free memory, for what nobody asked for
 
 Workers = npt.NDArray[np.intp]
 
 
-@dataclass
-class Search:
-    """The groups as far as they are found.
+@dataclass(frozen=True)
+class _Pairs:
+    """Pairs of workers.
 
     Parameters
     ----------
-    number
-        Of each worker: the number of her group.
-    apart
-        With whom a worker is never to be joined.
-    strength
-        Of workers who were in a strong pair: by how much it was stronger than the logarithm of the number of pairs.
+    left, right
+        Their numbers.
+    common, differ
+        How many tasks they have in common, and on what share of these they disagree.
+    chance
+        How probably some pair of so many would disagree as rarely.
     """
 
-    number: Workers
-    apart: dict[int, set[int]] = field(default_factory=dict)
-    strength: dict[int, float] = field(default_factory=dict)
+    left: Workers
+    right: Workers
+    common: Floats
+    differ: Floats
+    chance: Floats
 
-    def members(self, group: int) -> Workers:
-        """Return the members of a group."""
-        return np.flatnonzero(self.number == group)
+    def take(self, places: Any) -> _Pairs:
+        """Return some of the pairs."""
+        return _Pairs(*(column[places] for column in vars(self).values()))
 
-    def join(self, evidence: Evidence) -> set[int]:
-        """Join the strongest pairs into groups, and return those that changed."""
-        matrix = evidence.matrix
-        changed: set[int] = set()
-        seen = np.where(evidence.tells, matrix.data, 0.0)
-        strong = np.flatnonzero(seen >= max(evidence.threshold, seen.max(initial=0.0) / 2))
-        row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))[strong]
-        column, value = matrix.indices[strong], matrix.data[strong]
-        for place in np.lexsort((column, row, -value)):
-            left, right = self.number[row[place]], self.number[column[place]]
-            beyond = float(value[place] - evidence.threshold + SURPLUS)
-            self.strength[int(row[place])] = max(self.strength.get(int(row[place]), 0.0), beyond)
-            if left >= right:
-                continue
-            one, two = self.members(left), self.members(right)
-            if any(not self.apart.get(int(each), set()).isdisjoint(two.tolist()) for each in one):
-                continue
-            if matrix[one][:, two].sum() > 0:
-                self.number[two] = left
-                changed = (changed - {int(right)}) | {int(left)}
-        return changed
-
-    def undo(self, group: int, before: Workers) -> None:
-        """Take a group apart into what it was, and never join these parts again."""
-        members = self.members(group)
-        self.number[members] = before[members]
-        for each in members.tolist():
-            others = members[before[members] != before[each]]
-            self.apart.setdefault(each, set()).update(others.tolist())
+    @classmethod
+    def join(cls, parts: list[_Pairs]) -> _Pairs:
+        """Put pairs one behind the other."""
+        return cls(*(np.concatenate(columns) for columns in zip(*(vars(part).values() for part in parts), strict=True)))
 
 
 def find_copies(run: Run, silent: npt.NDArray[np.bool_]) -> Groups | None:
@@ -107,9 +79,9 @@ def find_copies(run: Run, silent: npt.NDArray[np.bool_]) -> Groups | None:
     >>> import allalike
     >>> from allalike.blocks.ties import Ties
     >>> rng = np.random.default_rng(1)
-    >>> truth = rng.integers(4, size=60)
-    >>> said = np.where(rng.random((8, 60)) < 0.6, truth, rng.integers(4, size=(8, 60)))
-    >>> said[7] = np.where(rng.random(60) < 0.95, said[6], said[7])
+    >>> truth = rng.integers(4, size=100)
+    >>> said = np.where(rng.random((8, 100)) < 0.6, truth, rng.integers(4, size=(8, 100)))
+    >>> said[7] = np.where(rng.random(100) < 0.95, said[6], said[7])
     >>> rows = [(worker, task, int(label)) for (worker, task), label in np.ndenumerate(said)]
     >>> run = allalike.Memory().load(allalike.read(rows, domain="categorical"), Ties())
     >>> [group.members for group in find_copies(run, np.zeros(8, bool)).found if group.copies]
@@ -118,59 +90,83 @@ def find_copies(run: Run, silent: npt.NDArray[np.bool_]) -> Groups | None:
     n = run.problems.n_workers
     if len(run.problems.sizes) > 1 or n < 3 or run.encoding.n_labels < 2:
         return Groups(np.arange(n), silent)
-    if not _fits(run):
+    ranges = fit_ranges(run, count_met(run), _SUMS, share=_MAX_SHARE)
+    if ranges is None:
         return None
-    n_answers = int(run.answer_counts.sum())
-    near: Run = sample_tasks(run, n_answers if n_answers <= 1.5 * _FIT_ANSWERS else _FIT_ANSWERS, with_gold=False)
-    frequency = label_frequencies(run)
-    near = near.map(partial(keep_slots, frequency=frequency))
-    far = near if near.n_tasks == run.n_tasks else run.map(partial(keep_slots, frequency=frequency))
-    search, follow = Search(np.arange(n)), None
-    evidence: dict[float, Evidence] = {}
-    part: Workers | None = None
-    for fidelity in _FIDELITIES:
-        for _ in range(_ROUNDS):
-            if not evidence:
-                voice = partial(with_voices, groups=Groups(search.number.copy(), silent))
-                follow = find_follow(near.map(voice), follow)
-                evidence = weigh_pairs(far.map(voice), follow, _FIDELITIES)
-                part = evidence[fidelity].find_parts() if part is None else part
-            before = search.number.copy()
-            changed = search.join(evidence[fidelity])
-            if not changed:
-                break
-            for group, verdict in _judge(far, search.number, silent, changed).items():
-                if not verdict.copies:
-                    search.undo(group, before)
-            if (search.number != before).any():
-                evidence = {}
-    return Groups(search.number, silent, _describe(far, search, silent), part)
+    near = _find_alike(run, ranges, silent)
+    number, copies, found = _join(near, n), np.arange(n), []
+    for group, seen in find_departures(run, number, silent).items():
+        members = np.flatnonzero(number == group)
+        inside = (number[near.left] == group) & (number[near.right] == group)
+        chance = float(near.chance[inside].min(initial=1.0))
+        who = tuple(members.tolist())
+        copied = seen.shows_copies(run.encoding.n_labels)
+        found.append(Group(who, copied, round(seen.shared), round(seen.joint), seen.fidelity, chance))
+        if copied:
+            copies[members] = group
+    heard = run.map(partial(with_voices, groups=Groups(np.arange(n), silent)))
+    return Groups(copies, silent, tuple(found), find_parts(heard))
 
 
-def _fits(run: Run) -> bool:
-    met = run.sum(count_partners)["partners"]
-    pairs = np.minimum(met, run.problems.size - 1).sum()
-    return bool(_BYTES_PER_PAIR * pairs <= _MAX_SHARE * free_memory())
+def _find_alike(run: Run, ranges: list[range], silent: npt.NDArray[np.bool_]) -> _Pairs:
+    """Return the pairs who are alike, each once, the tightest first."""
+    from scipy.special import bdtr
+
+    looked = list(look_through(run, run.kernels.pair_sums, ranges, partial(_look, silent=silent)))
+    usual = np.concatenate([each.usual for each in looked])
+    n_pairs = sum(each.n_pairs for each in looked) / 2
+    near = _Pairs.join([each.tight for each in looked])
+    expected = np.minimum(usual[near.left], usual[near.right])
+    tight = (near.left < near.right) & (near.differ <= _TIGHT * expected)
+    near, expected = near.take(tight), expected[tight]
+    differing, common = np.round(near.differ * near.common), near.common.astype(np.int64)
+    near = replace(near, chance=np.asarray(n_pairs * bdtr(differing, common, expected)))
+    order = np.lexsort((near.right, near.left, near.differ / np.maximum(expected, 1e-9)))
+    return near.take(order[near.chance[order] < _CHANCE])
 
 
-def _judge(run: Run, number: Workers, silent: npt.NDArray[np.bool_], groups: Any) -> dict[int, Verdict]:
-    heard = run.map(partial(with_voices, groups=Groups(number.copy(), silent)))
-    return judge(heard, number, np.array(sorted(groups)))
+class _Looked(NamedTuple):
+    """What is kept of the pairs of some workers: what is usual for each, how many tell anything, and the tight ones."""
+
+    usual: Floats
+    n_pairs: int
+    tight: _Pairs
 
 
-def _describe(run: Run, search: Search, silent: npt.NDArray[np.bool_]) -> tuple[Group, ...]:
-    """Say what is known of each group, and of those who are only alike."""
-    n, found = len(search.number), []
-    pairs = [(each, other) for each, others in search.apart.items() for other in others]
-    left, right = np.array(pairs, np.intp).reshape(-1, 2).T
-    part = number_parts(n, left, right)
-    alike = np.unique(part, return_index=True)[1][part]  # the number of a group is that of its first member
-    for number, copies in ((search.number, True), (alike, False)):
-        groups = np.flatnonzero(np.bincount(number, minlength=n) > 1)
-        verdicts = _judge(run, number, silent, groups) if len(groups) else {}
-        for group, verdict in verdicts.items():
-            members = tuple(np.flatnonzero(number == group).tolist())
-            strength = max(search.strength.get(each, 0.0) for each in members)
-            chance = min(1.0, float(np.exp(-strength)))
-            found.append(Group(members, copies, verdict.common, verdict.rare, verdict.fidelity, chance))
-    return tuple(found)
+def _look(rows: range, sums: dict[str, Any], *, silent: npt.NDArray[np.bool_]) -> _Looked:
+    """Find on what share of common tasks each of some workers disagrees with the middle one of those she met."""
+    from scipy.sparse import coo_array, csr_array
+
+    met = coo_array(sums["common"])
+    tells = (met.data >= _MIN_COMMON) & (rows.start + met.row != met.col)
+    tells &= ~silent[rows.start + met.row] & ~silent[met.col]
+    row, right, common = met.row[tells].astype(np.intp), met.col[tells].astype(np.intp), met.data[tells]
+    differ = np.asarray(csr_array(sums["distance"])[row, right]).ravel() / common if len(row) else common
+    order = np.lexsort((differ, row))
+    ends = np.searchsorted(row[order], np.arange(len(rows) + 1))
+    middle = np.append(differ[order], 0.0)[(ends[1:] + ends[:-1]) // 2]
+    usual = np.where(ends[1:] > ends[:-1], middle, 0.0)
+    pairs = _Pairs(rows.start + row, right, common, differ, np.ones(len(row)))
+    return _Looked(usual, len(row), pairs.take(differ <= _TIGHT * usual[row]))
+
+
+def _join(near: _Pairs, n: int) -> Workers:
+    """Join pairs, which come in order, into groups; return of each worker the number of her group's first member."""
+    beside: dict[int, set[int]] = {}
+    for left, right in zip(near.left.tolist(), near.right.tolist(), strict=True):
+        beside.setdefault(left, set()).add(right)
+        beside.setdefault(right, set()).add(left)
+    members = {each: [each] for each in beside}
+    group = {each: each for each in beside}
+    for left, right in zip(near.left.tolist(), near.right.tolist(), strict=True):
+        one, other = sorted((group[left], group[right]))
+        if one == other:
+            continue
+        alike = sum(len(beside[each].intersection(members[other])) for each in members[one])
+        if alike >= _JOINED * len(members[one]) * len(members[other]):
+            group.update(dict.fromkeys(members[other], one))
+            members[one] += members.pop(other)
+    number = np.arange(n)
+    for first, all_members in members.items():
+        number[all_members] = first
+    return number

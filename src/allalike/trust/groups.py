@@ -85,6 +85,16 @@ class Groups:
         """Nobody in a group; who is silent stays so."""
         return Groups(np.arange(len(self.number)), self.silent)
 
+    def take(self, order: npt.NDArray[np.intp]) -> Groups:
+        """Return the groups of the same workers in another order.
+
+        >>> Groups(np.array([0, 1, 0]), np.zeros(3, bool)).take(np.array([2, 0, 1])).number
+        array([0, 0, 2])
+        """
+        first = np.full(len(order), len(order))
+        np.minimum.at(first, self.number[order], np.arange(len(order)))
+        return Groups(first[self.number[order]], self.silent[order])
+
     @property
     def has_copies(self) -> bool:
         """Whether some speak with one voice."""

@@ -34,7 +34,14 @@ import numpy as np
 if TYPE_CHECKING:
     from allalike.blocks.block import Floats
 
-__all__ = ["NORMAL_QUANTILE", "TAIL", "find_share_limits", "find_square_limits", "relative_variance"]
+__all__ = [
+    "NORMAL_QUANTILE",
+    "TAIL",
+    "find_share_limits",
+    "find_square_limits",
+    "find_wilson_limits",
+    "relative_variance",
+]
 
 TAIL = 0.025  # how probably a limit is too high, and as probably the other too low
 NORMAL_QUANTILE = 1.959963984540054
@@ -73,6 +80,17 @@ def find_share_limits(
         inside = _solve_quadratic(np.clip(fault, 0.0, 1.0), own, rest)
         low, high = np.where(none_fits, inside, (low, high))
     return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+
+def find_wilson_limits(share: Floats, answers: Floats) -> tuple[Floats, Floats]:
+    """Return the limits of shares of so many answers (Wilson 1927).
+
+    >>> low, high = find_wilson_limits(np.array([0.0, 0.2]), np.full(2, 10.0))
+    >>> low.round(3), high.round(3)
+    (array([0.   , 0.057]), array([0.278, 0.51 ]))
+    """
+    nothing = np.zeros(len(share))
+    return find_share_limits(share, answers, scale=nothing + 1, extra=nothing, common=nothing)
 
 
 def _solve_quadratic(fault: Floats, own: Floats, rest: Floats) -> tuple[Floats, Floats]:

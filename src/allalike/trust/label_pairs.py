@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["LabelPairs", "draw_pairs"]
 
 MAX_PAIRS = 20_000
+_MOST_LISTED = 100 * MAX_PAIRS
 _DRAWS = 4 * MAX_PAIRS  # of which those within a task are dropped
 _MIN_TASKS = 100
 _PAIRS_PER_CHUNK = 2000
@@ -134,6 +135,7 @@ def draw_pairs(run: Run, n_paired: float, groups: TaskGroups) -> LabelPairs:
     whole = float(run.answer_counts.sum())
     wanted = whole if complete else max(MAX_PAIRS, _MIN_TASKS * whole / run.n_tasks)
     label, worker, task, task_hash = _take_answers(run, int(wanted))
+    complete = complete and len(label) * (len(label) - 1) / 2 <= _MOST_LISTED  # of which many may be unknown
     left, right = np.triu_indices(len(label), 1) if complete else _draw(len(label))
     apart = np.flatnonzero(task[left] != task[right])[:MAX_PAIRS]
     left, right = left[apart], right[apart]

@@ -39,10 +39,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from allalike.columns.hashes import mix
 from allalike.trust.groups import Group, Groups, voices_of
-from allalike.trust.meetings import Meetings, find_meetings
-from allalike.trust.parts import number_parts
+from allalike.trust.meetings import LEAST_COMMON, Meetings, find_meetings, rank_peers
+from allalike.trust.parts import find_parts, number_parts
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Block, Floats
@@ -55,7 +54,6 @@ Numbers = npt.NDArray[np.intp]
 _STAGES = (0.15, 0.3, 0.5)  # ratios below which a pair may be copies
 _SLACK = 0.15  # by which the mean ratio of a group may be above
 _MIXED = 1.5  # times as much as usual do the distances of loose copies vary, beside their mean
-_LEAST_COMMON = 5
 _LEVEL = 0.01  # of a false alarm in a crowd
 _ROUNDS = 30
 _MAX_PEERS = 50  # by whom a fault is found, where peers are many
@@ -123,13 +121,15 @@ def find_groups(
     alone = Groups(np.arange(len(silent)), silent)
     if not _may_meet(run):
         return alone
-    found = find_meetings(run)
+    dropped = silent if empty is None else empty
+    found = find_meetings(run, dropped)
     if found is None:
         return None
-    part = number_parts(len(silent), found.left, found.right) if len(run.problems.sizes) == 1 else None
-    dropped = silent if empty is None else empty
+    part = None
+    if len(run.problems.sizes) == 1:
+        part = number_parts(len(silent), found.left, found.right) if found.whole else find_parts(run)
     met = found.some(~(dropped[found.left] | dropped[found.right]))
-    if not (met.common >= _LEAST_COMMON).any():
+    if not (met.common >= LEAST_COMMON).any():
         return replace(alone, part=part)
     with np.errstate(divide="ignore"):
         gamma = np.where(np.isfinite(guess) & (guess > 0), 1.0 / guess, 0.0)
@@ -142,7 +142,7 @@ def find_groups(
 
 def _may_meet(run: Run) -> bool:
     """Tell whether any problem has two workers who answered five tasks."""
-    busy = run.problems.add(run.answer_counts >= _LEAST_COMMON)
+    busy = run.problems.add(run.answer_counts >= LEAST_COMMON)
     return bool((busy >= 2).any())
 
 
@@ -166,7 +166,7 @@ def _limits(crowds: _Crowds) -> Floats:
     """Return, per pair, how small z must be, given how many pairs of its problem can be told of."""
     from scipy.special import ndtri
 
-    pairs = np.bincount(crowds.of_pair[crowds.met.common >= _LEAST_COMMON], minlength=len(crowds.gamma))
+    pairs = np.bincount(crowds.of_pair[crowds.met.common >= LEAST_COMMON], minlength=len(crowds.gamma))
     return np.asarray(ndtri(_LEVEL / np.maximum(pairs, 1.0))[crowds.of_pair])
 
 
@@ -176,7 +176,7 @@ def _merge(met: Meetings, ratio: Floats, number: Numbers, hits: Numbers, most: f
         return False
     merged = False
     involved = np.isin(number, number[np.concatenate([met.left[hits], met.right[hits]])])
-    near = np.flatnonzero((met.common >= _LEAST_COMMON) & involved[met.left] & involved[met.right])
+    near = np.flatnonzero((met.common >= LEAST_COMMON) & involved[met.left] & involved[met.right])
     known = {(int(met.left[k]), int(met.right[k])): float(ratio[k]) for k in near}
     members: dict[int, list[int]] = {}
     for worker in np.flatnonzero(involved).tolist():
@@ -203,7 +203,7 @@ def _weigh_evidence(crowds: _Crowds, number: Numbers) -> _Evidence:
     left, right = fault[met.left], fault[met.right]
     expected = left + right - gamma * left * right
     root = np.sqrt(expected) if crowds.squared else expected
-    tells = (met.common >= _LEAST_COMMON) & (root > 0)
+    tells = (met.common >= LEAST_COMMON) & (root > 0)
     safe = np.where(root > 0, root, 1.0)
     base, mixed = _spread(crowds, safe, gamma, apart & tells)
     once = base / np.sqrt(met.common)
@@ -268,11 +268,9 @@ def _directed(met: Meetings, number: Numbers) -> tuple[Numbers, Numbers, Floats,
     who = np.concatenate([met.left[apart], met.right[apart]])
     peer = np.concatenate([met.right[apart], met.left[apart]])
     mean, common = (np.tile(values[apart], 2) for values in (met.mean, met.common))
-    if len(apart) > _MANY_PAIRS:
-        draw = mix((who * len(number) + peer).astype(np.uint64))
-        order = np.lexsort((draw, -common, who))
-        first = np.searchsorted(who[order], who[order])
-        kept = order[np.arange(len(order)) - first < _MAX_PEERS]
+    if len(apart) > _MANY_PAIRS or not met.whole:
+        order, rank = rank_peers(who, peer, common, len(number))
+        kept = order[rank < _MAX_PEERS]
         who, peer, mean, common = who[kept], peer[kept], mean[kept], common[kept]
     return who, peer, mean, common
 
@@ -338,7 +336,7 @@ def _describe_groups(
     if not len(several):
         return ()
     met, shared = crowds.met, run.sum(_count_shared, number.astype(np.float64))["shared"]
-    pairs = np.bincount(crowds.of_pair[met.common >= _LEAST_COMMON], minlength=len(crowds.gamma))
+    pairs = np.bincount(crowds.of_pair[met.common >= LEAST_COMMON], minlength=len(crowds.gamma))
     inside = np.flatnonzero((number[met.left] == number[met.right]) & ~np.isnan(evidence.z))
     found = []
     for first in several:

@@ -6,14 +6,16 @@ at least a tenth of what that is in a usual task. A distance beyond five scales 
 must not outweigh a hundred answers.
 
 Of a pair, the sums of distances and of their squares and the number of common tasks are kept: matrices that are added
-over blocks on any engine, for some workers at a time, sparse where few of them meet.
+over blocks on any engine, for some workers at a time, sparse where few of them meet. Where not all pairs fit in memory,
+those with few common tasks are left out, unless one of the two met hardly anybody more often: of a worker, the hundred
+whom she met most often are enough to find her fault, and fewer than five common tasks say nothing about copies.
 """
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,28 +23,34 @@ import numpy.typing as npt
 
 from allalike.blocks.matrices import MatrixSum
 from allalike.blocks.pairs import PairDistances, count_partners, pair_chunks
-from allalike.system.memory import free_memory
-from allalike.system.progress import report
+from allalike.columns.hashes import mix
+from allalike.engines.ranges import count_met, cut_workers, fit_ranges, look_through
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from allalike.blocks.block import Array, Block, Floats
     from allalike.domains import Kernels
     from allalike.engines import Run
 
-__all__ = ["Meetings", "TaskScale", "find_meetings"]
+__all__ = ["LEAST_COMMON", "Meetings", "TaskScale", "find_meetings", "rank_peers"]
+
+LEAST_COMMON = 5  # tasks of a pair that tells something
 
 _MAX_PAIRS = 13_000_000  # of workers: all pairs of five thousand
 _MAX_COMPARISONS = 300_000_000  # of answers
 _BYTES_PER_PAIR = 250
 _ENTRIES_PER_RANGE = 1 << 24
+_MAX_SHARE = 0.25  # of the free memory, for the sums of some workers, where not all pairs fit in it
+_PAIRS_PER_SLICE = 1 << 18
+_MAX_PEERS = 100  # of a worker, whom she met most often; twice those who tell her fault, for some may be of her group
 _NUMBERS_PER_CHUNK = 1 << 22
 _MAX_STEPS = 50  # round the circle of a task's answers, after which all pairs of a hundred were met
 _LEAST_SCALE = 0.1  # of the usual
 _FARTHEST = 5.0  # scales
 _ROUNDING = 1e-9  # below which two answers are the same
 _SUMS = ("common", "distance", "square", "same")
+_COLUMNS = ("left", "right", "common", "mean", "spread", "same")
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,8 @@ class Meetings:
         The mean of their distances, and the standard deviation; NaN for a single one.
     same
         How often both gave the same answer.
+    whole
+        Whether these are all pairs that met.
 
     >>> import allalike
     >>> from allalike.blocks.ties import Ties
@@ -74,10 +84,33 @@ class Meetings:
     mean: Floats
     spread: Floats
     same: Floats
+    whole: bool = True
+
+    @classmethod
+    def of(cls, *columns: Array) -> Meetings:
+        """Make meetings of their columns."""
+        left, right, common, mean, spread, same = columns
+        return cls(left, right, common, mean, spread, same)
 
     def some(self, which: npt.NDArray[np.bool_]) -> Meetings:
         """Return some of the pairs."""
-        return Meetings(*(getattr(self, name)[which] for name in ("left", "right", "common", "mean", "spread", "same")))
+        return replace(self, **{name: getattr(self, name)[which] for name in _COLUMNS})
+
+    def beside(self, other: Meetings) -> Meetings:
+        """Return these pairs and others."""
+        columns = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _COLUMNS}
+        return replace(self, **columns)
+
+    def without_strangers(self, n_workers: int) -> Meetings:
+        """Leave out pairs with few common tasks, if both met a hundred others, of so many workers, more often."""
+        kept = self.common >= LEAST_COMMON
+        often = np.bincount(np.concatenate([self.left[kept], self.right[kept]]), minlength=n_workers)
+        rare = np.flatnonzero(~kept & (np.minimum(often[self.left], often[self.right]) < _MAX_PEERS))
+        who = np.concatenate([self.left[rare], self.right[rare]])
+        peer = np.concatenate([self.right[rare], self.left[rare]])
+        order, rank = rank_peers(who, peer, np.tile(self.common[rare], 2), n_workers)
+        kept[rare[order[often[who[order]] + rank < _MAX_PEERS] % len(rare)]] = True
+        return replace(self.some(kept), whole=False)
 
 
 @dataclass(frozen=True)
@@ -87,27 +120,50 @@ class TaskScale:
     scale: Floats
 
 
-def find_meetings(run: Run) -> Meetings | None:
-    """Return all pairs of workers that met, or None where these, or the pairs of answers, are too many to look at."""
-    load = run.sum(count_partners)["partners"]
-    met = np.minimum(load, run.problems.size - 1.0)
-    pairs, free = met.sum() / 2, free_memory()
-    if pairs > _MAX_PAIRS or load.sum() / 2 > _MAX_COMPARISONS or pairs * _BYTES_PER_PAIR > free:
+def find_meetings(run: Run, dropped: npt.NDArray[np.bool_] | None = None) -> Meetings | None:
+    """Return all pairs of workers that met, or None where these, or the pairs of answers, are too many to look at.
+
+    Where memory is short, only those pairs are returned that tell something, and none of workers who are ``dropped``.
+    """
+    load, met = run.sum(count_partners)["partners"], count_met(run)
+    pairs = met.sum() / 2
+    if pairs > _MAX_PAIRS or load.sum() / 2 > _MAX_COMPARISONS:
+        return None
+    whole = bool(pairs * _BYTES_PER_PAIR <= run.pair_memory)
+    if whole:
+        ranges: list[range] | None = cut_workers(np.minimum(8 * met, len(met)), _ENTRIES_PER_RANGE)
+    else:
+        ranges = fit_ranges(run, count_met(run, once=True), len(_SUMS), share=_MAX_SHARE)
+    if ranges is None:
         return None
     scaled, least = _scale_tasks(run) if run.encoding.noise.weighting == "inverse" else (run, None)
     kernel = partial(_meeting_sums, kernels=run.kernels, least=least)
-    parts = []
-    for number, rows in enumerate(ranges := _cut(met, len(run.workers))):
-        report("pairs", number, len(ranges))
-        parts.append(_list_pairs(scaled.pairs(kernel, rows), rows.start))
-    return Meetings(*map(np.concatenate, zip(*parts, strict=True)))
+    listed = chain.from_iterable(look_through(scaled, kernel, ranges, _list_slices))
+    if whole:
+        return Meetings.of(*map(np.concatenate, zip(*listed, strict=True)))
+    found = _sift(listed, np.zeros(len(met), bool) if dropped is None else dropped)
+    return found if len(found.left) * _BYTES_PER_PAIR <= run.pair_memory else None
 
 
-def _cut(met: Floats, n_workers: int) -> list[range]:
-    """Cut the workers into ranges whose rows of pairs are few enough."""
-    number = np.cumsum(np.minimum(8 * met, n_workers)) // _ENTRIES_PER_RANGE
-    bounds = [0, *(np.flatnonzero(np.diff(number) > 0) + 1).tolist(), n_workers]
-    return [range(first, last) for first, last in itertools.pairwise(bounds)]
+def _sift(listed: Iterable[tuple[Array, ...]], dropped: npt.NDArray[np.bool_]) -> Meetings:
+    """Put pairs together, and leave out at once those that tell nothing."""
+    found = Meetings.of(*(np.empty(0, np.int64 if name in ("left", "right") else np.float64) for name in _COLUMNS))
+    for columns in listed:
+        part = Meetings.of(*columns)
+        more = part.some(~(dropped[part.left] | dropped[part.right]))
+        found = found.beside(more).without_strangers(len(dropped))
+    return found
+
+
+def rank_peers(who: Array, peer: Array, common: Floats, n_workers: int) -> tuple[Array, Array]:
+    """Put the peers of each worker in order, those whom she met most often first; return also the rank of each.
+
+    >>> rank_peers(np.array([1, 0, 1]), np.array([0, 1, 2]), np.array([2.0, 2.0, 7.0]), 3)
+    (array([1, 2, 0]), array([0, 0, 1]))
+    """
+    draw = mix((who * n_workers + peer).astype(np.uint64))
+    order = np.lexsort((draw, -common, who))
+    return order, np.arange(len(order)) - np.searchsorted(who[order], who[order])
 
 
 def _scale_tasks(run: Run) -> tuple[Run, Floats]:
@@ -170,9 +226,7 @@ def _compare_answers(
 
 def _pairs_of(block: Block, rows: slice, kernels: Kernels) -> Iterator[tuple[Array, Array, Floats]]:
     if PairDistances not in block:
-        for left, right in pair_chunks(block, rows):
-            upper = block.worker[left] < block.worker[right]
-            left, right = left[upper], right[upper]
+        for left, right in pair_chunks(block, rows, once=True):
             yield left, right, _measure(block, left, right, kernels)
         return
     pairs = block[PairDistances]
@@ -198,6 +252,14 @@ def _meeting_sums(block: Block, rows: slice, *, kernels: Kernels, least: Floats 
         same = np.flatnonzero(distance <= _ROUNDING)
         sums["same"].add_entries(place[0][same], place[1][same], np.ones(len(same)))
     return {name: matrix.result() for name, matrix in sums.items()}
+
+
+def _list_slices(rows: range, sums: dict[str, Any]) -> Iterator[tuple[Array, ...]]:
+    """List the pairs of some workers after the other, for lists take more memory than sums."""
+    filled = max(1, int((sums["common"] > 0).sum()))
+    step = max(1, len(rows) * _PAIRS_PER_SLICE // filled)
+    for first in range(0, len(rows), step):
+        yield _list_pairs({name: matrix[first : first + step] for name, matrix in sums.items()}, rows.start + first)
 
 
 def _list_pairs(sums: dict[str, Any], first: int) -> tuple[Array, ...]:

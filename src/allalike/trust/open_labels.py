@@ -140,12 +140,8 @@ def decide_openly(
     decided = np.maximum.reduceat(np.where(chosen, probability, 0.0), block.starts)
     ahead = probability >= block.to_answers(decided) - _TIE
     mean = block.per_task(np.where(ahead, alone * probability, 0.0)) / block.per_task(np.where(ahead, alone, 0.0))
-    beta = np.full(block.n_tasks, chance.beta)
-    return {
-        **found,
-        "confidence": mend(mean, line),
-        "voices": count_effective_voices(heard, beta, correlation),
-    }
+    known = {} if correlation is None else {"voices": count_effective_voices(heard, correlation)}
+    return {**found, "confidence": mend(mean, line), **known}
 
 
 def _label_groups(block: Block) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]]:

@@ -32,14 +32,13 @@ import numpy.typing as npt
 
 from allalike.blocks.block import sum_by
 from allalike.blocks.groups import number_within_tasks
-from allalike.trust.surprise import MAX_NAMED_LABELS
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Block, Floats
     from allalike.blocks.problems import Problems
     from allalike.engines import Run
 
-__all__ = ["Signal", "find_class_signal", "judge_signal", "silence"]
+__all__ = ["Signal", "find_class_signal", "fits", "judge_signal", "silence"]
 
 _MIN_ANSWERS = 10
 _FRACTION = 0.15  # of what the better workers have
@@ -49,6 +48,8 @@ _ROUNDS = 3
 _ROUNDING = 1e-12
 _HARMFUL_SHARE = 0.2  # of all answers
 _MAX_CELLS = 1 << 25  # numbers, of workers and labels
+_TABLES, _TABLES_PER_PROCESS = 10, 3  # of these, in memory at a time
+_MAX_NAMED_LABELS = 50  # of all tasks; of more, only those of a task are told apart
 
 
 @dataclass(frozen=True)
@@ -61,11 +62,20 @@ class Signal:
         The signal and its standard error; NaN where too few others answered the same tasks.
     empty
         Whether she confidently carries none.
+    looked
+        Whether there was memory enough to look.
     """
 
     value: Floats
     error: Floats
     empty: npt.NDArray[np.bool_]
+    looked: bool = True
+
+    @classmethod
+    def unknown(cls, n_workers: int, *, looked: bool = True) -> Signal:
+        """Say nothing about anybody."""
+        nothing = np.full(n_workers, np.nan)
+        return cls(nothing, nothing, np.zeros(n_workers, bool), looked)
 
 
 def find_class_signal(run: Run) -> Signal:
@@ -79,10 +89,9 @@ def find_class_signal(run: Run) -> Signal:
     array([False, False, False,  True])
     """
     n, k = run.problems.n_workers, run.encoding.n_labels
-    nothing = np.full(n, np.nan)
-    signal = Signal(nothing, nothing, np.zeros(n, bool))
-    if n * k > _MAX_CELLS:
-        return signal
+    if n * k > _MAX_CELLS or not fits(run, k):
+        return Signal.unknown(n, looked=False)
+    signal = Signal.unknown(n)
     for _ in range(_ROUNDS):
         before = signal.empty
         voice = np.where(before, 0.0, 1.0)
@@ -101,6 +110,12 @@ def find_class_signal(run: Run) -> Signal:
         if np.array_equal(signal.empty, before):
             break
     return signal
+
+
+def fits(run: Run, width: int) -> bool:
+    """Tell whether tables with so many columns and a row for each worker fit in memory."""
+    tables = _TABLES + _TABLES_PER_PROCESS * run.n_processes
+    return 8 * tables * run.problems.n_workers * width <= run.free_memory
 
 
 def judge_signal(value: Floats, error: Floats, answers: Floats, problems: Problems) -> Signal:
@@ -162,7 +177,7 @@ def _listen(block: Block, voice: Floats, k: int) -> _Others:
     own = voice.take(block.worker)
     task, mine = block.to_answers(np.arange(block.n_tasks)), np.arange(len(block.label))
     slot, label = block.label.astype(np.intp), np.broadcast_to(np.arange(k), (block.n_tasks, k))
-    if k > MAX_NAMED_LABELS:  # only the labels of a task, not all of them
+    if k > _MAX_NAMED_LABELS:  # only the labels of a task, not all of them
         slot, count = number_within_tasks(block)
         label = np.zeros((block.n_tasks, int(count.max())), np.intp)
         label[task, slot] = block.label

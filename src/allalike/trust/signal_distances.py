@@ -40,7 +40,7 @@ from allalike.blocks.block import sum_by
 from allalike.columns.hashes import mix
 from allalike.engines.sample import sample_tasks
 from allalike.errors import LabelError
-from allalike.trust.signal import Signal, judge_signal
+from allalike.trust.signal import Signal, fits, judge_signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -80,10 +80,11 @@ def find_signal(run: Run) -> Signal:
     (array([1. , 1. , 0.9, 0. ]), array([False, False, False,  True]))
     """
     n = run.problems.n_workers
-    unknown = np.full(n, np.nan)
-    signal = Signal(unknown, unknown, np.zeros(n, bool))
+    signal = Signal.unknown(n)
     if run.answer_counts.max(initial=0) < _MIN_ANSWERS:
         return signal
+    if not fits(run, run.encoding.n_numbers):
+        return Signal.unknown(n, looked=False)
     measure = _find_measure(run)
     for _ in range(_ROUNDS):
         before = signal.empty

@@ -1,17 +1,13 @@
 """Effective voices: how many independent answers the answers to a task count like.
 
-Ten answers whose errors come together say less than ten that err each on its own. With the temperature beta of
-`allalike.trust.confidence` the n answers of a task count like
-
-    max(1, beta n)
-
-independent ones, for tempering multiplies their evidence by beta. That is true to a factor of 2. Where 50 truths are
-known, the errors themselves can be looked at: if two answers to the same task have errors whose correlation is rho on
-average, after the error rate of each worker has been taken out, n answers count like
+Ten answers whose errors come together say less than ten that err each on its own. Where 50 truths are known, the errors
+can be looked at: if two answers to the same task have errors whose correlation is rho on average, after the error rate
+of each worker has been taken out, n answers count like
 
     n / (1 + (n - 1) rho)
 
-(Kish's design effect; Kish: Survey Sampling. 1965). Without known truths the level of a common error cannot be seen.
+(Kish's design effect; Kish: Survey Sampling. 1965). Without known truths the level of a common error cannot be seen,
+and nothing is said.
 """
 
 from __future__ import annotations
@@ -35,26 +31,14 @@ _PRIOR_ANSWERS = 2.0  # like the crowd's, beside a worker's own answers to tasks
 _LEAST = 0.01  # no error rate is closer to 0 or 1
 
 
-def count_effective_voices(block: Block, beta: Floats, correlation: float | None = None) -> Floats:
-    """Return, per task, how many independent answers its answers count like.
-
-    Parameters
-    ----------
-    block
-        The answers.
-    beta
-        Of each task: the temperature of its problem.
-    correlation
-        That of the errors of two answers to a task, if it is known.
+def count_effective_voices(block: Block, correlation: float) -> Floats:
+    """Return, per task, how many independent answers its answers count like, if so do the errors of two of them.
 
     >>> from allalike.blocks.block import Block
-    >>> block = Block.of([[0], [1], [1], [0]])
-    >>> count_effective_voices(block, np.array([0.4])), count_effective_voices(block, np.array([0.4]), 1 / 3)
-    (array([1.6]), array([2.]))
+    >>> count_effective_voices(Block.of([[0], [1], [1], [0]]), 1 / 3)
+    array([2.])
     """
     n = block.per_task(find_voices(block).voice)
-    if correlation is None:
-        return np.maximum(beta * n, 1.0)
     return np.maximum(n / (1 + np.maximum(n - 1, 0.0) * correlation), 1.0)
 
 

@@ -1,18 +1,13 @@
-"""LEVELS: the truths of a few classes, and those of a vote where workers cannot be told apart.
+"""LEVELS: the truths of a few classes, and those of a vote where the crowd itself does not bear out anything else.
 
 Dawid and Skene give each worker a confusion matrix and each task a class. LEVELS gives a task also a **level** of
-difficulty, pulls the matrices towards each other by as much as workers cannot be told apart (`rows`), begins at twelve
-places and takes the most likely reading (`readings`). It decides for the class c with the largest
+difficulty, pulls the matrices towards each other by as much as workers cannot be told apart (`rows`), and begins at
+six places (`readings`). What is found counts only as far as answers left out and halves of the workers bear it out
+(`ladder`): else the votes decide, weighed or plain.
 
-    (1 + gain / 0.02) P[c | answers] + (1 + 300 / N) (share of c in the votes of the consensus),
+Beyond 200,000 answers the ladder is climbed on a sample of the tasks, and a few rounds more are made on all.
 
-where the gain is by how many nats an answer the reading is more likely than those found from the plain votes and from
-the consensus, and N the number of answers: few answers are no reason to leave what all agree on.
-
-Where workers are alike by the F ratio (`consensus`), everybody counts the same. Twelve starts on all answers would cost
-too much: beyond 200,000 answers the reading is chosen on a sample of the tasks, and a few rounds more are made on all.
-
-It fails where most workers share a mistake or copy each other, and fifteen tasks do not tell the good from the lucky.
+It fails where most workers share a mistake, and fifteen tasks do not tell the good from the lucky.
 """
 
 from __future__ import annotations
@@ -23,107 +18,133 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.blocks.voices import find_voices
 from allalike.engines.sample import sample_tasks
 from allalike.methods.base import Weighing
-from allalike.methods.levels.ballots import ballots_of, vote_shares
+from allalike.methods.levels.ballots import vote_shares
 from allalike.methods.levels.beliefs import (
-    Evidence,
-    calibrate,
     decide,
     decide_plainly,
     expect_accuracy,
+    find_errors,
     plain_probabilities,
     probabilities,
 )
-from allalike.methods.levels.consensus import ALIKE, find_consensus
-from allalike.methods.levels.outlines import clearly_better, expected_hits, outline, second_reading
-from allalike.methods.levels.readings import STARTS, Crowd, Reading, choose, find_confusions, mirror, read_from
+from allalike.methods.levels.ladder import PLAIN, TURNED, WAYS, Plain, climb_ladder, find_plain, may_overrule
+from allalike.methods.levels.outlines import outline, second_reading
+from allalike.methods.levels.readings import as_crowd, prepare
 from allalike.methods.levels.rows import LEVELS
-from allalike.methods.levels.states import Levels, class_posterior, disagreement, find_levels, find_ranks
+from allalike.methods.levels.states import class_posterior
 from allalike.methods.one_coin import DS1
 from allalike.methods.steps.peers import Disparity, Peers
 from allalike.methods.steps.weights import normalise
-from allalike.system.memory import free_memory
-from allalike.trust.confidence import common_error, error_rates
-from allalike.trust.groups import Groups, give_voices, with_voices
+from allalike.trust.groups import Groups, give_voices
 from allalike.trust.peers import peer_sums
+from allalike.trust.signal import Signal
+from allalike.trust.voices import find_error_correlation
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike.blocks.block import Array, Block, Floats
+    from allalike.blocks.problems import Problems
     from allalike.engines import Run
-    from allalike.engines.memory import MemoryRun
+    from allalike.methods.levels.ladder import Rung
+    from allalike.methods.levels.readings import Crowd
     from allalike.methods.steps.looks import Look
 
 __all__ = ["MAX_CLASSES", "weigh_classes"]
 
 MAX_CLASSES = 20
+_TIE = 1e-6  # of a vote, which decides only where votes tie
 _WORTH_SAMPLING = 1.5  # times as many answers as a sample has
-_GOLD_MARGIN = 3.0  # nats by which known truths must speak against a reading to rule it out
-_STANDARD_ERRORS = 3.0  # by which a start must be worse on the sample to be left out
-_GAIN = 0.02  # nats an answer at which the posterior counts twice
-_SIZE = 300.0  # answers with which the consensus counts twice
-_TEMPERING_ANSWERS = 50_000  # that tell how sure truths are
-_TABLES = 45  # of the probabilities of answers, in memory at a time: three of each reading, and those at work
+_TABLES = 20  # of the probabilities of answers, in memory at a time: two of each reading, and those at work
 
 
 def weigh_classes(run: Run, look: Look, *, sample_answers: int, use_gold: bool) -> Weighing:
     """Weigh the workers of a run whose labels are a few classes, given a look at the crowd."""
+    look, problems = _hear_all(run, look), run.problems
     groups = look.groups
     heard = give_voices(run, groups)
-    crowd = _as_crowd(heard, groups, use_gold=use_gold)
-    problems, consensus, k = run.problems, crowd.consensus, crowd.k
-    alike = (consensus.strength >= ALIKE) | (problems.add(groups.speaks) < 3)
-    weight = np.where(problems.spread(alike), 1.0, consensus.weight)
+    crowd = as_crowd(heard, groups, use_gold=use_gold)
+    plain = find_plain(heard, crowd)
+    if look.camps:
+        plain = plain._replace(why=np.array([PLAIN["camps"]], object))
     peers = Peers(run)
     unweighted = peers.unweighted if groups.everyone_counts else Disparity(**_between_groups(heard), problems=problems)
+    vote = _break_ties(unweighted.mean, plain, problems)
+    asks_gold = use_gold and may_overrule(run) and plain.why[0] != PLAIN["few workers"]
+    if plain.stands.all() and not asks_gold:
+        shares = plain.reliability.expect_again(), plain.reliability.expect_again_of_one()
+        found = Found((vote,), *shares, np.zeros(problems.n_workers, bool), {"taken": "vote"})
+    elif not _fits(run, crowd.k):
+        return replace(
+            DS1().weigh(run), notes={"start": "one coin", "lack": "memory", **look.notes, **_note(crowd, plain)}
+        )
+    else:
+        found = _find_reading(crowd, plain, vote, sample_answers)
+    again = _doubts(crowd, plain, found)
+    trust = find_errors(run, again, *found.reading, k=crowd.k, groups=groups)
+    error_rate = with_past(trust.shrunk, run)
+    weight = run.encoding.noise.weight(error_rate, problems)
     speaking = crowd.answers / np.maximum(run.answer_counts, 1)
+    told: dict[str, Any] = {
+        "disparity": unweighted.mean,
+        "fault": error_rate,
+        "error_rate": error_rate,
+        "weight": normalise(speaking * np.where(found.weighs, weight, 1.0), problems),
+        "notes": {**found.notes, **look.notes, **_note(crowd, plain, overruled="overruled" in found.notes)},
+        **({"confusion": found.confusion} if found.confusion is not None else {}),
+    }
+    if look.signal is None:
+        return Weighing(**told, **_decide_plainly(run, found.reading, crowd.k))
+    return Weighing(**told, **_decide_surely(crowd, found, again), trust=trust, **look.told)
 
-    def weighing(error_rate: Floats, weight: Floats, *reading: Floats, **more: Any) -> Weighing:
-        known = with_past(np.maximum(peers.comparable(error_rate), 0.0), run)
-        shares = normalise(speaking * np.where(problems.spread(alike), 1.0, weight), problems)
-        told: dict[str, Any] = {
-            "disparity": unweighted.mean,
-            "fault": known,
-            "weight": shares,
-            "error_rate": known,
-            **more,
-        }
-        if look.signal is None:
-            return Weighing(**told, **(_decide_plainly(run, reading, k) if reading else {}))
-        return Weighing(**told, **_tell_how_sure(crowd, unweighted, alike, reading), **look.told)
 
-    notes: dict[str, Any] = (
-        {"f_ratio": float(consensus.ratio[0]), "prior_answers": float(consensus.strength[0])} if len(alike) == 1 else {}
-    )
-    notes = {**look.notes, **notes}
-    if alike.all():
-        return weighing(_common_errors(unweighted, groups, k), weight, notes={"workers": "alike", **notes})
-    if not _fits(problems.n_workers, k):
-        return replace(DS1().weigh(run), notes={"start": "one coin", "lack": "memory", **notes})
-    find, ungrouped = partial(_find_reading, sample_answers=sample_answers), None
-    if groups.has_copies:
-        ungrouped = find(_as_crowd(give_voices(run, groups.apart), groups.apart, use_gold=use_gold)).reading
-    found = find(crowd, ungrouped=ungrouped)
-    reading = found.reading
-    trusted = np.where(alike, 0.0, 1 + found.gain / _GAIN)
-    agreed = np.where(alike, 1.0, 1 + _SIZE / problems.add(crowd.answers))
-    blend = np.column_stack([problems.spread(trusted), problems.spread(agreed), weight])
-    hits = expected_hits(reading.counts) / np.maximum(crowd.answers, 1e-12)
-    if not groups.everyone_counts:
-        hits = heard.sum(partial(hit_sums, k=k), reading.rows, reading.shares)["hits"] / run.answer_counts
-    error_rate = np.where(problems.spread(alike), _common_errors(unweighted, groups, k), 1.0 - hits)
-    return weighing(
-        error_rate,
-        run.encoding.noise.weight(np.maximum(peers.comparable(error_rate), 0.0), problems),
-        reading.rows,
-        reading.shares,
-        blend,
-        confusion=reading.found.confusion,
-        notes={**found.notes, **notes},
-    )
+def _break_ties(disparity: Floats, plain: Plain, problems: Problems) -> Floats:
+    """Return weights of a vote that only break ties: where workers are alike or few, for those closer to the others."""
+    few = np.isin(plain.why, [PLAIN["alike"], PLAIN["few workers"]])
+    far = np.nan_to_num(disparity, nan=1.0)
+    return np.where(problems.spread(few), 1 - _TIE * far / np.maximum(problems.peak(far), _TIE), 1.0)
+
+
+def _doubts(crowd: Crowd, plain: Plain, found: Found) -> Floats:
+    """Return, of each worker's problem: how much is found again, also by less, how often all err, if they are alike.
+
+    Where they are, votes tell by that error how probable classes are.
+    """
+    problems, mean = crowd.run.problems, crowd.consensus.accuracy
+    alike = (plain.why == PLAIN["alike"]) & ("overruled" not in found.notes)
+    error = 1 - problems.add(crowd.answers * mean) / np.maximum(problems.add(crowd.answers), 1.0)
+    error = np.where(alike, plain.reliability.error, error)
+    return np.column_stack([problems.spread(each) for each in (found.again, found.by_less, error, alike)])
+
+
+def _hear_all(run: Run, look: Look) -> Look:
+    """Give workers their voices back where nobody can tell copies, or who is without signal.
+
+    Who says one label only, as most labelling functions do, agrees with all who say the same, and says nothing else.
+    """
+    groups = look.groups
+    if (groups.everyone_counts and not look.camps) or len(run.problems.sizes) > 1:
+        return look
+    everyone = Groups.everyone(run.problems.n_workers)
+    why = find_plain(run, as_crowd(run, everyone)).why[0]
+    if why == PLAIN["one label"]:
+        notes = {name: note for name, note in look.notes.items() if name != "camps"}
+        return replace(look, groups=everyone, signal=Signal.unknown(run.problems.n_workers), notes=notes)
+    if groups.has_copies and why in (PLAIN["few answers"], PLAIN["few workers"]):
+        return replace(look, groups=groups.apart)
+    return look
+
+
+def _note(crowd: Crowd, plain: Plain, *, overruled: bool = False) -> dict[str, Any]:
+    """Return what a summary can say of a single problem."""
+    if len(plain.why) > 1:
+        return {}
+    why = "" if overruled else str(plain.why[0])
+    found = {"f_ratio": float(crowd.consensus.ratio[0]), "prior_answers": float(crowd.consensus.strength[0])}
+    alike = {"workers": "alike"} if why == PLAIN["alike"] else {}
+    return {**found, **alike, **({"why": why} if why else {})}
 
 
 def with_past(fault: Floats, run: Run) -> Floats:
@@ -142,26 +163,21 @@ def _decide_plainly(run: Run, reading: tuple[Floats, ...], k: int) -> dict[str, 
     }
 
 
-def _tell_how_sure(
-    crowd: Crowd, met: Disparity, alike: npt.NDArray[np.bool_], reading: tuple[Floats, ...]
-) -> dict[str, Any]:
+def _decide_surely(crowd: Crowd, found: Found, again: Floats) -> dict[str, Any]:
     """Return how truths are decided, and how sure they are."""
-    run, groups, k = crowd.run, crowd.groups, crowd.k
-    loud = np.where(groups.silent, 0.0, 1.0)
-    rates = error_rates(
-        loud * met.distance, loud * met.weight, crowd.answers, crowd.consensus.strength, k, run.problems
-    )
-    evidence = Evidence(np.where(groups.silent, (k - 1) / k, rates), crowd.answers, alike, reading, groups, k)
-    large = len(run.problems.sizes) == 1 and run.answer_counts.sum() > _WORTH_SAMPLING * _TEMPERING_ANSWERS
-    sample = sample_tasks(run, _TEMPERING_ANSWERS).map(partial(with_voices, groups=groups)) if large else run
-    found = calibrate(run, sample, evidence, use_gold=crowd.use_gold)
-    how: dict[str, Any] = {"k": k, "groups": groups}
+    run, parameters = crowd.run, (again, *found.reading)
+    how: dict[str, Any] = {"k": crowd.k, "groups": crowd.groups}
+    source = "gold" if found.by_gold else "halves" if len(found.reading) > 1 else "pairs"
+    shares = {"found_again": found.again, "by_less": found.by_less}
+    single = {name: float(each[0]) for name, each in shares.items() if len(each) == 1}
+    correlation = find_error_correlation(run) if found.by_gold else None
+    known = {} if correlation is None else {"error_correlation": correlation}
     return {
-        "decide": partial(decide, ties=run.ties, correlation=found.correlation, **how),
-        "parameters": (found.trust, *reading),
+        "decide": partial(decide, ties=run.ties, correlation=correlation, **how),
+        "parameters": parameters,
         "probabilities": partial(probabilities, **how),
-        "confidence": found.notes,
-        "expect": partial(expect_accuracy, evidence=evidence),
+        "confidence": {**single, "told_by": source, **known},
+        "expect": partial(expect_accuracy, params=parameters, **how),
     }
 
 
@@ -169,118 +185,83 @@ def _between_groups(run: Run) -> dict[str, Floats]:
     return run.sum(partial(peer_sums, kernels=run.kernels), np.ones(run.problems.n_workers))
 
 
-def _common_errors(unweighted: Disparity, groups: Groups, k: int) -> Floats:
-    """Return how often workers err who are alike; who is silent is not like them, and errs as she differs from them."""
-    loud = np.where(groups.silent, 0.0, 1.0)
-    heard = replace(unweighted, distance=loud * unweighted.distance, weight=loud * unweighted.weight)
-    common = common_error(2 * heard.mubar, k)
-    apart = (unweighted.mean - common) / np.maximum(1 - common * k / (k - 1), 1e-12)
-    return np.where(groups.silent, np.clip(apart, 0.0, 1.0), common)
-
-
 @dataclass(frozen=True)
 class Found:
-    """The reading that was chosen, what it gains over plain ones in nats an answer, and what is to be said of it."""
+    """What was taken of each problem.
 
-    reading: Reading
-    gain: Floats
-    notes: dict[str, Any]
-
-
-def _find_reading(crowd: Crowd, sample_answers: int, *, ungrouped: Reading | None = None) -> Found:
-    """Find the most likely reading: from all starts on a sample if there are more answers, then from the best on all.
-
-    On all run the plain start, the core and the confusions that the sample cannot tell from the best; and where there
-    are groups of copies, the reading in which everyone speaks for herself, which stays unless their voices refute it.
+    Parameters
+    ----------
+    reading
+        The weights of workers in votes; and unless these decide everywhere, of which workers' problems a reading does,
+        with its rows and shares.
+    again, by_less
+        Of each problem: how much of what is decided is found again, by another crowd, and by half of this one.
+    weighs
+        Of each worker: whether the weights of her problem count.
+    notes
+        What is to be said of it.
+    confusion
+        Of each worker: how probably she gives each label to a task of each class, if there is a reading.
+    by_gold
+        Whether known truths told how much is found again.
     """
-    run, k, use_gold = crowd.run, crowd.k, crowd.use_gold
-    single = len(run.problems.sizes) == 1
+
+    reading: tuple[Floats, ...]
+    again: Floats
+    by_less: Floats
+    weighs: npt.NDArray[np.bool_]
+    notes: dict[str, Any]
+    confusion: Floats | None = None
+    by_gold: bool = False
+
+
+def _find_reading(crowd: Crowd, plain: Plain, vote: Floats, sample_answers: int) -> Found:
+    """Climb the ladder on a sample of the tasks, if there are more answers; then read all of them from there."""
+    run, problems, use_gold = crowd.run, crowd.run.problems, crowd.use_gold
+    single = len(problems.sizes) == 1
     n_answers = int(run.answer_counts.sum())
     some_only = single and n_answers > _WORTH_SAMPLING * sample_answers
-    sample = sample_tasks(run, sample_answers if some_only else n_answers)
-    whole = sample.n_tasks == run.n_tasks
-    prepared, ranks = _prepare(sample, crowd.groups, k)
-    some = replace(crowd, run=prepared) if whole else _as_crowd(prepared, crowd.groups, use_gold=use_gold)
-    known = {} if ungrouped is None else {"ungrouped": (ungrouped.rows, ungrouped.shares)}
-    known["confusion"] = find_confusions(prepared, k)
-    alone = [read_from(some, start, known) for start in known if start == "ungrouped"]
-    readings = [read_from(some, start, known) for start in STARTS]
-    select = partial(_best_of, run=run, use_gold=use_gold)
-    first = select([*alone, *readings])
-    mirrors = [mirror(some, first, hardest) for hardest in (1, 2)]
-    best = select([first, *mirrors])
-    notes = _describe(some, best, [*alone, *readings, *mirrors]) if single else {}
-    plain = select(readings[:2])
-    if not whole:
-        everything = replace(crowd, ranks=ranks)
-        likely = _likely(some, [plain, *alone, select(readings[2:-1]), readings[-1]])
-        if "confusion" in likely:
-            known["confusion"] = find_confusions(run, k)
-        readings = [read_from(everything, start, known) for start in likely]
-        plain, first = readings[0], select(sorted(readings, key=lambda each: each.start[0] != "ungrouped"))
-        mirrors = [mirror(everything, first, hardest) for hardest in (1, 2) if best.start[0] == f"mirror {hardest}"]
-        best = select([first, *mirrors])
-        notes["start"] = best.start[0]
-    gain = np.maximum(best.likelihood - plain.likelihood, 0.0) / np.maximum(run.problems.add(crowd.answers), 1.0)
-    return Found(best, gain, notes)
+    some, ranks = prepare(sample_tasks(run, sample_answers if some_only else n_answers), crowd.groups)
+    rung = climb_ladder(some, plain.stands, use_gold=use_gold)
+    reading = rung.reading
+    if (use_gold and run.n_gold) or some.run.n_tasks < run.n_tasks:
+        reading = replace(crowd, ranks=ranks).climb(
+            str(reading.start[0]), class_posterior, reading.rows, reading.shares
+        )
+    reads, weighs = (problems.spread(rung.taken >= WAYS.index(name)) for name in ("reading", "weighted vote"))
+    told, halves = plain.reliability, (rung.halves, rung.borne_out.again["vote"])
+    again = np.where(plain.stands, told.expect_again(), told.extend(*halves))
+    by_less = np.where(plain.stands, told.expect_again_of_one(), told.as_told(rung.halves))
+    if rung.by_gold is not None:
+        again = by_less = np.array([rung.by_gold])
+    notes = _describe(some, rung) if single else {}
+    whole = (np.where(weighs, crowd.consensus.weight, vote), reads.astype(np.float64), reading.rows, reading.shares)
+    return Found(whole, again, by_less, weighs, notes, reading.confusion, rung.by_gold is not None)
 
 
-def _likely(crowd: Crowd, readings: list[Reading]) -> list[str]:
-    """Return the starts of readings that may be the best: the first, and those that are not clearly worse."""
-    outlines = [outline(crowd.run, reading, crowd.k) for reading in readings]
-    best = max(outlines, key=lambda each: float(each.likelihood.sum()))
-    return [each.start for each in outlines if each is outlines[0] or not clearly_better(best, each, _STANDARD_ERRORS)]
-
-
-def _best_of(readings: list[Reading], run: Run, *, use_gold: bool) -> Reading:
-    best = readings[0]
-    for other in readings[1:]:
-        best = choose(best, other, run, use_gold=use_gold)
-    return best
-
-
-def _as_crowd(run: Run, groups: Groups, *, use_gold: bool) -> Crowd:
-    answers, k = run.sum(count_voices)["voices"], run.encoding.n_labels
-    consensus = find_consensus(run, answers, k, groups.number, use_gold=use_gold)
-    return Crowd(run, answers, consensus, k, groups, use_gold=use_gold)
-
-
-def _describe(crowd: Crowd, best: Reading, readings: list[Reading]) -> dict[str, Any]:
-    """Say which start won, and whether another reading fits as well, also with what is known."""
-    fit = [each for each in readings if not crowd.use_gold or each.gold[0] >= best.gold[0] - _GOLD_MARGIN]
-    outlines = [outline(crowd.run, reading, crowd.k) for reading in fit]
-    chosen = next(each for each in outlines if each.start == best.start[0])
+def _describe(crowd: Crowd, rung: Rung) -> dict[str, Any]:
+    """Say what was taken of a single problem, how clearly halves bear it out, and whether another reading fits too."""
+    taken = WAYS[rung.taken[0]]
+    if taken != WAYS[-1]:
+        return {"taken": taken, **_told(rung)}
+    if rung.overruled:
+        return {"taken": taken, "start": str(rung.reading.start[0]), **_told(rung)}
+    outlines = [outline(crowd.run, reading, crowd.k) for reading in rung.others]
+    chosen = next(each for each in outlines if each.start == rung.reading.start[0])
     plain = crowd.run.collect(partial(_vote, k=crowd.k))["label"]
     second = second_reading(chosen, outlines, plain, crowd.answers, crowd.run.workers)
-    return {"start": chosen.start, **({"second_reading": second} if second else {})}
+    told = {"taken": taken, "start": chosen.start, **_told(rung)}
+    return {**told, **({"second_reading": second} if second else {})}
+
+
+def _told(rung: Rung) -> dict[str, Any]:
+    why = {"overruled": True} if rung.overruled else {"why": TURNED} if rung.turned[0] else {}
+    return {**rung.borne_out.describe(), **why}
 
 
 def _vote(block: Block, *, k: int) -> dict[str, Array]:
     return {"label": vote_shares(block, np.ones(block.n_workers), k=k).argmax(axis=1)}
 
 
-def _fits(n_workers: int, k: int) -> bool:
-    return 8 * _TABLES * n_workers * k * k * LEVELS <= free_memory()
-
-
-def count_voices(block: Block) -> dict[str, Floats]:
-    """Count the voices of each worker's answers."""
-    return {"voices": block.per_worker(find_voices(block).voice)}
-
-
-def hit_sums(block: Block, rows: Floats, shares: Floats, *, k: int) -> dict[str, Floats]:
-    """Add up, per worker, how probably her answers are right, whatever her voice."""
-    classes = class_posterior(block, rows, shares, k=k)
-    return {"hits": block.per_worker(classes[block.to_answers(np.arange(block.n_tasks)), block.label])}
-
-
-def _prepare(sample: MemoryRun, groups: Groups, k: int) -> tuple[MemoryRun, tuple[Floats, Floats]]:
-    """Have the blocks keep their ballots and the levels of their tasks; return also what rank a disagreement has."""
-    sample = sample.map(partial(with_voices, groups=groups))
-    found = sample.collect(partial(disagreement, k=k))
-    problem = np.repeat(np.arange(len(sample.problems.sizes)), sample.problems.sizes)[found["worker"]]
-    rank = find_ranks(found["disagreement"], problem)
-    rest = iter(np.split(find_levels(rank), np.cumsum([block.n_tasks for block in sample.blocks])[:-1]))
-    order = np.argsort(found["disagreement"])
-    prepared = sample.map(lambda block: block.keeping(ballots_of(block, k), Levels(next(rest))))
-    return prepared, (found["disagreement"][order], rank[order])
+def _fits(run: Run, k: int) -> bool:
+    return 8 * _TABLES * run.problems.n_workers * k * k * LEVELS <= run.free_memory

@@ -13,7 +13,8 @@ Her accuracy is her mean hit, weighted by o, and pulled towards that of the crow
 and w = max(0, (k a_w - 1)/(k - 1)), her distance from a guess, is her weight in the next of three rounds.
 
 s0 says how far workers can be told apart. Hits and shares, less their mean on the task, vary between workers and
-within them; F is the ratio of both variances, the larger one of hits and shares. It is 1 where all are alike, and
+within them; F is the ratio of both variances, the larger one of hits and shares. It is 1 where all are alike, and (of
+two answers to a task both hit or none does, so there the mean of the whole crowd is taken away)
 
     s0 = (answers of a usual worker) / (F - 1)
 
@@ -138,12 +139,16 @@ def agreement_sums(block: Block, weights: Floats, *, k: int, use_gold: bool = Fa
         "strength": block.per_worker(voice * strength),
         "answers": block.per_worker(voice),
     }
-    stretch = np.sqrt(size / np.maximum(size - 1, _EPS))
+    two = size < 3 - _EPS
+    stretch = np.where(two, 1.0, np.sqrt(size / np.maximum(size - 1, _EPS)))
+    sums["pairs"] = block.per_worker(np.where(two[task], voice, 0.0))
     for name, values in (("hit", hit), ("share", share)):
-        mean = block.per_task(voice * values) / size
+        mean = np.where(two, 0.0, block.per_task(voice * values) / size)
         deviation = (values - mean[task]) * stretch[task]
         sums[name] = block.per_worker(voice * deviation)
         sums[f"{name} squared"] = block.per_worker(voice * deviation**2)
+        sums[f"{name} of two"] = block.per_worker(np.where(two[task], voice * values, 0.0))
+        sums[f"{name} of all"] = block.per_worker(voice * values)
     return sums
 
 
@@ -185,7 +190,7 @@ def _by_group(sums: dict[str, Floats], group: Array) -> dict[str, Floats]:
 
 def _compare_variances(sums: dict[str, Floats], problems: Problems) -> tuple[Floats, Floats]:
     """Return, per problem, the variance between workers over that within, and the answers of a usual worker."""
-    answers = sums["answers"]
+    answers, pairs = sums["answers"], sums["pairs"]
     n, total = problems.add(answers > 0), problems.add(answers)
     told = (n >= 3) & (total > n)
     safe, free, within_free = np.maximum(total, 1.0), np.maximum(n - 1, 1.0), np.where(told, total - n, 1.0)
@@ -193,10 +198,13 @@ def _compare_variances(sums: dict[str, Floats], problems: Problems) -> tuple[Flo
     each = np.maximum(answers, _EPS)
     ratios = []
     for name in ("hit", "share"):
-        mean = np.where(answers > 0, sums[name] / each, 0.0)
-        centre = problems.spread(problems.add(sums[name]) / safe)
+        usual_value = problems.spread(problems.add(sums[f"{name} of all"]) / safe)
+        values = sums[name] - pairs * usual_value
+        squares = sums[f"{name} squared"] - usual_value * (2 * sums[f"{name} of two"] - pairs * usual_value)
+        mean = np.where(answers > 0, values / each, 0.0)
+        centre = problems.spread(problems.add(values) / safe)
         between = problems.add(answers * (mean - centre) ** 2) / free
-        within = problems.add(sums[f"{name} squared"] - answers * mean**2) / within_free
+        within = problems.add(squares - answers * mean**2) / within_free
         ratios.append(np.where(told, between / np.maximum(within, _EPS), 1.0))
     return np.maximum(*ratios), usual
 

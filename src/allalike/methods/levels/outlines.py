@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from allalike.engines import Run
     from allalike.methods.levels.readings import Reading
 
-__all__ = ["Outline", "clearly_better", "expected_hits", "outline", "second_reading"]
+__all__ = ["Outline", "clearly_better", "outline", "second_reading"]
 
 _MIN_DIFFERENT = 0.2  # of the tasks, which two readings decide differently
 _MIN_PLAIN = 0.5  # of the tasks, which any reading worth mentioning decides as a vote does
@@ -52,18 +52,7 @@ class Outline:
 def outline(run: Run, reading: Reading, k: int) -> Outline:
     """Return the outline of a reading of one problem."""
     found = run.collect(partial(_decide_tasks, k=k), reading.rows, reading.shares)
-    return Outline(str(reading.start[0]), found["label"], found["likelihood"], expected_hits(reading.counts))
-
-
-def expected_hits(counts: Floats) -> Floats:
-    """Return how many of each worker's answers are probably right.
-
-    >>> expected_hits(np.arange(8.0).reshape(1, 2, 4))
-    array([14.])
-    """
-    n, k, _ = counts.shape
-    hits: Floats = np.einsum("wccg->w", counts.reshape(n, k, k, -1))
-    return hits
+    return Outline(str(reading.start[0]), found["label"], found["likelihood"], reading.hits)
 
 
 def second_reading(

@@ -31,7 +31,6 @@ __all__ = [
     "disagreement",
     "find_levels",
     "find_ranks",
-    "mirrored_classes",
     "posterior",
     "settle",
 ]
@@ -159,15 +158,3 @@ def classes_of(states: Floats, k: int) -> Floats:
 def class_posterior(block: Block, rows: Floats, shares: Floats, *, k: int) -> Floats:
     """Return how probable each class is."""
     return classes_of(posterior(block, rows, shares, k=k)[0], k)
-
-
-def mirrored_classes(block: Block, rows: Floats, shares: Floats, hard: Floats, *, k: int) -> Floats:
-    """Exchange the two most probable classes of a task, as far as it is on a hard level; ``hard`` is 1 for these."""
-    states = posterior(block, rows, shares, k=k)[0].reshape(block.n_tasks, k, LEVELS)
-    classes, task = states.sum(axis=2), np.arange(block.n_tasks)
-    level = (states.sum(axis=1) * hard.take(block.worker[block.starts], axis=0)).sum(axis=1)[:, None]
-    best, second = np.argsort(-classes, axis=1, kind="stable")[:, :2].T
-    other = classes.copy()
-    other[task, best], other[task, second] = classes[task, second], classes[task, best]
-    mirrored: Floats = (1 - level) * classes + level * other
-    return mirrored

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from allalike.errors import TooLargeError
+from allalike.limits import MAX_HOURS
 from allalike.methods.base import Method, Weighing
 from allalike.methods.pairwise.descent import minimise
 from allalike.methods.pairwise.scaling import Distances, Moments, Tiled, Whole
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
 __all__ = ["MAS", "Posterior"]
 
 _PAIR_SECONDS, _SPARSE_SECONDS = 3e-8, 4e-7  # for a pair in a step, about, if all pairs are known or few are
-_MAX_HOURS = 1.0
 _BYTES_PER_PAIR = 20  # of a large problem: its mean distance, twice, and where it is
 _MAX_WHOLE_WORKERS = 85  # of a problem whose matrices are multiplied whole; larger ones go tile by tile
 _MIN_DISTANCE = 0.1  # after shifting, in units of the mean distance
@@ -250,7 +250,7 @@ class MAS(Method):
         n_workers, n_pairs = problem.workers.size, problem.max_pairs / 2
         step = _PAIR_SECONDS if problem.max_pairs > n_workers**2 / 8 else _SPARSE_SECONDS
         hours = n_pairs * self.starts * self.max_iter * step / 3600
-        if hours > _MAX_HOURS:
+        if hours > MAX_HOURS:
             raise TooLargeError(
                 f"MAS would place {n_workers:,} workers by up to {n_pairs:,.0f} distances, which may take {hours:,.0f}"
                 " hours. P-TD and iP-TD take seconds; or lower starts and max_iter."

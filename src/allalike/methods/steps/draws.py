@@ -13,9 +13,21 @@ if TYPE_CHECKING:
 
     from allalike.blocks.block import Floats
 
-__all__ = ["draw_subtypes"]
+__all__ = ["draw_evenly", "draw_subtypes"]
 
 _HASH_STEPS = 2.0**53  # different numbers between 0 and 1 that are made of a hash
+
+
+def draw_evenly(ids: npt.NDArray[np.uint64], seed: tuple[int, int], size: int) -> Floats:
+    """Draw so many numbers between 0 and 1 for each hash of an id, by the seed and the number of the start.
+
+    >>> draw_evenly(np.array([5, 6], np.uint64), (0, 1), 3).round(2).tolist()
+    [[0.28, 0.0, 0.63], [0.93, 0.63, 0.0]]
+    """
+    salt = mix(np.array([seed[0] % (1 << 64)], np.uint64))
+    cells = mix(np.arange(size, dtype=np.uint64) + np.uint64(1 + seed[1] * size))
+    bits = mix(mix(ids ^ salt)[:, None] ^ cells) >> np.uint64(11)
+    return np.asarray((bits + 0.5) / _HASH_STEPS, np.float64)
 
 
 def draw_subtypes(task_hash: npt.NDArray[np.uint64], seed: tuple[int, int], shape: tuple[int, int]) -> Floats:
@@ -24,9 +36,6 @@ def draw_subtypes(task_hash: npt.NDArray[np.uint64], seed: tuple[int, int], shap
     >>> draw_subtypes(np.array([5, 6], np.uint64), (0, 1), (1, 3)).round(2).tolist()
     [[[0.03, 0.96, 0.01]], [[0.0, 0.01, 0.99]]]
     """
-    salt = mix(np.array([seed[0] % (1 << 64)], np.uint64))
-    cells = mix(np.arange(np.prod(shape), dtype=np.uint64) + np.uint64(1 + seed[1] * np.prod(shape)))
-    bits = mix(mix(task_hash ^ salt)[:, None] ^ cells) >> np.uint64(11)
-    drawn = -np.log((bits + 0.5) / _HASH_STEPS).reshape(-1, *shape)
+    drawn = -np.log(draw_evenly(task_hash, seed, shape[0] * shape[1])).reshape(-1, *shape)
     shares: Floats = drawn / drawn.sum(axis=2, keepdims=True)
     return shares

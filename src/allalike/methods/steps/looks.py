@@ -16,10 +16,13 @@ from allalike.trust.signal_distances import find_signal
 
 if TYPE_CHECKING:
     from allalike.blocks.block import Floats
+    from allalike.blocks.problems import Problems
     from allalike.engines import Run
     from allalike.trust.signal import Signal
 
 __all__ = ["Look", "look_at"]
+
+_MIN_VOICES = 3
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,11 @@ class Look:
     signal: Signal | None
     guess: Floats | None = None
     notes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def camps(self) -> bool:
+        """Whether the crowd is of two minds, of which either may be right."""
+        return "camps" in self.notes
 
     @property
     def told(self) -> dict[str, Any]:
@@ -68,7 +76,20 @@ def look_at(run: Run, *, plain: bool) -> Look:
     signal = find_class_signal(run) if nominal else find_signal(run)
     silent = silence(signal, run.answer_counts, run.problems)
     found = find_copies(run, silent) if guess is None or classes else find_groups(run, guess, silent, signal.empty)
+    notes = {} if signal.looked else {"signal": "too many workers and labels to look at"}
     if found is not None:
-        return Look(found, signal, guess)
+        return _hear_three(Look(found, signal, guess, notes), run.problems)
     alone = Groups(np.arange(len(silent)), silent)
-    return Look(alone, signal, guess, {"copies": "too many pairs of workers to look at"})
+    notes["copies"] = "too many pairs of workers to look at"
+    return _hear_three(Look(alone, signal, guess, notes), run.problems)
+
+
+def _hear_three(look: Look, problems: Problems) -> Look:
+    """Give the workers of a problem their voices back where fewer than three are left, of which any may be right."""
+    groups = look.groups
+    few = problems.spread(problems.add(groups.speaks) < _MIN_VOICES)
+    number, silent = np.where(few, np.arange(len(few)), groups.number), groups.silent & ~few
+    found = tuple(replace(group, copies=group.copies and not few[group.members[0]]) for group in groups.found)
+    camps = sum(group.copies for group in groups.found) - sum(group.copies for group in found)
+    notes = {**look.notes, "camps": camps} if camps else look.notes
+    return replace(look, groups=replace(groups, number=number, silent=silent, found=found), notes=notes)

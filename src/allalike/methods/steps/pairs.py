@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks.pairs import count_partners
+from allalike.engines.ranges import count_met, cut_workers, look_through
 from allalike.errors import TooLargeError
 from allalike.methods.steps.pair_matrices import Ranged, Stacked, with_numbers
-from allalike.system.memory import free_memory
-from allalike.system.progress import report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,7 +29,7 @@ __all__ = ["Large", "Pairs", "Stack", "all_pairs", "stacks"]
 
 _MAX_STACKED_WORKERS = 1000  # of a problem; larger ones are read range after range
 _ENTRIES_PER_STACK = 1 << 18
-_ENTRIES_PER_RANGE = 1 << 24  # of rows, if they are dense
+_ENTRIES_PER_RANGE, _MIN_ENTRIES_PER_RANGE = 1 << 24, 1 << 20  # of rows, if they are dense
 _BYTES_PER_ENTRY = 64  # while it is read
 _DENSE_PER_SPARSE = 8  # entries of an array that take as much memory as one that is sparse
 _GB = 1e9
@@ -107,14 +106,11 @@ class Large:
 
     def measure(self, function: Callable[[Pairs], tuple[Array, ...]]) -> tuple[Ranged, ...]:
         """Return matrices of what a function finds for some pairs at a time; where few meet, those who do."""
-        kept = []
-        for number, rows in enumerate(self.ranges):
-            report("pairs", number, len(self.ranges))
-            kept.append(self._measure(rows, function))
+        measure = partial(self._measure, function=function)
+        kept = look_through(self.run, self.run.kernels.pair_sums, self.ranges, measure)
         return tuple(Ranged(parts) for parts in zip(*kept, strict=True))
 
-    def _measure(self, rows: range, function: Callable[[Pairs], tuple[Array, ...]]) -> list[Any]:
-        sums = self.run.pairs(self.run.kernels.pair_sums, rows)
+    def _measure(self, rows: range, sums: dict[str, Any], function: Callable[[Pairs], tuple[Array, ...]]) -> list[Any]:
         distance, common = (sums[name][:, self.span.start : self.span.stop] for name in ("distance", "common"))
         if isinstance(distance, np.ndarray) or isinstance(common, np.ndarray):
             left, right = np.arange(rows.start, rows.stop)[:, None], self.workers
@@ -133,7 +129,7 @@ def stacks(run: Run, *, each: int, instead: str = "P-TD and iP-TD need no pairs.
     ``each`` says how many bytes a method keeps of each pair of a large problem; where they do not fit, ``instead`` says
     what to do.
     """
-    met = _max_peers(run)
+    met = count_met(run)
     ends = np.cumsum(run.problems.sizes)
     large = run.problems.sizes > _MAX_STACKED_WORKERS
     for first, last in _equal_spans(large):
@@ -141,20 +137,13 @@ def stacks(run: Run, *, each: int, instead: str = "P-TD and iP-TD need no pairs.
         if large[first]:
             yield _large(run, workers, met, each=each, instead=instead)
         else:
-            for rows in _cut(met, workers, ends[first:last], run.problems.n_workers):
+            for rows in _cut(met, workers, ends[first:last], _ENTRIES_PER_RANGE):
                 yield from _small(run, rows)
 
 
 def all_pairs(run: Run, *, each: int, instead: str) -> Large:
     """Return the pairs of all workers, whatever their problems."""
-    return _large(run, range(run.problems.n_workers), _max_peers(run), each=each, instead=instead)
-
-
-def _max_peers(run: Run) -> npt.NDArray[np.int64]:
-    """Return how many others each worker may have met: as many as answered her tasks, or as her problem has."""
-    partners = run.sum(count_partners)["partners"]
-    met: npt.NDArray[np.int64] = np.minimum(partners, run.problems.size - 1).astype(np.int64)
-    return met
+    return _large(run, range(run.problems.n_workers), count_met(run), each=each, instead=instead)
 
 
 def _equal_spans(large: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
@@ -163,27 +152,25 @@ def _equal_spans(large: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
     yield from itertools.pairwise([*begin.tolist(), len(large)])
 
 
-def _large(run: Run, workers: range, met: npt.NDArray[np.int64], *, each: int, instead: str) -> Large:
+def _large(run: Run, workers: range, met: Floats, *, each: int, instead: str) -> Large:
     pairs, n_workers = int(met[workers.start : workers.stop].sum()), run.problems.n_workers
-    needed, free = (
-        each * pairs + _BYTES_PER_ENTRY * min(_DENSE_PER_SPARSE * pairs, len(workers) * n_workers, _ENTRIES_PER_RANGE),
-        free_memory(),
-    )
+    entries, free = min(_DENSE_PER_SPARSE * pairs, len(workers) * n_workers), run.free_memory
+    room = min(free - each * pairs, run.pair_memory)
+    most = min(_ENTRIES_PER_RANGE, max(room // _BYTES_PER_ENTRY, _MIN_ENTRIES_PER_RANGE))
+    needed = each * pairs + _BYTES_PER_ENTRY * min(entries, most)
     if needed > free:
         raise TooLargeError(
             f"The pairs of {len(workers):,} workers need up to {needed / _GB:,.1f} GB of memory, and {free / _GB:,.1f}"
             f" GB are free. {instead}"
         )
     ends = np.arange(workers.start, workers.stop) + 1
-    return Large(run, workers, _cut(met, workers, ends, n_workers), pairs)
+    return Large(run, workers, _cut(met, workers, ends, most), pairs)
 
 
-def _cut(met: npt.NDArray[np.int64], workers: range, ends: npt.NDArray[np.int64], n_workers: int) -> list[range]:
+def _cut(met: Floats, workers: range, ends: npt.NDArray[np.int64], most: int) -> list[range]:
     """Cut the workers into ranges that end at some of these ends, and whose pairs are few enough."""
-    load = np.cumsum(np.minimum(_DENSE_PER_SPARSE * met[workers.start : workers.stop], n_workers))
-    number = load[ends - 1 - workers.start] // _ENTRIES_PER_RANGE
-    bounds = [workers.start, *ends[:-1][np.diff(number) > 0].tolist(), workers.stop]
-    return [range(first, last) for first, last in itertools.pairwise(bounds)]
+    load = np.minimum(_DENSE_PER_SPARSE * met[workers.start : workers.stop], len(met))
+    return cut_workers(load, most, first=workers.start, ends=ends)
 
 
 def _small(run: Run, rows: range) -> Iterator[Stack]:

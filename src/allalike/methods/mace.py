@@ -1,0 +1,231 @@
+"""MACE: how often a worker knows the answer, and what she says where she does not.
+
+Hovy, Berg-Kirkpatrick, Vaswani, Hovy: Learning Whom to Trust with MACE. NAACL 2013. All classes are as frequent. Worker
+i knows the truth of a task with probability theta_i, and says it; else she gives label l with probability xi_il,
+whatever is true (she *spams*). So P[x_ij = l | truth c] = theta_i [l = c] + (1 - theta_i) xi_il, and of an answer l
+
+    T_jc ~ prod_i P[x_ij | c],    k_ij = T_jl theta_i / (theta_i + (1 - theta_i) xi_il)
+
+is how probably she knew it. With K_i = sum_j k_ij, and G_il the sum of 1 - k_ij over her answers l, the M step of EM is
+
+    theta_i = (K_i + d) / (K_i + G_i + 2 d),    xi_il = (G_il + d) / (G_i + k d),    G_i = sum_l G_il,
+
+with a little smoothing d. By variational Bayes (VB, the default), theta_i has a Beta and xi_i a Dirichlet prior, and
+each share n / N becomes exp(psi(n) - psi(N)), with what the priors imagine in n and N; psi is the digamma function.
+
+The likelihood has several tops. So the rounds begin several times, from theta and xi near equal shares, and the start
+that ends with the largest likelihood of the answers is kept. The first start is at the equal shares themselves. What
+is drawn for the others depends on nothing but the ids of workers, the number of the start and the seed, so it is the
+same on every engine. It works where some workers do not look at tasks at all, and with any number of classes. It
+fails where workers err because tasks are hard, or confuse classes: an error is spam to it, and nobody can be worse than
+that; and where many give the same label to all tasks, for then that label is the likeliest truth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from allalike.blocks.block import sum_by
+from allalike.blocks.groups import Groups
+from allalike.errors import TooLargeError
+from allalike.methods.base import Method, Weighing
+from allalike.methods.levels.ballots import by_problem
+from allalike.methods.steps.draws import draw_evenly
+from allalike.methods.steps.odds import add_odds, find_posterior, list_probabilities, take_by_odds
+from allalike.methods.steps.peers import Peers
+from allalike.methods.steps.rounds import repeat
+from allalike.methods.steps.weights import normalise
+from allalike.options import choice, number, whole
+from allalike.system.memory import free_memory
+
+if TYPE_CHECKING:
+    from allalike.blocks.block import Array, Block, Floats
+    from allalike.blocks.ties import Ties
+    from allalike.domains import Domain, Encoding
+    from allalike.engines import Run
+
+__all__ = ["MACE", "Strategies"]
+
+_NOISE = 0.5  # by which the shares of a drawn start differ at most, before they are made to sum to 1
+_LEAST = 1e-300  # of a probability, by which another is divided
+_SAME = 1e-6  # nats by which a later start must be better
+_COPIES = 8  # of the shares of all starts at a time
+
+
+@dataclass(frozen=True, kw_only=True)
+class MACE(Method):
+    """Competence of annotators: who knows how often, and who says what otherwise.
+
+    The fault is the expected share of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
+    that of the label. The classes are those that somebody answered, however many there may be beside them.
+
+    Parameters
+    ----------
+    form
+        ``vb`` for variational Bayes, with priors; ``em`` for EM, with smoothing.
+    starts
+        How many times the rounds begin; all starts share each pass over the answers. 1 draws nothing.
+    alpha, beta
+        How many answers are imagined beside those of each worker: that she knows, and that she does not (VB).
+    strategy
+        How many answers of each label are imagined among those that she does not know (VB).
+    smoothing
+        The d above (EM); by default 0.01 / k.
+    max_iter, tol
+        When the rounds end: at the limit, or when theta and (1 - theta) xi change by less, relative to their norm.
+
+    >>> import allalike
+    >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "zzzzz"}
+    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> result = allalike.discover(rows, method=MACE())
+    >>> "".join(result.truth["label"]), result.workers["fault"].round(2).tolist()
+    ('xxyyz', [0.0, 0.0, 0.2, 0.8])
+    """
+
+    name: ClassVar[str] = "MACE"
+    summary: ClassVar[str] = "how often a worker knows, and what she says otherwise, by variational Bayes or EM"
+    needs: ClassVar[str] = "classes"
+    form: str = choice("vb", "em")
+    starts: int = whole(10, least=1)
+    alpha: float = number(0.5, least=0.001)
+    beta: float = number(0.5, least=0.001)
+    strategy: float = number(10.0, least=0.001)
+    smoothing: float | None = number(None, least=0)
+    max_iter: int = whole(50, least=1)
+    tol: float = number(1e-5, least=0)
+
+    def serves(self, labels: Domain | Encoding) -> bool:
+        """Ask for classes."""
+        return labels.n_classes is not None
+
+    def weigh(self, run: Run) -> Weighing:
+        """Find who knows how often from every start, round by round, and take the best start."""
+        model, problems, peers = Strategies(self, classes=run.encoding.n_labels), run.problems, Peers(run)
+        model.check_memory(problems.n_workers)
+        given = run.sum(model.count)["given"][:, None]
+        unknown = np.full(problems.n_workers, np.nan)
+
+        def step(shares: Floats) -> tuple[Floats, Floats]:
+            right = run.sum(model.e_step, model.odds(shares))["right"]
+            return model.m_step(shares, right, given), unknown
+
+        start = model.start(run.workers.hashes(), run.ties.seed)
+        rounds = repeat(run, step, start, max_iter=self.max_iter, tol=self.tol)
+        odds = model.odds(rounds.state)
+        sums = run.sum(model.e_step, odds)
+        said = (given * np.log(np.maximum(rounds.state[:, :, 1:], _LEAST))).sum(axis=2)
+        evidence = problems.add(sums["evidence"] + said)
+        best = problems.spread(np.argmax(evidence >= evidence.max(axis=1, keepdims=True) - _SAME, axis=1))
+        everyone = np.arange(problems.n_workers)
+        wrong = 1.0 - sums["right"][everyone, best].sum(axis=1) / run.answer_counts
+        fault = np.maximum(peers.comparable(wrong), 0.0)
+        return rounds.weighing(
+            peers,
+            fault=fault,
+            weight=normalise(run.encoding.noise.weight(fault, problems), problems),
+            decide=partial(model.decide, ties=run.ties),
+            parameters=(odds[everyone, best],),
+            probabilities=model.probabilities,
+        )
+
+
+@dataclass(frozen=True)
+class Strategies:
+    """Of every worker and start: theta_i, and behind it (1 - theta_i) xi_il for each label l.
+
+    Parameters
+    ----------
+    options
+        The options of the method.
+    classes
+        How many classes there are, the k above.
+    """
+
+    options: MACE
+    classes: int
+
+    def check_memory(self, n_workers: int) -> None:
+        """Refuse shares that do not fit in memory."""
+        starts = self.options.starts
+        needed = 8 * _COPIES * n_workers * starts * (self.classes + 1)
+        if needed > free_memory():
+            raise TooLargeError(
+                f"MACE needs the shares of {self.classes:,} labels for each of {n_workers:,} workers and"
+                f" {starts:,} starts, about {needed / 1e9:,.1f} GB in all, and there are {free_memory() / 1e9:,.1f} GB."
+                " Use MACE(starts=1), or DS-1, which needs one number for each worker."
+            )
+
+    def start(self, ids: Array, seed: int) -> Floats:
+        """Return equal shares for the first start, and drawn ones for the others."""
+        drawn = [draw_evenly(ids, (seed, start), self.classes + 2) for start in range(1, self.options.starts)]
+        shares = 1.0 + _NOISE * np.stack([np.zeros((len(ids), self.classes + 2)), *drawn], axis=1)
+        knows, says = (part / part.sum(axis=2, keepdims=True) for part in np.split(shares, [2], axis=2))
+        return np.concatenate([knows[:, :, :1], knows[:, :, 1:] * says], axis=2)
+
+    def odds(self, shares: Floats) -> Floats:
+        """Return the odds of an answer: log( (theta_i + (1 - theta_i) xi_il) / ((1 - theta_i) xi_il) )."""
+        odds: Floats = np.log1p(shares[:, :, :1] / np.maximum(shares[:, :, 1:], _LEAST))
+        return odds
+
+    def count(self, block: Block) -> dict[str, Floats]:
+        """Count, per worker, her answers of each label."""
+        return {"given": self._sum(block, np.ones(len(block.label)))}
+
+    def e_step(self, block: Block, odds: Floats) -> dict[str, Floats]:
+        """Add up how probably a worker's answers are right, by start and label, and the likelihoods of tasks."""
+        found = [
+            find_posterior(block, add_odds(block, self._of_answers(block, odds[:, start])), self.classes)
+            for start in range(odds.shape[1])
+        ]
+        right = [self._sum(block, each.share.take(block[Groups].group)) for each in found]
+        evidence = [by_problem(block, each.evidence) for each in found]
+        return {"right": np.stack(right, axis=1), "evidence": np.stack(evidence, axis=1)}
+
+    def m_step(self, shares: Floats, right: Floats, given: Floats) -> Floats:
+        """Return the shares that follow from how probably answers are right; ``given`` counts all answers."""
+        own = self.options
+        known = right * -np.expm1(-self.odds(shares))  # theta_i / (theta_i + (1 - theta_i) xi_il)
+        guessed = given - known
+        knows = np.stack([known.sum(axis=2), guessed.sum(axis=2)], axis=2)
+        if own.form == "em":
+            d = 0.01 / self.classes if own.smoothing is None else own.smoothing
+            theta, xi = _share(knows + d), _share(guessed + d)
+        else:
+            theta, xi = _expect(knows + np.array([own.alpha, own.beta])), _expect(guessed + own.strategy)
+        return np.concatenate([theta[:, :, :1], theta[:, :, 1:] * xi], axis=2)
+
+    def decide(self, block: Block, weights: Floats, faults: Floats, odds: Floats, *, ties: Ties) -> dict[str, Array]:
+        """Take the most probable class."""
+        return take_by_odds(block, self._of_answers(block, odds), self.classes, ties)
+
+    def probabilities(self, block: Block, weights: Floats, faults: Floats, odds: Floats) -> dict[str, Array]:
+        """Return the posteriors, with a row per task and a column per class that somebody named somewhere."""
+        return list_probabilities(block, self._of_answers(block, odds), self.classes)
+
+    def _cells(self, block: Block) -> Array:
+        return block.worker * self.classes + block.label
+
+    def _of_answers(self, block: Block, odds: Floats) -> Floats:
+        return odds.ravel().take(self._cells(block))
+
+    def _sum(self, block: Block, values: Floats) -> Floats:
+        """Add up numbers of answers, per worker and label."""
+        return sum_by(self._cells(block), values, block.n_workers * self.classes).reshape(-1, self.classes)
+
+
+def _share(counts: Floats) -> Floats:
+    """Return what each count is of all; equal shares where there is nothing."""
+    total = counts.sum(axis=2, keepdims=True)
+    shares: Floats = np.where(total > 0, counts, 1.0) / np.where(total > 0, total, counts.shape[2])
+    return shares
+
+
+def _expect(counts: Floats) -> Floats:
+    """Return exp(psi(n) - psi(N)) of counts."""
+    from allalike.methods.ibcc import expected_logs
+
+    return np.asarray(np.exp(expected_logs(counts)))

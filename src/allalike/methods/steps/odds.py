@@ -1,0 +1,100 @@
+"""Odds: how probable each class of a task is, where an answer speaks for its own class alone.
+
+In some models a wrong answer is as probable whichever other class is true. Then all that an answer says are its odds,
+
+    w_ij = log( P[x_ij | x_ij is true] / P[x_ij | another class is true] ),    T_jc ~ exp(sum_i w_ij [x_ij = c]),
+
+if all classes are as frequent. A class that nobody named for a task has a score of 0 there, so that only those that
+were named have to be kept, however many there are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from allalike.blocks.block import sum_by
+from allalike.blocks.groups import Groups
+from allalike.rules.base import unknown
+from allalike.rules.vote import leading
+
+if TYPE_CHECKING:
+    from allalike.blocks.block import Array, Block, Floats
+    from allalike.blocks.ties import Ties
+
+__all__ = ["Posterior", "add_odds", "find_posterior", "list_probabilities", "take_by_odds"]
+
+
+class Posterior(NamedTuple):
+    """How probable classes are: of each group of equal labels, of a class nobody named, and log sum_c exp(score)."""
+
+    share: Floats
+    rest: Floats
+    evidence: Floats
+
+
+def add_odds(block: Block, odds: Floats) -> Floats:
+    """Return the score of each group of equal labels, given the odds of each answer."""
+    return sum_by(block[Groups].group, odds, len(block[Groups]))
+
+
+def find_posterior(block: Block, score: Floats, classes: int) -> Posterior:
+    """Return T_jc ~ exp(score), where there are so many classes in all.
+
+    >>> from allalike.blocks.block import Block
+    >>> from allalike.blocks.groups import group_labels
+    >>> block = Block.of([[0, 5], [0, 7], [0, 7]])
+    >>> block = block.keeping(group_labels(block, np.arange(10, dtype=np.uint64)))
+    >>> find_posterior(block, np.log([8.0, 1.0, 2.0]), 4).share.round(2), find_posterior(block, np.zeros(3), 4).rest
+    (array([0.73, 0.2 , 0.4 ]), array([0.25, 0.25]))
+    """
+    groups = block[Groups]
+    unnamed = classes - groups.count
+    best = np.maximum.reduceat(score, groups.first)
+    best = np.where(unnamed > 0, np.maximum(best, 0.0), best)
+    odds = np.exp(score - best[groups.task])
+    rest = np.exp(-best)
+    total = np.add.reduceat(odds, groups.first) + unnamed * rest
+    return Posterior(odds / total[groups.task], rest / total, best + np.log(total))
+
+
+def take_by_odds(block: Block, odds: Floats, classes: int, ties: Ties) -> dict[str, Array]:
+    """Take the most probable class of those that were named; where nobody counts, all who answered count the same.
+
+    If everyone who named a class counts against it, take the first that nobody named.
+    """
+    score = add_odds(block, odds)
+    found = find_posterior(block, score, classes)
+    groups, n_labels = block[Groups], len(block[Groups].label_hash)
+    named = np.bincount(groups.group, minlength=len(score))  # groups may be empty, as the block has it
+    nobody = block.per_task(np.abs(odds)) <= 0
+    winner, tied = leading(block, np.where(named > 0, np.where(nobody[groups.task], named, score), -np.inf), ties)
+    count, other = _unnamed(block.n_tasks, groups.task[named > 0], groups.label[named > 0])
+    refuted = (score[winner] < 0) & (count < n_labels)
+    return {
+        "label": np.where(refuted, other, groups.label[winner]).astype(np.int32),
+        "confidence": np.where(refuted, found.rest, found.share[winner]),
+        "error": unknown(block.n_tasks),
+        "tied": np.where(refuted, count < n_labels - 1, tied),
+    }
+
+
+def list_probabilities(block: Block, odds: Floats, classes: int) -> dict[str, Array]:
+    """Return the posteriors, with a row per task and a column per class that somebody named somewhere."""
+    found = find_posterior(block, add_odds(block, odds), classes)
+    table = np.repeat(found.rest[:, None], len(block[Groups].label_hash), axis=1)
+    table[block[Groups].task, block[Groups].label] = found.share
+    return {"probability": table}
+
+
+def _unnamed(n_tasks: int, task: Array, label: Array) -> tuple[Array, Array]:
+    """Return, per task, how many labels were named, and the smallest that was not; the named ones are sorted.
+
+    >>> _unnamed(2, np.array([0, 0, 1]), np.array([0, 2, 5]))
+    (array([2, 1]), array([1, 0]))
+    """
+    count = np.bincount(task, minlength=n_tasks)
+    first = np.cumsum(count) - count
+    place = np.arange(len(task)) - first[task]
+    return count, np.minimum.reduceat(np.where(label > place, place, count[task]), first)
