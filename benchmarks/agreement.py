@@ -16,9 +16,9 @@ import pyarrow as pa
 
 import allalike
 from allalike import METHODS, Memory
-from allalike.api.agreement import measure_agreement
-from allalike.api.deciding import find_truths
-from allalike.blocks.ties import Ties
+from allalike._core.blocks.ties import Ties
+from allalike.api.agreement.agreement import measure_agreement
+from allalike.api.results.deciding import find_truths
 
 if TYPE_CHECKING:
     from collections.abc import Callable

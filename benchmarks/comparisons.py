@@ -21,7 +21,7 @@ import pyarrow as pa
 
 import allalike
 from allalike import Memory, Ranking
-from allalike.blocks.ties import Ties
+from allalike._core.blocks.ties import Ties
 from limited import Limited
 from measuring import cpu
 

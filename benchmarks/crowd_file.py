@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.columns.hashes import mix
-from allalike.columns.values import arrow_of
+from allalike._core.columns.hashes import mix
+from allalike._core.columns.values import arrow_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 import allalike
+from allalike.api.judges.coverage import Sureness
+from allalike.api.judges.shared_errors import SharedErrors, find_shared_errors
+from allalike.api.judges.verdicts import Verdicts
 from allalike.datasets import load
-from allalike.trust.coverage import Sureness
-from allalike.trust.shared_errors import SharedErrors, find_shared_errors
-from allalike.trust.verdicts import Verdicts
 
 sys.path.insert(0, str(Path(__file__).parent))
 from public_data import use_data_beside_the_clone

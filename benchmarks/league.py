@@ -26,11 +26,11 @@ import scipy.special
 import scipy.stats  # here, so that no clock counts the imports
 
 from allalike import OA, PTD, AllalikeError, Memory, Method
-from allalike.api.deciding import find_truths
-from allalike.blocks.ties import Ties
+from allalike._core.blocks.ties import Ties
+from allalike.api.results.deciding import find_truths
 from allalike.datasets import DATASETS, load, source_of
 from allalike.datasets.folders import find_folder
-from allalike.methods.votes import serves, weigh
+from allalike.methods.composed.votes import serves, weigh
 from allalike.readers import read_gold
 from league_figures import OURS, Data, Figure, League
 from league_page import write_page

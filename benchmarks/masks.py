@@ -15,8 +15,8 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.masks.packed import Mask
 from allalike.distances import overlap
-from allalike.masks.packed import Mask
 from measuring import cpu
 
 MASKS, SIDE = 30, 1024

@@ -19,15 +19,15 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 import allalike
-from allalike.blocks.pairs import PairDistances
-from allalike.blocks.ties import Ties
-from allalike.domains.objects import list_members, number_pairs
+from allalike._core.blocks.pairs import PairDistances
+from allalike._core.blocks.ties import Ties
+from allalike.domains.things.objects import list_members, number_pairs
 from measuring import cpu
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from allalike.blocks.block import Block
+    from allalike._core.blocks.block import Block
 
 _CUT = 0.3
 

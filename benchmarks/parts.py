@@ -16,11 +16,11 @@ import pyarrow as pa
 
 import allalike
 from allalike import METHODS, Memory, Text
+from allalike._core.blocks.ties import Ties
+from allalike._core.system.serialization import pack, unpack
 from allalike.api.update import Origin
-from allalike.blocks.ties import Ties
 from allalike.errors import LabelError
 from allalike.simulation import simulate
-from allalike.system.serialization import pack, unpack
 from measuring import cpu
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 import allalike
-from allalike.trust.copies import find_copies
+from allalike.methods.auto.copies.copies import find_copies
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from rings import answer, attack, loaded, rows_of

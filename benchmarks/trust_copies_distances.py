@@ -14,12 +14,12 @@ import numpy as np
 
 import allalike
 from allalike import Auto, Memory
+from allalike._core.blocks.problems import Problems
+from allalike._core.blocks.ties import Ties
+from allalike._core.columns.column import Column
+from allalike._core.columns.values import Values, arrow_of
 from allalike.answers import Answers
-from allalike.api.deciding import find_truths
-from allalike.blocks.problems import Problems
-from allalike.blocks.ties import Ties
-from allalike.columns.column import Column
-from allalike.columns.values import Values, arrow_of
+from allalike.api.results.deciding import find_truths
 from allalike.datasets import load
 from allalike.domains import Real
 from public_data import use_data_beside_the_clone

@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 import allalike
-from allalike.blocks.ties import Ties
-from allalike.trust.faults import find_faults
+from allalike._core.blocks.ties import Ties
+from allalike.methods.auto.sureness.faults import find_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -26,11 +26,11 @@ import psutil
 
 import allalike
 from allalike import AllalikeError, Memory, Method
-from allalike.blocks.block import sum_by
-from allalike.blocks.ties import Ties
-from allalike.methods.votes import serves
-from allalike.registry import make
-from allalike.trust.voices import find_error_correlation
+from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.ties import Ties
+from allalike._core.registry import make
+from allalike.methods.auto.voices.effective import find_error_correlation
+from allalike.methods.composed.votes import serves
 from league_figures import OURS
 from limited import Limited
 from public_data import use_data_beside_the_clone

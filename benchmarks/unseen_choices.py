@@ -18,9 +18,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allalike import Auto
-from allalike.methods.levels import ladder
-from allalike.methods.levels.classes import MAX_CLASSES
-from allalike.trust import departures
+from allalike.methods.auto.classes import ladder
+from allalike.methods.auto.classes.weighing import MAX_CLASSES
+from allalike.methods.auto.copies import departures
 from league_page import tabulate
 
 if TYPE_CHECKING:

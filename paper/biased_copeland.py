@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.domains.ranking_kernels import find_places
+from allalike.domains.rankings.kernels import find_places
 from allalike.errors import GoldError, UnsupportedError
 from allalike.rules import Rule
 from allalike.rules.ballots import Ballots, Parts, Ranked, decide
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Block, Floats
-    from allalike.blocks.ties import Ties
+    from allalike._core.blocks.block import Block, Floats
+    from allalike._core.blocks.ties import Ties
     from allalike.rules import Decision
 
 __all__ = ["BIASED", "biased_copeland"]

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.options import check_number
+from allalike._core.registry import find
+from allalike._core.system.files import list_files
+from allalike._core.system.output import Output
+from allalike._core.system.progress import report
 from allalike.experiments.runner import Results, run
-from allalike.options import check_number
-from allalike.registry import find
-from allalike.system.files import list_files
-from allalike.system.output import Output
-from allalike.system.progress import report
 from paper.cells import fill, settings_of
 from paper.figures import FIGURES, save
 from paper.figures.base import matplotlib

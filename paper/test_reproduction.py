@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
+from allalike._core.registry import make
 from allalike.cli import run as run_program
 from allalike.errors import OutputError, UnknownNameError, UnsupportedError
 from allalike.experiments import Results, run
 from allalike.methods import METHODS
-from allalike.registry import make
 from allalike.simulation import MODELS, as_model
 from paper.biased_copeland import BIASED
 from paper.cells import Cell, Line, fill, settings_of

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, ClassVar, TypeVar
 
+from allalike._core.blocks.block import Block, Floats, Kernel
+from allalike._core.blocks.ties import Ties
+from allalike._core.options import Options, whole
 from allalike.answers import Answers
-from allalike.blocks.block import Block, Floats, Kernel
-from allalike.blocks.ties import Ties
 from allalike.engines import Engine, Run, TaskTable
 from allalike.engines.memory import MemoryTable
 from allalike.engines.shards import Shard, describe, find_piece, of_answers
 from allalike.engines.sums import PairSums, PlainSums, Sums, select_workers
-from allalike.options import Options, whole
 
 T = TypeVar("T")
 

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 import allalike
+from allalike._core.system import output
 from allalike.api.result import Result
-from allalike.api.targets import result_names, result_output
-from allalike.system import output
+from allalike.api.results.targets import result_names, result_output
 
 Files = dict[str, bytes]
 _STEPS = {"open", "os.mkdir", "os.remove", "os.rename", "os.rmdir"}

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from allalike._core.blocks.block import Floats
 from allalike.answers import Answers
-from allalike.blocks.block import Floats
 from allalike.datasets.base import Parsed
 from allalike.datasets.parsers import PARSERS
 from allalike.readers import read_gold

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 import allalike
 from allalike import Memory
-from allalike.blocks.ties import Ties
+from allalike._core.blocks.ties import Ties
 from allalike.engines.memory import MemoryRun
 
 __all__ = ["answer", "attack", "loaded", "rows_of"]

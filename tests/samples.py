@@ -12,12 +12,12 @@ import numpy as np
 import crowd_custom
 import crowd_record
 from allalike import DOMAINS, METHODS, Categorical, Custom, Memory, Method, Points, Real, Record
+from allalike._core.blocks.problems import Problems
+from allalike._core.blocks.ties import Ties
+from allalike._core.columns.column import Column
+from allalike._core.columns.values import Values, arrow_of
 from allalike.answers import Answers
-from allalike.blocks.problems import Problems
-from allalike.blocks.ties import Ties
-from allalike.columns.column import Column
-from allalike.columns.values import Values, arrow_of
-from allalike.domains.object_parts import NUMBERS
+from allalike.domains.things.parts import NUMBERS
 
 if TYPE_CHECKING:
     import numpy.typing as npt

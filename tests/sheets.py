@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from allalike.readers.tables import Table
+from allalike.readers.formats.tables import Table
 
 
 class Sheets:

@@ -31,8 +31,8 @@ import numpy as np
 
 import allalike
 from allalike import METHODS, AllalikeError, ConvergenceWarning, Disk, Memory, Spark
+from allalike._core.registry import make
 from allalike.errors import DataWarning
-from allalike.registry import make
 from allalike.testing.crowds import same_results
 from samples import KINDS, Row, crowd, kind, sparse_crowd
 

@@ -15,11 +15,11 @@ from scipy.special import digamma, log_expit, logsumexp
 
 import allalike
 from allalike import GLAD, MACE, Memory
+from allalike._core.blocks.block import Block
+from allalike._core.blocks.groups import group_labels
+from allalike._core.blocks.ties import Ties
 from allalike.answers import Answers
-from allalike.api.deciding import find_posteriors
-from allalike.blocks.block import Block
-from allalike.blocks.groups import group_labels
-from allalike.blocks.ties import Ties
+from allalike.api.results.deciding import find_posteriors
 from allalike.datasets import load
 from allalike.engines import Run
 from allalike.errors import OptionError, TooLargeError

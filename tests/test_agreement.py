@@ -13,14 +13,14 @@ import pytest
 
 import allalike
 from allalike import Disk, Memory
-from allalike.api.agreement import measure_agreement
-from allalike.blocks.ties import Ties
-from allalike.columns.column import Column
+from allalike._core.blocks.ties import Ties
+from allalike._core.columns.column import Column
+from allalike.api.agreement.agreement import measure_agreement
+from allalike.api.agreement.alpha import measure_alpha
+from allalike.api.agreement.label_totals import MAX_SLOTS
+from allalike.api.agreement.resamples import draw_weights, find_limits
 from allalike.engines import Engine
 from allalike.errors import UnsupportedError
-from allalike.trust.agreement import measure_alpha
-from allalike.trust.label_totals import MAX_SLOTS
-from allalike.trust.resamples import draw_weights, find_limits
 from samples import Row, crowd, kind, problems, sparse_crowd
 
 # Of irrCAC 0.4.4, which cannot be installed beside a current scipy: raw.CAC(table, digits=15) finds gwet, fleiss,
@@ -160,7 +160,7 @@ def test_a_resample_is_what_alpha_is_of_the_tasks_drawn(domain: str, monkeypatch
         drawn.append(values)
         return find_limits(values)
 
-    monkeypatch.setattr("allalike.trust.agreement.find_limits", watch)
+    monkeypatch.setattr("allalike.api.agreement.alpha.find_limits", watch)
     run = allalike.discover(rows, domain=kind(domain), method="UA").run
     measure_agreement(run)
     tasks = defaultdict(list)

@@ -17,19 +17,19 @@ import pytest
 
 import allalike
 from allalike import Auto, Disk, Memory
+from allalike._core.blocks.block import Block
+from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.voices import Voices
 from allalike.answers import Answers
-from allalike.blocks.block import Block
-from allalike.blocks.ties import Ties
-from allalike.blocks.voices import Voices
 from allalike.datasets import load
 from allalike.engines.sample import sample_tasks
 from allalike.errors import UnknownNameError, UnsupportedError
-from allalike.methods.levels.consensus import ALIKE, agreement_sums, core_weights
-from allalike.methods.levels.ladder import BorneOut
-from allalike.methods.levels.readings import Crowd, prepare, read_from
-from allalike.methods.levels.states import class_posterior
+from allalike.methods.auto.classes.consensus import ALIKE, agreement_sums, core_weights
+from allalike.methods.auto.classes.hypotheses import Crowd, prepare, read_from
+from allalike.methods.auto.classes.ladder import BorneOut
+from allalike.methods.auto.classes.states import class_posterior
+from allalike.methods.insight import Groups
 from allalike.readers import open_gold
-from allalike.trust.groups import Groups
 from coin_crowd import drawn, error
 
 # The accuracy that trials found on each set, in percent; ties are averaged.

@@ -11,11 +11,11 @@ import pytest
 
 import allalike
 from allalike import Disk, Memory, simulate
-from allalike.blocks.problems import Problems
-from allalike.blocks.ties import Ties
+from allalike._core.blocks.problems import Problems
+from allalike._core.blocks.ties import Ties
+from allalike.methods.auto.distances.shrunken import _describe, distance_sums
+from allalike.methods.auto.screening.guesses import find_guess_distances
 from allalike.methods.base import Weighing
-from allalike.methods.shrunken import _describe, distance_sums
-from allalike.methods.steps.guesses import find_guess_distances
 from samples import crowd, kind
 from weighing import weigh
 

@@ -20,7 +20,7 @@ from allalike.cli import main
 from allalike.engines import Memory
 from allalike.errors import GoldError
 from allalike.methods import DTD, IPTD, OA, PTD, PTDAK
-from allalike.readers import delimited
+from allalike.readers.formats import delimited
 
 GOOD = "worker,task,label\na,1,x\nb,1,x\nc,1,y\na,2,y\nb,2,y\n"
 

@@ -13,14 +13,14 @@ from scipy.special import digamma, gammaln
 
 import allalike
 from allalike import BWA, EBCC, IBCC, LA, Disk, Engine, Memory
+from allalike._core.blocks.ties import Ties
+from allalike._core.registry import make
 from allalike.answers import Answers
-from allalike.api.deciding import find_posteriors, find_truths
-from allalike.blocks.ties import Ties
+from allalike.api.results.deciding import find_posteriors, find_truths
 from allalike.datasets import load
 from allalike.errors import OptionError, TooLargeError
 from allalike.methods import label_aggregation
 from allalike.methods.steps.draws import draw_subtypes
-from allalike.registry import make
 from samples import Row, crowd, problems, rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::allalike.ConvergenceWarning")

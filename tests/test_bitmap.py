@@ -18,12 +18,12 @@ from scipy import ndimage
 from scipy.spatial import distance as reference
 
 import allalike
-from allalike.blocks.block import Block
-from allalike.blocks.ties import Ties
+from allalike._core.blocks.block import Block
+from allalike._core.blocks.ties import Ties
+from allalike._core.masks.packed import Mask, fill_outline, of_run_lengths
 from allalike.distances import overlap
 from allalike.domains.bitmap import Bitmap
 from allalike.errors import LabelError, OptionError
-from allalike.masks.packed import Mask, fill_outline, of_run_lengths
 from allalike.readers import read_gold
 from allalike.rules.majority import AnswerMasks, pixel_majority
 from crowd_bitmap import answers, disc

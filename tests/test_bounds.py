@@ -12,16 +12,16 @@ import pytest
 
 import allalike
 import samples
-from allalike.blocks import pairs
-from allalike.blocks.block import Block
-from allalike.blocks.ties import Ties
-from allalike.domains.ranking import Ranking
+from allalike._core.blocks import pairs
+from allalike._core.blocks.block import Block
+from allalike._core.blocks.ties import Ties
+from allalike._core.system import memory
+from allalike._core.system.progress import watching
+from allalike.domains.rankings.ranking import Ranking
 from allalike.errors import InputError, TooLargeError
 from allalike.readers.tools import cvat
 from allalike.rules import elimination, kemeny, tables
 from allalike.rules.ballots import Ballots, Part
-from allalike.system import memory
-from allalike.system.progress import watching
 
 PAIRWISE = ("text", "set", "interval", "bitmap", "custom", "boxes", "spans", "points")
 

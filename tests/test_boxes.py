@@ -15,8 +15,8 @@ from scipy.optimize import linear_sum_assignment
 
 import allalike
 from allalike import Boxes, Disk, Memory
-from allalike.blocks.ties import Ties
-from allalike.columns.column import Column
+from allalike._core.blocks.ties import Ties
+from allalike._core.columns.column import Column
 from allalike.distances.matching import match
 from allalike.errors import LabelError, OptionError, UnsupportedError
 from allalike.rules.grouping import GroupedObjects

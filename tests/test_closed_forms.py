@@ -14,10 +14,10 @@ from scipy.spatial.distance import pdist, squareform
 
 import allalike
 from allalike import DTD, PTD, PTDAK, Categorical
-from allalike.blocks.block import Block
-from allalike.blocks.problems import Problems
-from allalike.blocks.ties import Ties
-from allalike.columns.column import Column
+from allalike._core.blocks.block import Block
+from allalike._core.blocks.problems import Problems
+from allalike._core.blocks.ties import Ties
+from allalike._core.columns.column import Column
 from allalike.domains import Custom
 from allalike.engines import Engine
 from allalike.noise import Gaussian

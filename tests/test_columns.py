@@ -12,13 +12,13 @@ import pytest
 
 import allalike
 from allalike.errors import ColumnError
-from allalike.readers import roles
-from allalike.readers.contents import Sample
-from allalike.readers.frames import of_frame
-from allalike.readers.questions import ask_candidates
-from allalike.readers.readings import find_readings
-from allalike.readers.roles import find_roles
-from allalike.readers.tables import Table
+from allalike.readers.formats.frames import of_frame
+from allalike.readers.formats.tables import Table
+from allalike.readers.guessing import roles
+from allalike.readers.guessing.candidates import find_readings
+from allalike.readers.guessing.contents import Sample
+from allalike.readers.guessing.questions import ask_candidates
+from allalike.readers.guessing.roles import find_roles
 
 ROLES = ("worker", "task", "label")
 

@@ -14,14 +14,14 @@ from scipy import stats
 import allalike
 import samples
 from allalike import METHODS, AllalikeError, ConvergenceWarning, Engine, Method
+from allalike._core.blocks.block import Array
+from allalike._core.system.progress import watching
 from allalike.api.compare import compare
-from allalike.api.comparison import Comparison
-from allalike.blocks.block import Array
+from allalike.api.results.comparison import Comparison
 from allalike.engines import Run
 from allalike.errors import GoldError, OptionError, TooLargeError, UnsupportedError
 from allalike.methods import IPTD, OA, PTD, Weighing
-from allalike.methods.votes import serves
-from allalike.system.progress import watching
+from allalike.methods.composed.votes import serves
 
 ROWS = samples.rows(samples.RUNNING_EXAMPLE)
 GOLD = {f"t{task:04d}": truth for task, truth in enumerate(samples.RUNNING_TRUTH)}

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allalike.domains.items import read_ranking, read_rankings
-from allalike.readers.comparisons import Columns, write_comparisons
+from allalike.domains.rankings.items import read_ranking, read_rankings
+from allalike.readers.reshaping.comparisons import Columns, write_comparisons
 
 COLUMNS = Columns("left", "right", "winner")
 

@@ -11,16 +11,16 @@ import pytest
 
 import allalike
 from allalike import Disk, Memory, Result
-from allalike.blocks.ties import Ties
+from allalike._core.blocks.ties import Ties
 from allalike.engines.sample import sample_tasks
 from allalike.errors import OptionError, UnsupportedError
-from allalike.methods.levels.known import count_both
-from allalike.methods.levels.ladder import WAYS, climb_ladder
-from allalike.methods.levels.readings import prepare
+from allalike.methods.auto.classes.hypotheses import prepare
+from allalike.methods.auto.classes.known import count_both
+from allalike.methods.auto.classes.ladder import WAYS, climb_ladder
+from allalike.methods.auto.sureness.confidence import expected_calibration_error
+from allalike.methods.auto.sureness.intervals import find_wilson_limits
+from allalike.methods.insight import Groups
 from allalike.readers import open_gold
-from allalike.trust.confidence import expected_calibration_error
-from allalike.trust.groups import Groups
-from allalike.trust.intervals import find_wilson_limits
 from samples import Row
 
 Drawn = tuple[list[Row], dict[int, int]]

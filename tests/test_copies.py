@@ -11,12 +11,13 @@ import pytest
 
 import allalike
 from allalike import Auto, Disk, Memory
-from allalike.blocks.ties import Ties
-from allalike.blocks.voices import find_voices
-from allalike.trust import copies
-from allalike.trust.copies import find_copies
-from allalike.trust.departures import departure_sums, find_departures
-from allalike.trust.groups import Group, Groups, with_voices
+from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.voices import find_voices
+from allalike.methods.auto.copies import copies
+from allalike.methods.auto.copies.copies import find_copies
+from allalike.methods.auto.copies.departures import departure_sums, find_departures
+from allalike.methods.auto.voices.groups import with_voices
+from allalike.methods.insight import Group, Groups
 from rings import answer, attack, loaded, rows_of
 
 Rows = list[tuple[str, str, str]]

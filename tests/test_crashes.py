@@ -17,12 +17,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import allalike
+from allalike._core.limits import MAX_DEPTH
+from allalike._core.registry import make
+from allalike._core.system.json_text import Nesting, is_deep, parse_json
 from allalike.errors import AllalikeError, InputError, OptionError, OutputError, TooLargeError
-from allalike.limits import MAX_DEPTH
 from allalike.methods import METHODS
-from allalike.readers.failures import guard
-from allalike.registry import make
-from allalike.system.json_text import Nesting, is_deep, parse_json
+from allalike.readers.formats.failures import guard
 from program import call
 
 GOOD = "worker,task,label\nada,1,x\nbob,1,x\neve,1,y\nada,2,y\nbob,2,y\n"

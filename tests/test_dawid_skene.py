@@ -14,7 +14,7 @@ from crowdkit.aggregation import DawidSkene, OneCoinDawidSkene
 
 import allalike
 from allalike import DS, DS1, Categorical, Engine
-from allalike.blocks.ties import Ties
+from allalike._core.blocks.ties import Ties
 from allalike.errors import OptionError, TooLargeError, UnsupportedError
 from samples import BINARY, Row, crowd, rows
 

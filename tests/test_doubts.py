@@ -13,9 +13,10 @@ import pandas as pd
 import pytest
 
 import allalike
-from allalike.api.doubts import is_about_numbers
+from allalike.api.doubts.doubts import is_about_numbers
 from allalike.errors import DataWarning
-from allalike.readers import scans, sources, tables
+from allalike.readers import scans, sources
+from allalike.readers.formats import tables
 from program import call
 
 if TYPE_CHECKING:

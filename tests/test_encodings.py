@@ -12,7 +12,7 @@ import pytest
 
 import allalike
 from allalike.errors import InputError, OptionError
-from allalike.readers.encodings import find_name
+from allalike.readers.formats.encodings import find_name
 from allalike.serve.work import perform
 from plain_rows import rows, triples, write
 from program import call

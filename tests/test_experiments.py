@@ -12,12 +12,12 @@ import pytest
 from scipy import stats
 
 import allalike
+from allalike._core.system.progress import watching
 from allalike.answers import Answers
 from allalike.errors import GoldError, OptionError, OutputError, UnknownNameError
 from allalike.experiments import Sample, Sampler, Setting, improvements, run, score_all
 from allalike.experiments.settings import CHUNK, solve
 from allalike.readers import read_gold
-from allalike.system.progress import watching
 
 pytestmark = pytest.mark.slow
 

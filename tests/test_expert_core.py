@@ -16,8 +16,8 @@ from scipy.stats import binom
 
 import allalike
 from allalike import Categorical, Memory, Method, Result
+from allalike._core.blocks.ties import Ties
 from allalike.answers import Answers
-from allalike.blocks.ties import Ties
 from allalike.errors import OptionError
 from allalike.methods.pairwise.expert_core import (
     EXP,

@@ -13,9 +13,9 @@ import pytest
 
 import allalike
 from allalike import Disk, Memory, Result
-from allalike.api import worker_reasons
-from allalike.api.absence import find_absence
-from allalike.api.explanations import TaskExplanation, WorkerExplanation
+from allalike.api.explanations import worker_reasons
+from allalike.api.explanations.absence import find_absence
+from allalike.api.explanations.explanations import TaskExplanation, WorkerExplanation
 from allalike.api.revisit import revisit
 from allalike.engines import Engine, Run, TaskTable
 from allalike.errors import OptionError, UnknownNameError, UnsupportedError

@@ -9,9 +9,9 @@ import pytest
 
 import allalike
 from allalike import Categorical
-from allalike.domains.spellings import find_spellings
+from allalike._core.extraction import find_extractor
+from allalike.api.doubts.spellings import find_spellings
 from allalike.errors import LabelError, OptionError
-from allalike.extraction import find_extractor
 
 if TYPE_CHECKING:
     from pathlib import Path

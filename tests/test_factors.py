@@ -19,9 +19,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allalike.columns import factors
-from allalike.columns.factors import factorize, group_by_hash
-from allalike.columns.hashes import hash_objects, hash_strings
+from allalike._core.columns import factors
+from allalike._core.columns.factors import factorize, group_by_hash
+from allalike._core.columns.hashes import hash_objects, hash_strings
 
 
 @pytest.fixture

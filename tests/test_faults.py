@@ -10,14 +10,15 @@ import pytest
 
 import allalike
 from allalike import Disk, Memory, simulate
-from allalike.blocks.block import Block
-from allalike.blocks.ties import Ties
+from allalike._core.blocks.block import Block
+from allalike._core.blocks.ties import Ties
 from allalike.cli.text import few_text
 from allalike.cli.workers import worker_rows
 from allalike.errors import UnsupportedError
-from allalike.trust.faults import Faults, find_faults
-from allalike.trust.groups import Groups, give_voices
-from allalike.trust.numbers import find_truth_limits
+from allalike.methods.auto.distances.numbers import find_truth_limits
+from allalike.methods.auto.sureness.faults import find_faults
+from allalike.methods.auto.voices.groups import give_voices
+from allalike.methods.insight import Faults, Groups
 from samples import problems, rows
 
 Matrix = npt.NDArray[Any]

@@ -16,10 +16,10 @@ import pooch
 import pytest
 
 import allalike.datasets
+from allalike._core.system.progress import watching
 from allalike.datasets import SOURCES
 from allalike.datasets.downloads import fetch_source
 from allalike.errors import DataError, UnsupportedError
-from allalike.system.progress import watching
 from mirrors import BIG, Mirror, archived, contents, mirror_of, published, serve
 
 pytestmark = pytest.mark.slow

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from allalike._core.system.progress import watching
 from allalike.datasets import downloads
 from allalike.datasets.downloads import fetch_source
 from allalike.errors import DataError
-from allalike.system.progress import watching
 from mirrors import ARCHIVE, BIG, Mirror, archived, contents, packed, serve
 
 pytestmark = pytest.mark.slow

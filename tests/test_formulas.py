@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import allalike
 from allalike import Engine
+from allalike._core.system.formulas import guard_table, guard_text, unguard_text
 from allalike.api.history import read_history
 from allalike.errors import OptionError
-from allalike.system.formulas import guard_table, guard_text, unguard_text
 from program import call
 
 ROWS = [

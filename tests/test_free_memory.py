@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from allalike.system.memory import free_memory
+from allalike._core.system.memory import free_memory
 
 AVAILABLE = 8_000_000
 

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import allalike
-from allalike.columns.matches import find_places
-from allalike.columns.values import Values
+from allalike._core.columns.matches import find_places
+from allalike._core.columns.values import Values
 from allalike.errors import GoldError
 from program import call
 

@@ -14,14 +14,14 @@ import pytest
 from scipy.stats import nchypergeom_fisher
 
 import allalike
+from allalike.api.judges.coverage import Sureness
+from allalike.api.judges.odds import Line, fit_line, mend
+from allalike.api.judges.open_labels import OpenChance, find_chances
+from allalike.api.judges.panels import find_sizes, judge_panel
+from allalike.api.judges.shared_errors import compare_pair, find_shared_errors
+from allalike.api.judges.verdicts import Verdicts
 from allalike.cli import main
 from allalike.errors import DataWarning
-from allalike.trust.coverage import Sureness
-from allalike.trust.odds import Line, fit_line, mend
-from allalike.trust.open_labels import OpenChance, find_chances
-from allalike.trust.panels import find_sizes, judge_panel
-from allalike.trust.shared_errors import compare_pair, find_shared_errors
-from allalike.trust.verdicts import Verdicts
 
 Table = npt.NDArray[np.intp]
 
@@ -63,7 +63,7 @@ def test_the_panel_says_what_auto_says_and_as_surely_where_classes_are_few() -> 
 
 
 def test_the_probability_of_an_open_answer_is_that_of_bayes() -> None:
-    from allalike.blocks.block import Block
+    from allalike._core.blocks.block import Block
 
     rate, m = np.array([0.1, 0.2, 0.3, 0.4]), 5.0
     said = np.array([[7], [7], [3], [4]])

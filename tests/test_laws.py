@@ -12,11 +12,11 @@ import pytest
 
 import allalike
 from allalike import DOMAINS, METHODS, ConvergenceWarning, Disk, Memory, Result
-from allalike.blocks.problems import Problems
+from allalike._core.blocks.problems import Problems
+from allalike._core.registry import make
 from allalike.engines import Engine
 from allalike.methods.steps.weights import normalise
 from allalike.noise import General, OneCoin
-from allalike.registry import make
 from samples import Row, crowd, flattened, kind, rows, sparse_crowd
 
 METHOD_NAMES = list(METHODS)

@@ -12,12 +12,12 @@ import pytest
 
 import allalike
 from allalike import Disk, Memory
-from allalike.blocks.ties import Ties
+from allalike._core.blocks.ties import Ties
 from allalike.datasets import load
-from allalike.trust import meetings
-from allalike.trust.likeness import find_groups
-from allalike.trust.meetings import find_meetings
-from allalike.trust.signal_distances import find_signal
+from allalike.methods.auto.copies import worker_pairs as meetings
+from allalike.methods.auto.copies.likeness import find_groups
+from allalike.methods.auto.copies.worker_pairs import find_meetings
+from allalike.methods.auto.signal.distances import find_signal
 from samples import Row, crowd, kind, problems
 from weighing import weigh
 

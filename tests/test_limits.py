@@ -16,14 +16,15 @@ import pytest
 
 import allalike
 from allalike import Disk, Memory, Result
-from allalike.blocks import matrices
-from allalike.blocks.ties import Ties
+from allalike._core.blocks import matrices
+from allalike._core.blocks.ties import Ties
+from allalike._core.system.progress import watching
 from allalike.cli.text import unseen_text
 from allalike.engines.base import Run
 from allalike.engines.disk import budget, engine
+from allalike.methods.auto.copies import likeness, parts
+from allalike.methods.auto.copies import worker_pairs as meetings
 from allalike.readers import scan
-from allalike.system.progress import watching
-from allalike.trust import likeness, meetings, parts
 from rings import answer
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))

@@ -12,8 +12,8 @@ from PIL import Image
 import allalike
 from allalike.cli.app import main
 from allalike.errors import InputError, OptionError
-from allalike.readers.layouts import LAYOUTS
-from allalike.readers.masks import find_layout, open_masks
+from allalike.readers.formats.layouts import LAYOUTS
+from allalike.readers.formats.masks import find_layout, open_masks
 from crowd_bitmap import disc
 
 WORKERS = ("ada", "bob", "eve", "joe")

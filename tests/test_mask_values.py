@@ -11,10 +11,10 @@ import pytest
 from PIL import Image
 
 import allalike
+from allalike._core.masks.files import MaskFile, picture_size, read_picture
 from allalike.cli.app import main
 from allalike.domains.bitmap import Bitmap
 from allalike.errors import GoldError, InputError, LabelError, OptionError
-from allalike.masks.files import MaskFile, picture_size, read_picture
 
 MAP = np.array([[0, 0, 1, 1], [2, 2, 1, 1]], np.uint8)
 GREY = np.array([[0, 100, 128, 255]], np.uint8)

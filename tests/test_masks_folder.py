@@ -18,11 +18,11 @@ import pytest
 from PIL import Image
 
 import allalike
+from allalike._core.masks.files import MaskFile, picture_size, read_picture, write_pictures
 from allalike.answers import Answers
 from allalike.domains.bitmap import Bitmap
 from allalike.errors import ColumnError, InputError, LabelError, UnsupportedError
-from allalike.masks.files import MaskFile, picture_size, read_picture, write_pictures
-from allalike.readers.masks import find_layout, open_masks
+from allalike.readers.formats.masks import find_layout, open_masks
 from crowd_bitmap import disc
 
 pytestmark = pytest.mark.slow

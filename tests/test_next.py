@@ -14,7 +14,7 @@ import pytest
 import allalike
 from allalike import Disk
 from allalike.errors import OptionError, UnsupportedError
-from allalike.trust.next_labels import expect_gains
+from allalike.methods.auto.sureness.next_labels import expect_gains
 from samples import crowd
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from allalike.blocks.problems import Problems
+from allalike._core.blocks.problems import Problems
 from allalike.errors import OptionError, UnsupportedError
 from allalike.noise import Gaussian, General, IntervalNoise, Mallows, MaskNoise, OneCoin, TwoCoin
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from allalike import DOMAINS, ENGINES, METHODS, MODELS, POPULATIONS, Copiers
+from allalike._core.options import Options, choice, flag, number, option, share, whole
 from allalike.errors import AllalikeError, OptionError
 from allalike.noise import Gaussian, IntervalNoise, MaskNoise
-from allalike.options import Options, choice, flag, number, option, share, whole
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

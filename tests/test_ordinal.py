@@ -12,14 +12,14 @@ import pytest
 
 import allalike
 from allalike import DOMAINS, Disk, Memory, Ordinal
-from allalike.blocks.block import Block
-from allalike.blocks.groups import group_labels
-from allalike.blocks.ties import Ties
+from allalike._core.blocks.block import Block
+from allalike._core.blocks.groups import group_labels
+from allalike._core.blocks.ties import Ties
+from allalike._core.registry import make
 from allalike.cli.text import guesses
 from allalike.distances import absolute
 from allalike.domains import Categorical
 from allalike.errors import GoldError, LabelError, OptionError
-from allalike.registry import make
 from allalike.rules.levels import level_mean, level_median
 from allalike.testing import check_domain
 from samples import Row, crowd, rows

@@ -12,13 +12,13 @@ from scipy import sparse
 
 import allalike
 from allalike import DOMAINS, EVD, EXP, IPTD, MAS, PTD, PTDAK, TOP2, Categorical, Memory, Method
-from allalike.blocks import matrices as sums
-from allalike.blocks import pairs as block_pairs
-from allalike.blocks.block import Block
-from allalike.blocks.groups import group_labels
-from allalike.blocks.matrices import MatrixSum
-from allalike.blocks.pairs import pair_chunks
-from allalike.blocks.ties import Ties
+from allalike._core.blocks import matrices as sums
+from allalike._core.blocks import pairs as block_pairs
+from allalike._core.blocks.block import Block
+from allalike._core.blocks.groups import group_labels
+from allalike._core.blocks.matrices import MatrixSum
+from allalike._core.blocks.pairs import pair_chunks
+from allalike._core.blocks.ties import Ties
 from allalike.distances import hamming
 from allalike.errors import TooLargeError
 from allalike.methods.pairwise import mas, scaling

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from allalike._core.masks.files import write_pictures
 from allalike.datasets.parsers import PARSERS
 from allalike.errors import InputError
-from allalike.masks.files import write_pictures
 from allalike.readers import read_gold
 
 pytestmark = pytest.mark.slow

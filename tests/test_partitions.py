@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from allalike._core.columns.column import Column
 from allalike.answers import stream as streams
-from allalike.columns.column import Column
 from allalike.engines.ingest.routes import route
 from allalike.errors import OutputError
-from allalike.readers import scan, tables
+from allalike.readers import scan
+from allalike.readers.formats import tables
 
 
 def test_partitions_are_balanced_and_a_power_of_two(tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ import pytest
 
 import allalike
 from allalike.errors import InputError, OptionError
-from allalike.readers import compression as packed
 from allalike.readers import scan
-from allalike.readers.dialects import find_dialect
-from allalike.readers.encodings import guess_encoding
+from allalike.readers.formats import compression as packed
+from allalike.readers.formats.dialects import find_dialect
+from allalike.readers.formats.encodings import guess_encoding
 from plain_rows import ROWS, TEXT, rows, write
 
 
@@ -82,8 +82,8 @@ def test_an_encoding_that_is_said_is_used(tmp_path: Path) -> None:
 
 
 def test_a_text_beyond_the_sample_asks_for_the_encoding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allalike.readers.delimited.SAMPLE_BYTES", 1000)
-    monkeypatch.setattr("allalike.readers.encodings.SAMPLE_BYTES", 1000)
+    monkeypatch.setattr("allalike.readers.formats.delimited.SAMPLE_BYTES", 1000)
+    monkeypatch.setattr("allalike.readers.formats.encodings.SAMPLE_BYTES", 1000)
     path = write(tmp_path, "a.csv", b"worker,task,label\n" + b"ada,t1,x\n" * 200 + "bob,t1,é\n".encode("cp1252"))
     with pytest.raises(InputError, match="row 201 is invalid UTF8.*encoding='cp1252'"):
         allalike.read(path)
@@ -156,7 +156,7 @@ def test_rows_that_all_end_early_are_read_and_it_is_said(tmp_path: Path) -> None
 def test_rows_that_end_early_now_and_then_are_filled_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("allalike.readers.delimited.MAX_FIELD_BYTES", 500)  # of a batch
+    monkeypatch.setattr("allalike.readers.formats.delimited.MAX_FIELD_BYTES", 500)  # of a batch
     lines = [f"w{n % 9},t{n // 9},x,note\n" for n in range(300)]
     lines[200] = "w2,t22,x\n"
     path = write(tmp_path, "a.csv", 'worker,task,label,"a\nnote"\n' + "".join(lines))
@@ -243,7 +243,7 @@ def test_a_header_may_be_long(packing: str, tmp_path: Path) -> None:
 
 def test_a_header_without_an_end_is_not_read_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for limit in ("SAMPLE_BYTES", "MAX_FIELD_BYTES"):
-        monkeypatch.setattr(f"allalike.readers.delimited.{limit}", 1 << 17)
+        monkeypatch.setattr(f"allalike.readers.formats.delimited.{limit}", 1 << 17)
     with pytest.raises(InputError, match="a row is longer than 16 MB, or a quote is never closed"):
         allalike.read(write(tmp_path, "a.csv", "worker," + "task," * (1 << 16) + "label\nada,1,x\n"))
 

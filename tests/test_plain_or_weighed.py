@@ -10,11 +10,11 @@ import pytest
 
 import allalike
 from allalike import Auto, Disk, Memory
-from allalike.blocks.ties import Ties
+from allalike._core.blocks.ties import Ties
 from allalike.engines.halves import halve
-from allalike.methods.steps import sides
-from allalike.methods.steps.pulls import find_pull
-from allalike.trust.groups import Groups
+from allalike.methods.auto.distances import sides
+from allalike.methods.auto.distances.pulls import find_pull
+from allalike.methods.insight import Groups
 from weighing import weigh
 
 Matrix = npt.NDArray[np.float64]

@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import allalike
-from allalike.api.plots import plot_comparison
 from allalike.api.result import Result
+from allalike.api.results.plots import plot_comparison
 from allalike.errors import UnsupportedError
 
 PLOTS = ("workers", "map", "confidence", "agreement", "faults")

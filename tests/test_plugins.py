@@ -20,7 +20,7 @@ MODULE = """
 from dataclasses import dataclass
 from typing import ClassVar
 from allalike import UA, Categorical
-from allalike.options import whole
+from allalike._core.options import whole
 
 @dataclass(frozen=True, kw_only=True)
 class Tiny(UA):

@@ -11,7 +11,7 @@ from scipy.optimize import linear_sum_assignment
 
 import allalike
 from allalike import Points, Result
-from allalike.columns.column import Column
+from allalike._core.columns.column import Column
 from allalike.distances.nearness import find_near
 from allalike.errors import LabelError, OptionError
 from allalike.testing import check_domain

@@ -12,10 +12,10 @@ import pytest
 
 import allalike
 from allalike.answers import Answers
-from allalike.domains.ranking import Ranking
+from allalike.domains.rankings.ranking import Ranking
 from allalike.errors import InputError, TooLargeError
 from allalike.readers import read_gold
-from allalike.readers.preflib import open_soc
+from allalike.readers.formats.preflib import open_soc
 
 HEADER = "# DATA TYPE: soc\n# ALTERNATIVE NAME 1: tea\n# ALTERNATIVE NAME 2: milk\n# ALTERNATIVE NAME 3: ale\n"
 

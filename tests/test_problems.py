@@ -10,9 +10,9 @@ import pytest
 
 import allalike
 from allalike import METHODS, Categorical, Memory, Real
-from allalike.blocks.ties import Ties
+from allalike._core.blocks.ties import Ties
+from allalike._core.registry import make
 from allalike.noise import OneCoin
-from allalike.registry import make
 from samples import problems, rows, weigh_problems
 
 SPECS = [

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from allalike._core.system.processes import Processes
 from allalike.errors import TooLargeError
-from allalike.system.processes import Processes
 
 
 def test_processes_do_one_function_after_the_other() -> None:
@@ -70,7 +70,7 @@ def test_whoever_stops_listening_ends_what_is_under_way() -> None:
 
 WORKING = r"""
 import signal, sys
-from allalike.system.processes import Processes
+from allalike._core.system.processes import Processes
 signal.signal(signal.SIGINT, signal.default_int_handler)
 processes = Processes(2)
 list(processes.map(exec, [("import os, time; os.write(1, b'working\\n'); time.sleep(60)",)] * 2))

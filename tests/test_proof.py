@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from allalike.system.proof import is_signed, sign, state_folder
+from allalike._core.system.proof import is_signed, sign, state_folder
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither modes nor owners of this kind")
 
@@ -136,7 +136,7 @@ def test_the_secret_is_where_states_of_programs_are(tmp_path: Path, monkeypatch:
 
 
 def test_processes_that_need_a_secret_at_once_have_the_same(state: Path) -> None:
-    code = "import sys; from allalike.system.proof import sign; sys.stdin.read(1); print(sign(b'one'))"
+    code = "import sys; from allalike._core.system.proof import sign; sys.stdin.read(1); print(sign(b'one'))"
     started = [
         subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for _ in range(4)

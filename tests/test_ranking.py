@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 import allalike
 import crowd_ranking
+from allalike._core.blocks.ties import Ties
+from allalike._core.columns.column import Column
 from allalike.answers import Answers
 from allalike.api.result import Result
-from allalike.blocks.ties import Ties
-from allalike.columns.column import Column
 from allalike.distances import footrule, kendall
-from allalike.domains.ranking import Ranking
+from allalike.domains.rankings.ranking import Ranking
 from allalike.engines import Engine, Memory
 from allalike.errors import GoldError, LabelError, UnknownNameError, UnsupportedError
 from allalike.rules.voting import VOTING

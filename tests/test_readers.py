@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import allalike
-from allalike.readers import parquet
+from allalike.readers.formats import parquet
 from allalike.readers.sources import open_table
 
 WORKERS = ["007", "bob", "7", "åsa", "bob", "007"]

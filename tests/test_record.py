@@ -14,7 +14,7 @@ import pytest
 
 import allalike
 from allalike import Categorical, Disk, Memory, Ordinal, Real, Record
-from allalike.blocks.ties import Ties
+from allalike._core.blocks.ties import Ties
 from allalike.engines import Engine
 from allalike.errors import ColumnError, GoldError, InputError, LabelError, OptionError
 from program import call

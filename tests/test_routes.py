@@ -19,13 +19,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import allalike
+from allalike._core.columns.factors import order_of
+from allalike._core.columns.values import Values
 from allalike.answers import Answers, stream
-from allalike.columns.factors import order_of
-from allalike.columns.values import Values
 from allalike.engines.ingest import routes
 from allalike.engines.ingest.routes import Routed, route
 from allalike.errors import AllalikeError, InputError, LabelError, UnsupportedError
-from allalike.readers import delimited, parquet, scan, tables
+from allalike.readers import scan
+from allalike.readers.formats import delimited, parquet, tables
 from samples import KINDS, crowd, kind
 from test_bad_input import FILES
 

@@ -14,11 +14,11 @@ import pytest
 from PIL import Image
 
 import allalike
+from allalike._core.system import journal, output
+from allalike._core.system.output import Output
 from allalike.api.result import Result
 from allalike.cli import main
 from allalike.errors import OutputError
-from allalike.system import journal, output
-from allalike.system.output import Output
 
 ROWS = [("ada", "t1", "x"), ("bob", "t1", "x"), ("eve", "t1", "y"), ("ada", "t2", "y"), ("bob", "t2", "y")]
 

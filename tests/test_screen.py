@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 import allalike
+from allalike.api.agreement.monotony import find_monotonous
 from allalike.cli import console, main, screen
 from allalike.cli.console import Line
 from allalike.cli.demo import draw_crowd
 from allalike.cli.text import reading_text
 from allalike.cli.workers import list_flags
 from allalike.errors import DataWarning
-from allalike.trust.monotony import find_monotonous
 
 PATHS = [Path("out", name) for name in ("truth.csv", "next.csv", "report.html")]
 TYPED = ["discover", "my answers.csv", "--domain", "categorical"]

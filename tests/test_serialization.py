@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as stn
 
-from allalike.blocks.block import Block
-from allalike.blocks.groups import Groups, group_labels
-from allalike.columns.values import Values
-from allalike.system.serialization import pack, unpack
+from allalike._core.blocks.block import Block
+from allalike._core.blocks.groups import Groups, group_labels
+from allalike._core.columns.values import Values
+from allalike._core.system.serialization import pack, unpack
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array
+    from allalike._core.blocks.block import Array
 
 MANY = 1 << 18
 

@@ -27,12 +27,12 @@ from allalike import (
     Text,
     Vector,
 )
+from allalike._core.blocks.block import Array, Block, Floats
+from allalike._core.blocks.ties import Ties
+from allalike._core.columns.column import Column
+from allalike._core.columns.values import Values
 from allalike.answers import Answers
 from allalike.answers.gold import Gold
-from allalike.blocks.block import Array, Block, Floats
-from allalike.blocks.ties import Ties
-from allalike.columns.column import Column
-from allalike.columns.values import Values
 from allalike.domains import Domain, Encoding
 from allalike.domains.categorical import ClassEncoding
 from allalike.domains.pairwise import Pairwise, Stored

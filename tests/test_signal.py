@@ -7,7 +7,7 @@ import pytest
 
 import allalike
 from allalike import Disk, Memory
-from allalike.trust.signal import find_class_signal, silence
+from allalike.methods.auto.signal.classes import find_class_signal, silence
 from rings import answer, loaded, rows_of
 
 

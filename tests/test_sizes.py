@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import allalike
-from allalike import limits
+from allalike._core import limits
 from allalike.domains.tree import Tree
 from allalike.errors import InputError, LabelError, OptionError
 

@@ -11,8 +11,8 @@ import pytest
 
 import allalike
 from allalike import Result, Spans
-from allalike.blocks.ties import Ties
-from allalike.columns.column import Column
+from allalike._core.blocks.ties import Ties
+from allalike._core.columns.column import Column
 from allalike.errors import LabelError
 from allalike.testing import check_domain
 from samples import Row, crowd

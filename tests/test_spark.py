@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import allalike
-from allalike.blocks.ties import Ties
+from allalike._core.blocks.ties import Ties
 from allalike.engines import Memory, Piece
 from allalike.engines.shards import Cuts
 from allalike.engines.spark import Spark
@@ -29,8 +29,8 @@ from samples import KINDS, crowd, flattened, kind
 from updates import flat
 
 if TYPE_CHECKING:
+    from allalike._core.blocks.block import Block, Floats
     from allalike.answers import Answers
-    from allalike.blocks.block import Block, Floats
     from allalike.engines import Run
 
 pytestmark = need_spark()

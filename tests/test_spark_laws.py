@@ -10,8 +10,8 @@ import pytest
 
 import allalike
 from allalike import METHODS, Memory
-from allalike.api.doubts import find_doubts
-from allalike.blocks.ties import Ties
+from allalike._core.blocks.ties import Ties
+from allalike.api.doubts.doubts import find_doubts
 from allalike.engines.spark.engine import SparkRun
 from allalike.errors import ConvergenceWarning
 from local_spark import SPARK, need_spark

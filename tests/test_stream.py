@@ -18,7 +18,8 @@ import pytest
 import allalike
 from allalike.answers.stream import Stream
 from allalike.errors import AllalikeError, InputError
-from allalike.readers import delimited, parquet, scan, tables
+from allalike.readers import scan
+from allalike.readers.formats import delimited, parquet, tables
 from allalike.readers.sources import open_table
 
 NAMES = ("worker", "task", "label")

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 import allalike
+from allalike._core.system import journal, moves
+from allalike._core.system.claims import CLAIM, claim_folder, draw_name
+from allalike._core.system.journal import NEW, STAGE_PREFIX, replace_files
+from allalike._core.system.output import Output
 from allalike.errors import LeftoverWarning, OutputError
-from allalike.system import journal, moves
-from allalike.system.claims import CLAIM, claim_folder, draw_name
-from allalike.system.journal import NEW, STAGE_PREFIX, replace_files
-from allalike.system.output import Output
 
 FOREIGN = f".allalike-{'0123456789abcdef' * 2}"
 ROWS = [("ada", "t1", "x"), ("bob", "t1", "x"), ("eve", "t1", "y"), ("ada", "t2", "y"), ("bob", "t2", "y")]
@@ -130,7 +130,7 @@ def test_a_signal_while_a_stage_is_removed_leaves_nothing(step: int, tmp_path: P
     program = f"""
 import signal, sys
 from pathlib import Path
-from allalike.system.journal import NEW, stage_made
+from allalike._core.system.journal import NEW, stage_made
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
 removed = []
 def look(event, _):

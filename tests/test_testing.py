@@ -11,7 +11,7 @@ import pytest
 
 import allalike
 from allalike import DOMAINS, MAS, METHODS, PTD, Disk, Memory, Method
-from allalike.blocks.block import Array, Floats
+from allalike._core.blocks.block import Array, Floats
 from allalike.domains import Real
 from allalike.domains.real import RealEncoding, RealKernels
 from allalike.engines import Run

@@ -17,7 +17,7 @@ from rapidfuzz.distance import Levenshtein
 
 import allalike
 import crowd_text
-from allalike.columns.column import Column
+from allalike._core.columns.column import Column
 from allalike.distances import edit, gleu, tokens
 from allalike.domains.pairwise import PairwiseKernels
 from allalike.domains.text import Text

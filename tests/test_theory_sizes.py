@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist, pdist, squareform
 from scipy.stats import foldnorm, halfnorm
 
 from allalike import theory
-from allalike.blocks.problems import Problems
+from allalike._core.blocks.problems import Problems
 from allalike.errors import OptionError
 from allalike.noise import Gaussian
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import allalike
-from allalike.blocks.ties import Ties
-from allalike.columns.column import Column
-from allalike.domains.items import list_items, read_ranking
+from allalike._core.blocks.ties import Ties
+from allalike._core.columns.column import Column
+from allalike.domains.rankings.items import list_items, read_ranking
 from allalike.engines import Disk, Engine, Memory
 from allalike.errors import InputError, LabelError, OptionError, UnsupportedError
 from allalike.rules.bradley_terry import fit_strengths, standard_errors

@@ -9,7 +9,7 @@ import pytest
 
 import allalike
 from allalike.errors import InputError
-from allalike.readers.files import Files
+from allalike.readers.formats.files import Files
 from allalike.readers.sources import open_table
 from sheets import Sheets, answers, count
 

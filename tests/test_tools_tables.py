@@ -13,7 +13,7 @@ import allalike
 from allalike.cli.app import app
 from allalike.engines.spark import sources
 from allalike.errors import InputError
-from allalike.readers.files import Files
+from allalike.readers.formats.files import Files
 from allalike.readers.sources import open_table
 from allalike.readers.tools import TOOLS, Peek
 from sheets import Sheets, answers, count

@@ -15,8 +15,8 @@ import pytest
 
 import allalike
 from allalike import Categorical, Custom, Ranking, Result
+from allalike._core.blocks.block import Block
 from allalike.api.update import Origin
-from allalike.blocks.block import Block
 from allalike.engines import Engine, Spark
 from allalike.errors import GoldError, InputError, LabelError, UnsupportedError
 from allalike.readers import read_gold

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allalike.columns.column import Column
-from allalike.columns.values import take_rows
+from allalike._core.columns.column import Column
+from allalike._core.columns.values import take_rows
 from allalike.engines.ingest import routes, vocabulary
 from allalike.engines.ingest.vocabulary import Vocabulary
 

@@ -9,13 +9,14 @@ import pytest
 
 import allalike
 from allalike import DOMAINS, Memory
-from allalike.blocks.ties import Ties
-from allalike.blocks.voices import Voices
+from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.voices import Voices
 from allalike.engines.memory import MemoryRun
-from allalike.methods.shrunken import distance_sums
-from allalike.trust.decision import decide_by_voices
-from allalike.trust.groups import Groups, give_voices
-from allalike.trust.peers import peer_distances
+from allalike.methods.auto.distances.decision import decide_by_voices
+from allalike.methods.auto.distances.shrunken import distance_sums
+from allalike.methods.auto.voices.groups import give_voices
+from allalike.methods.auto.voices.peers import peer_distances
+from allalike.methods.insight import Groups
 from samples import Row, crowd, kind
 from weighing import weigh
 

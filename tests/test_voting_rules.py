@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from allalike.blocks.block import Block, Floats
-from allalike.blocks.rankings import unpack
-from allalike.blocks.ties import Ties
-from allalike.columns.column import Column
-from allalike.domains.ranking import Ranking
+from allalike._core.blocks.block import Block, Floats
+from allalike._core.blocks.rankings import unpack
+from allalike._core.blocks.ties import Ties
+from allalike._core.columns.column import Column
+from allalike.domains.rankings.ranking import Ranking
 from allalike.errors import UnsupportedError
 from allalike.rules import kemeny as kemeny_module
 from allalike.rules.voting import VOTING

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from allalike.readers.files import Files
-from allalike.readers.tables import Table
+from allalike.readers.formats.files import Files
+from allalike.readers.formats.tables import Table
 from allalike.readers.tools import Peek, Tool
 from allalike.readers.tools.collection import Collection
 from allalike.readers.tools.trees import read_records

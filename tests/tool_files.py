@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from allalike.readers.files import Files
+from allalike.readers.formats.files import Files
+from allalike.readers.formats.tables import Table
 from allalike.readers.sources import open_files
-from allalike.readers.tables import Table
 from allalike.readers.tools import TOOLS, Peek
 
 

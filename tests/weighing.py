@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from allalike.engines import Run
 from allalike.methods import Weighing
-from allalike.methods.plain_or_weighed import weigh_distances
-from allalike.methods.steps.looks import look_at
+from allalike.methods.auto.distances.plain_or_weighed import weigh_distances
+from allalike.methods.auto.screening.screen import look_at
 
 __all__ = ["weigh"]
 

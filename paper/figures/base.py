@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.system.files import atomic_file
 from allalike.datasets import DATASETS, source_of
 from allalike.datasets.folders import find_folder, how_to_get
 from allalike.errors import DataError, UnsupportedError
-from allalike.system.files import atomic_file
 from paper.figures.style import SETTINGS
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.blocks.ties import Ties
+from allalike._core.blocks.ties import Ties
 from allalike.datasets import DATASETS, load
 from allalike.engines import Memory
 from allalike.methods import METHODS
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
+    from allalike._core.blocks.block import Floats
     from allalike.answers import Answers
-    from allalike.blocks.block import Floats
     from allalike.domains import Encoding
     from allalike.experiments.runner import Results
 

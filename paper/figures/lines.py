@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-    from allalike.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Array, Floats
     from allalike.experiments.runner import Results
     from allalike.experiments.settings import Setting
     from paper.figures.style import Look

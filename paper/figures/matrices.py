@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-    from allalike.blocks.block import Floats
+    from allalike._core.blocks.block import Floats
     from allalike.experiments.runner import Results
 
 __all__ = ["MATRICES", "pair_matrix"]

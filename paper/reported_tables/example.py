@@ -11,7 +11,7 @@ from allalike.errors import ConvergenceWarning
 from allalike.methods import OA
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Floats
+    from allalike._core.blocks.block import Floats
     from allalike.methods import Method
 
 __all__ = ["EXAMPLE", "Answer", "solve_example"]

@@ -2,13 +2,13 @@
 
 from allalike.answers import Answers as Answers
 from allalike.api.agree import agreement as agreement
-from allalike.api.agreement import Agreement as Agreement
+from allalike.api.agreement.agreement import Agreement as Agreement
 from allalike.api.compare import compare as compare
-from allalike.api.comparison import Comparison as Comparison
 from allalike.api.discover import discover as discover
+from allalike.api.judges.panel import Panel as Panel
 from allalike.api.jury import jury as jury
-from allalike.api.panel import Panel as Panel
 from allalike.api.result import Result as Result
+from allalike.api.results.comparison import Comparison as Comparison
 from allalike.api.weigh import weigh as weigh
 from allalike.domains import DOMAINS as DOMAINS
 from allalike.domains import RULES as RULES

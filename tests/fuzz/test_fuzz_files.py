@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import allalike
 from allalike.errors import AllalikeError
-from allalike.readers.files import Files
+from allalike.readers.formats.files import Files
 from allalike.readers.sources import open_files
 from mutations import mutated
 

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import allalike
+from allalike._core.extraction.extractors import find_extractor
+from allalike._core.registry import make
 from allalike.domains import DOMAINS
 from allalike.engines import ENGINES
 from allalike.errors import AllalikeError
-from allalike.extraction.extractors import find_extractor
 from allalike.methods import METHODS
 from allalike.readers import scan
-from allalike.registry import make
 from allalike.serve.desk import Desk
 from allalike.serve.server import Server
 from mutations import mutated, soups

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks.block import Array, Block
-from allalike.blocks.problems import Problems
-from allalike.columns.factors import unite
-from allalike.columns.matches import find_places
+from allalike._core.blocks.block import Array, Block
+from allalike._core.blocks.problems import Problems
+from allalike._core.columns.factors import unite
+from allalike._core.columns.matches import find_places
+from allalike._core.options import check_choice
 from allalike.errors import InputError
-from allalike.options import check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from allalike._core.columns.column import Column
+    from allalike._core.columns.factors import Codes
+    from allalike._core.columns.values import Values
     from allalike.answers.gold import Gold, Truths
-    from allalike.columns.column import Column
-    from allalike.columns.factors import Codes
-    from allalike.columns.values import Values
     from allalike.domains import Domain, Encoding
 
 __all__ = ["Answers"]
@@ -174,7 +174,7 @@ class Answers:
 
         >>> import allalike
         >>> from allalike.answers import Gold
-        >>> from allalike.columns.column import Column
+        >>> from allalike._core.columns.column import Column
         >>> answers = allalike.read([("ada", "t1", "x"), ("bob", "t1", "y"), ("ada", "t2", "x")])
         >>> gold = Gold(Column.of_objects("task", ["t2", "t3"]), Column.of_objects("label", ["x", "y"]))
         >>> answers = answers.with_gold(gold)

@@ -9,7 +9,7 @@ import numpy as np
 from allalike.errors import InputError
 
 if TYPE_CHECKING:
-    from allalike.columns.column import Column
+    from allalike._core.columns.column import Column
 
 __all__ = ["blank_error", "check_ids", "zero_error"]
 
@@ -17,7 +17,7 @@ __all__ = ["blank_error", "check_ids", "zero_error"]
 def check_ids(column: Column, *, before: int | None = None) -> None:
     """Refuse rows without a worker or a task, or with a zero byte in it; of a batch, ``before`` rows came ahead.
 
-    >>> from allalike.columns.column import Column
+    >>> from allalike._core.columns.column import Column
     >>> check_ids(Column.of_objects("task", ["t1", None]))
     Traceback (most recent call last):
     allalike.errors.InputError: Row 2 has no task; 1 row of 2 has none. Fill it in, or remove such rows.

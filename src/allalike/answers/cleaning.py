@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.columns.column import Column
+from allalike._core.columns.edges import has_blank_edges
+from allalike._core.columns.factors import distinct
+from allalike._core.columns.values import arrow_of, is_string
 from allalike.answers.blanks import blank_error
-from allalike.columns.column import Column
-from allalike.columns.edges import has_blank_edges
-from allalike.columns.factors import distinct
-from allalike.columns.values import arrow_of, is_string
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import InputError, LabelError
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.columns.column import Column
-from allalike.columns.matches import write_plainly
+from allalike._core.columns.column import Column
+from allalike._core.columns.matches import write_plainly
 from allalike.errors import GoldError, InputError, LabelError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from allalike.blocks.block import Array
-    from allalike.columns.values import Values
+    from allalike._core.blocks.block import Array
+    from allalike._core.columns.values import Values
     from allalike.domains import Domain, Encoding
 
 __all__ = ["Gold", "Truths"]
@@ -37,7 +37,7 @@ class Gold:
 
     ``blank`` says how many tasks came without a label, and are left out.
 
-    >>> from allalike.columns.column import Column
+    >>> from allalike._core.columns.column import Column
     >>> gold = Gold.of(Column.of_objects("task", ["t2", "t3", "t4"]), Column.of_objects("label", ["x", "y", None]))
     >>> gold.count(1, "t1")
     {'tasks': 1, 'without_answers': 1, 'blank': 1}
@@ -100,7 +100,7 @@ class Gold:
     def joined(self, more: Gold) -> Gold:
         """Return these truths and more; where both have a task, the truth that came later.
 
-        >>> from allalike.columns.column import Column
+        >>> from allalike._core.columns.column import Column
         >>> one, two = (Gold(Column.of_objects("task", [1, task]), Column.of_objects("label", ["x", label]))
         ...             for task, label in ((2, "y"), (3, "z")))
         >>> one.joined(two).label.data.to_pylist()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks.block import sum_by
+from allalike._core.blocks.block import sum_by
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

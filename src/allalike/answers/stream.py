@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.columns.column import Column
 from allalike.answers.cleaning import Cleaning
-from allalike.columns.column import Column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from allalike.columns.factors import Codes
+    from allalike._core.columns.factors import Codes
     from allalike.domains import Domain
 
     Sample = Callable[[], tuple[Column, Codes]]
@@ -35,7 +35,7 @@ class Stream:
     batches
         Starts anew on every call, and yields the columns worker, task and label of some rows at a time.
     guess
-        Tells the domain of labels, as `allalike.readers.kinds.guess_domain` does.
+        Tells the domain of labels, as `allalike.readers.guessing.kinds.guess_domain` does.
     size
         About how many bytes they are once read, or 0 if they are in memory already.
     domain
@@ -68,7 +68,7 @@ class Stream:
 def join_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
     """Join batches of the same types until they have enough rows or bytes to be worth a pass.
 
-    >>> from allalike.columns.column import Column
+    >>> from allalike._core.columns.column import Column
     >>> batch = {"label": Column.of_objects("label", ["x", "y"])}
     >>> [len(joined["label"]) for joined in join_batches([batch, batch])]
     [4]

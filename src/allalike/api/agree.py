@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from allalike.api.agreement import Agreement, measure_agreement
+from allalike._core.blocks.ties import Ties
+from allalike.api.agreement.agreement import Agreement, measure_agreement
 from allalike.api.discover import open_run
-from allalike.api.opening import open_source
-from allalike.blocks.ties import Ties
+from allalike.api.inputs.opening import open_source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

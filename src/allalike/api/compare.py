@@ -7,20 +7,20 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.registry import choose
+from allalike._core.system.progress import report, watching
 from allalike.answers import Answers
 from allalike.api.calibration import calibrate
-from allalike.api.comparison import Comparison, Outcome
-from allalike.api.deciding import find_truths
 from allalike.api.discover import check_served, find_ties, load_run, read_whole, remark_names
-from allalike.api.doubts import find_doubts, find_first_doubts, warn_of
-from allalike.api.opening import open_source
-from allalike.api.summaries import describe_answers, find_versions
-from allalike.api.targets import inputs_of
+from allalike.api.doubts.doubts import find_doubts, find_first_doubts, warn_of
+from allalike.api.inputs.opening import open_source
+from allalike.api.results.comparison import Comparison, Outcome
+from allalike.api.results.deciding import find_truths
+from allalike.api.results.summaries import describe_answers, find_versions
+from allalike.api.results.targets import inputs_of
 from allalike.errors import AllalikeError, GoldError, OptionError
 from allalike.methods import METHODS, OA, UA, Method
-from allalike.methods.votes import serves, weigh
-from allalike.registry import choose
-from allalike.system.progress import report, watching
+from allalike.methods.composed.votes import serves, weigh
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

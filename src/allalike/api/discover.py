@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.blocks.ties import Ties
+from allalike._core.options import check_choice, check_number
+from allalike._core.registry import choose, explain_name
+from allalike._core.system.memory import free_memory
+from allalike._core.system.progress import report
 from allalike.api.calibration import calibrate
-from allalike.api.deciding import find_posteriors, find_truths, settle
-from allalike.api.doubts import doubt_draws, find_doubts, find_first_doubts, warn_of
+from allalike.api.doubts.doubts import doubt_draws, find_doubts, find_first_doubts, warn_of
 from allalike.api.history import read_history
-from allalike.api.opening import open_source
-from allalike.api.recipes import write_recipe
+from allalike.api.inputs.opening import open_source
+from allalike.api.inputs.recipes import write_recipe
 from allalike.api.result import Result
-from allalike.api.summaries import compare_with_gold, summarise
-from allalike.api.targets import inputs_of
+from allalike.api.results.deciding import find_posteriors, find_truths, settle
+from allalike.api.results.summaries import compare_with_gold, summarise
+from allalike.api.results.targets import inputs_of
 from allalike.api.update import Origin
-from allalike.blocks.ties import Ties
 from allalike.engines import ENGINES, Engine, Memory
 from allalike.errors import OptionError, UnsupportedError
 from allalike.methods import METHODS, Method
-from allalike.methods.votes import serves, weigh, weigh_blindly
-from allalike.options import check_choice, check_number
+from allalike.methods.composed.votes import serves, weigh, weigh_blindly
 from allalike.readers import Scan
-from allalike.registry import choose, explain_name
-from allalike.system.memory import free_memory
-from allalike.system.progress import report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from allalike.answers import Answers
     from allalike.answers.gold import Gold
     from allalike.answers.history import History
-    from allalike.api.doubts import Doubt
+    from allalike.api.doubts.doubts import Doubt
     from allalike.domains import Domain, Encoding
     from allalike.engines import News, Run, TaskTable
     from allalike.methods import Weighing

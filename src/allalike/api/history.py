@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from allalike._core.system.formulas import unguard_text
+from allalike._core.system.json_text import parse_json
 from allalike.answers.history import History
 from allalike.api.result import Result
 from allalike.errors import InputError
-from allalike.readers.compression import check_regular
-from allalike.system.formulas import unguard_text
-from allalike.system.json_text import parse_json
+from allalike.readers.formats.compression import check_regular
 
 __all__ = ["read_history"]
 

@@ -8,33 +8,34 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.api.deciding import find_truths
+from allalike._core.options import check_number
 from allalike.api.discover import discover
-from allalike.api.panel import Panel
-from allalike.api.prices import find_prices, read_prices
-from allalike.api.summaries import describe_confidence
+from allalike.api.judges.coverage import MIN_GOLD, Coverage, gather_sureness
+from allalike.api.judges.odds import Line
+from allalike.api.judges.open_labels import OpenChance, decide_openly, find_chances, find_open_chance
+from allalike.api.judges.panel import Panel
+from allalike.api.judges.panels import find_sizes
+from allalike.api.judges.prices import find_prices, read_prices
+from allalike.api.judges.shared_errors import find_shared_errors
+from allalike.api.judges.verdicts import NOBODY, Told, Verdicts, take_verdicts
+from allalike.api.results.deciding import find_truths
+from allalike.api.results.summaries import describe_confidence
 from allalike.engines.sample import sample_tasks
 from allalike.errors import OptionError, UnsupportedError
 from allalike.methods import Auto
-from allalike.options import check_number
-from allalike.trust.coverage import MIN_GOLD, Coverage, gather_sureness
-from allalike.trust.groups import Groups, with_voices
-from allalike.trust.odds import Line
-from allalike.trust.open_labels import OpenChance, decide_openly, find_chances, find_open_chance
-from allalike.trust.panels import find_sizes
-from allalike.trust.shared_errors import find_shared_errors
-from allalike.trust.verdicts import NOBODY, Told, Verdicts, take_verdicts
-from allalike.trust.voices import find_error_correlation
+from allalike.methods.auto.voices.effective import find_error_correlation
+from allalike.methods.auto.voices.groups import with_voices
+from allalike.methods.insight import Groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from allalike._core.blocks.block import Block, Floats
+    from allalike.api.judges.panels import Sizes
     from allalike.api.result import Result
-    from allalike.blocks.block import Block, Floats
     from allalike.domains import Domain
     from allalike.engines import Engine, Run, TaskTable
     from allalike.methods import Weighing
-    from allalike.trust.panels import Sizes
 
 __all__ = ["jury"]
 

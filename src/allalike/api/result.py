@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.api.agreement import Agreement, measure_agreement
-from allalike.api.curve import find_curve
-from allalike.api.explain import Explained
-from allalike.api.groups import group_columns
-from allalike.api.pages import gather_material, write_page
-from allalike.api.saving import Saved
-from allalike.api.shown import result_html, result_text
-from allalike.api.tables import frame_of, next_columns, truth_columns, worker_columns
-from allalike.api.targets import REPORT
+from allalike._core.columns.frames import frame_of
+from allalike._core.options import check_number
+from allalike.api.agreement.agreement import Agreement, measure_agreement
+from allalike.api.explanations.explain import Explained
+from allalike.api.results.curve import find_curve
+from allalike.api.results.groups import group_columns
+from allalike.api.results.pages import gather_material, write_page
+from allalike.api.results.saving import Saved
+from allalike.api.results.shown import result_html, result_text
+from allalike.api.results.tables import next_columns, truth_columns, worker_columns
+from allalike.api.results.targets import REPORT
 from allalike.errors import UnknownNameError, UnsupportedError
-from allalike.options import check_number
-from allalike.trust.groups import give_voices
-from allalike.trust.next_labels import rank_tasks
-from allalike.trust.numbers import find_biases
+from allalike.methods.auto.distances.numbers import find_biases
+from allalike.methods.auto.sureness.next_labels import rank_tasks
+from allalike.methods.auto.voices.groups import give_voices
 
 if TYPE_CHECKING:
     import os
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from allalike.api.plots import Plots
+    from allalike.api.results.plots import Plots
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
     from allalike.report.material import Material
@@ -299,7 +300,7 @@ class Result(Explained, Saved):
     @property
     def plot(self) -> Plots:
         """Pictures of it: workers, map, confidence, agreement, faults. Needs the extra ``plots``."""
-        from allalike.api.plots import Plots
+        from allalike.api.results.plots import Plots
 
         return Plots(self.run, self.weighing, self.found, self.summary, lambda: self.agreement)
 

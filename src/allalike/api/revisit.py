@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.system.json_text import parse_json
 from allalike.api.discover import discover
-from allalike.api.outside import find_outside, list_named, refuse_outside
-from allalike.api.recipes import open_recipe
-from allalike.api.summaries import describe_answers
+from allalike.api.inputs.outside import find_outside, list_named, refuse_outside
+from allalike.api.inputs.recipes import open_recipe
+from allalike.api.results.summaries import describe_answers
 from allalike.errors import AllalikeError, InputError, UnsupportedError
 from allalike.methods import METHODS
-from allalike.readers.compression import check_regular
-from allalike.system.json_text import parse_json
+from allalike.readers.formats.compression import check_regular
 
 if TYPE_CHECKING:
     import os

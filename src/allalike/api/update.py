@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.system.progress import report
 from allalike.answers import Answers
-from allalike.api.targets import inputs_of
+from allalike.api.results.targets import inputs_of
 from allalike.engines.growing import Growing, grow
 from allalike.engines.unsupported import unsupported
 from allalike.errors import UnsupportedError
 from allalike.readers import Scan, open_gold
-from allalike.system.progress import report
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,7 @@ class Origin:
     """How the answers of a run were read, from which files, the known truths, and what is known of workers.
 
     >>> from allalike import Memory, read
-    >>> from allalike.blocks.ties import Ties
+    >>> from allalike._core.blocks.ties import Ties
     >>> first = read([("ada", 1, "yes"), ("bob", 1, "yes")])
     >>> run, origin, news = Origin.of(first, None).grow(Memory().load(first, Ties()), [("eve", 1, "no")], {1: "yes"})
     >>> run.answer_counts, run.n_gold, origin.gold is not None, news.after.n_answers

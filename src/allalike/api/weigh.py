@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.blocks.ties import Ties
+from allalike._core.columns.column import Column
+from allalike._core.columns.frames import frame_of
+from allalike._core.registry import choose
 from allalike.answers import Answers
-from allalike.api.tables import frame_of, worker_columns
-from allalike.blocks.ties import Ties
-from allalike.columns.column import Column
+from allalike.api.results.tables import worker_columns
 from allalike.domains import Custom
 from allalike.engines import Memory
 from allalike.errors import InputError, UnsupportedError
 from allalike.methods import METHODS, Method
-from allalike.registry import choose
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-    from allalike.blocks.block import Floats
+    from allalike._core.blocks.block import Floats
 
 __all__ = ["weigh"]
 

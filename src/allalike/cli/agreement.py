@@ -15,7 +15,7 @@ from allalike.cli.standard_input import spool_input
 from allalike.cli.text import guesses
 
 if TYPE_CHECKING:
-    from allalike.api.agreement import Agreement
+    from allalike.api.agreement.agreement import Agreement
 
 __all__ = ["agreement"]
 

@@ -28,7 +28,7 @@ from allalike.cli.text import guesses
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from allalike.api.comparison import Comparison
+    from allalike.api.results.comparison import Comparison
 
 __all__ = ["compare"]
 
@@ -59,7 +59,7 @@ def compare(
     'allalike discover'. UA, the unweighted answer, always is among them.
     """
     from allalike.api.compare import compare as run
-    from allalike.api.targets import inputs_of, table_output
+    from allalike.api.results.targets import inputs_of, table_output
 
     files = spool_input(files, options)
     with notes_for_warnings(quiet=quiet, force=options["force"]), bar_after_a_second(quiet=quiet):

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from allalike._core.system.progress import STAGES, watching
 from allalike.errors import ConvergenceWarning, DataWarning, NameWarning, OutputError, ReportWarning
-from allalike.system.progress import STAGES, watching
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

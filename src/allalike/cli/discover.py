@@ -68,10 +68,10 @@ def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any)
     it stay, and of the same name only --overwrite replaces them. Where --label names several columns, each has a result
     of its own, in a folder of its name; one that fails does not stop the others, but the exit code is 2 then.
     """
+    from allalike._core.options import check_choice
+    from allalike._core.registry import make
+    from allalike._core.system.tables import FORMATS
     from allalike.methods import METHODS
-    from allalike.options import check_choice
-    from allalike.registry import make
-    from allalike.system.tables import FORMATS
 
     files = spool_input(files, options)
     if check_choice(options["file_format"], FORMATS, "--format") != "csv" and options["safe_csv"]:
@@ -108,8 +108,8 @@ Found = dict[str | None, tuple["Result", "Sequence[Path]"]]  # by the column of 
 
 def _run(source: Scan, folder: str, options: dict[str, Any]) -> tuple[Result, Sequence[Path]]:
     """Find the truths of one label column, and write them."""
+    from allalike._core.system.progress import report
     from allalike.api.discover import discover as run
-    from allalike.system.progress import report
 
     _check_output(source, folder, options)
     answers, gold = open_answers(source, options)
@@ -125,7 +125,7 @@ def _run(source: Scan, folder: str, options: dict[str, Any]) -> tuple[Result, Se
 
 def _check_output(source: Scan, folder: str, options: dict[str, Any]) -> None:
     """Refuse an output that must not be, before hours of work."""
-    from allalike.api.targets import REPORT, find_writers, inputs_of, result_names, result_output, written_names
+    from allalike.api.results.targets import REPORT, find_writers, inputs_of, result_names, result_output, written_names
 
     inputs = inputs_of(source, options["gold"], options["history"])
     output = result_output(folder, inputs=inputs, overwrite=options["overwrite"])
@@ -143,7 +143,7 @@ def _run_each(sources: list[Scan], options: dict[str, Any]) -> tuple[Found, dict
         raise UnsupportedError(
             "--gold is for one column of labels, but --label names several. Give it with one of them."
         )
-    from allalike.api.targets import result_output
+    from allalike.api.results.targets import result_output
 
     result_output(options["output"])  # which may be no folder at all
     names = [source.columns["label"] for source in sources]

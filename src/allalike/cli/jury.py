@@ -41,7 +41,7 @@ from allalike.errors import OptionError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from allalike.api.panel import Panel
+    from allalike.api.judges.panel import Panel
 
 __all__ = ["jury"]
 
@@ -83,10 +83,10 @@ def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> 
     FILES are as in 'allalike discover': long, wide, or a file for each model. Beside the files of 'discover' there are
     judges, pairs (who is wrong with whom), sizes (what smaller panels are worth) and coverage (what abstaining costs).
     """
+    from allalike._core.options import check_choice
+    from allalike._core.system.progress import report
+    from allalike._core.system.tables import FORMATS
     from allalike.api.jury import jury as run
-    from allalike.options import check_choice
-    from allalike.system.progress import report
-    from allalike.system.tables import FORMATS
 
     files = spool_input(files, options)
     check_choice(options["file_format"], FORMATS, "--format")
@@ -114,7 +114,7 @@ def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> 
 
 def _name_prices(path: str | None, single: Sequence[str]) -> dict[str, float] | None:
     """Return the prices of a file, and those that are given one by one, which go before."""
-    from allalike.api.prices import read_prices
+    from allalike.api.judges.prices import read_prices
 
     if path is None and not single:
         return None
@@ -128,7 +128,7 @@ def _name_prices(path: str | None, single: Sequence[str]) -> dict[str, float] | 
 
 def _check_output(source: Any, options: dict[str, Any], *, wants_page: bool) -> None:
     """Refuse an output that must not be, before hours of work."""
-    from allalike.api.targets import PANEL_TABLES, REPORT, inputs_of, result_names, result_output
+    from allalike.api.results.targets import PANEL_TABLES, REPORT, inputs_of, result_names, result_output
 
     kind = options["file_format"]
     inputs = inputs_of(source, options["gold"], None if options["prices"] is None else Path(options["prices"]))

@@ -21,7 +21,7 @@ def get_leave(folder: str | os.PathLike[str]) -> bool:
     >>> get_leave("nowhere")
     False
     """
-    from allalike.api.outside import refuse_outside
+    from allalike.api.inputs.outside import refuse_outside
     from allalike.api.revisit import find_strange
 
     strange = find_strange(folder)

@@ -65,7 +65,7 @@ def formats() -> None:
 
     The name of a tool can be given to --from, which also knows "plain": read a file as what it is, whoever wrote it.
     """
-    from allalike.readers.formats import ENDINGS
+    from allalike.readers.formats.endings import ENDINGS
     from allalike.readers.tools import TOOLS
 
     with notes_for_warnings(quiet=False):

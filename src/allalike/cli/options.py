@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from allalike._core.options import check_length
+from allalike._core.registry import make
 from allalike.errors import OptionError
-from allalike.options import check_length
-from allalike.registry import make
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -254,7 +254,7 @@ def open_answers(source: Scan, options: Mapping[str, Any]) -> tuple[Answers | Sc
     columns = read_roles(options["gold_columns"], "--gold-columns", "task=...,label=...")
     if not options["per_task"]:
         return source, {"gold": gold, "gold_columns": columns or None}
-    from allalike.api.opening import open_source
+    from allalike.api.inputs.opening import open_source
     from allalike.readers import Scan
 
     answers, known = open_source(source, gold, columns or None)

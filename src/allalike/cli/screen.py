@@ -65,7 +65,7 @@ def draw_screen(
     Crowd: alpha 0.00; 2 answers a task, weighed like 2 equal workers.
     UA, 1 round.
     """
-    from allalike.trust.next_labels import rank_tasks
+    from allalike.methods.auto.sureness.next_labels import rank_tasks
 
     look = result.summary["answers"] <= _MAX_ANSWERS
     flags = list_flags(result, look=look)
@@ -160,7 +160,7 @@ def _unsure_rows(result: Result, unsure: Piece) -> list[tuple[object, ...]]:
     """List the least sure tasks, with their labels and how sure these are; none where that is not known."""
     import numpy as np
 
-    from allalike.api.tables import sureness
+    from allalike.api.results.tables import sureness
 
     sure = unsure.found["confidence"]
     if not np.isfinite(sure).all() or result.run.domain.name == "bitmap":
@@ -189,7 +189,7 @@ def _next_commands(
     unsure: Piece,
 ) -> list[tuple[str, str]]:
     """List what to do next: commands, and what each is for."""
-    from allalike.api.targets import REPORT
+    from allalike.api.results.targets import REPORT
 
     opener = _OPENERS.get(sys.platform, "xdg-open")
     pages = [path for path in paths if path.name == REPORT]

@@ -34,13 +34,13 @@ def serve(source: str | None, port: int, browse: bool | None, max_size: str, ope
     The page is on this computer only, and its address has a token that nobody else knows. It is there until Ctrl-C.
     Files that were handed in, and results that were found on the page, are removed then.
     """
-    from allalike.api.targets import REPORT, list_saved
+    from allalike._core.system.memory import parse_size
+    from allalike._core.system.signals import ending_asked
+    from allalike._core.system.work_folders import work_folder
+    from allalike.api.results.targets import REPORT, list_saved
     from allalike.report.drawing import check_packages
     from allalike.serve.desk import Desk
     from allalike.serve.server import Server
-    from allalike.system.memory import parse_size
-    from allalike.system.signals import ending_asked
-    from allalike.system.work_folders import work_folder
 
     check_packages()
     limit = parse_size(max_size, "--max-size")

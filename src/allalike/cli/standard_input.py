@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from allalike._core.system.work_folders import work_folder
 from allalike.errors import OptionError
-from allalike.system.work_folders import work_folder
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping

@@ -67,7 +67,7 @@ def guesses(summary: Mapping[str, Any]) -> list[str]:
         lines.append(
             f"Set aside {summary['repeats_set_aside']:,} repeated answers of a worker to a task (--repeats says which)."
         )
-    from allalike.api.doubts import is_about_numbers
+    from allalike.api.doubts.doubts import is_about_numbers
 
     notes = [*summary.get("remarks", ()), *summary.get("warnings", ())]
     return [*lines, *(f"Note: {visible(said)}" for said in notes if not is_about_numbers(said))]
@@ -297,7 +297,7 @@ def gold_text(result: Result) -> list[str]:
 
 def few_text(result: Result) -> list[str]:
     """Say how many workers share so few answers with others that little is known about them."""
-    from allalike.trust.faults import FEW
+    from allalike.methods.auto.sureness.faults import FEW
 
     trust = result.weighing.trust
     if trust is None or not trust.few.any():

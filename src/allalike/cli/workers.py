@@ -96,7 +96,7 @@ def worker_rows(result: Result, shown: int = _N_SHOWN) -> list[tuple[object, ...
 
 def _fault_cells(weighing: Weighing, picked: list[int]) -> dict[str, Sequence[object]]:
     """Return the faults of some workers, or what they are read as with its limits."""
-    from allalike.api.tables import fault_columns
+    from allalike.api.results.tables import fault_columns
 
     if weighing.trust is None:
         return {"fault": weighing.fault[picked].tolist()}
@@ -137,10 +137,10 @@ def list_flags(result: Result, *, look: bool) -> list[list[str]]:
     >>> list_flags(allalike.discover(rows), look=True)
     [['few answers'], ['few answers']]
     """
-    from allalike.api.tables import worker_columns
+    from allalike.api.agreement.monotony import find_monotonous
+    from allalike.api.results.tables import worker_columns
     from allalike.report.material import Material
     from allalike.report.people import find_flags
-    from allalike.trust.monotony import find_monotonous
 
     parts: dict[str, Any] = {name: getattr(result, name) for name in ("run", "weighing", "found", "summary")}
     table = worker_columns(result.run, result.weighing)

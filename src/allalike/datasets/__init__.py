@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from allalike._core.registry import find
 from allalike.datasets.base import Dataset, Parsed, Parser
 from allalike.datasets.catalog import SOURCES, File, Source
 from allalike.datasets.parsers import PARSERS
 from allalike.errors import UnknownNameError
-from allalike.registry import find
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,11 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.system.progress import report
 from allalike.datasets.checksums import find_difference, is_right, sha256_of_file, sha256_of_tree
 from allalike.datasets.folders import cache_folder, find_folder, how_to_get
 from allalike.datasets.patience import run_patiently
 from allalike.errors import DataError, UnsupportedError
-from allalike.system.progress import report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

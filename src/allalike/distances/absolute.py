@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.blocks.block import sum_by
-from allalike.blocks.groups import Groups
-from allalike.blocks.order import Order
-from allalike.blocks.running import add_up_to
+from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.groups import Groups
+from allalike._core.blocks.order import Order
+from allalike._core.blocks.running import add_up_to
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Array, Block, Floats
 
 __all__ = ["MAX_PRODUCT", "distance", "level_distances", "peer_distances"]
 
@@ -44,8 +44,8 @@ def peer_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
 
     The block needs the `Order` of its numbers, which should be centred.
 
-    >>> from allalike.blocks.block import Block
-    >>> from allalike.blocks.order import find_order
+    >>> from allalike._core.blocks.block import Block
+    >>> from allalike._core.blocks.order import find_order
     >>> block = Block.of([[1.0], [4.0], [2.0]])
     >>> peer_distances(block.keeping(find_order(block)), np.ones(3))
     (array([4., 5., 3.]), array([2., 2., 2.]))
@@ -62,8 +62,8 @@ def level_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
 
     The block needs its `Groups`, which are in the order of levels.
 
-    >>> from allalike.blocks.block import Block
-    >>> from allalike.blocks.groups import group_labels
+    >>> from allalike._core.blocks.block import Block
+    >>> from allalike._core.blocks.groups import group_labels
     >>> block = Block.of([[0], [3], [3]])
     >>> level_distances(block.keeping(group_labels(block, np.arange(4, dtype=np.uint64))), np.ones(3))
     (array([6., 3., 3.]), array([2., 2., 2.]))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Array, Block, Floats
 
 __all__ = ["distance", "mean_points", "peer_distances", "points_of"]
 
@@ -40,7 +40,7 @@ def points_of(angles: Floats) -> Floats:
 def mean_points(block: Block, points: Floats, weight: Floats, total: Floats) -> Floats:
     """Return the weighted mean of each task's points, given its weight.
 
-    >>> from allalike.blocks.block import Block
+    >>> from allalike._core.blocks.block import Block
     >>> block = Block.of([[0.0], [1.0]])
     >>> mean_points(block, np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([3.0, 1.0]), np.array([4.0]))
     array([[0.75, 0.25]])
@@ -52,7 +52,7 @@ def mean_points(block: Block, points: Floats, weight: Floats, total: Floats) -> 
 def peer_distances(block: Block, points: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Return, per answer, the weighted distance to the other answers of its task, and their weight.
 
-    >>> from allalike.blocks.block import Block
+    >>> from allalike._core.blocks.block import Block
     >>> block = Block.of([[0.0], [1.0], [2.0]])
     >>> peer_distances(block, points_of(np.array([0.0, 0.0, np.pi])), np.ones(3))
     (array([1., 1., 2.]), array([2., 2., 2.]))

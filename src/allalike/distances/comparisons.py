@@ -5,8 +5,8 @@
 where r is a worker's share for the first item of a pair: 1, 0, or 1/2 for a tie, and in between where she compared the
 pair several times. Between complete orders without ties it is Kendall tau; a tie is halfway between both orders, which
 is Fagin's K(1/2) (Fagin, Kumar, Mahdian, Sivakumar and Vee 2004). Sums over the peers of a worker need no distances of
-pairs of answers: see `allalike.blocks.comparisons`. With few common pairs it says little, and it is no metric where
-gaps are unknown: a>b and b>c agree with whatever they do not compare.
+pairs of answers: see `allalike._core.blocks.comparisons`. With few common pairs it says little, and it is no metric
+where gaps are unknown: a>b and b>c agree with whatever they do not compare.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.blocks.block import sum_by
-from allalike.blocks.rankings import PAIRS_PER_CHUNK, count_pairs, share_pairs, unpack
+from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.rankings import PAIRS_PER_CHUNK, count_pairs, share_pairs, unpack
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Floats
-    from allalike.blocks.rankings import PairShares
+    from allalike._core.blocks.block import Array, Floats
+    from allalike._core.blocks.rankings import PairShares
 
 __all__ = ["distance"]
 
@@ -29,7 +29,7 @@ __all__ = ["distance"]
 def distance(left: Array, right: Array) -> Floats:
     """Compare codes of rankings row by row; NaN where no pair of items is in both.
 
-    >>> from allalike.blocks.rankings import TIED, pack
+    >>> from allalike._core.blocks.rankings import TIED, pack
     >>> left = pack([(0, 1, TIED, 2), (0, 1), (0, 1, 2), (0, 1)])
     >>> right = pack([(0, 2, 1), (2, 0, 1), (2, 0, 1), (2, 3)])
     >>> distance(left, right).round(3)

@@ -7,7 +7,7 @@ first, because a mean of numbers near 1e8 has few digits left for their differen
 
 import numpy as np
 
-from allalike.blocks.block import Array, Block, Floats
+from allalike._core.blocks.block import Array, Block, Floats
 from allalike.errors import LabelError
 
 __all__ = [

@@ -9,7 +9,7 @@ of them tells how far it is, in all, from any of them.
 
 import numpy as np
 
-from allalike.blocks.block import Array, Block, Floats, sum_by
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
 
 __all__ = ["distance", "of_guesses", "peer_distance"]
 

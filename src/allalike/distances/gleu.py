@@ -19,7 +19,7 @@ from allalike.distances.tokens import Bags, Ints, Places, TokenCodes, number, sh
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from allalike.blocks.block import Floats
+    from allalike._core.blocks.block import Floats
 
 __all__ = ["LONGEST", "distance", "pack", "sequences"]
 

@@ -6,8 +6,8 @@ she says weigh C, her peers are W - C away from her. So the sums are linear in t
 
 import numpy as np
 
-from allalike.blocks.block import Array, Block, Floats, sum_by
-from allalike.blocks.groups import Groups
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
+from allalike._core.blocks.groups import Groups
 
 __all__ = ["distance", "is_crowded", "pair_sums", "peer_distances"]
 
@@ -28,7 +28,7 @@ def peer_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
 
     The block needs its `Groups` of labels.
 
-    >>> from allalike.blocks.groups import group_labels
+    >>> from allalike._core.blocks.groups import group_labels
     >>> block = Block.of([[0, 1], [0, 1], [1, 1]])
     >>> peer_distances(block.keeping(group_labels(block, np.arange(2, dtype=np.uint64))), np.ones(3))
     (array([1., 1., 2., 0., 0., 0.]), array([2., 2., 2., 2., 2., 2.]))
@@ -44,7 +44,7 @@ def peer_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
 def is_crowded(block: Block) -> bool:
     """Tell whether so many of the workers answered each task that products of matrices are faster than pairs.
 
-    >>> from allalike.blocks.groups import group_labels
+    >>> from allalike._core.blocks.groups import group_labels
     >>> block = Block.of(np.zeros((30, 2), int))
     >>> is_crowded(block.keeping(group_labels(block, np.arange(2, dtype=np.uint64))))
     True
@@ -60,7 +60,7 @@ def pair_sums(block: Block, rows: slice | None = None) -> dict[str, Array]:
     Where rows mark who answered which task, their products count common tasks; where they mark who said what, those
     with the same label. Such counts are exact in single precision.
 
-    >>> from allalike.blocks.groups import group_labels
+    >>> from allalike._core.blocks.groups import group_labels
     >>> block = Block.of([[0, 0, 1], [0, 1, 1], [1, 1, 1]])
     >>> pair_sums(block.keeping(group_labels(block, np.arange(2, dtype=np.uint64))), slice(0, 2))["distance"]
     array([[0., 1., 2.],

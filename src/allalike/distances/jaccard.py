@@ -18,7 +18,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
 
-    from allalike.blocks.block import Floats
+    from allalike._core.blocks.block import Floats
 
 __all__ = ["Sets", "chunks", "distance", "pack", "ranges"]
 

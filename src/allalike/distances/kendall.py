@@ -10,8 +10,8 @@ pair, and all rankings are the same.
 
 import numpy as np
 
-from allalike.blocks.block import Array, Block, Floats
-from allalike.blocks.item_pairs import Sides, item_pairs
+from allalike._core.blocks.block import Array, Block, Floats
+from allalike._core.blocks.item_pairs import Sides, item_pairs
 
 __all__ = ["distance", "of_guesses", "peer_distance"]
 

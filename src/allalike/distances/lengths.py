@@ -22,7 +22,7 @@ from allalike.distances.jaccard import chunks, ranges
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allalike.blocks.block import Floats
+    from allalike._core.blocks.block import Floats
 
 __all__ = ["Unions", "distance", "pack"]
 

@@ -25,14 +25,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks.block import sum_by
+from allalike._core.blocks.block import sum_by
+from allalike._core.system.memory import check_memory
 from allalike.distances.jaccard import ranges
-from allalike.system.memory import check_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    from allalike.blocks.block import Floats
+    from allalike._core.blocks.block import Floats
 
 __all__ = ["DISTANCES", "Collections", "Edges", "Members", "match", "pack", "sweep"]
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from allalike.masks.packed import Mask, lay_over
+from allalike._core.masks.packed import Mask, lay_over
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allalike.blocks.block import Floats
+    from allalike._core.blocks.block import Floats
 
 __all__ = ["common_area", "common_areas", "dice", "jaccard"]
 

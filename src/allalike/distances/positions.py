@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.blocks.block import sum_by
+from allalike._core.blocks.block import sum_by
 from allalike.distances.matching import Members, Places, sweep
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Floats
+    from allalike._core.blocks.block import Floats
 
 __all__ = ["join_spans", "measure_positions"]
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from allalike.blocks.block import Floats
+    from allalike._core.blocks.block import Floats
 
 __all__ = [
     "Bags",

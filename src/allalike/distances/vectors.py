@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from allalike.blocks.block import Block, Floats
+from allalike._core.blocks.block import Block, Floats
 from allalike.distances.euclidean import square_lengths
 
 __all__ = ["Offsets", "centre"]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from allalike.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Array, Floats
 
 __all__ = ["Ways", "distance", "pack"]
 
@@ -46,7 +46,7 @@ def pack(ways: Sequence[Way]) -> Ways:
 def _hash_nodes(way: Way) -> Iterator[int]:
     """Hash each beginning of a way as `hash_objects` does, going on from the one before.
 
-    >>> from allalike.columns.hashes import hash_objects
+    >>> from allalike._core.columns.hashes import hash_objects
     >>> list(_hash_nodes(("a", "b"))) == hash_objects([("a",), ("a", "b")]).tolist()
     True
     """

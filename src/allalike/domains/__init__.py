@@ -1,8 +1,8 @@
 """Domains: the kinds of label."""
 
+from allalike._core.registry import Registry
 from allalike.domains.base import Domain
 from allalike.domains.bitmap import Bitmap
-from allalike.domains.boxes import Boxes
 from allalike.domains.categorical import Categorical
 from allalike.domains.circular import Circular
 from allalike.domains.custom import Custom
@@ -12,17 +12,17 @@ from allalike.domains.interval import Interval
 from allalike.domains.kernels import Kernels
 from allalike.domains.ordinal import Ordinal
 from allalike.domains.place import Place
-from allalike.domains.points import Points
 from allalike.domains.probability import Probability
-from allalike.domains.ranking import Ranking
+from allalike.domains.rankings.ranking import Ranking
 from allalike.domains.real import Real
-from allalike.domains.record import Record
+from allalike.domains.records.record import Record
 from allalike.domains.sets import Set
-from allalike.domains.spans import Spans
 from allalike.domains.text import Text
+from allalike.domains.things.boxes import Boxes
+from allalike.domains.things.points import Points
+from allalike.domains.things.spans import Spans
 from allalike.domains.tree import Tree
 from allalike.domains.vector import Vector
-from allalike.registry import Registry
 from allalike.rules import Rule
 
 __all__ = [

@@ -11,18 +11,18 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from allalike._core.options import Options
+from allalike._core.registry import did_you_mean
 from allalike.domains.spelling import Spelling
 from allalike.errors import UnknownNameError
-from allalike.options import Options
-from allalike.registry import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from allalike.blocks.block import Array
-    from allalike.columns.column import Column
-    from allalike.columns.values import Values
+    from allalike._core.blocks.block import Array
+    from allalike._core.columns.column import Column
+    from allalike._core.columns.values import Values
     from allalike.domains.encoding import Encoding
     from allalike.noise import Noise
     from allalike.rules.base import Rule

@@ -1,8 +1,8 @@
 """Masks: labels that say which pixels of a picture belong to an object.
 
 Masks are compared by the pixels they have in common (`allalike.distances.overlap`), so background around the object
-counts nothing. They are kept packed and cut to the object (`allalike.masks.packed`), and unpacked only when shown. With
-the areas a and b of two masks, and c that of what they have in common,
+counts nothing. They are kept packed and cut to the object (`allalike._core.masks.packed`), and unpacked only when
+shown. With the areas a and b of two masks, and c that of what they have in common,
 
     jaccard:  d = 1 - c / (a + b - c)
     dice:     d = 1 - 2 c / (a + b)       and 0 if both are empty
@@ -21,30 +21,30 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks.pairs import PairDistances, check_pairs, pair_chunks
-from allalike.columns.hashes import mix
-from allalike.columns.values import Values
+from allalike._core.blocks.pairs import PairDistances, check_pairs, pair_chunks
+from allalike._core.columns.hashes import mix
+from allalike._core.columns.values import Values
+from allalike._core.masks.files import MaskFile, read_picture, write_pictures
+from allalike._core.masks.layers import Layer, split_maps
+from allalike._core.masks.packed import Mask, check_size, fill_outline, of_run_lengths
+from allalike._core.options import flag, number, option
+from allalike._core.system.json_text import parse_json
 from allalike.distances import overlap
 from allalike.domains.pairwise import Pairwise, objects
 from allalike.domains.pixel_values import ask_value, check_pixel_value, check_pixel_values, have_one_value
 from allalike.errors import LabelError, OptionError
-from allalike.masks.files import MaskFile, read_picture, write_pictures
-from allalike.masks.layers import Layer, split_maps
-from allalike.masks.packed import Mask, check_size, fill_outline, of_run_lengths
 from allalike.noise import General
-from allalike.options import flag, number, option
 from allalike.rules.base import Rule
 from allalike.rules.choice import best_worker, medoid
 from allalike.rules.majority import AnswerMasks, pixel_majority
-from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.columns.column import Column
-    from allalike.masks.packed import Pixels
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.columns.column import Column
+    from allalike._core.masks.packed import Pixels
 
 __all__ = ["Bitmap", "Masks"]
 

@@ -19,28 +19,28 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks.groups import group_labels
-from allalike.columns.column import Column
-from allalike.columns.factors import factorize, factorize_objects
-from allalike.columns.matches import find_places
-from allalike.columns.values import is_string
+from allalike._core.blocks.groups import group_labels
+from allalike._core.columns.column import Column
+from allalike._core.columns.factors import factorize, factorize_objects
+from allalike._core.columns.matches import find_places
+from allalike._core.columns.values import is_string
+from allalike._core.extraction.extractors import check_extract
+from allalike._core.options import flag, option, whole
 from allalike.distances import hamming
 from allalike.domains.base import Domain
 from allalike.domains.encoding import Encoding
 from allalike.domains.kernels import Kernels
 from allalike.domains.spelling import Spelling
 from allalike.errors import LabelError
-from allalike.extraction.extractors import check_extract
 from allalike.noise import OneCoin
-from allalike.options import flag, option, whole
 from allalike.rules.base import Rule
 from allalike.rules.vote import plurality
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.columns.values import Values
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.columns.values import Values
 
 __all__ = ["Categorical", "ClassEncoding"]
 

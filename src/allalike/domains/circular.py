@@ -15,22 +15,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from allalike.blocks.ties import TOLERANCE
-from allalike.columns.hashes import mix
-from allalike.columns.values import Values, arrow_of
+from allalike._core.blocks.ties import TOLERANCE
+from allalike._core.columns.hashes import mix
+from allalike._core.columns.values import Values, arrow_of
+from allalike._core.options import number
 from allalike.distances import angle
 from allalike.domains.base import Domain
 from allalike.domains.encoding import Encoding
 from allalike.domains.kernels import Kernels
 from allalike.errors import OptionError
 from allalike.noise import General
-from allalike.options import number
 from allalike.rules.base import Decision, Rule, unknown
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.blocks.ties import Ties
-    from allalike.columns.column import Column
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.ties import Ties
+    from allalike._core.columns.column import Column
 
 __all__ = ["Circular"]
 
@@ -67,10 +67,10 @@ def direction(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
     >>> allalike.discover(rows, domain=allalike.Circular(period=360), method="UA").truth["label"].tolist()
     [0.0]
 
-    >>> from allalike.blocks.block import Block
+    >>> from allalike._core.blocks.block import Block
     >>> block = Block.of(np.radians([[350.0], [10.0]]))
     >>> turns = Turns(angle.points_of(np.radians([0.0, 20.0])), np.radians([350.0]))
-    >>> from allalike.blocks.ties import Ties
+    >>> from allalike._core.blocks.ties import Ties
     >>> found = direction(block.keeping(turns), np.ones(2), np.zeros(2), Ties())
     >>> abs(np.sin(found.label)) < 1e-9, found.confidence.round(4)
     (array([ True]), array([0.9848]))

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from allalike.blocks.block import Array, Floats
-    from allalike.columns.column import Column
+    from allalike._core.blocks.block import Array, Floats
+    from allalike._core.columns.column import Column
     from allalike.domains.pairwise import Places
 
 __all__ = ["Custom"]

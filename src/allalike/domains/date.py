@@ -27,9 +27,9 @@ from allalike.domains.real import Real, RealEncoding, RealKernels
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.columns.column import Column
-    from allalike.columns.values import Values
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.columns.column import Column
+    from allalike._core.columns.values import Values
 
 __all__ = ["Date"]
 

@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from allalike.columns.column import Column
+from allalike._core.columns.column import Column
 from allalike.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.blocks.problems import Problems
-    from allalike.blocks.ties import Ties
-    from allalike.columns.values import Values
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.problems import Problems
+    from allalike._core.blocks.ties import Ties
+    from allalike._core.columns.values import Values
     from allalike.domains.base import Domain
     from allalike.domains.kernels import Add, Kernels
     from allalike.noise import Noise

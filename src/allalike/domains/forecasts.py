@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from allalike.domains.items import in_order
-from allalike.system.json_text import parse_json
+from allalike._core.system.json_text import parse_json
+from allalike.domains.rankings.items import in_order
 
 __all__ = ["FORMS", "Forecast", "read_forecast", "show_forecast"]
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from allalike.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Array, Block, Floats
 
 __all__ = ["Interval"]
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from allalike.blocks.pairs import add_pairs, pair_chunks
+from allalike._core.blocks.pairs import add_pairs, pair_chunks
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.blocks.ties import Ties
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.ties import Ties
     from allalike.domains.base import Domain
     from allalike.rules import Decision
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from allalike.system.json_text import parse_json
+from allalike._core.system.json_text import parse_json
 
 __all__ = ["json_list"]
 

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks.pairs import AnswerHashes, PairDistances
-from allalike.columns.hashes import hash_objects
-from allalike.columns.values import Values
+from allalike._core.blocks.pairs import AnswerHashes, PairDistances
+from allalike._core.columns.hashes import hash_objects
+from allalike._core.columns.values import Values
 from allalike.domains.pairwise import Pairwise, PairwiseEncoding, PairwiseKernels, Stored
 from allalike.errors import LabelError, OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.columns.column import Column
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.columns.column import Column
 
 __all__ = ["Matrices", "MatrixEncoding", "MatrixKernels", "read_matrix"]
 

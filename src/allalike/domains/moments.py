@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.columns.values import Values, arrow_of
+from allalike._core.columns.values import Values, arrow_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from allalike.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Array, Floats
 
 __all__ = ["Form", "is_moment", "read_moment"]
 

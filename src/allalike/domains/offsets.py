@@ -32,11 +32,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.blocks.centre import Centred
+from allalike._core.blocks.centre import Centred
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.blocks.problems import Problems
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.problems import Problems
     from allalike.domains.kernels import Add
 
 __all__ = ["Offsets", "find_offsets"]

@@ -24,18 +24,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from allalike.blocks.groups import group_labels
-from allalike.columns.values import Values, arrow_of
+from allalike._core.blocks.groups import group_labels
+from allalike._core.columns.values import Values, arrow_of
+from allalike._core.limits import MAX_LEVELS
+from allalike._core.options import option
+from allalike._core.registry import did_you_mean
 from allalike.distances import absolute, euclidean, hamming
 from allalike.domains.base import Domain
 from allalike.domains.encoding import Encoding
 from allalike.domains.kernels import Kernels
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import LabelError, OptionError
-from allalike.limits import MAX_LEVELS
 from allalike.noise import General, Noise, OneCoin
-from allalike.options import option
-from allalike.registry import did_you_mean
 from allalike.rules.base import Rule, unknown
 from allalike.rules.levels import level_mean, level_median, weigh_levels
 from allalike.rules.vote import plurality
@@ -43,9 +43,9 @@ from allalike.rules.vote import plurality
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.blocks.ties import Ties
-    from allalike.columns.column import Column
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.ties import Ties
+    from allalike._core.columns.column import Column
 
 __all__ = ["Ordinal"]
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from allalike.blocks.block import Array, Block, Floats, sum_by
-from allalike.blocks.pairs import AnswerHashes, PairDistances
-from allalike.columns.hashes import hash_objects
-from allalike.columns.values import Values
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
+from allalike._core.blocks.pairs import AnswerHashes, PairDistances
+from allalike._core.columns.hashes import hash_objects
+from allalike._core.columns.values import Values
 from allalike.domains.base import Domain
 from allalike.domains.encoding import Encoding
 from allalike.domains.kernels import Kernels
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from allalike.columns.column import Column
+    from allalike._core.columns.column import Column
 
     Places = npt.NDArray[np.intp]
 

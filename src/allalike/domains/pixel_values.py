@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.options import check_number
 from allalike.errors import LabelError, OptionError
-from allalike.options import check_number
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array
+    from allalike._core.blocks.block import Array
     from allalike.domains.base import Domain
 
 __all__ = ["ask_value", "check_pixel_value", "check_pixel_values", "have_one_value"]

@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from allalike.blocks.centre import Centred
-from allalike.columns.values import Values
+from allalike._core.blocks.centre import Centred
+from allalike._core.columns.values import Values
 from allalike.domains.lists import json_list
 from allalike.domains.vector import Vector, VectorEncoding, VectorKernels
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.blocks.ties import Ties
-    from allalike.columns.column import Column
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.ties import Ties
+    from allalike._core.columns.column import Column
     from allalike.rules.base import Decision, Rule
 
 __all__ = ["Place"]

@@ -28,8 +28,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks.ties import TOLERANCE
-from allalike.columns.values import Values, arrow_of
+from allalike._core.blocks.ties import TOLERANCE
+from allalike._core.columns.values import Values, arrow_of
+from allalike._core.options import number
 from allalike.distances import euclidean
 from allalike.distances.vectors import Offsets
 from allalike.domains.base import Domain
@@ -38,7 +39,6 @@ from allalike.domains.forecasts import FORMS, Forecast, read_forecast, show_fore
 from allalike.domains.kernels import Kernels
 from allalike.errors import GoldError, LabelError
 from allalike.noise import Gaussian
-from allalike.options import number
 from allalike.rules.base import Rule
 from allalike.rules.geometric import vector_mean
 from allalike.rules.pooling import log_odds, option_median, sharpened
@@ -46,9 +46,9 @@ from allalike.rules.pooling import log_odds, option_median, sharpened
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.blocks.ties import Ties
-    from allalike.columns.column import Column
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.ties import Ties
+    from allalike._core.columns.column import Column
     from allalike.rules import Decision
 
 __all__ = ["Probability"]

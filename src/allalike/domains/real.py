@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from allalike.blocks.centre import Centred
-from allalike.blocks.order import find_order
-from allalike.blocks.ties import TOLERANCE
-from allalike.columns.values import Values, arrow_of
+from allalike._core.blocks.centre import Centred
+from allalike._core.blocks.order import find_order
+from allalike._core.blocks.ties import TOLERANCE
+from allalike._core.columns.values import Values, arrow_of
+from allalike._core.options import flag
 from allalike.distances import absolute, euclidean
 from allalike.domains.base import Domain
 from allalike.domains.encoding import Encoding
@@ -28,15 +29,14 @@ from allalike.domains.kernels import Kernels
 from allalike.domains.offsets import Offsets, find_offsets
 from allalike.errors import LabelError
 from allalike.noise import Gaussian, Laplace, Noise
-from allalike.options import flag
 from allalike.rules.base import Rule, unknown
 from allalike.rules.mean import mean, median
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.blocks.problems import Problems
-    from allalike.blocks.ties import Ties
-    from allalike.columns.column import Column
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.problems import Problems
+    from allalike._core.blocks.ties import Ties
+    from allalike._core.columns.column import Column
     from allalike.domains.kernels import Add
 
 __all__ = ["Real"]

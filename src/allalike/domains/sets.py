@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from allalike.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains.pairwise import Places
 
 __all__ = ["Set"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from allalike.extraction import find_extractor
+from allalike._core.extraction import find_extractor
 
 __all__ = ["Spelling", "match_key"]
 

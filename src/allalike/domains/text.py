@@ -19,18 +19,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from allalike._core.limits import MAX_EDITED_CHARACTERS, MAX_TEXT_CHARACTERS
+from allalike._core.options import choice, flag
 from allalike.distances import edit, gleu, tokens
 from allalike.domains.pairwise import Pairwise, objects
-from allalike.limits import MAX_EDITED_CHARACTERS, MAX_TEXT_CHARACTERS
 from allalike.noise import General
-from allalike.options import choice, flag
 from allalike.rules.base import Rule
 from allalike.rules.choice import best_worker, medoid
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from allalike.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Array, Floats
     from allalike.distances.tokens import Bags, Places
 
 __all__ = ["Text"]

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from allalike._core.limits import MAX_DEPTH
 from allalike.distances import ways
 from allalike.domains.pairwise import Pairwise, objects
 from allalike.errors import OptionError
-from allalike.limits import MAX_DEPTH
 from allalike.noise import General
 from allalike.rules.base import Rule
 from allalike.rules.choice import best_worker, medoid
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from allalike.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains.pairwise import Places
 
 __all__ = ["Tree"]

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from allalike.blocks.centre import Centred
-from allalike.blocks.pairs import AnswerHashes, PairDistances, add_pairs, pair_chunks
-from allalike.blocks.ties import TOLERANCE, Ties
-from allalike.columns.hashes import mix
-from allalike.columns.values import Values
+from allalike._core.blocks.centre import Centred
+from allalike._core.blocks.pairs import AnswerHashes, PairDistances, add_pairs, pair_chunks
+from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike._core.columns.hashes import mix
+from allalike._core.columns.values import Values
 from allalike.distances import cosine, euclidean
 from allalike.distances.vectors import Offsets, centre
 from allalike.domains.base import Domain
@@ -38,8 +38,8 @@ from allalike.rules.geometric import geometric_median, vector_mean
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.columns.column import Column
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.columns.column import Column
 
 __all__ = ["Vector", "VectorEncoding", "VectorKernels"]
 

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from allalike.system.memory import free_memory
-from allalike.system.progress import report
+from allalike._core.system.memory import free_memory
+from allalike._core.system.progress import report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     import numpy.typing as npt
 
+    from allalike._core.blocks.block import Array, Block, Floats, Kernel
+    from allalike._core.blocks.problems import Problems
+    from allalike._core.blocks.ties import Ties
+    from allalike._core.columns.values import Values
     from allalike.answers import Answers
     from allalike.answers.gold import Gold
     from allalike.answers.history import History
-    from allalike.blocks.block import Array, Block, Floats, Kernel
-    from allalike.blocks.problems import Problems
-    from allalike.blocks.ties import Ties
-    from allalike.columns.values import Values
     from allalike.domains import Domain, Encoding, Kernels
     from allalike.engines.task_table import TaskTable
     from allalike.readers import Scan

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.blocks.block import Block
+from allalike._core.blocks.problems import Problems
+from allalike._core.columns.factors import Codes, unite
+from allalike._core.columns.matches import find_places, write_plainly
+from allalike._core.columns.values import Values, is_string
 from allalike.answers import Answers
-from allalike.blocks.block import Block
-from allalike.blocks.problems import Problems
-from allalike.columns.factors import Codes, unite
-from allalike.columns.matches import find_places, write_plainly
-from allalike.columns.values import Values, is_string
 from allalike.engines.base import Run
 from allalike.engines.news import News
 from allalike.engines.shards import REPEATS, Shard, of_answers
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from allalike._core.blocks.block import Array, Floats
+    from allalike._core.columns.hashes import Hashes
     from allalike.answers.gold import Gold
-    from allalike.blocks.block import Array, Floats
-    from allalike.columns.hashes import Hashes
     from allalike.domains import Encoding
     from allalike.engines.shards import Tally
 
@@ -188,7 +188,7 @@ def grow(
         All truths that are known, and those among them that are known only now.
 
     >>> import allalike
-    >>> from allalike.blocks.ties import Ties
+    >>> from allalike._core.blocks.ties import Ties
     >>> run = allalike.Memory().load(allalike.read([("ada", 1, 3), ("bob", 1, 3), ("bob", 2, 4)]), Ties())
     >>> grown, news = grow(run, allalike.read([("eve", 2, 4), ("bob", 3, 3)]), repeats="first")
     >>> grown.workers.tolist(), grown.answer_counts, grown.n_tasks

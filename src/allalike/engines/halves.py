@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allalike._core.blocks.block import Block, sum_by
+from allalike._core.blocks.problems import Problems
+from allalike._core.columns.hashes import mix
 from allalike.answers.history import History
-from allalike.blocks.block import Block, sum_by
-from allalike.blocks.problems import Problems
-from allalike.columns.hashes import mix
 from allalike.engines.shards import Shard
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from allalike.blocks.block import Array
+    from allalike._core.blocks.block import Array
     from allalike.engines.memory import MemoryRun
 
 __all__ = ["draw_halves", "halve"]
@@ -31,7 +31,7 @@ def draw_halves(run: MemoryRun, group: Array, seed: int) -> npt.NDArray[np.intp]
     Each group has the number of one of its members, and stays together.
 
     >>> import allalike
-    >>> from allalike.blocks.ties import Ties
+    >>> from allalike._core.blocks.ties import Ties
     >>> from allalike.engines.sample import sample_tasks
     >>> rows = [(worker, task, "x") for worker in "abcd" for task in range(9)]
     >>> run = sample_tasks(allalike.Memory().load(allalike.read(rows), Ties()), 100)
@@ -58,7 +58,7 @@ def halve(run: MemoryRun, half: npt.NDArray[np.intp]) -> tuple[MemoryRun, npt.ND
     A task stands in both, with the same hash, where workers of both have answered it. Known truths are left out.
 
     >>> import allalike
-    >>> from allalike.blocks.ties import Ties
+    >>> from allalike._core.blocks.ties import Ties
     >>> from allalike.engines.sample import sample_tasks
     >>> rows = [(worker, task, "x") for worker in "abc" for task in range(9)]
     >>> run, order = halve(sample_tasks(allalike.Memory().load(allalike.read(rows), Ties()), 100), np.array([0, 1, 0]))

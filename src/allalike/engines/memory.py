@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from allalike._core.options import Options, whole
+from allalike._core.system.progress import report
 from allalike.engines.base import Engine
 from allalike.engines.growing import Change, Growing, Overlay, Picked, count_small, pick
 from allalike.engines.shards import Shard, Tally, describe, encode, find_piece, in_order, of_answers
 from allalike.engines.sums import PairSums, PlainSums, Sums, select_workers
 from allalike.engines.task_table import Piece, TaskTable
-from allalike.options import Options, whole
-from allalike.system.progress import report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from allalike._core.blocks.block import Block, Floats, Kernel
+    from allalike._core.blocks.ties import Ties
+    from allalike._core.columns.hashes import Hashes
+    from allalike._core.columns.values import Values
     from allalike.answers import Answers
     from allalike.answers.gold import Gold
-    from allalike.blocks.block import Block, Floats, Kernel
-    from allalike.blocks.ties import Ties
-    from allalike.columns.hashes import Hashes
-    from allalike.columns.values import Values
     from allalike.readers import Scan
 
 __all__ = ["Memory", "MemoryRun"]

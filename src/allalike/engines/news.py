@@ -16,10 +16,10 @@ from allalike.engines.shards import of_answers
 from allalike.engines.sums import Sums
 
 if TYPE_CHECKING:
+    from allalike._core.blocks.block import Block, Floats, Kernel
+    from allalike._core.columns.factors import Codes
+    from allalike._core.columns.hashes import Hashes
     from allalike.answers import Answers
-    from allalike.blocks.block import Block, Floats, Kernel
-    from allalike.columns.factors import Codes
-    from allalike.columns.hashes import Hashes
     from allalike.domains import Encoding
 
 __all__ = ["News"]

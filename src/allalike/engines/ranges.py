@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from allalike.blocks.pairs import count_later, count_partners
-from allalike.system.progress import report
+from allalike._core.blocks.pairs import count_later, count_partners
+from allalike._core.system.progress import report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from allalike.blocks.block import Array, Floats, Kernel
+    from allalike._core.blocks.block import Array, Floats, Kernel
     from allalike.engines.base import Run
 
 __all__ = ["count_met", "cut_workers", "fit_ranges", "look_through"]
@@ -36,7 +36,7 @@ def count_met(run: Run, *, once: bool = False) -> Floats:
     If ``once``, a pair counts for the first of the two only.
 
     >>> import allalike
-    >>> from allalike.blocks.ties import Ties
+    >>> from allalike._core.blocks.ties import Ties
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("eve", 2, "y"), ("kim", 2, "y")]
     >>> run = allalike.Memory().load(allalike.read(rows), Ties())
     >>> count_met(run), count_met(run, once=True)
@@ -75,7 +75,7 @@ def look_through(
     """Yield what a function makes of each range and the sums of its pairs, which are let go before the next are made.
 
     >>> import allalike
-    >>> from allalike.blocks.ties import Ties
+    >>> from allalike._core.blocks.ties import Ties
     >>> run = allalike.Memory().load(allalike.read([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]), Ties())
     >>> ranges = [range(0, 1), range(1, 3)]
     >>> list(look_through(run, run.kernels.pair_sums, ranges, lambda rows, sums: float(sums["distance"].sum())))

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.blocks.block import Block
-from allalike.columns.hashes import mix
-from allalike.columns.values import Values
+from allalike._core.blocks.block import Block
+from allalike._core.columns.hashes import mix
+from allalike._core.columns.values import Values
 from allalike.engines.memory import MemoryRun
 from allalike.engines.shards import Shard, fitting_answers
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from allalike.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Array, Floats
     from allalike.domains import Kernels
     from allalike.engines.base import Run
 
@@ -41,7 +41,7 @@ def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True, again: boo
     known are preferred. A sample of a sample must be drawn ``again``, for tasks are chosen by a hash.
 
     >>> import allalike
-    >>> from allalike.blocks.ties import Ties
+    >>> from allalike._core.blocks.ties import Ties
     >>> rows = [(worker, task, "x") for worker in "abc" for task in range(100)]
     >>> run = allalike.Memory().load(allalike.read(rows), Ties())
     >>> sample_tasks(run, 1000).n_tasks, 15 < sample_tasks(run, 90).n_tasks < 45
@@ -74,7 +74,7 @@ def pick_tasks(run: Run, wanted: npt.NDArray[np.uint64], *, share: float = 0.0) 
     The labels are codes, nothing is prepared, and workers have the numbers that they have in the run.
 
     >>> import allalike
-    >>> from allalike.blocks.ties import Ties
+    >>> from allalike._core.blocks.ties import Ties
     >>> rows = [(worker, task, "x") for worker in "abc" for task in range(100)]
     >>> answers = allalike.read(rows)
     >>> run = allalike.Memory().load(answers, Ties())
@@ -89,7 +89,7 @@ def thin_tasks(run: MemoryRun, n_answers: int, seed: int) -> MemoryRun:
     """Keep so many answers of each task, or all of it, chosen by a hash of seed, task and worker.
 
     >>> import allalike
-    >>> from allalike.blocks.ties import Ties
+    >>> from allalike._core.blocks.ties import Ties
     >>> rows = [(worker, task, "x") for worker in "abc" for task in range(9)]
     >>> run = sample_tasks(allalike.Memory().load(allalike.read(rows), Ties()), 100)
     >>> thin_tasks(run, 2, 0).answer_counts.sum()

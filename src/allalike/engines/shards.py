@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.columns.factors import order_of
+from allalike._core.columns.values import Values
 from allalike.answers import Answers
-from allalike.columns.factors import order_of
-from allalike.columns.values import Values
 from allalike.engines.sums import select_workers
 from allalike.engines.task_table import Piece
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from allalike._core.blocks.block import Array, Block, Floats, Kernel
+    from allalike._core.blocks.ties import Ties
+    from allalike._core.columns.column import Column
     from allalike.answers.gold import Gold, Truths
-    from allalike.blocks.block import Array, Block, Floats, Kernel
-    from allalike.blocks.ties import Ties
-    from allalike.columns.column import Column
     from allalike.domains import Encoding
 
 __all__ = [

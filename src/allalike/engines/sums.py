@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.blocks.matrices import MatrixSum, stack_rows
+from allalike._core.blocks.matrices import MatrixSum, stack_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from allalike.blocks.block import Block, Floats, Kernel
+    from allalike._core.blocks.block import Block, Floats, Kernel
 
 __all__ = ["PairSums", "PlainSums", "Sums", "select_workers"]
 
@@ -19,7 +19,7 @@ __all__ = ["PairSums", "PlainSums", "Sums", "select_workers"]
 def select_workers(block: Block, params: Iterable[Floats]) -> list[Floats]:
     """Return the rows of the block's workers; the dummy worker gets the last of them, with which every kernel can deal.
 
-    >>> from allalike.blocks.block import Block
+    >>> from allalike._core.blocks.block import Block
     >>> select_workers(Block.of([[0], [1]]), [np.array([0.5, 0.25])])
     [array([0.5 , 0.25])]
     """
@@ -30,7 +30,7 @@ def select_workers(block: Block, params: Iterable[Floats]) -> list[Floats]:
 class Sums:
     """Sums of arrays that have a row for each worker of a block.
 
-    >>> from allalike.blocks.block import Block
+    >>> from allalike._core.blocks.block import Block
     >>> sums = Sums(2)
     >>> for _ in range(2):
     ...     sums.add(Block.of([[0], [1]]), lambda block, weights: {"weight": weights}, [np.array([1.0, 2.0])])
@@ -62,7 +62,7 @@ class Sums:
 class PlainSums:
     """Sums of arrays that belong to no worker, and have the same shape for every block.
 
-    >>> from allalike.blocks.block import Block
+    >>> from allalike._core.blocks.block import Block
     >>> totals = PlainSums()
     >>> for _ in range(2):
     ...     totals.add(Block.of([[0], [1]]), lambda block: {"sizes": np.bincount(block.sizes, minlength=4)})
@@ -94,7 +94,7 @@ class PairSums:
     gets a block and the places of these workers among the block's, which are a slice, and returns matrices, dense or
     sparse, with these rows and a column for each worker of the block.
 
-    >>> from allalike.blocks.block import Block
+    >>> from allalike._core.blocks.block import Block
     >>> sums = PairSums(3, range(1, 3))
     >>> for _ in range(3):
     ...     sums.add(Block.of([[0], [1], [1]]), lambda block, rows: {"met": np.ones((3, 3))[rows]})

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.columns.values import Values
-from allalike.system.tables import write_tables
+from allalike._core.columns.values import Values
+from allalike._core.system.tables import write_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from allalike.blocks.block import Array
+    from allalike._core.blocks.block import Array
 
 __all__ = ["Piece", "TaskTable"]
 

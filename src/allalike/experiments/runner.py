@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from allalike._core.options import check_number
+from allalike._core.system.output import Output
+from allalike._core.system.processes import Processes
+from allalike._core.system.progress import report
 from allalike.experiments.scores import Score, score_all
 from allalike.experiments.settings import CHUNK, Setting, solve
-from allalike.options import check_number
-from allalike.system.output import Output
-from allalike.system.processes import Processes
-from allalike.system.progress import report
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping
 
     import pandas as pd
 
-    from allalike.blocks.block import Floats
+    from allalike._core.blocks.block import Floats
 
 __all__ = ["Results", "run"]
 

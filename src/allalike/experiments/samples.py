@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.blocks.problems import Problems
+from allalike._core.columns.values import Values, arrow_of
 from allalike.answers import Answers
-from allalike.blocks.problems import Problems
-from allalike.columns.values import Values, arrow_of
 from allalike.errors import GoldError, OptionError
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Array, Floats
 
 __all__ = ["Sample", "Sampler"]
 

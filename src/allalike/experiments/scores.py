@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.options import check_choice
+from allalike._core.options import check_choice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allalike.blocks.block import Floats
+    from allalike._core.blocks.block import Floats
 
 __all__ = ["Score", "improvements", "score_all"]
 

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.api.deciding import find_truths
-from allalike.blocks.ties import Ties
+from allalike._core.blocks.ties import Ties
+from allalike._core.options import Options, check_number, whole
+from allalike._core.registry import find, make
+from allalike.api.results.deciding import find_truths
 from allalike.datasets import DATASETS, load
 from allalike.engines import Memory
 from allalike.errors import UnknownNameError
 from allalike.experiments.samples import Sampler
 from allalike.methods import METHODS, UA
-from allalike.options import Options, check_number, whole
 from allalike.readers import read_gold
-from allalike.registry import find, make
 from allalike.simulation import as_model, simulate
 
 if TYPE_CHECKING:
+    from allalike._core.blocks.block import Floats
     from allalike.answers import Answers
-    from allalike.blocks.block import Floats
     from allalike.rules import Rule
 
 __all__ = ["CHUNK", "Setting", "solve"]

@@ -1,6 +1,8 @@
 """Methods: ways to turn answers into weights. A new one is a file here, its import, and its name in the tuple."""
 
-from allalike.methods.auto import Auto as Auto
+from allalike._core.registry import Registry
+from allalike.methods.aliases import CALLED_ELSEWHERE
+from allalike.methods.auto.method import Auto as Auto
 from allalike.methods.base import Method as Method
 from allalike.methods.base import Weighing as Weighing
 from allalike.methods.bwa import BWA as BWA
@@ -16,7 +18,6 @@ from allalike.methods.ibp import IBP as IBP
 from allalike.methods.kde import KDE as KDE
 from allalike.methods.label_aggregation import LA as LA
 from allalike.methods.mace import MACE as MACE
-from allalike.methods.names import CALLED_ELSEWHERE
 from allalike.methods.one_coin import DS1 as DS1
 from allalike.methods.oracle import OA as OA
 from allalike.methods.pairwise.eigenvector import EVD as EVD
@@ -27,7 +28,6 @@ from allalike.methods.proximity import IPTD as IPTD
 from allalike.methods.proximity import PTD as PTD
 from allalike.methods.proximity import PTDAK as PTDAK
 from allalike.methods.unweighted import UA as UA
-from allalike.registry import Registry
 
 METHODS: Registry[Method] = Registry(
     "method",

@@ -8,16 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from allalike._core.options import Options
 from allalike.errors import ConvergenceWarning
-from allalike.options import Options
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Array, Floats
     from allalike.domains import Domain, Encoding
     from allalike.engines import News, Run
-    from allalike.trust.faults import Faults
-    from allalike.trust.groups import Groups
-    from allalike.trust.signal import Signal
+    from allalike.methods.insight import Faults, Groups, Signal
 
 __all__ = ["Decide", "Method", "Weighing"]
 

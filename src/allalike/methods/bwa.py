@@ -23,18 +23,18 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from allalike._core.options import number, whole
 from allalike.methods.base import Method, Weighing
 from allalike.methods.dawid_skene import check_memory
-from allalike.methods.levels.ballots import by_problem
+from allalike.methods.steps.ballots import by_problem
 from allalike.methods.steps.most_probable import take_most_probable
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.rounds import repeat
 from allalike.methods.steps.weights import normalise
-from allalike.options import number, whole
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.blocks.ties import Ties
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.ties import Ties
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
 

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from allalike._core.options import choice, number, whole
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.losses import Losses
 from allalike.methods.steps.rounds import repeat
 from allalike.methods.steps.weights import equal_weights, normalise
-from allalike.options import choice, number, whole
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Floats
+    from allalike._core.blocks.block import Floats
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
 

@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from allalike._core.options import choice, flag, number, whole
 from allalike.errors import OptionError
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.losses import Losses
 from allalike.methods.steps.rounds import repeat
 from allalike.methods.steps.weights import equal_weights, normalise
-from allalike.options import choice, flag, number, whole
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Block, Floats
-    from allalike.blocks.problems import Problems
-    from allalike.blocks.ties import Ties
+    from allalike._core.blocks.block import Block, Floats
+    from allalike._core.blocks.problems import Problems
+    from allalike._core.blocks.ties import Ties
     from allalike.domains import Domain, Encoding, Kernels
     from allalike.engines import Run
 

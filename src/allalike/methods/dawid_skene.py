@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from allalike.blocks.block import Array, Block, Floats, sum_by
-from allalike.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
+from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike._core.options import number, whole
 from allalike.errors import TooLargeError
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.em import AnswerModel, maximise_likelihood
-from allalike.options import number, whole
 from allalike.rules.base import unknown
 from allalike.rules.vote import pick
 
 if TYPE_CHECKING:
-    from allalike.blocks.problems import Problems
+    from allalike._core.blocks.problems import Problems
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
 

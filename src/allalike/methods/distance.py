@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from allalike._core.options import choice, whole
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.losses import smooth
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import WEIGHTINGS, weigh_faults
-from allalike.options import choice, whole
 
 if TYPE_CHECKING:
     from allalike.engines import Run

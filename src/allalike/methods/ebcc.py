@@ -28,20 +28,20 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from allalike._core.options import number, whole
 from allalike.methods.base import Method, Weighing
 from allalike.methods.dawid_skene import check_memory
 from allalike.methods.ibcc import expected_logs
-from allalike.methods.levels.ballots import ballots_of, by_problem, keep_ballots, softmax, vote_shares
+from allalike.methods.steps.ballots import ballots_of, by_problem, keep_ballots, softmax, vote_shares
 from allalike.methods.steps.draws import draw_subtypes
 from allalike.methods.steps.most_probable import take_most_probable
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import normalise
-from allalike.options import number, whole
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.blocks.problems import Problems
-    from allalike.blocks.ties import Ties
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.problems import Problems
+    from allalike._core.blocks.ties import Ties
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
 

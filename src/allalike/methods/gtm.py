@@ -20,17 +20,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from allalike.blocks.ties import Ties
+from allalike._core.blocks.ties import Ties
+from allalike._core.options import number, whole
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.rounds import repeat
 from allalike.methods.steps.weights import normalise
-from allalike.options import number, whole
 from allalike.rules.base import unknown
 from allalike.rules.mean import median
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Domain, Encoding, Kernels
     from allalike.engines import Run
 
@@ -133,7 +133,7 @@ class Standard:
 def standardise(block: Block) -> Block:
     """Return a block of numbers as multiples of each task's standard deviation around its median.
 
-    >>> from allalike.blocks.block import Block
+    >>> from allalike._core.blocks.block import Block
     >>> standardise(Block.of([[-1.0, 0.0], [0.0, 0.0], [1.0, 0.0]])).label.round(4)
     array([-1.2247,  0.    ,  1.2247,  0.    ,  0.    ,  0.    ])
     """

@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from allalike._core.options import number, whole
 from allalike.methods.base import Method, Weighing
 from allalike.methods.dawid_skene import Confusions, check_memory
 from allalike.methods.steps.em import maximise_likelihood
-from allalike.options import number, whole
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Floats
-    from allalike.blocks.problems import Problems
+    from allalike._core.blocks.block import Floats
+    from allalike._core.blocks.problems import Problems
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
 

@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from allalike._core.options import whole
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import normalise
-from allalike.options import whole
 from allalike.rules.signs import by_sign
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.blocks.ties import Ties
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.ties import Ties
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
 

@@ -21,18 +21,18 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from allalike._core.options import number, whole
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.losses import smooth
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.rounds import Rounds
 from allalike.methods.steps.weights import normalise
-from allalike.options import number, whole
 from allalike.rules.modes import PEAK, Measured, densities, measure, mode
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.blocks.problems import Problems
-    from allalike.blocks.ties import Ties
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.problems import Problems
+    from allalike._core.blocks.ties import Ties
     from allalike.domains import Domain, Encoding, Kernels
     from allalike.engines import Run
 

@@ -33,23 +33,23 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from allalike.blocks.block import sum_by
-from allalike.blocks.groups import Groups
-from allalike.blocks.ties import TOLERANCE
-from allalike.columns.hashes import mix
+from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.groups import Groups
+from allalike._core.blocks.ties import TOLERANCE
+from allalike._core.columns.hashes import mix
+from allalike._core.options import check_number, number, option
 from allalike.engines.sample import sample_tasks
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import normalise
-from allalike.options import check_number, number, option
 from allalike.rules.base import unknown
 from allalike.rules.vote import leading
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.blocks.ties import Ties
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.ties import Ties
     from allalike.domains import Domain, Encoding
     from allalike.engines import News, Run
 

@@ -29,22 +29,22 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from allalike.blocks.block import sum_by
-from allalike.blocks.groups import Groups
+from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.groups import Groups
+from allalike._core.options import choice, number, whole
+from allalike._core.system.memory import free_memory
 from allalike.errors import TooLargeError
 from allalike.methods.base import Method, Weighing
-from allalike.methods.levels.ballots import by_problem
+from allalike.methods.steps.ballots import by_problem
 from allalike.methods.steps.draws import draw_evenly
 from allalike.methods.steps.odds import add_odds, find_posterior, list_probabilities, take_by_odds
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.rounds import repeat
 from allalike.methods.steps.weights import normalise
-from allalike.options import choice, number, whole
-from allalike.system.memory import free_memory
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.blocks.ties import Ties
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.ties import Ties
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
 

@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from allalike.blocks.groups import Groups
+from allalike._core.blocks.groups import Groups
+from allalike._core.options import flag, number, whole
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.em import AnswerModel, maximise_likelihood
 from allalike.methods.steps.odds import add_odds, find_posterior, list_probabilities, take_by_odds
-from allalike.options import flag, number, whole
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.blocks.problems import Problems
-    from allalike.blocks.ties import Ties
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.problems import Problems
+    from allalike._core.blocks.ties import Ties
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
 

@@ -22,7 +22,7 @@ from allalike.methods.steps.weights import normalise
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allalike.blocks.block import Floats
+    from allalike._core.blocks.block import Floats
     from allalike.engines import Run
 
 __all__ = ["OA"]

@@ -23,15 +23,15 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from allalike._core.options import choice, flag, number, whole
 from allalike.errors import OptionError
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.rounds import repeat
 from allalike.methods.steps.weights import WEIGHTINGS, below_worst, equal_weights, normalise, weigh_faults
-from allalike.options import choice, flag, number, whole
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Floats
+    from allalike._core.blocks.block import Floats
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
     from allalike.noise import Noise

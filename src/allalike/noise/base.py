@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from allalike._core.options import Options
 from allalike.errors import OptionError, UnsupportedError
-from allalike.options import Options
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Floats
-    from allalike.blocks.problems import Problems
+    from allalike._core.blocks.block import Array, Floats
+    from allalike._core.blocks.problems import Problems
 
 __all__ = ["General", "Noise", "Seed", "check_within", "without_dust"]
 
@@ -70,7 +70,7 @@ class Noise(Options):
 class General(Noise):
     """Noise of which only the distance is known, and at most how far a worthless answer is from the others.
 
-    >>> from allalike.blocks.problems import Problems
+    >>> from allalike._core.blocks.problems import Problems
     >>> import numpy as np
     >>> General().weight(np.array([1.0, 3.0]), Problems.single(2))
     array([2., 0.])

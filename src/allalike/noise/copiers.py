@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.options import Options, share, whole
 from allalike.errors import OptionError
-from allalike.options import Options, share, whole
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Array, Floats
     from allalike.noise.base import Seed
 
 __all__ = ["Copiers"]

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.options import choice, number
 from allalike.errors import OptionError
 from allalike.noise.base import Noise, Seed, check_within, without_dust
-from allalike.options import choice, number
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Floats
-    from allalike.blocks.problems import Problems
+    from allalike._core.blocks.block import Array, Floats
+    from allalike._core.blocks.problems import Problems
 
 __all__ = ["Gaussian"]
 
@@ -46,7 +46,7 @@ class Gaussian(Noise):
     floor
         The share of half the mean distance to which ``floor`` lifts a fault.
 
-    >>> from allalike.blocks.problems import Problems
+    >>> from allalike._core.blocks.problems import Problems
     >>> import numpy as np
     >>> pi, problems = np.array([197.3125, 307.5625, 491.25, 319.75, 418.375]), Problems.single(5)
     >>> Gaussian().fault(pi, np.full(5, 173.425), problems).round(4)

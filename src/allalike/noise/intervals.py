@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from allalike._core.options import share, whole
 from allalike.noise.base import Noise, check_within
-from allalike.options import share, whole
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from allalike.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Array, Floats
 
 __all__ = ["IntervalNoise"]
 

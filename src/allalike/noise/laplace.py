@@ -18,8 +18,8 @@ import numpy as np
 from allalike.noise.base import Noise, check_within
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Floats
-    from allalike.blocks.problems import Problems
+    from allalike._core.blocks.block import Array, Floats
+    from allalike._core.blocks.problems import Problems
 
 __all__ = ["Laplace"]
 
@@ -28,7 +28,7 @@ __all__ = ["Laplace"]
 class Laplace(Noise):
     """Independent errors with a mean size for each worker, and with heavy tails.
 
-    >>> from allalike.blocks.problems import Problems
+    >>> from allalike._core.blocks.problems import Problems
     >>> Laplace().weight(np.array([0.5, 2.0]), Problems.single(2))
     array([2. , 0.5])
     """

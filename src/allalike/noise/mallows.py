@@ -21,8 +21,8 @@ import numpy as np
 from allalike.noise.base import Noise, check_within
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Floats
-    from allalike.blocks.problems import Problems
+    from allalike._core.blocks.block import Array, Floats
+    from allalike._core.blocks.problems import Problems
 
 __all__ = ["Mallows"]
 

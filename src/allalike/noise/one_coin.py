@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.options import choice
 from allalike.noise.base import Noise, check_within, without_dust
-from allalike.options import choice
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Floats
-    from allalike.blocks.problems import Problems
+    from allalike._core.blocks.block import Array, Floats
+    from allalike._core.blocks.problems import Problems
 
 __all__ = ["OneCoin"]
 
@@ -44,7 +44,7 @@ class OneCoin(Noise):
     transform
         How a fault becomes a weight: ``log`` odds, or ``linear``.
 
-    >>> from allalike.blocks.problems import Problems
+    >>> from allalike._core.blocks.problems import Problems
     >>> import numpy as np
     >>> pi, problems = np.array([0.34375, 0.375, 0.46875, 0.5625, 0.625]), Problems.single(5)
     >>> OneCoin(classes=2).fault(pi, np.full(5, 0.2375), problems).round(5)

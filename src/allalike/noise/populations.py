@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from allalike._core.options import Options, check_number, choice, number, option, share
+from allalike._core.registry import make
 from allalike.errors import OptionError
-from allalike.options import Options, check_number, choice, number, option, share
-from allalike.registry import make
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Floats
+    from allalike._core.blocks.block import Floats
     from allalike.noise.base import Seed
 
 __all__ = ["POPULATIONS", "Fixed", "HammerSpammer", "Normal", "Population", "Uniform", "as_population", "drawn_from"]

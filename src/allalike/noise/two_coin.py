@@ -19,8 +19,8 @@ from allalike.noise.base import Noise, check_within
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from allalike.blocks.block import Array, Floats
-    from allalike.blocks.problems import Problems
+    from allalike._core.blocks.block import Array, Floats
+    from allalike._core.blocks.problems import Problems
 
 __all__ = ["TwoCoin"]
 
@@ -48,7 +48,7 @@ class TwoCoin(Noise):
         """Weigh by the mean of what the two answers say.
 
         >>> import numpy as np
-        >>> from allalike.blocks.problems import Problems
+        >>> from allalike._core.blocks.problems import Problems
         >>> TwoCoin().weight(np.array([[0.2, 0.2], [0.1, 0.6], [0.5, 0.5]]), Problems.single(3)).round(3)
         array([1.386, 0.896, 0.   ])
         """

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike.plots.bins import find_edges
 from allalike.plots.canvas import INK, PALE, clean, open_axes, say_nothing, whole_ticks
-from allalike.trust.bins import find_edges
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from allalike.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Array, Floats
 
 __all__ = ["BINS", "draw_confidence", "draw_widths"]
 

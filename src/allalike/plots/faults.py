@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allalike.plots.bins import find_edges
 from allalike.plots.canvas import INK, PALE, clean, open_axes, say_nothing, whole_ticks
-from allalike.trust.bins import find_edges
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from allalike.blocks.block import Floats
+    from allalike._core.blocks.block import Floats
 
 __all__ = ["draw_errors", "draw_faults"]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from allalike.blocks.block import Floats
+    from allalike._core.blocks.block import Floats
 
 __all__ = ["choose_names", "draw_map"]
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.columns.column import Column
+from allalike._core.columns.values import numpy_of
 from allalike.answers.cleaning import Cleaning
 from allalike.answers.gold import Gold
-from allalike.columns.column import Column
-from allalike.columns.values import numpy_of
 from allalike.errors import ColumnError, GoldError, InputError
+from allalike.readers.formats.column_names import pick_columns
 from allalike.readers.label_maps import read_label_map
-from allalike.readers.names import pick_columns
-from allalike.readers.records import combine, has_fields
+from allalike.readers.reshaping.records import combine, has_fields
 from allalike.readers.sources import open_table
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike.answers import Answers
-    from allalike.readers.tables import Table
+    from allalike.readers.formats.tables import Table
 
 __all__ = ["COLUMN", "gather_gold", "open_gold", "read_gold"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from allalike.readers.masks import MANIFEST
+from allalike.readers.formats.masks import MANIFEST
 from allalike.readers.sources import is_path
 
 if TYPE_CHECKING:

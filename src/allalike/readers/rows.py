@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from allalike.columns.column import Column
+from allalike._core.columns.column import Column
 from allalike.errors import InputError
-from allalike.readers.frames import find_opener
+from allalike.readers.formats.frames import find_opener
 
 __all__ = ["is_rows", "of_rows"]
 

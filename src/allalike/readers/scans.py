@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from allalike._core.options import Options, choice
+from allalike._core.registry import choose
+from allalike._core.system.progress import report
 from allalike.answers import Answers
 from allalike.answers.blanks import check_ids
 from allalike.answers.cleaning import Cleaning
@@ -17,32 +20,29 @@ from allalike.answers.stream import SAMPLE_ROWS, Stream
 from allalike.domains import DOMAINS, Domain
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import ColumnError, InputError, OptionError
-from allalike.options import Options, choice
-from allalike.readers.comparisons import read_comparisons
-from allalike.readers.files import FileOptions, Files
-from allalike.readers.frames import hold, is_matrix, of_matrix
+from allalike.readers.formats.column_names import list_names
+from allalike.readers.formats.files import FileOptions, Files
+from allalike.readers.formats.frames import hold, is_matrix, of_matrix
+from allalike.readers.formats.matrices import find_matrix, load_matrix
+from allalike.readers.formats.paths import is_path_into
+from allalike.readers.formats.tables import Table, of_columns
+from allalike.readers.guessing.kinds import guess_domain
+from allalike.readers.guessing.roles import find_roles
 from allalike.readers.inputs import find_inputs
-from allalike.readers.kinds import guess_domain
 from allalike.readers.label_maps import read_label_map
-from allalike.readers.long_tables import gather_objects
-from allalike.readers.matrices import find_matrix, load_matrix
-from allalike.readers.names import list_names
-from allalike.readers.paths import is_path_into
-from allalike.readers.records import combine, has_fields
-from allalike.readers.roles import find_roles
+from allalike.readers.reshaping.comparisons import read_comparisons
+from allalike.readers.reshaping.long_tables import gather_objects
+from allalike.readers.reshaping.records import combine, has_fields
+from allalike.readers.reshaping.wide import ROWS, stack
 from allalike.readers.rows import is_rows, of_rows
 from allalike.readers.sources import is_path, matching, open_table
-from allalike.readers.tables import Table, of_columns
 from allalike.readers.tools import PLAIN
-from allalike.readers.wide import ROWS, stack
-from allalike.registry import choose
-from allalike.system.progress import report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from allalike._core.columns.column import Column
     from allalike.answers.stream import Guess
-    from allalike.columns.column import Column
 
 __all__ = ["NA", "Scan", "read", "scan"]
 

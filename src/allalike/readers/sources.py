@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
-from allalike.readers.compression import ENDINGS as PACKED
-from allalike.readers.compression import inner_path
-from allalike.readers.failures import check_names, unreadable
-from allalike.readers.files import Files
-from allalike.readers.formats import ENDINGS, open_file
-from allalike.readers.frames import find_opener
-from allalike.readers.masks import MANIFEST, open_masks
-from allalike.readers.parquet import PARQUET_ENDINGS, open_parts
-from allalike.readers.paths import with_paths
-from allalike.readers.tables import Table, join, of_records
+from allalike.readers.formats.compression import ENDINGS as PACKED
+from allalike.readers.formats.compression import inner_path
+from allalike.readers.formats.endings import ENDINGS, open_file
+from allalike.readers.formats.failures import check_names, unreadable
+from allalike.readers.formats.files import Files
+from allalike.readers.formats.frames import find_opener
+from allalike.readers.formats.masks import MANIFEST, open_masks
+from allalike.readers.formats.parquet import PARQUET_ENDINGS, open_parts
+from allalike.readers.formats.paths import with_paths
+from allalike.readers.formats.tables import Table, join, of_records
 from allalike.readers.tools import find_tool
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike.methods.auto.sureness.faults import FEW
 from allalike.report.brevity import brief
-from allalike.trust.faults import FEW
 
 if TYPE_CHECKING:
     from allalike.report.material import Material

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Encoding, Kernels
     from allalike.report.tasks import Sample
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike.plots.bins import find_edges
 from allalike.report.brevity import brief
-from allalike.trust.bins import find_edges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allalike.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Array, Floats
 
 __all__ = ["chart_bins", "chart_gold", "chart_intervals", "chart_map"]
 

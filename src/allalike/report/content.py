@@ -28,7 +28,7 @@ from allalike.report.words import cite, describe_agreement, list_facts, list_fig
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from allalike.blocks.block import Block
+    from allalike._core.blocks.block import Block
     from allalike.engines import Run
     from allalike.report.answers import Judged
     from allalike.report.material import Material

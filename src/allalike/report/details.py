@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from allalike.blocks.block import Block
-    from allalike.columns.values import Values
+    from allalike._core.blocks.block import Block
+    from allalike._core.columns.values import Values
     from allalike.report.answers import Judged
     from allalike.report.labels import Labels
     from allalike.report.people import People

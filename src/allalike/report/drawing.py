@@ -14,8 +14,8 @@ import sys
 from subprocess import PIPE, Popen, TimeoutExpired
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.system.memory import give_back
 from allalike.errors import UnsupportedError
-from allalike.system.memory import give_back
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from allalike.blocks.block import Array
+    from allalike._core.blocks.block import Array
     from allalike.domains import Encoding
 
 __all__ = ["Labels", "trace_outline"]

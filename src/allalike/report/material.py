@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Floats
-    from allalike.columns.values import Values
+    from allalike._core.blocks.block import Array, Floats
+    from allalike._core.columns.values import Values
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
 

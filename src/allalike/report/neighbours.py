@@ -19,7 +19,7 @@ from allalike.report.places import fill_unknown, order_workers, place_workers
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from allalike.blocks.block import Block, Floats
+    from allalike._core.blocks.block import Block, Floats
     from allalike.engines import Run
     from allalike.report.material import Material
 

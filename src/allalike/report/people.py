@@ -14,7 +14,7 @@ import numpy.typing as npt
 from allalike.report.brevity import brief, cut
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array
+    from allalike._core.blocks.block import Array
     from allalike.report.material import Material
 
 __all__ = ["People", "choose_workers", "find_flags", "name_sureness", "read_unit"]

@@ -25,7 +25,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from allalike.blocks.block import Floats
+    from allalike._core.blocks.block import Floats
 
 __all__ = ["fill_unknown", "order_workers", "place_workers"]
 

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from allalike.columns.values import Values
+from allalike._core.columns.values import Values
 from allalike.engines.task_table import Piece
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from allalike.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Array, Floats
 
 __all__ = ["Sample", "Survey", "doubts", "survey_tasks"]
 
@@ -34,7 +34,7 @@ _MOST_DOUBT = 1e300  # that of limits without end
 class Sample:
     """The truths of some tasks, by the hashes of these, in order.
 
-    >>> from allalike.columns.values import Values
+    >>> from allalike._core.columns.values import Values
     >>> tasks = Values(["t1", "t2"])
     >>> sample = Sample(tasks, np.array([3, 9], np.uint64), np.array([1, 0]), np.array([0.5, 0.9]), np.zeros(2))
     >>> sample.find(np.array([9, 4], np.uint64))
@@ -81,7 +81,7 @@ class Survey:
 def survey_tasks(pieces: Iterable[Piece], most: int, share: float) -> Survey:
     """Go over what was found, and keep so many of the most important tasks, about, and a share of all truths.
 
-    >>> from allalike.columns.values import Values
+    >>> from allalike._core.columns.values import Values
     >>> found = {"label": np.array([0, 1]), "confidence": np.array([0.9, 0.6]), "changed": np.array([False, True])}
     >>> survey = survey_tasks([Piece(Values(["t1", "t2"]), np.array([3, 1]), found)], 10, 1.0)
     >>> survey.shown.tasks.tolist(), survey.counts[[12, 18]].tolist(), survey.single, len(survey.sample.hashes)

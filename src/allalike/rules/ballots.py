@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks.block import Array, Block, Floats, sum_by
-from allalike.blocks.item_pairs import Sides, item_pairs
-from allalike.blocks.rankings import TIED, pack, pack_rows
-from allalike.blocks.ties import TOLERANCE, Ties
-from allalike.columns.hashes import mix
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
+from allalike._core.blocks.item_pairs import Sides, item_pairs
+from allalike._core.blocks.rankings import TIED, pack, pack_rows
+from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike._core.columns.hashes import mix
 from allalike.errors import UnsupportedError
 from allalike.rules.base import Decision, unknown
 from allalike.rules.tables import check_tables, few_tasks
@@ -29,7 +29,7 @@ from allalike.rules.tables import check_tables, few_tasks
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from allalike.blocks.comparisons import Comparisons
+    from allalike._core.blocks.comparisons import Comparisons
 
 __all__ = ["Ballots", "Drawn", "Part", "Parts", "Ranked", "Scored", "decide", "hash_orders", "list_ballots"]
 

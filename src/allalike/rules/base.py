@@ -10,8 +10,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.blocks.ties import Ties
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.ties import Ties
 
 __all__ = ["Decision", "Rule", "unknown"]
 

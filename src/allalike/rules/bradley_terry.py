@@ -27,12 +27,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks.rankings import unpack
-from allalike.blocks.ties import Ties
+from allalike._core.blocks.rankings import unpack
+from allalike._core.blocks.ties import Ties
 from allalike.rules.ballots import Ballots, Ranked, decide, list_ballots
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Array, Block, Floats
     from allalike.rules.base import Decision
 
 __all__ = ["bradley_terry", "fit_strengths", "sort_scores", "standard_errors"]
@@ -52,7 +52,7 @@ def bradley_terry(block: Block, weights: Floats, faults: Floats, ties: Ties) -> 
     through third ones: their scores have no common zero.
 
     >>> import allalike
-    >>> from allalike.domains.ranking import Ranking
+    >>> from allalike.domains.rankings.ranking import Ranking
     >>> rows = [("ada", 1, "a>b"), ("bob", 1, "a>b"), ("eve", 1, "b>c"), ("joe", 1, "b>a")]
     >>> result = allalike.discover(rows, domain=Ranking(rule="bradley terry"), method="UA")
     >>> result.objects[["item", "score", "standard_error"]].round(2).values.tolist()

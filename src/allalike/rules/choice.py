@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.blocks.pairs import AnswerHashes, PairDistances
-from allalike.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.pairs import AnswerHashes, PairDistances
+from allalike._core.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Block, Floats
+    from allalike._core.blocks.block import Block, Floats
 
 __all__ = ["best_worker", "medoid"]
 
@@ -32,7 +32,7 @@ def medoid(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisio
     >>> allalike.discover(rows, domain=domain, method="UA").truth["label"].tolist()
     ['night']
 
-    >>> from allalike.blocks.block import Block
+    >>> from allalike._core.blocks.block import Block
     >>> block = Block.of([[0], [1], [5]])
     >>> pairs = PairDistances.of(block, lambda i, j: 1.0 * abs(block.label[i] - block.label[j]))
     >>> block = block.keeping(pairs, AnswerHashes(np.array([7, 8, 9], np.uint64)))
@@ -61,7 +61,7 @@ def best_worker(block: Block, weights: Floats, faults: Floats, ties: Ties) -> De
     >>> allalike.discover(rows, domain=domain, method="P-TD").truth["label"].tolist()[1]
     'd e'
 
-    >>> from allalike.blocks.block import Block
+    >>> from allalike._core.blocks.block import Block
     >>> block = Block.of([[0], [1], [2]]).keeping(AnswerHashes(np.array([5, 6, 7], np.uint64)))
     >>> best_worker(block, np.array([0.2, 0.5, 0.3]), np.zeros(3), Ties()).label
     array([1])

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks.block import Array, Block, Floats, sum_by
-from allalike.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
+from allalike._core.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks.ties import TOLERANCE, Ties
-from allalike.limits import MAX_ORDERED_ITEMS
+from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike._core.limits import MAX_ORDERED_ITEMS
 from allalike.rules.ballots import Ballots, Ranked, decide
 from allalike.rules.tables import check_time, report_search
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Array, Block, Floats
     from allalike.rules.base import Decision
 
 __all__ = ["ranked_pairs", "stv"]
@@ -46,7 +46,7 @@ def stv(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     places may harm an item.
 
     >>> import allalike
-    >>> from allalike.domains.ranking import Ranking
+    >>> from allalike.domains.rankings.ranking import Ranking
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>c>b"), ("eve", 1, "b>c>a"), ("joe", 1, "c>b>a"), ("kim", 1, "c>b>a")]
     >>> allalike.discover(rows, domain=Ranking(rule="stv"), method="UA").truth["label"].tolist()
     [['c', 'a', 'b']]
@@ -84,7 +84,7 @@ def ranked_pairs(block: Block, weights: Floats, faults: Floats, ties: Ties) -> D
     of items.
 
     >>> import allalike
-    >>> from allalike.domains.ranking import Ranking
+    >>> from allalike.domains.rankings.ranking import Ranking
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>b>c"), ("eve", 1, "b>c>a")]
     >>> allalike.discover(rows, domain=Ranking(rule="ranked pairs"), method="UA").truth["label"].tolist()
     [['a', 'b', 'c']]

@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks.block import Array, Block, Floats, sum_by
-from allalike.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
+from allalike._core.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
 from allalike.rules.grouping import GroupedObjects
 from allalike.rules.middles import Drawings

@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allalike.blocks.block import Array, Block, Floats
-from allalike.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import Array, Block, Floats
+from allalike._core.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
 from allalike.rules.middles import find_middles
 

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Array, Floats
 
 __all__ = ["GroupedObjects", "group_objects"]
 

@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks.ties import TOLERANCE, Ties
-from allalike.limits import MAX_LISTED_ITEMS, MAX_ORDERED_ITEMS
+from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike._core.limits import MAX_LISTED_ITEMS, MAX_ORDERED_ITEMS
 from allalike.rules.ballots import Ballots, Drawn, Ranked, decide
 from allalike.rules.orders import all_orders, draw_order, task_chunks
 from allalike.rules.tables import check_time, report_search
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Block, Floats
+    from allalike._core.blocks.block import Block, Floats
     from allalike.rules.base import Decision
 
 __all__ = ["MOST_EXACT", "kemeny", "slater"]
@@ -44,7 +44,7 @@ def kemeny(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisio
     with many, and to be unique where answers are few.
 
     >>> import allalike
-    >>> from allalike.domains.ranking import Ranking
+    >>> from allalike.domains.rankings.ranking import Ranking
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "b>c>a"), ("eve", 1, "a>c>b")]
     >>> allalike.discover(rows, domain=Ranking(rule="kemeny"), method="UA").truth["label"].tolist()
     [['a', 'b', 'c']]
@@ -59,7 +59,7 @@ def slater(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisio
     all; several orders are then equally good, and one is drawn.
 
     >>> import allalike
-    >>> from allalike.domains.ranking import Ranking
+    >>> from allalike.domains.rankings.ranking import Ranking
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "b>c>a"), ("eve", 1, "a>c>b")]
     >>> allalike.discover(rows, domain=Ranking(rule="slater"), method="UA").truth["label"].tolist()
     [['a', 'b', 'c']]

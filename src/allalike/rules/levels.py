@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.blocks.block import sum_by
-from allalike.blocks.groups import Groups
-from allalike.blocks.running import add_up_to
-from allalike.blocks.ties import TOLERANCE
+from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.groups import Groups
+from allalike._core.blocks.running import add_up_to
+from allalike._core.blocks.ties import TOLERANCE
 from allalike.rules.base import Decision, unknown
 from allalike.rules.vote import pick
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.blocks.ties import Ties
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.ties import Ties
 
 __all__ = ["level_mean", "level_median", "weigh_levels"]
 
@@ -42,9 +42,9 @@ def level_median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> D
     >>> allalike.discover(rows, domain=allalike.Ordinal(rule="median"), method="UA").truth["label"].tolist()
     [4]
 
-    >>> from allalike.blocks.block import Block
-    >>> from allalike.blocks.groups import group_labels
-    >>> from allalike.blocks.ties import Ties
+    >>> from allalike._core.blocks.block import Block
+    >>> from allalike._core.blocks.groups import group_labels
+    >>> from allalike._core.blocks.ties import Ties
     >>> block = Block.of([[0, 0], [3, 0], [4, 4], [4, 4]])
     >>> block = block.keeping(group_labels(block, np.arange(5, dtype=np.uint64)))
     >>> found = level_median(block, np.array([0.3, 0.2, 0.25, 0.25]), np.zeros(4), Ties(first=True))
@@ -80,9 +80,9 @@ def level_mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Dec
     >>> allalike.discover(rows, domain=allalike.Ordinal(rule="mean"), method="UA").truth["label"].tolist()
     [3]
 
-    >>> from allalike.blocks.block import Block
-    >>> from allalike.blocks.groups import group_labels
-    >>> from allalike.blocks.ties import Ties
+    >>> from allalike._core.blocks.block import Block
+    >>> from allalike._core.blocks.groups import group_labels
+    >>> from allalike._core.blocks.ties import Ties
     >>> block = Block.of([[0], [3], [3]])
     >>> block = block.keeping(group_labels(block, np.arange(4, dtype=np.uint64)))
     >>> found = level_mean(block, np.ones(3), np.zeros(3), Ties())
@@ -104,7 +104,7 @@ def level_mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Dec
 def weigh_levels(block: Block, weight: Floats, label: Array, reach: int) -> Floats:
     """Add up, per task, the weight of answers that are so many levels away from a label, or nearer.
 
-    >>> from allalike.blocks.block import Block
+    >>> from allalike._core.blocks.block import Block
     >>> weigh_levels(Block.of([[0], [1], [3]]), np.ones(3), np.array([1]), 1)
     array([2.])
     """

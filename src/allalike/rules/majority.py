@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks.ties import TOLERANCE, Ties
-from allalike.masks.packed import Mask, lay_over
+from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike._core.masks.packed import Mask, lay_over
 from allalike.rules.base import Decision, unknown
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Block, Floats
-    from allalike.masks.packed import Bits
+    from allalike._core.blocks.block import Block, Floats
+    from allalike._core.masks.packed import Bits
 
 __all__ = ["AnswerMasks", "pixel_majority"]
 
@@ -48,7 +48,7 @@ def pixel_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) ->
     >>> allalike.discover(rows, domain=allalike.Bitmap(rule="majority"), method="UA").truth["label"][0].astype(int)
     array([[0, 1, 1]])
 
-    >>> from allalike.blocks.block import Block
+    >>> from allalike._core.blocks.block import Block
     >>> masks = np.array([Mask.of(np.array([row], np.bool_)) for row in ([1, 1, 0], [1, 0, 0], [1, 1, 1])])
     >>> block = Block.of([[0], [1], [2]]).keeping(AnswerMasks(masks))
     >>> found = pixel_majority(block, np.array([0.5, 0.3, 0.2]), np.zeros(3), Ties())

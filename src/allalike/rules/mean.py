@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from allalike.blocks.block import Block, Floats
-from allalike.blocks.order import Order, find_order
-from allalike.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import Block, Floats
+from allalike._core.blocks.order import Order, find_order
+from allalike._core.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
 
 __all__ = ["mean", "median"]

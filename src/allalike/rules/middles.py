@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks.block import Array, Floats, sum_by
-from allalike.blocks.ties import TOLERANCE, Ties
-from allalike.columns.hashes import mix
+from allalike._core.blocks.block import Array, Floats, sum_by
+from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike._core.columns.hashes import mix
 
 __all__ = ["Drawings", "average", "draw_largest", "find_middles", "take_median", "take_most_frequent"]
 

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike._core.limits import MAX_LISTED_ITEMS
 from allalike.errors import UnsupportedError
-from allalike.limits import MAX_LISTED_ITEMS
 from allalike.rules.ballots import Ballots, Ranked, decide
 from allalike.rules.orders import all_orders, draw_order, task_chunks
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Block, Floats
+    from allalike._core.blocks.block import Block, Floats
     from allalike.rules.base import Decision
 
 __all__ = ["check_items", "minimax"]
@@ -37,7 +37,7 @@ def minimax(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisi
     chance: Kemeny is then closer on average.
 
     >>> import allalike
-    >>> from allalike.domains.ranking import Ranking
+    >>> from allalike.domains.rankings.ranking import Ranking
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>b>c"), ("eve", 1, "a>c>b")]
     >>> allalike.discover(rows, domain=Ranking(rule="minimax"), method="UA").truth["label"].tolist()
     [['a', 'b', 'c']]

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from allalike.blocks.block import Array, Block, Floats
-from allalike.blocks.centre import Centred
-from allalike.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import Array, Block, Floats
+from allalike._core.blocks.centre import Centred
+from allalike._core.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
 from allalike.rules.mean import median
 

@@ -20,8 +20,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from allalike.blocks.block import Block, Floats
-from allalike.blocks.ties import Ties
+from allalike._core.blocks.block import Block, Floats
+from allalike._core.blocks.ties import Ties
 from allalike.rules.base import Decision, unknown
 from allalike.rules.geometric import sum_vectors
 from allalike.rules.mean import median

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from allalike.blocks.block import Array, Block, Floats, sum_by
-from allalike.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
+from allalike._core.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
 from allalike.rules.fusion import Fusing, split
 from allalike.rules.grouping import GroupedObjects

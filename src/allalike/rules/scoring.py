@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.ties import TOLERANCE, Ties
 from allalike.rules.ballots import Ballots, Ranked, decide
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Block, Floats
+    from allalike._core.blocks.block import Block, Floats
     from allalike.rules.base import Decision
 
 __all__ = ["borda", "bucklin", "copeland", "maximin", "plurality", "schulze", "veto"]
@@ -34,7 +34,7 @@ def borda(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision
     above them.
 
     >>> import allalike
-    >>> from allalike.domains.ranking import Ranking
+    >>> from allalike.domains.rankings.ranking import Ranking
     >>> rows = [("ada", 1, "a>b>c>d"), ("bob", 1, "a>b>c>d"), ("eve", 1, "b>c>d>a")]
     >>> allalike.discover(rows, domain=Ranking(rule="borda"), method="UA").truth["label"].tolist()
     [['b', 'a', 'c', 'd']]
@@ -53,7 +53,7 @@ def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
     items that are alike take each other's first places.
 
     >>> import allalike
-    >>> from allalike.domains.ranking import Ranking
+    >>> from allalike.domains.rankings.ranking import Ranking
     >>> rows = [("ada", 1, "a>b"), ("bob", 1, "a>b"), ("eve", 1, "b>a")]
     >>> allalike.discover(rows, domain=Ranking(rule="plurality"), method="UA").truth["label"].tolist()
     [['a', 'b']]
@@ -75,7 +75,7 @@ def veto(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     It works where only the worst item matters. It fails to order the others: those that nobody puts last are drawn.
 
     >>> import allalike
-    >>> from allalike.domains.ranking import Ranking
+    >>> from allalike.domains.rankings.ranking import Ranking
     >>> rows = [("ada", 1, "b>a"), ("bob", 1, "a>b"), ("eve", 1, "a>b")]
     >>> allalike.discover(rows, domain=Ranking(rule="veto"), method="UA").truth["label"].tolist()
     [['a', 'b']]
@@ -97,7 +97,7 @@ def copeland(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decis
     apart that beat as many others, for by how much does not count; with few items that is often.
 
     >>> import allalike
-    >>> from allalike.domains.ranking import Ranking
+    >>> from allalike.domains.rankings.ranking import Ranking
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>b>c"), ("eve", 1, "b>c>a")]
     >>> allalike.discover(rows, domain=Ranking(rule="copeland"), method="UA").truth["label"].tolist()
     [['a', 'b', 'c']]
@@ -114,7 +114,7 @@ def maximin(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisi
     against all but its strongest rival does not count.
 
     >>> import allalike
-    >>> from allalike.domains.ranking import Ranking
+    >>> from allalike.domains.rankings.ranking import Ranking
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "b>a>c"), ("eve", 1, "a>c>b")]
     >>> allalike.discover(rows, domain=Ranking(rule="maximin"), method="UA").truth["label"].tolist()
     [['a', 'b', 'c']]
@@ -139,7 +139,7 @@ def schulze(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisi
     sentence, and with few answers many strengths are equal.
 
     >>> import allalike
-    >>> from allalike.domains.ranking import Ranking
+    >>> from allalike.domains.rankings.ranking import Ranking
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>b>c"), ("eve", 1, "b>c>a")]
     >>> allalike.discover(rows, domain=Ranking(rule="schulze"), method="UA").truth["label"].tolist()
     [['a', 'b', 'c']]
@@ -167,7 +167,7 @@ def bucklin(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisi
     favourites: all are named late.
 
     >>> import allalike
-    >>> from allalike.domains.ranking import Ranking
+    >>> from allalike.domains.rankings.ranking import Ranking
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "b>a>c"), ("eve", 1, "c>b>a")]
     >>> allalike.discover(rows, domain=Ranking(rule="bucklin"), method="UA").truth["label"].tolist()
     [['b', 'a', 'c']]

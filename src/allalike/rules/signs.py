@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from allalike.blocks.block import Block, Floats
-from allalike.blocks.groups import Groups
-from allalike.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import Block, Floats
+from allalike._core.blocks.groups import Groups
+from allalike._core.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
 from allalike.rules.vote import pick
 
@@ -18,7 +18,7 @@ def by_sign(block: Block, weight: Floats, ties: Ties) -> Decision:
     that stands behind the label. Where all weights of a task are 0, its answers count the same. The block needs its
     `Groups`.
 
-    >>> from allalike.blocks.groups import group_labels
+    >>> from allalike._core.blocks.groups import group_labels
     >>> block = Block.of([[0, 1], [1, 1], [1, 0]])
     >>> block = block.keeping(group_labels(block, np.array([5, 6], np.uint64)))
     >>> found = by_sign(block, np.array([0.5, 0.2, 0.1, -0.5, 0.2, 0.1]), Ties())

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from allalike._core.system.memory import check_memory
+from allalike._core.system.progress import report
 from allalike.errors import TooLargeError
-from allalike.system.memory import check_memory
-from allalike.system.progress import report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +66,7 @@ def check_time(n_items: int, *, most: int, rule: str) -> None:
 def report_search(rule: str, n_items: int, done: int, total: int) -> None:
     """Tell whoever watches how far a rule has come that looks for an order of many items.
 
-    >>> from allalike.system.progress import watching
+    >>> from allalike._core.system.progress import watching
     >>> with watching(lambda *event: print(event)):
     ...     report_search("kemeny", 500, 20, 0)
     ('kemeny, moves of 500 items', 20, 0)

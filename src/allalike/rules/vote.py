@@ -3,9 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks.block import Array, Block, Floats, sum_by
-from allalike.blocks.groups import Groups
-from allalike.blocks.ties import TOLERANCE, Ties
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
+from allalike._core.blocks.groups import Groups
+from allalike._core.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
 
 __all__ = ["leading", "pick", "plurality"]
@@ -28,7 +28,7 @@ def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
     >>> allalike.discover(rows, domain=allalike.Categorical(rule="plurality"), method="UA").truth["label"].tolist()
     ['cat']
 
-    >>> from allalike.blocks.groups import group_labels
+    >>> from allalike._core.blocks.groups import group_labels
     >>> block = Block.of([[0, 0], [0, 1], [1, 1]])
     >>> block = block.keeping(group_labels(block, np.array([5, 6], np.uint64)))
     >>> found = plurality(block, np.array([0.5, 0.2, 0.3]), np.zeros(3), Ties(first=True))

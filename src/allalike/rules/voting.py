@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.blocks.groups import group_labels
-from allalike.blocks.pairs import AnswerHashes
+from allalike._core.blocks.groups import group_labels
+from allalike._core.blocks.pairs import AnswerHashes
 from allalike.rules.bradley_terry import bradley_terry
 from allalike.rules.choice import best_worker
 from allalike.rules.elimination import ranked_pairs, stv
@@ -20,8 +20,8 @@ from allalike.rules.vote import plurality as most_given
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from allalike.blocks.block import Block, Floats
-    from allalike.blocks.ties import Ties
+    from allalike._core.blocks.block import Block, Floats
+    from allalike._core.blocks.ties import Ties
     from allalike.rules.base import Decision
 
 __all__ = ["VOTING", "modal"]
@@ -38,7 +38,7 @@ def modal(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision
     with few.
 
     >>> import allalike
-    >>> from allalike.domains.ranking import Ranking
+    >>> from allalike.domains.rankings.ranking import Ranking
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "c>b>a"), ("eve", 1, "c>b>a")]
     >>> allalike.discover(rows, domain=Ranking(rule="modal"), method="UA").truth["label"].tolist()
     [['c', 'b', 'a']]

@@ -15,8 +15,8 @@ from threading import RLock
 from typing import IO, TYPE_CHECKING, Any
 
 from allalike.errors import InputError
-from allalike.readers.compression import ENDINGS as PACKINGS
-from allalike.readers.formats import ENDINGS
+from allalike.readers.formats.compression import ENDINGS as PACKINGS
+from allalike.readers.formats.endings import ENDINGS
 from allalike.serve.choices import Choices
 from allalike.serve.jobs import Job
 from allalike.serve.results import Found

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from allalike.engines import Run
     from allalike.readers import Scan
-    from allalike.readers.tables import Table
+    from allalike.readers.formats.tables import Table
     from allalike.serve.choices import Choices
 
 __all__ = ["count", "describe_error", "look_at"]
@@ -86,11 +86,11 @@ def _cells(data: Any) -> list[str]:
 
 def _read(source: Scan, gold: str | None, choices: Choices) -> dict[str, Any]:
     """Read all answers, and wonder about them."""
+    from allalike._core.blocks.ties import Ties
     from allalike.api.discover import open_run
-    from allalike.api.doubts import find_doubts
-    from allalike.api.opening import open_source
-    from allalike.api.summaries import describe_answers
-    from allalike.blocks.ties import Ties
+    from allalike.api.doubts.doubts import find_doubts
+    from allalike.api.inputs.opening import open_source
+    from allalike.api.results.summaries import describe_answers
     from allalike.methods import METHODS
 
     answers, known = open_source(source, gold, choices.gold_columns or None)

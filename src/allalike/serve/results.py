@@ -7,10 +7,10 @@ import zipfile
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
-from allalike.api.targets import REPORT, list_saved, result_names
-from allalike.readers.compression import check_regular
+from allalike._core.system.json_text import parse_json
+from allalike.api.results.targets import REPORT, list_saved, result_names
+from allalike.readers.formats.compression import check_regular
 from allalike.serve.looks import count
-from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

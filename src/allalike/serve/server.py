@@ -30,11 +30,11 @@ from threading import BoundedSemaphore, Thread
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote
 
+from allalike._core.system.json_text import parse_json
 from allalike.errors import AllalikeError, OptionError
 from allalike.serve.desk import BusyError, CutOffError, TooMuchError
 from allalike.serve.page import PAGE_POLICY, REPORT_POLICY, render_page, render_script, render_style
 from allalike.serve.wire import Limits, Wire
-from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -17,10 +17,10 @@ from threading import Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.system.progress import STAGES, report, watching
 from allalike.errors import AllalikeError, ConvergenceWarning, DataWarning, ReportWarning
 from allalike.serve.choices import Choices
 from allalike.serve.looks import describe_error, look_at
-from allalike.system.progress import STAGES, report, watching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

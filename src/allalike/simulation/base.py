@@ -6,15 +6,15 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from allalike.columns.column import Column
-from allalike.columns.values import arrow_of
+from allalike._core.columns.column import Column
+from allalike._core.columns.values import arrow_of
+from allalike._core.options import Options
 from allalike.noise.populations import Population, as_population, drawn_from
-from allalike.options import Options
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from allalike.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Array, Floats
     from allalike.domains import Domain, Encoding
 
 __all__ = ["Model", "Parameters"]

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from allalike.columns.values import arrow_of
+from allalike._core.columns.values import arrow_of
+from allalike._core.options import check_choice, share, whole
 from allalike.domains import Categorical
 from allalike.noise import OneCoin, TwoCoin
 from allalike.noise.base import check_within
 from allalike.noise.populations import drawn_from
-from allalike.options import check_choice, share, whole
 from allalike.simulation.base import Model
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Array, Floats
     from allalike.domains import Domain, Encoding
     from allalike.noise import Population
     from allalike.simulation.base import Parameters
@@ -58,7 +58,7 @@ class OneCoinModel(Model):
     @property
     def encoding(self) -> Encoding:
         """Know all classes, be they answered or not."""
-        from allalike.columns.column import Column
+        from allalike._core.columns.column import Column
 
         return self.domain.learn(Column("label", arrow_of(np.arange(self.classes))))
 

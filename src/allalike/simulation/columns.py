@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from allalike.columns.values import arrow_of
+from allalike._core.columns.values import arrow_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from allalike.blocks.block import Array
+    from allalike._core.blocks.block import Array
 
 __all__ = ["id_column", "interval_column", "item_names", "ranking_column"]
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.options import check_number
 from allalike.errors import OptionError, TooLargeError
 from allalike.noise import Copiers
-from allalike.options import check_number
 from allalike.simulation.names import as_model
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Array, Floats
     from allalike.domains import Encoding
     from allalike.simulation.base import Model, Parameters
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.masks import files as pictures
+from allalike._core.system.output import Output
 from allalike.errors import OutputError
-from allalike.masks import files as pictures
-from allalike.system.output import Output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

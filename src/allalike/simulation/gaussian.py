@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from allalike._core.options import choice, number
 from allalike.domains import Real
 from allalike.noise import Gaussian
 from allalike.noise.base import check_within
 from allalike.noise.populations import drawn_from
-from allalike.options import choice, number
 from allalike.simulation.base import Model
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Array, Floats
     from allalike.domains import Domain
     from allalike.noise import Population
     from allalike.simulation.base import Parameters

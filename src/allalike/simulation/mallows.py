@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from allalike._core.limits import MAX_ITEMS
+from allalike._core.options import whole
 from allalike.domains import Ranking
 from allalike.errors import OptionError
-from allalike.limits import MAX_ITEMS
 from allalike.noise import Mallows
 from allalike.noise.base import check_within
 from allalike.noise.populations import drawn_from
-from allalike.options import whole
 from allalike.simulation.base import Model
 from allalike.simulation.columns import item_names, ranking_column
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Array, Floats
     from allalike.domains import Domain, Encoding
     from allalike.noise import Population
     from allalike.simulation.base import Parameters
@@ -65,7 +65,7 @@ class MallowsModel(Model):
     @property
     def encoding(self) -> Encoding:
         """Know the items."""
-        from allalike.columns.column import Column
+        from allalike._core.columns.column import Column
 
         return self.domain.learn(Column("label", [item_names(self.items)]))
 

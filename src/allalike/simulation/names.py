@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from allalike._core.registry import make
 from allalike.errors import UnknownNameError
-from allalike.registry import make
 from allalike.simulation.base import Model
 from allalike.simulation.coins import OneCoinModel, TwoCoinModel
 from allalike.simulation.gaussian import GaussianModel

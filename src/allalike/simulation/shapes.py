@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from allalike._core.options import share, whole
 from allalike.distances import lengths, overlap
 from allalike.domains import Bitmap, Domain, Interval
 from allalike.errors import OptionError
 from allalike.noise import IntervalNoise, MaskNoise, Noise
 from allalike.noise.base import check_within
 from allalike.noise.populations import drawn_from
-from allalike.options import share, whole
 from allalike.simulation.base import Model, Parameters
 from allalike.simulation.columns import interval_column
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Array, Floats
     from allalike.noise import Population
 
 __all__ = ["IntervalModel", "MaskModel"]

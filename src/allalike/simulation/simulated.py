@@ -8,11 +8,11 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.columns.column import Column
+from allalike._core.columns.values import Values, arrow_of
+from allalike._core.masks.files import pillow
 from allalike.answers import Answers
-from allalike.columns.column import Column
-from allalike.columns.values import Values, arrow_of
 from allalike.errors import OptionError
-from allalike.masks.files import pillow
 from allalike.simulation.columns import id_column
 from allalike.simulation.draws import Drawn, draw
 from allalike.simulation.files import TABLES, write_all, write_pictures, write_table

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.blocks.ties import Ties
+from allalike._core.columns.column import Column
 from allalike.answers import Answers
-from allalike.blocks.ties import Ties
-from allalike.columns.column import Column
 from allalike.engines import Disk, Memory
 from allalike.testing.crowds import as_rows, same_results, shuffled, solve, sparse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allalike.blocks.block import Block, Floats
+    from allalike._core.blocks.block import Block, Floats
     from allalike.domains import Domain
     from allalike.engines import Engine
     from allalike.testing.crowds import Row

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from allalike.errors import OptionError
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Floats
+    from allalike._core.blocks.block import Floats
 
 __all__ = ["N", "as_floats", "as_number", "as_numbers", "as_row", "plain"]
 

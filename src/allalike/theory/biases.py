@@ -12,7 +12,7 @@ from allalike.theory.arguments import as_floats
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from allalike.blocks.block import Floats
+    from allalike._core.blocks.block import Floats
 
 __all__ = ["as_bias", "bias_size", "inner"]
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allalike._core.options import check_number
 from allalike.errors import OptionError
-from allalike.options import check_number
 from allalike.theory.arguments import as_number, as_row
 
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.options import check_number
+from allalike._core.options import check_number
 from allalike.theory.arguments import N, as_number, as_numbers, plain
 from allalike.theory.biases import as_bias, inner
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from allalike.blocks.block import Floats
+    from allalike._core.blocks.block import Floats
 
 __all__ = ["expected_agreement", "expected_disparity", "expected_disparity_one_coin", "mallows_swaps"]
 

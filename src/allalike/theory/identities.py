@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allalike.options import check_number
+from allalike._core.options import check_number
 from allalike.theory.arguments import N, as_numbers, as_row
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from allalike.blocks.block import Floats
+    from allalike._core.blocks.block import Floats
 
 __all__ = ["cloned_disparity", "cosine_to_squared", "distance_to_mean"]
 

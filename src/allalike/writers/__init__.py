@@ -1,6 +1,6 @@
 """Writers: results in the forms in which other tools take them, and the registry that new ones join."""
 
-from allalike.registry import Registry
+from allalike._core.registry import Registry
 from allalike.writers.base import Findings, Truth, Writer
 from allalike.writers.coco import Coco
 from allalike.writers.crowd_kit import CrowdKit

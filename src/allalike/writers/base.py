@@ -46,7 +46,7 @@ class Findings:
     model
         What to call the program that found it.
     safe_csv
-        Whether cells of text must not look like formulas (`allalike.system.formulas`).
+        Whether cells of text must not look like formulas (`allalike._core.system.formulas`).
     """
 
     domain: str

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from allalike.masks.packed import to_run_lengths
+from allalike._core.masks.packed import to_run_lengths
 from allalike.writers.base import Writer
 
 if TYPE_CHECKING:

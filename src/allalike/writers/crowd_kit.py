@@ -7,7 +7,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
-from allalike.system.formulas import guard_text
+from allalike._core.system.formulas import guard_text
 from allalike.writers.base import Writer
 
 if TYPE_CHECKING:

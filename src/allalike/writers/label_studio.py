@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError
-from allalike.readers.encodings import read_text
-from allalike.system.json_text import parse_json
+from allalike.readers.formats.encodings import read_text
 from allalike.writers.base import Writer
 
 if TYPE_CHECKING:

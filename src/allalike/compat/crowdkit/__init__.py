@@ -15,7 +15,7 @@ from allalike.compat.crowdkit.confusions import DawidSkene, OneCoinDawidSkene
 from allalike.compat.crowdkit.segmentations import SegmentationMajorityVote
 from allalike.compat.crowdkit.several_labels import BinaryRelevance
 from allalike.compat.crowdkit.votes import GoldMajorityVote, MajorityVote, Wawa, ZeroBasedSkill
-from allalike.methods.names import NEAREST
+from allalike.methods.aliases import NEAREST
 
 __all__ = [
     "BinaryRelevance",

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from allalike._core.options import check_number
 from allalike.compat.crowdkit.crowd import check_frame
 from allalike.errors import InputError, UnsupportedError
-from allalike.options import check_number
 from allalike.rules.bradley_terry import fit_strengths
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from allalike.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Array, Floats
 
 __all__ = ["BradleyTerry"]
 

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from allalike.blocks.block import sum_by
+from allalike._core.blocks.block import sum_by
+from allalike._core.options import check_number
 from allalike.compat.crowdkit.crowd import Classifier, Crowd
 from allalike.errors import UnsupportedError
 from allalike.methods.dawid_skene import Confusions, check_memory, count_answers, find_posterior, find_shares
-from allalike.options import check_number
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.blocks.problems import Problems
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.problems import Problems
 
 __all__ = ["DawidSkene", "OneCoinDawidSkene"]
 

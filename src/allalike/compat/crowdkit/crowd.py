@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from allalike.blocks.ties import Ties
+from allalike._core.blocks.ties import Ties
+from allalike._core.options import check_choice
 from allalike.domains import Categorical
 from allalike.engines import Memory
 from allalike.errors import ColumnError, GoldError, InputError, UnsupportedError
-from allalike.options import check_choice
 from allalike.readers import open_gold, read
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-    from allalike.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Array, Floats
     from allalike.engines import Run
 
 __all__ = [

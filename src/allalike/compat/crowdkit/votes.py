@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from allalike.blocks.block import sum_by
+from allalike._core.blocks.block import sum_by
+from allalike._core.options import check_number
 from allalike.compat.crowdkit.crowd import (
     TIES,
     Classifier,
@@ -31,12 +32,11 @@ from allalike.compat.crowdkit.crowd import (
     number_values,
 )
 from allalike.errors import InputError
-from allalike.options import check_number
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from allalike.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Array, Block, Floats
 
 __all__ = ["GoldMajorityVote", "MajorityVote", "Wawa", "ZeroBasedSkill"]
 

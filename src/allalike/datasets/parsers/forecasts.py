@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from allalike.columns.hashes import hash_bytes
+from allalike._core.columns.hashes import hash_bytes
 from allalike.datasets.base import Parsed, Parser
 from allalike.datasets.parsers.originals import typed_table
 from allalike.domains import Categorical, Real

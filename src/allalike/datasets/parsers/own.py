@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.masks.files import MaskFile
 from allalike.datasets.base import Parsed, Parser
 from allalike.datasets.parsers.originals import read_columns, read_truths
 from allalike.domains import Bitmap, Categorical, Domain, Real
-from allalike.masks.files import MaskFile
 from allalike.readers import read
-from allalike.readers.masks import ENDINGS
+from allalike.readers.formats.masks import ENDINGS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.masks.files import MaskFile, picture_size
 from allalike.datasets.base import Parsed, Parser
 from allalike.domains import Bitmap
 from allalike.errors import InputError
-from allalike.masks.files import MaskFile, picture_size
 from allalike.readers import read
-from allalike.readers.masks import open_masks
+from allalike.readers.formats.masks import open_masks
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from allalike.masks.packed import Pixels
+    from allalike._core.masks.packed import Pixels
 
 __all__ = ["SEGMENTS", "located"]
 
@@ -58,7 +58,7 @@ def located(folder: Path, number: int) -> tuple[list[tuple[str, str, MaskFile]],
     """Return the masks of a set as (worker, task, mask), the truths, and the tasks whose truth has its exact place.
 
     >>> import pathlib, tempfile
-    >>> from allalike.masks.files import write_pictures
+    >>> from allalike._core.masks.files import write_pictures
     >>> with tempfile.TemporaryDirectory() as name:
     ...     root = pathlib.Path(name, "BU-BIL_Dataset1")
     ...     for worker in ("CrowdsourcedAnnotations/1", "CrowdsourcedAnnotations/2", "GoldStandard"):

@@ -16,7 +16,7 @@ from zipfile import BadZipFile, ZipFile
 
 from allalike.datasets.base import Parsed, Parser
 from allalike.domains import Spans
-from allalike.domains.span_forms import read_tags
+from allalike.domains.things.span_forms import read_tags
 from allalike.readers import read
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from allalike._core.system.memory import free_memory, used_memory
 from allalike.engines.shards import fitting_answers
-from allalike.system.memory import free_memory, used_memory
 
 __all__ = ["MIN_MEMORY", "Budget"]
 

@@ -18,6 +18,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from allalike._core.options import Options, whole
+from allalike._core.system.memory import parse_size
+from allalike._core.system.processes import Processes
+from allalike._core.system.progress import report
 from allalike.engines.base import Engine
 from allalike.engines.disk.budget import MIN_MEMORY, Budget
 from allalike.engines.disk.workspace import StoredShard, Workspace, keep_shard, link_file, read_pack, write_pack
@@ -37,10 +41,6 @@ from allalike.engines.shards import (
 from allalike.engines.sums import PairSums, PlainSums, Sums, select_workers
 from allalike.engines.task_table import Piece, TaskTable
 from allalike.errors import OptionError
-from allalike.options import Options, whole
-from allalike.system.memory import parse_size
-from allalike.system.processes import Processes
-from allalike.system.progress import report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,12 +48,12 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from allalike._core.blocks.block import Block, Floats, Kernel
+    from allalike._core.blocks.ties import Ties
+    from allalike._core.columns.hashes import Hashes
+    from allalike._core.columns.values import Values
     from allalike.answers import Answers
     from allalike.answers.gold import Gold, Truths
-    from allalike.blocks.block import Block, Floats, Kernel
-    from allalike.blocks.ties import Ties
-    from allalike.columns.hashes import Hashes
-    from allalike.columns.values import Values
     from allalike.domains import Encoding
     from allalike.engines.growing import Change, Overlay, Picked
     from allalike.engines.shards import Shard

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from allalike._core.system.serialization import pack, unpack
+from allalike._core.system.work_folders import make_work_folder
 from allalike.engines.ingest.partitions import write_error
 from allalike.engines.shards import Shard
 from allalike.errors import OutputError, UnsupportedError
-from allalike.system.serialization import pack, unpack
-from allalike.system.work_folders import make_work_folder
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Block
+    from allalike._core.blocks.block import Block
 
 __all__ = ["StoredShard", "Workspace", "keep_shard", "link_file", "read_pack", "write_pack"]
 

@@ -6,16 +6,16 @@ import pickle
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from allalike.columns.column import Column
-from allalike.columns.factors import factorize, only_used
-from allalike.columns.values import numpy_of
+from allalike._core.columns.column import Column
+from allalike._core.columns.factors import factorize, only_used
+from allalike._core.columns.values import numpy_of
 from allalike.errors import OutputError, UnsupportedError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from allalike.columns.factors import Codes
-    from allalike.columns.values import Values
+    from allalike._core.columns.factors import Codes
+    from allalike._core.columns.values import Values
 
 __all__ = ["Partitions", "Rows", "append", "pickle_objects", "write_error"]
 

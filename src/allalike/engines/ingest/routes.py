@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.blocks.problems import Problems
+from allalike._core.columns.column import Column
+from allalike._core.columns.factors import ranked
+from allalike._core.columns.hashes import hash_strings, mix, string_bytes
+from allalike._core.columns.values import arrow_of, is_string, numpy_of, take_rows
+from allalike._core.system.progress import report
 from allalike.answers.blanks import check_ids
 from allalike.answers.cleaning import Dropped
 from allalike.answers.stream import SAMPLE_ROWS, join_batches
-from allalike.blocks.problems import Problems
-from allalike.columns.column import Column
-from allalike.columns.factors import ranked
-from allalike.columns.hashes import hash_strings, mix, string_bytes
-from allalike.columns.values import arrow_of, is_string, numpy_of, take_rows
 from allalike.engines.ingest.partitions import Partitions, Rows, append, pickle_objects
 from allalike.engines.ingest.vocabulary import Vocabulary
 from allalike.engines.shards import count_up
 from allalike.errors import LabelError
-from allalike.system.progress import report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from allalike._core.blocks.ties import Ties
+    from allalike._core.columns.factors import Codes
+    from allalike._core.columns.hashes import Hashes
     from allalike.answers.gold import Gold, Truths
     from allalike.answers.stream import Batch, Stream
-    from allalike.blocks.ties import Ties
-    from allalike.columns.factors import Codes
-    from allalike.columns.hashes import Hashes
     from allalike.domains import Domain, Encoding
     from allalike.engines.shards import Tally
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from allalike.columns.factors import Codes, distinct
-from allalike.columns.hashes import hash_strings, mix
-from allalike.columns.values import Values, arrow_of, is_string, numpy_of
+from allalike._core.columns.factors import Codes, distinct
+from allalike._core.columns.hashes import hash_strings, mix
+from allalike._core.columns.values import Values, arrow_of, is_string, numpy_of
 
 if TYPE_CHECKING:
-    from allalike.columns.column import Column
-    from allalike.columns.hashes import Hashes
+    from allalike._core.columns.column import Column
+    from allalike._core.columns.hashes import Hashes
 
 __all__ = ["Vocabulary"]
 
@@ -32,7 +32,7 @@ _END = np.array([-1], np.int64).view(np.uint64)  # the largest hash, which stand
 class Vocabulary:
     """A numbering of values, which grows with one column after the other.
 
-    >>> from allalike.columns.column import Column
+    >>> from allalike._core.columns.column import Column
     >>> vocabulary = Vocabulary()
     >>> vocabulary.number(Column.of_objects("worker", ["bob", "ada", "bob"]), np.arange(3))
     array([0, 1, 0], dtype=int32)

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.columns.values import numpy_of
+from allalike._core.columns.values import numpy_of
 from allalike.errors import InputError
-from allalike.readers.dialects import Dialect
-from allalike.readers.quotes import check_quotes
-from allalike.readers.ragged import fill_rows
+from allalike.readers.formats.dialects import Dialect
+from allalike.readers.formats.quotes import check_quotes
+from allalike.readers.formats.ragged import fill_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -21,9 +21,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from allalike.blocks.matrices import stack_rows
-from allalike.blocks.problems import Problems
-from allalike.columns.values import Values
+from allalike._core.blocks.matrices import stack_rows
+from allalike._core.blocks.problems import Problems
+from allalike._core.columns.values import Values
+from allalike._core.options import Options, whole
+from allalike._core.system.progress import report
+from allalike._core.system.serialization import unpack
 from allalike.engines.base import Engine, Run
 from allalike.engines.shards import count_up, describe, sample_cuts
 from allalike.engines.spark import on_executors
@@ -32,9 +35,6 @@ from allalike.engines.spark.shuffle import broadcast, count_partitions, send
 from allalike.engines.spark.sources import find_source
 from allalike.engines.task_table import TaskTable
 from allalike.errors import OutputError
-from allalike.options import Options, whole
-from allalike.system.progress import report
-from allalike.system.serialization import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from pyspark import RDD, Broadcast, SparkContext
     from pyspark.sql import SparkSession
 
+    from allalike._core.blocks.block import Block, Floats, Kernel
+    from allalike._core.blocks.ties import Ties
     from allalike.answers import Answers
     from allalike.answers.gold import Gold
-    from allalike.blocks.block import Block, Floats, Kernel
-    from allalike.blocks.ties import Ties
     from allalike.engines.shards import Cuts
     from allalike.engines.task_table import Piece
     from allalike.readers import Scan

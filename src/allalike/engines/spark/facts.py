@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.columns.column import Column
+from allalike._core.columns.factors import factorize, ranked
+from allalike._core.columns.values import Values, arrow_of, is_string, numpy_of
 from allalike.answers.cleaning import Dropped
-from allalike.columns.column import Column
-from allalike.columns.factors import factorize, ranked
-from allalike.columns.values import Values, arrow_of, is_string, numpy_of
 from allalike.engines.ingest.routes import whole_numbers
 from allalike.engines.ingest.vocabulary import Vocabulary
 from allalike.engines.spark.rows import ROLES, inspect_strings

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.columns.column import Column
+from allalike._core.columns.edges import find_zeros
+from allalike._core.columns.factors import distinct
+from allalike._core.columns.values import Values, arrow_of, is_string, numpy_of, take_rows
+from allalike._core.system.serialization import pack
 from allalike.answers.cleaning import Cleaning, Dropped
-from allalike.columns.column import Column
-from allalike.columns.edges import find_zeros
-from allalike.columns.factors import distinct
-from allalike.columns.values import Values, arrow_of, is_string, numpy_of, take_rows
 from allalike.engines.ingest.routes import whole_numbers
 from allalike.engines.ingest.vocabulary import Vocabulary
 from allalike.engines.spark.csv_files import REMARK, CutFieldError, TextFile, cut_at_splits, read_lines
 from allalike.errors import AllalikeError
-from allalike.readers.comparisons import write_comparisons
-from allalike.system.serialization import pack
+from allalike.readers.reshaping.comparisons import write_comparisons
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from allalike.engines.spark.csv_files import Split
-    from allalike.readers.comparisons import Columns
+    from allalike.readers.reshaping.comparisons import Columns
 
     Rows = npt.NDArray[np.int64]
     FirstText = tuple[int, Any]

@@ -18,8 +18,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.system.memory import free_memory
 from allalike.errors import AllalikeError, EngineError, UnsupportedError
-from allalike.system.memory import free_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.columns.column import Column
+from allalike._core.columns.values import arrow_of
+from allalike._core.system.serialization import unpack
 from allalike.answers.blanks import blank_error, zero_error
 from allalike.answers.stream import SAMPLE_ROWS
-from allalike.columns.column import Column
-from allalike.columns.values import arrow_of
 from allalike.engines.spark import on_executors
 from allalike.engines.spark.rows import SCHEMA, ZERO, route_rows
 from allalike.engines.spark.session import clear_errors, without_warnings
 from allalike.errors import AllalikeError
-from allalike.system.serialization import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
     from pyspark.sql import DataFrame, SparkSession
 
+    from allalike._core.columns.factors import Codes
     from allalike.answers.gold import Truths
-    from allalike.columns.factors import Codes
     from allalike.domains import Domain, Encoding
     from allalike.engines.spark.facts import Facts
     from allalike.engines.spark.rows import Plan

@@ -22,12 +22,12 @@ from allalike.engines.spark.rows import ROLES, Plan
 from allalike.engines.spark.session import find_reason, find_session
 from allalike.engines.spark.shuffle import SparkSource
 from allalike.errors import InputError, UnsupportedError
-from allalike.readers.comparisons import ALL, LABEL, TASK, Columns, find_columns
-from allalike.readers.compression import ENDINGS as PACKED_ENDINGS
-from allalike.readers.failures import check_names
-from allalike.readers.formats import ENDINGS
-from allalike.readers.names import pick_columns
-from allalike.readers.tables import Table
+from allalike.readers.formats.column_names import pick_columns
+from allalike.readers.formats.compression import ENDINGS as PACKED_ENDINGS
+from allalike.readers.formats.endings import ENDINGS
+from allalike.readers.formats.failures import check_names
+from allalike.readers.formats.tables import Table
+from allalike.readers.reshaping.comparisons import ALL, LABEL, TASK, Columns, find_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from allalike.system.progress import report
+from allalike._core.system.progress import report
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Floats
+    from allalike._core.blocks.block import Floats
 
 __all__ = ["Minima", "Objective", "minimise"]
 

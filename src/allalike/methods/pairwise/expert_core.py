@@ -28,17 +28,17 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from allalike.blocks.ties import TOLERANCE
+from allalike._core.blocks.ties import TOLERANCE
+from allalike._core.options import choice, whole
 from allalike.errors import OptionError
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.pairs import Large, Pairs, Stack, stacks
 from allalike.methods.steps.peers import Disparity, Peers
 from allalike.methods.steps.weights import normalise
-from allalike.options import choice, whole
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.blocks.ties import Ties
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.ties import Ties
     from allalike.domains import Kernels
     from allalike.engines import Run
     from allalike.methods.steps.pair_matrices import PairMatrix

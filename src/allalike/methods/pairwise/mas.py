@@ -28,8 +28,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from allalike._core.limits import MAX_HOURS
+from allalike._core.options import choice, flag, number, whole
 from allalike.errors import TooLargeError
-from allalike.limits import MAX_HOURS
 from allalike.methods.base import Method, Weighing
 from allalike.methods.pairwise.descent import minimise
 from allalike.methods.pairwise.scaling import Distances, Moments, Tiled, Whole
@@ -37,12 +38,11 @@ from allalike.methods.steps.pair_matrices import PairMatrix, Ranged, Stacked, nu
 from allalike.methods.steps.pairs import Large, stacks
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import weigh_faults
-from allalike.options import choice, flag, number, whole
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from allalike.blocks.block import Floats
+    from allalike._core.blocks.block import Floats
     from allalike.engines import Run
 
 __all__ = ["MAS", "Posterior"]

@@ -28,9 +28,9 @@ from allalike.methods.steps.rounds import repeat
 from allalike.methods.steps.weights import normalise
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.blocks.problems import Problems
-    from allalike.blocks.ties import Ties
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.problems import Problems
+    from allalike._core.blocks.ties import Ties
     from allalike.engines import Run
     from allalike.methods.base import Weighing
 

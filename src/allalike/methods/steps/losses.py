@@ -10,8 +10,8 @@ import numpy as np
 from allalike.methods.steps.peers import Peers
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Floats, Kernel
-    from allalike.blocks.problems import Problems
+    from allalike._core.blocks.block import Floats, Kernel
+    from allalike._core.blocks.problems import Problems
     from allalike.engines import Run
 
 __all__ = ["Losses", "smooth"]
@@ -25,7 +25,7 @@ def smooth(loss: Floats, answers: Floats, problems: Problems) -> Floats:
     A worker who was never off has not shown that she never will be.
 
     >>> import numpy as np
-    >>> from allalike.blocks.problems import Problems
+    >>> from allalike._core.blocks.problems import Problems
     >>> smooth(np.array([0.0, 3.0]), np.array([1.0, 2.0]), Problems.single(2))
     array([0.66666667, 3.        ])
     """

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.blocks.ties import TOLERANCE
+from allalike._core.blocks.ties import TOLERANCE
 from allalike.rules.base import unknown
 from allalike.rules.vote import pick
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.blocks.ties import Ties
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.ties import Ties
 
 __all__ = ["take_most_probable"]
 
@@ -20,8 +20,8 @@ __all__ = ["take_most_probable"]
 def take_most_probable(block: Block, probability: Floats, ties: Ties) -> dict[str, Array]:
     """Take the most probable class, from a row per task and a column per class; its probability is the confidence.
 
-    >>> from allalike.blocks.block import Block
-    >>> from allalike.blocks.ties import Ties
+    >>> from allalike._core.blocks.block import Block
+    >>> from allalike._core.blocks.ties import Ties
     >>> take_most_probable(Block.of([[0, 1], [1, 1]]), np.array([[0.6, 0.4], [0.2, 0.8]]), Ties())["label"]
     array([0, 1], dtype=int32)
     """

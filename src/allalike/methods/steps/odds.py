@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allalike.blocks.block import sum_by
-from allalike.blocks.groups import Groups
+from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.groups import Groups
 from allalike.rules.base import unknown
 from allalike.rules.vote import leading
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Array, Block, Floats
-    from allalike.blocks.ties import Ties
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.ties import Ties
 
 __all__ = ["Posterior", "add_odds", "find_posterior", "list_probabilities", "take_by_odds"]
 
@@ -42,8 +42,8 @@ def add_odds(block: Block, odds: Floats) -> Floats:
 def find_posterior(block: Block, score: Floats, classes: int) -> Posterior:
     """Return T_jc ~ exp(score), where there are so many classes in all.
 
-    >>> from allalike.blocks.block import Block
-    >>> from allalike.blocks.groups import group_labels
+    >>> from allalike._core.blocks.block import Block
+    >>> from allalike._core.blocks.groups import group_labels
     >>> block = Block.of([[0, 5], [0, 7], [0, 7]])
     >>> block = block.keeping(group_labels(block, np.arange(10, dtype=np.uint64)))
     >>> find_posterior(block, np.log([8.0, 1.0, 2.0]), 4).share.round(2), find_posterior(block, np.zeros(3), 4).rest

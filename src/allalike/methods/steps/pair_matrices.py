@@ -19,7 +19,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from allalike.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Array, Floats
 
 __all__ = ["PairMatrix", "Ranged", "Stacked", "numbers", "with_numbers"]
 

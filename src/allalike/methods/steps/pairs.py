@@ -22,7 +22,7 @@ from allalike.methods.steps.pair_matrices import Ranged, Stacked, with_numbers
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from allalike.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Array, Floats
     from allalike.engines import Run
 
 __all__ = ["Large", "Pairs", "Stack", "all_pairs", "stacks"]

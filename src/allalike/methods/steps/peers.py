@@ -15,8 +15,8 @@ import numpy as np
 from allalike.methods.steps.pairs import all_pairs
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Floats
-    from allalike.blocks.problems import Problems
+    from allalike._core.blocks.block import Floats
+    from allalike._core.blocks.problems import Problems
     from allalike.engines import Run
     from allalike.methods.steps.pair_matrices import Ranged
 
@@ -29,7 +29,7 @@ _BYTES_PER_PAIR = 13  # its mean distance, whether the two met, and where it is
 class Disparity:
     """The sums behind every worker's average distance to her peers.
 
-    >>> from allalike.blocks.problems import Problems
+    >>> from allalike._core.blocks.problems import Problems
     >>> import numpy as np
     >>> sums = Disparity(np.array([5.0, 4.0, 0.0]), np.array([2.0, 2.0, 0.0]), Problems.single(3))
     >>> sums.mean, sums.mubar

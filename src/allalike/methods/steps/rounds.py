@@ -12,8 +12,8 @@ from allalike.methods.base import Weighing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from allalike.blocks.block import Array, Floats
-    from allalike.blocks.problems import Problems
+    from allalike._core.blocks.block import Array, Floats
+    from allalike._core.blocks.problems import Problems
     from allalike.engines import Run
     from allalike.methods.base import Decide
     from allalike.methods.steps.peers import Peers

@@ -10,8 +10,8 @@ from allalike.errors import OptionError
 from allalike.noise.base import without_dust
 
 if TYPE_CHECKING:
-    from allalike.blocks.block import Floats
-    from allalike.blocks.problems import Problems
+    from allalike._core.blocks.block import Floats
+    from allalike._core.blocks.problems import Problems
     from allalike.noise import Noise
 
 __all__ = ["WEIGHTINGS", "equal_weights", "normalise", "weigh_faults"]
@@ -25,7 +25,7 @@ def normalise(weights: Floats, problems: Problems) -> Floats:
     An infinite weight leaves nothing for the others, nor does one for those below 1e-12 of it: a task that only they
     answered would be decided by rounding. Where nobody has any weight, all count the same.
 
-    >>> from allalike.blocks.problems import Problems
+    >>> from allalike._core.blocks.problems import Problems
     >>> one = Problems.single(3)
     >>> normalise(np.array([3.0, -1.0, 1.0]), one)
     array([0.75, 0.  , 0.25])
@@ -49,7 +49,7 @@ def normalise(weights: Floats, problems: Problems) -> Floats:
 def equal_weights(problems: Problems) -> Floats:
     """Give everyone the same weight.
 
-    >>> from allalike.blocks.problems import Problems
+    >>> from allalike._core.blocks.problems import Problems
     >>> equal_weights(Problems.single(4))
     array([0.25, 0.25, 0.25, 0.25])
     """
@@ -59,7 +59,7 @@ def equal_weights(problems: Problems) -> Floats:
 def below_worst(fault: Floats, problems: Problems, model: Noise) -> Floats:
     """Weigh by the distance to the worst worker; rounding noise between equals is no difference.
 
-    >>> from allalike.blocks.problems import Problems
+    >>> from allalike._core.blocks.problems import Problems
     >>> from allalike.noise import Noise
     >>> below_worst(np.array([1.0, 3.0, 2.0]), Problems.single(3), Noise())
     array([2., 0., 1.])
@@ -71,7 +71,7 @@ def below_worst(fault: Floats, problems: Problems, model: Noise) -> Floats:
 def inverse(fault: Floats, problems: Problems, model: Noise) -> Floats:
     """Weigh by the inverse; who differs from the others by rounding only has no fault, and an infinite weight.
 
-    >>> from allalike.blocks.problems import Problems
+    >>> from allalike._core.blocks.problems import Problems
     >>> from allalike.noise import Noise
     >>> inverse(np.array([1.0, 4.0]), Problems.single(2), Noise())
     array([1.  , 0.25])
@@ -85,7 +85,7 @@ def below_chance(fault: Floats, problems: Problems, model: Noise) -> Floats:
 
     For similarities it is the average similarity.
 
-    >>> from allalike.blocks.problems import Problems
+    >>> from allalike._core.blocks.problems import Problems
     >>> from allalike.noise import OneCoin
     >>> below_chance(np.array([0.25, 0.5]), Problems.single(2), OneCoin(classes=2))
     array([0.25, 0.  ])
@@ -101,7 +101,7 @@ WEIGHTINGS = {"max": below_worst, "inverse": inverse, "chance": below_chance, "p
 def weigh_faults(fault: Floats, weighting: str | None, problems: Problems, model: Noise) -> Floats:
     """Turn faults into weights that sum to 1, by this weighting or by that of the model.
 
-    >>> from allalike.blocks.problems import Problems
+    >>> from allalike._core.blocks.problems import Problems
     >>> from allalike.noise import Noise
     >>> weigh_faults(np.array([1.0, 3.0, 2.0]), "max", Problems.single(3), Noise())
     array([0.66666667, 0.        , 0.33333333])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from allalike._core.registry import Registry, find
 from allalike.errors import InputError
 from allalike.readers.tools.alpaca_eval import AlpacaEval
 from allalike.readers.tools.argilla import Argilla
@@ -32,7 +33,6 @@ from allalike.readers.tools.qualtrics import Qualtrics
 from allalike.readers.tools.survey_monkey import SurveyMonkey
 from allalike.readers.tools.toloka import Toloka
 from allalike.readers.tools.zooniverse import Zooniverse
-from allalike.registry import Registry, find
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError
 from allalike.readers.tools.sheets import as_text
-from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

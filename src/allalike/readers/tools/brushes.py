@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.limits import MAX_PIXELS
 from allalike.errors import InputError
-from allalike.limits import MAX_PIXELS
 
 if TYPE_CHECKING:
     from allalike.readers.tools.trees import Node

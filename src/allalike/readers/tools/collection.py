@@ -6,16 +6,16 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.registry import did_you_mean
 from allalike.errors import InputError
-from allalike.readers.tables import Table, of_records
+from allalike.readers.formats.tables import Table, of_records
 from allalike.readers.tools.places import place_files
-from allalike.registry import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from allalike.readers.files import Files
+    from allalike.readers.formats.files import Files
     from allalike.readers.tools.base import Tool
 
 __all__ = ["REGIONS", "Collection"]
@@ -50,7 +50,7 @@ class Collection:
         Worker, task and question of answers that are empty.
 
     >>> from pathlib import Path
-    >>> from allalike.readers.files import Files
+    >>> from allalike.readers.formats.files import Files
     >>> from allalike.readers.tools import TOOLS
     >>> found = Collection(TOOLS["doccano"](), [Path("all.jsonl")], Files())
     >>> found.add(1, "doc 7", ("sad",))

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.errors import InputError
-from allalike.readers.prologs import check_prolog
+from allalike.readers.formats.prologs import check_prolog
 from allalike.readers.tools.base import Tool
 from allalike.readers.tools.collection import Collection
 from allalike.readers.tools.trees import Node, read_bytes
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from xml.etree.ElementTree import Element  # nosec B405 # a hint
 
-    from allalike.readers.files import Files
-    from allalike.readers.tables import Table
+    from allalike.readers.formats.files import Files
+    from allalike.readers.formats.tables import Table
     from allalike.readers.tools.peek import Peek
 
     Marks = dict[str, list[Any]]  # by question

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.errors import InputError
-from allalike.readers.names import rate_name
+from allalike.readers.formats.column_names import rate_name
 from allalike.readers.tools.base import Tool
 from allalike.readers.tools.collection import Collection
 from allalike.readers.tools.trees import Node, read_records
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from allalike.readers.files import Files
-    from allalike.readers.tables import Table
+    from allalike.readers.formats.files import Files
+    from allalike.readers.formats.tables import Table
     from allalike.readers.tools.peek import Peek
 
 __all__ = ["Doccano"]

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from allalike.errors import ColumnError
-from allalike.readers.names import pick_columns
+from allalike.readers.formats.column_names import pick_columns
 from allalike.readers.tools.surveys import Form, Survey, asks_who, plain_name
 
 if TYPE_CHECKING:

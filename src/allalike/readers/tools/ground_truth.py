@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError
 from allalike.readers.tools.base import Tool
 from allalike.readers.tools.collection import Collection
 from allalike.readers.tools.trees import Node, read_records
-from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from allalike.readers.files import Files
-    from allalike.readers.tables import Table
+    from allalike.readers.formats.files import Files
+    from allalike.readers.formats.tables import Table
     from allalike.readers.tools.peek import Peek
 
 __all__ = ["GroundTruth"]

@@ -12,7 +12,7 @@ from allalike.readers.tools.units import tell_apart
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from allalike.readers.tables import Table
+    from allalike.readers.formats.tables import Table
 
 __all__ = ["find_items", "stack_items", "stack_questions"]
 
@@ -53,7 +53,7 @@ def stack_items(table: Table, shown: Numbers, asked: Numbers) -> tuple[Table, st
     is none.
 
     >>> import pyarrow as pa
-    >>> from allalike.readers.tables import Table
+    >>> from allalike.readers.formats.tables import Table
     >>> columns = {"who": ["ada"], "text1": ["x"], "text2": ["y"], "q1": ["yes"], "q2": ["no"]}
     >>> table = Table(list(columns), lambda asked: {name: pa.chunked_array([columns[name]]) for name in asked})
     >>> stacked, task, questions = stack_items(table, *find_items(["text1", "text2"], ["q1", "q2"]))
@@ -88,7 +88,7 @@ def stack_questions(table: Table, questions: Sequence[str]) -> tuple[Table, str,
     """Give every question a row of its own, where all people have answered the same form; return as `stack_items`.
 
     >>> import pyarrow as pa
-    >>> from allalike.readers.tables import Table
+    >>> from allalike.readers.formats.tables import Table
     >>> columns = {"who": ["ada"], "q1": ["yes"], "q2": ["no"]}
     >>> table = Table(list(columns), lambda asked: {name: pa.chunked_array([columns[name]]) for name in asked})
     >>> stacked, task, labels = stack_questions(table, ["q1", "q2"])

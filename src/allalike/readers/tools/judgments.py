@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError
-from allalike.readers.encodings import read_text
-from allalike.readers.failures import guard
-from allalike.readers.tables import Table
+from allalike.readers.formats.encodings import read_text
+from allalike.readers.formats.failures import guard
+from allalike.readers.formats.tables import Table
 from allalike.readers.tools.annotations import make_columns
 from allalike.readers.tools.sheets import as_text, with_columns
-from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from allalike.readers.files import Files
+    from allalike.readers.formats.files import Files
 
 __all__ = ["holds_judgments", "open_judgments"]
 
@@ -39,7 +39,7 @@ def open_judgments(paths: Sequence[Path], files: Files) -> tuple[Table, list[str
     r"""Open units as the table that the full report is; return also its questions.
 
     >>> import tempfile, pathlib
-    >>> from allalike.readers.files import Files
+    >>> from allalike.readers.formats.files import Files
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "job.json")
     ...     _ = path.write_text('{"id": 1, "results": {"judgments": [{"worker_id": 7, "data": {"colour": "red"}}]}}\n')

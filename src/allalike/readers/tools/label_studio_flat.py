@@ -9,11 +9,11 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError
-from allalike.readers.delimited import open_delimited
+from allalike.readers.formats.delimited import open_delimited
 from allalike.readers.tools.label_studio_results import kind_of, read_label
 from allalike.readers.tools.trees import Node
-from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

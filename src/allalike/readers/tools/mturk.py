@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError
 from allalike.readers.tools.base import Tool
 from allalike.readers.tools.choices import as_sets
@@ -22,14 +23,13 @@ from allalike.readers.tools.sheets import (
     with_roles,
 )
 from allalike.readers.tools.units import join_units
-from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
-    from allalike.readers.files import Files
-    from allalike.readers.tables import Table
+    from allalike.readers.formats.files import Files
+    from allalike.readers.formats.tables import Table
     from allalike.readers.tools.peek import Peek
 
 __all__ = ["MTurk"]

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.limits import MAX_DEPTH
+from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError, UnsupportedError
-from allalike.limits import MAX_DEPTH
-from allalike.readers.compression import inner_path, read_start
-from allalike.readers.encodings import decode_start, guess_encoding
-from allalike.readers.spreadsheets import BOOKS, read_sheet
+from allalike.readers.formats.compression import inner_path, read_start
+from allalike.readers.formats.encodings import decode_start, guess_encoding
+from allalike.readers.formats.spreadsheets import BOOKS, read_sheet
 from allalike.readers.tools.trees import unwrap
-from allalike.system.json_text import parse_json
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from allalike.readers.files import Files
-    from allalike.readers.tables import Table
+    from allalike.readers.formats.files import Files
+    from allalike.readers.formats.tables import Table
     from allalike.readers.tools.peek import Peek
 
 __all__ = ["Potato"]

@@ -11,7 +11,7 @@ from allalike.readers.tools.sheets import BLANKS, sample
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allalike.readers.tables import Table
+    from allalike.readers.formats.tables import Table
 
 __all__ = ["is_free_text", "list_questions", "pick_questions"]
 
@@ -32,7 +32,7 @@ def pick_questions(
     text or marks; what forms ask or note beside their questions comes last. Of columns that say the same the first is
     taken.
 
-    >>> from allalike.readers.tables import of_records
+    >>> from allalike.readers.formats.tables import of_records
     >>> rows = [{"q1": "yn"[row % 2], "q2": "abc"[row % 3], "why": f"because of {row}", "ok": "on"} for row in range(9)]
     >>> pick_questions(of_records(rows), ["q1", "why", "ok"])
     ('q1', 'No labels are taken from why (free text), ok (always the same).')
@@ -54,7 +54,7 @@ def pick_questions(
 def list_questions(table: Table, names: Sequence[str], inputs: Sequence[str] = ()) -> list[str]:
     """Return the columns that are questions as `pick_questions` sees them, without those that come after others.
 
-    >>> from allalike.readers.tables import of_records
+    >>> from allalike.readers.formats.tables import of_records
     >>> rows = [{"q1": "yn"[row % 2], "q2": "abc"[row % 3], "workTime": f"{row}.5"} for row in range(9)]
     >>> list_questions(of_records(rows), ["workTime", "q1", "q2"])
     ['q1', 'q2']

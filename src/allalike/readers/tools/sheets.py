@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.errors import InputError
-from allalike.readers.delimited import open_delimited
-from allalike.readers.spreadsheets import BOOKS, open_sheet
-from allalike.readers.tables import Table, join
+from allalike.readers.formats.delimited import open_delimited
+from allalike.readers.formats.spreadsheets import BOOKS, open_sheet
+from allalike.readers.formats.tables import Table, join
 from allalike.readers.tools.peek import Peek
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from allalike.readers.files import Files
+    from allalike.readers.formats.files import Files
 
 __all__ = [
     "BLANKS",
@@ -101,7 +101,7 @@ def as_text(values: Iterable[str | None]) -> Any:
 def sample(table: Table, names: Sequence[str]) -> dict[str, list[Any]]:
     """Read the first 100,000 rows of some columns, or all of a table that is in memory.
 
-    >>> from allalike.readers.tables import of_records
+    >>> from allalike.readers.formats.tables import of_records
     >>> sample(of_records([{"a": 1}]), ["a"])
     {'a': [1]}
     """
@@ -119,7 +119,7 @@ def sample(table: Table, names: Sequence[str]) -> dict[str, list[Any]]:
 def keep_rows(table: Table, rows: npt.NDArray[np.bool_]) -> Table:
     """Return a table with these rows only; it is read here and at once, for its file has others.
 
-    >>> from allalike.readers.tables import of_records
+    >>> from allalike.readers.formats.tables import of_records
     >>> keep_rows(of_records([{"a": 1}, {"a": 2}]), np.array([False, True])).load(["a"])
     {'a': [2]}
     """
@@ -142,7 +142,7 @@ def keep_rows(table: Table, rows: npt.NDArray[np.bool_]) -> Table:
 def with_columns(table: Table, columns: Mapping[str, Callable[[], Any]]) -> Table:
     """Return a table with columns in the place of those of the same name, or behind the others.
 
-    >>> from allalike.readers.tables import of_records
+    >>> from allalike.readers.formats.tables import of_records
     >>> table = with_columns(of_records([{"a": 1, "b": 2}]), {"b": lambda: [3], "c": lambda: [4]})
     >>> table.names, table.load(["a", "b", "c"])
     (['a', 'b', 'c'], {'a': [1], 'b': [3], 'c': [4]})

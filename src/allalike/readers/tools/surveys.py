@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from allalike.errors import InputError
-from allalike.readers.encodings import read_text
-from allalike.readers.failures import guard
-from allalike.readers.spreadsheets import BOOKS, read_sheet
-from allalike.readers.tables import Table, join
+from allalike.readers.formats.encodings import read_text
+from allalike.readers.formats.failures import guard
+from allalike.readers.formats.spreadsheets import BOOKS, read_sheet
+from allalike.readers.formats.tables import Table, join
 from allalike.readers.tools.base import Tool
 from allalike.readers.tools.peek import Peek
 from allalike.readers.tools.questions import is_free_text
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from allalike.readers.files import Files
+    from allalike.readers.formats.files import Files
 
 __all__ = ["Form", "Survey", "asks_who", "plain_name"]
 

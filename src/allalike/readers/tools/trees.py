@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError
-from allalike.readers.compression import open_bytes
-from allalike.readers.encodings import guess_encoding, with_mark
-from allalike.readers.failures import unreadable
-from allalike.system.json_text import parse_json
+from allalike.readers.formats.compression import open_bytes
+from allalike.readers.formats.encodings import guess_encoding, with_mark
+from allalike.readers.formats.failures import unreadable
 
 if TYPE_CHECKING:
     from pathlib import Path

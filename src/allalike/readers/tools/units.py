@@ -10,7 +10,7 @@ from allalike.readers.tools.sheets import as_text, texts, with_columns
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from allalike.readers.tables import Table
+    from allalike.readers.formats.tables import Table
 
 __all__ = ["join_units", "tell_apart"]
 
@@ -35,7 +35,7 @@ def join_units(table: Table, worker: str, task: str, inputs: Sequence[str]) -> T
     """Give tasks with the same inputs the same id, where no task has two workers but the same inputs have.
 
     >>> import pyarrow as pa
-    >>> from allalike.readers.tables import Table
+    >>> from allalike.readers.formats.tables import Table
     >>> columns = {"hit": ["h1", "h2", "h3"], "who": ["ada", "bob", "ada"], "text": ["x", "x", "y"]}
     >>> table = Table(list(columns), lambda asked: {name: pa.chunked_array([columns[name]]) for name in asked})
     >>> joined = join_units(table, "who", "hit", ["text"])

@@ -1,0 +1,204 @@
+"""Pairs: the answers to a task compared with each other, for distances that do not come from an inner product."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike._core.blocks.block import Block, sum_by
+from allalike._core.blocks.matrices import MatrixSum
+from allalike._core.system.memory import check_memory
+from allalike._core.system.pace import pieces
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from allalike._core.blocks.block import Array, Floats
+
+__all__ = [
+    "AnswerHashes",
+    "PairDistances",
+    "add_pairs",
+    "check_pairs",
+    "count_later",
+    "count_partners",
+    "list_pairs",
+    "pair_chunks",
+]
+
+_PAIRS_PER_CHUNK = 1 << 19
+_LARGE_TASK = 1000  # answers; smaller ones take long only if there are many tasks, and that is as it should be
+_INSTEAD = (
+    "Give fewer answers of each task (a few hundred tell as much), split large tasks, or take a domain that compares no"
+    " pairs, such as categorical where answers are often the same."
+)
+_BYTES_PER_PAIR = 28  # of two answers in one order: their places, their distance, and what is at work
+
+
+@dataclass(frozen=True)
+class AnswerHashes:
+    """The hash of each answer's label, by which equal answers are known and ties are drawn."""
+
+    hashes: npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class PairDistances:
+    """All ordered pairs of different answers to the same task, and their distance; NaN where that is unknown.
+
+    >>> pairs = PairDistances.of(Block.of([[0], [1], [5]]), lambda left, right: 1.0 * abs(right - left))
+    >>> pairs.left, pairs.right, pairs.distance
+    (array([0, 0, 1, 1, 2, 2], dtype=int8), array([1, 2, 2, 0, 0, 1], dtype=int8), array([1., 2., 1., 1., 2., 1.]))
+    """
+
+    left: npt.NDArray[np.integer]
+    right: npt.NDArray[np.integer]
+    distance: Floats
+
+    @classmethod
+    def of(cls, block: Block, compare: Callable[[Array, Array], Floats]) -> PairDistances:
+        """Compare each two answers to a task once; ``compare`` gets the places of both answers of some pairs."""
+        left, right = list_pairs(block)
+        distance = np.empty(len(left))
+        large = int(block.sizes.max(initial=0)) > _LARGE_TASK
+        for some in pieces(len(left), _PAIRS_PER_CHUNK, "comparing each two answers", refuse=_INSTEAD if large else ""):
+            distance[some] = compare(left[some].astype(np.intp), right[some].astype(np.intp))
+        return cls.mirrored(left, right, distance)
+
+    @classmethod
+    def mirrored(cls, left: Array, right: Array, distance: Floats) -> PairDistances:
+        """Take pairs of which each is listed once also the other way round."""
+        return cls(np.concatenate([left, right]), np.concatenate([right, left]), np.concatenate([distance, distance]))
+
+    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
+        """Return, per answer, the weighted distance to its peers and their weight; unknown distances do not count."""
+        return self.add_up(weights.take(block.worker))
+
+    def add_up(self, weight: Floats) -> tuple[Floats, Floats]:
+        """Add up, per answer, the distances to its peers, times these weights of the peers, and the weights alone.
+
+        >>> pairs = PairDistances.of(Block.of([[0], [1], [5]]), lambda left, right: 1.0 * abs(right - left))
+        >>> pairs.add_up(np.array([1.0, 2.0, 4.0]))
+        (array([10.,  5.,  4.]), array([6., 5., 3.]))
+        """
+        sums = np.zeros((2, len(weight)))
+        for first in range(0, len(self.left), _PAIRS_PER_CHUNK):
+            some = slice(first, first + _PAIRS_PER_CHUNK)
+            distance = self.distance[some]
+            own = np.where(np.isnan(distance), 0.0, weight.take(self.right[some]))
+            for total, values in zip(sums, (np.nan_to_num(distance) * own, own), strict=True):
+                total += sum_by(self.left[some].astype(np.intp), values, len(weight))
+        return sums[0], sums[1]
+
+    def pair_sums(self, block: Block, rows: slice | None) -> dict[str, Any]:
+        """Add up, per pair of workers, the distance and the number of common tasks."""
+        left, right, distance = self.left, self.right, self.distance
+        if rows is not None:
+            asked = (block.worker[left] >= rows.start) & (block.worker[left] < rows.stop)
+            left, right, distance = left[asked], right[asked], distance[asked]
+        return add_pairs(block, rows, [(left, right, distance)])
+
+
+def add_pairs(block: Block, rows: slice | None, pairs: Iterable[tuple[Array, Array, Floats]]) -> dict[str, Any]:
+    """Add up, per pair of workers, the distances of pairs of answers, and count them; NaN does not count.
+
+    The matrices, dense or sparse, have a row for each worker in ``rows``, a range of the block's workers and by
+    default all, and a column for each worker of the block.
+    """
+    rows = rows or slice(0, block.n_workers)
+    shape = rows.stop - rows.start, block.n_workers
+    total, common = MatrixSum(shape), MatrixSum(shape)
+    for left, right, distance in pairs:
+        known = np.flatnonzero(~np.isnan(distance))
+        if len(known) < len(distance):
+            left, right, distance = left[known], right[known], distance[known]
+        place = block.worker[left] - rows.start, block.worker[right]
+        total.add_entries(*place, distance)
+        common.add_entries(*place, np.ones(len(distance)))
+    return {"distance": total.result(), "common": common.result()}
+
+
+def pair_chunks(
+    block: Block, rows: slice | None = None, *, once: bool = False
+) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+    """Yield all ordered pairs of different answers to the same task, some at a time; if ``once``, the earlier first.
+
+    The first of each pair is by one of the workers in ``rows``, a range of the block's workers; by default by anyone.
+    The answers to a task are in the order of workers, so that the earlier one is by the worker of the smaller number.
+
+    >>> [(left, right)] = pair_chunks(Block.of([[0], [1], [2]]))
+    >>> left, right
+    (array([0, 0, 1, 1, 2, 2]), array([1, 2, 0, 2, 0, 1]))
+    >>> [(left, right)] = pair_chunks(Block.of([[0], [1], [2]]), slice(1, 2))
+    >>> left, right
+    (array([1, 1]), array([0, 2]))
+    >>> [(left, right)] = pair_chunks(Block.of([[0], [1], [2]]), once=True)
+    >>> left, right
+    (array([0, 0, 1]), array([1, 2, 2]))
+    """
+    mine = np.arange(len(block.worker))
+    partners, first = block.to_answers(block.sizes - 1), block.to_answers(block.starts)
+    if once:
+        partners, first = partners + first - mine, mine + 1
+    if rows is not None:
+        mine = np.flatnonzero((block.worker >= rows.start) & (block.worker < rows.stop))
+        mine = mine[np.argsort(block.worker[mine], kind="stable")]  # a row of sums stays in the cache that way
+        partners, first = partners[mine], first[mine]
+    before = np.cumsum(partners) - partners
+    bounds = np.searchsorted(before, np.arange(0, max(partners.sum(), 1), _PAIRS_PER_CHUNK), side="left")
+    for begin, end in itertools.pairwise(np.unique([*bounds, len(mine)])):
+        counts = partners[begin:end]
+        left = np.repeat(mine[begin:end], counts)
+        right = np.arange(len(left)) + np.repeat(first[begin:end] + before[begin] - before[begin:end], counts)
+        if not once:
+            right += right >= left
+        yield left, right
+
+
+def list_pairs(block: Block) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]:
+    """List each two answers to the same task once, the earlier one first, in order.
+
+    >>> list_pairs(Block.of([[0], [1], [2]]))
+    (array([0, 0, 1], dtype=int8), array([1, 2, 2], dtype=int8))
+    """
+    check_pairs(block)
+    small = np.min_scalar_type(-len(block.worker) - 1)
+    kept = [tuple(side.astype(small) for side in pair) for pair in pair_chunks(block, once=True)]
+    left, right = (np.concatenate(part) for part in zip(*kept, strict=True))
+    return left, right
+
+
+def check_pairs(block: Block) -> None:
+    """Refuse to compare each two answers of so large tasks that the distances do not fit in memory.
+
+    >>> check_pairs(Block.of([[0], [1], [2]]))
+    """
+    pairs, most = float((block.sizes * (block.sizes - 1.0)).sum()), int(block.sizes.max(initial=0))
+    check_memory(
+        _BYTES_PER_PAIR * pairs,
+        f"Comparing each two answers to the same task, of which one has {most:,},",
+        _INSTEAD,
+    )
+
+
+def count_partners(block: Block) -> dict[str, Floats]:
+    """Count, per worker, the answers of others to her tasks: so many she met at most.
+
+    >>> count_partners(Block.of([[0, 1], [1, 1], [0, 0]]))["partners"]
+    array([4., 4., 4.])
+    """
+    return {"partners": block.per_worker(block.to_answers(block.sizes - 1.0))}
+
+
+def count_later(block: Block) -> dict[str, Floats]:
+    """Count, per worker, the answers of later workers to her tasks: so many of them she met at most.
+
+    >>> count_later(Block.of([[0, 1], [1, 1], [0, 0]]))["partners"]
+    array([4., 2., 0.])
+    """
+    ends = block.to_answers(block.starts + block.sizes)
+    return {"partners": block.per_worker(ends - np.arange(len(ends)) - 1.0)}

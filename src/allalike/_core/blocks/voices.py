@@ -1,0 +1,43 @@
+"""Voices: how much each answer counts beside the others, and with which of them it is one voice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from allalike._core.blocks.block import Block, Floats
+
+__all__ = ["Voices", "find_voices"]
+
+
+@dataclass(frozen=True)
+class Voices:
+    """The voices of a block's answers; a block without them has one for each answer.
+
+    Parameters
+    ----------
+    voice
+        Of each answer: how much it counts; the answers of a group of workers to a task count as one, together.
+    group
+        Of each answer: the number of its group among the groups that answered its task, so that whoever is to be
+        compared with the others is not compared with her own group.
+    """
+
+    voice: Floats
+    group: npt.NDArray[np.intp]
+
+
+def find_voices(block: Block) -> Voices:
+    """Return the voices of a block's answers.
+
+    >>> from allalike._core.blocks.block import Block
+    >>> find_voices(Block.of([[0, 1], [1, 1]])).voice
+    array([1., 1., 1., 1.])
+    """
+    if Voices in block:
+        return block[Voices]
+    return Voices(np.ones(len(block.label)), np.arange(len(block.label)))

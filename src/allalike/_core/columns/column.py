@@ -1,0 +1,359 @@
+"""Column: one column of the answers as it came, ready to become codes or numbers."""
+
+from __future__ import annotations
+
+import re
+from copy import copy
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike._core.columns.edges import find_nothing, find_zeros, has_leading_zeros
+from allalike._core.columns.factors import Codes, factorize, factorize_objects
+from allalike._core.columns.objects import as_float, hold_objects, is_hashable, is_real, reads_as_number, shorten
+from allalike._core.columns.plain import make_plain
+from allalike._core.columns.values import Values, arrow_of, is_string, numpy_of
+from allalike.errors import InputError, LabelError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["Column"]
+
+_SAMPLE_ROWS, _MAX_FEW_VALUES = 1 << 16, 1 << 12  # so few values among so many rows are read once each
+_LOOK_ROWS = 1 << 13  # which show whether strings recur
+_CODE_PATTERN = re.compile(r"\s*[-+]?0[0-9]")  # with needless zeros
+
+
+def _reason(error: Exception) -> str:
+    """Say why a label cannot be parsed."""
+    if isinstance(error, UnicodeError):
+        return "it is no valid text"
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
+class Column:
+    """The ids or labels of one column: an Arrow column, or a list of Python objects.
+
+    Parameters
+    ----------
+    name
+        What the column holds: worker, task or label.
+    data
+        The values, or a function that reads them; they are read when needed and let go once they are encoded.
+    text
+        Whether the values come from a text file, where an empty field is a missing value and ``"12"`` a number.
+    na
+        Strings that say that there is no value, beside blank ones; nothing if every string is a value.
+
+    >>> import pyarrow as pa
+    >>> column = Column("label", pa.chunked_array([["2.5", "1"]]), text=True)
+    >>> column.numbers
+    array([2.5, 1. ])
+    >>> codes, values = column.factors
+    >>> codes, values.tolist()
+    (array([1, 0], dtype=int32), ['1', '2.5'])
+    """
+
+    def __init__(
+        self, name: str, data: Any | Callable[[], Any], *, text: bool = False, na: Sequence[str] | None = None
+    ) -> None:
+        self.name = name
+        self.text = text
+        self.na = na
+        self.trimmed = False  # whether it is known that no string begins or ends with blanks
+        self._source = data
+        self._rows: npt.NDArray[np.int64] | None = None
+        self._parsed: dict[Any, tuple[Codes, list[Any]]] = {}
+
+    @classmethod
+    def of_objects(cls, name: str, objects: list[Any]) -> Column:
+        """Make a column of Python objects; numbers and strings go to Arrow, other hashables stay as they are.
+
+        >>> Column.of_objects("worker", ["ada", "bob"]).data.type
+        DataType(string)
+        """
+        return cls(name, hold_objects(name, objects))
+
+    @classmethod
+    def of_codes(cls, name: str, codes: Codes, values: Values) -> Column:
+        """Make a column of which it is known already what its values are, and which row has which.
+
+        >>> from allalike._core.columns.values import Values
+        >>> Column.of_codes("worker", np.array([1, 1], np.int32), Values(["ada", "bob"])).factors[1].tolist()
+        ['ada', 'bob']
+        """
+        column = cls(name, values.data)
+        column.__dict__["factors"] = codes, values
+        return column
+
+    @cached_property
+    def data(self) -> Any:
+        """The values as they came."""
+        import pyarrow as pa
+
+        data = self._source() if callable(self._source) else self._source
+        if isinstance(data, list):
+            return data
+        column = data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data])
+        plain = make_plain(column)
+        pa.default_memory_pool().release_unused()
+        return plain
+
+    def __len__(self) -> int:
+        return len(self.factors[0]) if "factors" in self.__dict__ else len(self.data)
+
+    @cached_property
+    def kind(self) -> str:
+        """What the values are by type: text, whole, number, truth value or object."""
+        import pyarrow as pa
+
+        if isinstance(self.data, list):
+            return "object"
+        kind = self.data.type
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        tests = {
+            "text": is_string,
+            "whole": pa.types.is_integer,
+            "number": lambda k: pa.types.is_floating(k) or pa.types.is_decimal(k),
+            "truth value": pa.types.is_boolean,
+        }
+        return next((name for name, test in tests.items() if test(kind)), "object")
+
+    @cached_property
+    def factors(self) -> tuple[Codes, Values]:
+        """The code of each row, and the distinct values in their order; what they came from is let go."""
+        import pyarrow as pa
+
+        if isinstance(self.data, list):
+            try:
+                factors = factorize_objects(self.data)
+            except TypeError:
+                raise self.indistinct() from None
+        else:
+            factors = factorize(self.data, text=self.text and self.kind == "text")
+        del self.data, self._source
+        pa.default_memory_pool().release_unused()
+        return factors
+
+    def indistinct(self) -> InputError:
+        """Return what to say where Python objects cannot be told apart.
+
+        >>> print(Column.of_objects("task", [["x"], ["y"]]).indistinct())
+        The tasks cannot be told apart: that in row 1 is ['x'], of type list. Write them as texts or numbers.
+        """
+        row, value = next((row, each) for row, each in enumerate(self.data) if not is_hashable(each))
+        return InputError(
+            f"The {self.name}s cannot be told apart: that in row {self.row(row)} is {shorten(value)}, of type"
+            f" {type(value).__name__}. Write them as texts or numbers."
+        )
+
+    def parsed(
+        self, parse: Callable[[Any], Any], parse_texts: Callable[[Any], list[Any]] | None = None
+    ) -> tuple[Codes, list[Any]]:
+        """Parse every different value once; return the place of each row's value, and the parsed values.
+
+        A value that is refused is an error that names its row. Another function may parse an Arrow array of texts at
+        once; where it returns nothing, the first one is asked.
+
+        >>> Column.of_objects("label", ["a b", "c", "a b"]).parsed(str.split)
+        (array([0, 1, 0], dtype=int32), [['a', 'b'], ['c']])
+        """
+        key = getattr(parse, "__qualname__", ""), repr(getattr(parse, "__self__", parse))  # a domain and its options
+        if key not in self._parsed:
+            codes, values = self._distinct()
+            at_once = parse_texts if not isinstance(values.data, list) and is_string(values.data.type) else None
+            found = [None] * len(values) if at_once is None else at_once(values.data)
+            for code, value in enumerate(values.tolist() if None in found else []):
+                found[code] = self._parse(parse, value, codes, code) if found[code] is None else found[code]
+            self._parsed = {key: (codes, found)}
+        return self._parsed[key]
+
+    def _distinct(self) -> tuple[Codes, Values]:
+        if "factors" not in self.__dict__ and isinstance(self.data, list):  # perhaps not hashable
+            return np.arange(len(self.data), dtype=np.int32), Values(self.data)
+        return self.factors
+
+    def _parse(self, parse: Callable[[Any], Any], value: Any, codes: Codes, code: int) -> Any:
+        try:
+            return parse(value)
+        except (ValueError, RecursionError) as error:
+            row = self.row(int(np.argmax(codes == code)))
+            what, settles = (error.args[0], error.settles) if isinstance(error, InputError) else (_reason(error), {})
+            raise LabelError(
+                f"The {self.name} in row {row} does not fit: {what}. It is {shorten(value)}.", **settles
+            ) from None
+
+    @cached_property
+    def numbers(self) -> npt.NDArray[np.float64]:
+        """The values as finite numbers; the first row that is none is named in an error."""
+        import pyarrow as pa
+
+        try:
+            numbers = self._cast_to_numbers()
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+            row, value = self.first_without_number()
+            raise LabelError(
+                f"The {self.name} {shorten(value)} in row {row} is not a number. Correct it, or say that the labels are"
+                " not numbers.",
+                domain="categorical",
+            ) from None
+        finite = np.isfinite(numbers)
+        if not finite.all():
+            row = int(np.argmin(finite))
+            raise LabelError(
+                f"The {self.name} in row {self.row(row)} is {numbers[row]}, which has no distance to the others."
+                " Remove the row; a missing answer is a missing row."
+            )
+        return numbers
+
+    def _cast_to_numbers(self) -> npt.NDArray[np.float64]:
+        """Read the values as numbers: each different one once, if it is known that they are few."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if "factors" in self.__dict__ or (not isinstance(self.data, list) and pa.types.is_dictionary(self.data.type)):
+            codes, values = self.factors
+            return Column(self.name, values.data)._cast_to_numbers()[codes]
+        if isinstance(self.data, list) and all(map(is_real, self.data)):
+            return np.array([as_float(value) for value in self.data])
+        data = self.data if not isinstance(self.data, list) else pa.chunked_array([pa.array(self.data)])
+        if is_string(data.type) and not self.trimmed:
+            data = pc.utf8_trim_whitespace(data)
+        return numpy_of(data.cast(pa.float64(), safe=not pa.types.is_integer(data.type)))  # the nearest, beyond 2**53
+
+    def is_numeric(self) -> bool:
+        """Tell whether every value is a number, or text that reads as one."""
+        try:
+            return len(self.numbers) >= 0
+        except LabelError:
+            return False
+
+    def looks_numeric(self) -> bool:
+        """Tell whether every value is a number, or text written as one; ``"007"`` reads as a number, but is a code.
+
+        >>> [Column.of_objects("label", [text, "12"]).looks_numeric() for text in ("7", "007", "x")]
+        [True, False, False]
+        """
+        import pyarrow as pa
+
+        if self.kind != "text":
+            return self.kind in ("whole", "number")
+        few = self.n_distinct(_SAMPLE_ROWS) <= _MAX_FEW_VALUES
+        values = self.factors[1].data if few or "factors" in self.__dict__ else self.data
+        strings = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
+        if pa.types.is_integer(strings.type):
+            return True
+        if pa.types.is_dictionary(strings.type):
+            strings = strings.cast(strings.type.value_type)
+        return not has_leading_zeros(strings) and self.is_numeric()
+
+    def n_distinct(self, sample: int | None = None) -> int:
+        """Count the different values, of the first rows or of all."""
+        if sample is None or "factors" in self.__dict__ or isinstance(self.data, list):
+            return len(self.factors[1])
+        return len(self.data.slice(0, sample).unique())
+
+    def text_among_numbers(self) -> tuple[int, Any] | None:
+        """Return row and value of the first text where most of the different values are numbers."""
+        values = self.factors[1].tolist()
+        texts = sum(not reads_as_number(value) for value in values)
+        return self.first_without_number() if 0 < texts <= len(values) / 2 else None
+
+    def missing(self) -> npt.NDArray[np.bool_]:
+        """Mark the rows without a value: null, NaN, an empty field of a text file, or a string that says so."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if isinstance(self.data, list):
+            nothing = {"", *(word.strip() for word in self.na)} if self.na is not None else set()
+            blank = [v is None or (isinstance(v, str) and v.strip() in nothing) for v in self.data]
+            return np.array(blank, dtype=np.bool_)
+        data = self.data
+        mask = numpy_of(data.is_null()) if data.null_count else np.zeros(len(data), np.bool_)
+        if pa.types.is_floating(data.type):
+            mask = mask | numpy_of(data.is_null(nan_is_null=True))
+        if self.na is not None and self.kind == "text":
+            mask = mask | find_nothing(data, self.na)
+        elif self.text and is_string(data.type):
+            mask = mask | numpy_of(pc.equal(pc.binary_length(data), pa.scalar(0, pa.int32())))
+        return mask
+
+    def zeros(self) -> npt.NDArray[np.bool_]:
+        r"""Mark the rows with a string that has a zero byte in it.
+
+        >>> Column.of_objects("worker", ["ada", "b\0b"]).zeros()
+        array([False,  True])
+        """
+        if isinstance(self.data, list):
+            return np.array([isinstance(value, str) and "\0" in value for value in self.data], np.bool_)
+        return find_zeros(self.data)
+
+    def keep(self, rows: npt.NDArray[np.bool_]) -> Column:
+        """Return the column with these rows only; errors still name the rows of the original."""
+        data = self.data
+        if isinstance(data, list):
+            data = [value for value, stays in zip(data, rows, strict=True) if stays]
+        else:
+            data = data.filter(arrow_of(rows))
+        return self.replaced(data, np.flatnonzero(rows))
+
+    def replaced(self, data: Any, rows: npt.NDArray[np.int64]) -> Column:
+        """Return a column of other values, of these rows; errors name them as this column would."""
+        column = Column(self.name, data, text=self.text, na=self.na)
+        column._rows = rows if self._rows is None else self._rows[rows]
+        return column
+
+    def compacted(self) -> Column:
+        """Return the column with strings that recur kept as a dictionary, which is looked through faster.
+
+        >>> Column.of_objects("label", ["x", "y"] * 9).compacted().data.type
+        DictionaryType(dictionary<values=string, indices=int32, ordered=0>)
+        """
+        if isinstance(self.data, list) or not is_string(self.data.type):
+            return self
+        if len(self.data.slice(0, _LOOK_ROWS).unique()) > min(_LOOK_ROWS // 8, len(self.data) // 2):
+            return self
+        column = copy(self)
+        column.__dict__["data"] = self.data.dictionary_encode()
+        return column
+
+    def head(self, rows: int) -> Column:
+        """Return the first rows only.
+
+        >>> Column.of_objects("label", ["x", "y"]).head(1).data.to_pylist()
+        ['x']
+        """
+        return Column(self.name, self.data[:rows], text=self.text, na=self.na)
+
+    def numbered(self, rows: npt.NDArray[np.int64]) -> Column:
+        """Return the column with numbers for its rows, from 0, by which errors name them."""
+        other = copy(self)
+        other._rows = rows
+        return other
+
+    def value(self, index: int) -> Any:
+        """Return one value as it came."""
+        return self.data[index] if isinstance(self.data, list) else self.data[index].as_py()
+
+    def row(self, index: int) -> int:
+        """Return the number of a row as the user counts them, from 1 and without a header."""
+        return int(self._rows[index] if self._rows is not None else index) + 1
+
+    def first_unlike_number(self) -> tuple[int, Any]:
+        """Return row and value of the first that is not written as a number."""
+        return self._first(lambda value: not reads_as_number(value) or _CODE_PATTERN.match(str(value)) is not None)
+
+    def first_without_number(self) -> tuple[int, Any]:
+        """Return row and value of the first that does not read as a number."""
+        return self._first(lambda value: not reads_as_number(value))
+
+    def _first(self, is_meant: Callable[[Any], bool]) -> tuple[int, Any]:
+        if "factors" not in self.__dict__:
+            return next((self.row(r), v) for r, v in enumerate(map(self.value, range(len(self)))) if is_meant(v))
+        codes, values = self.factors
+        row = int(np.argmax(np.isin(codes, [code for code, value in enumerate(values.tolist()) if is_meant(value)])))
+        return self.row(row), values[int(codes[row])]

@@ -1,0 +1,226 @@
+"""Find a thing by its name, and help those who misspell it."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+
+from allalike._core.options import check_length
+from allalike.errors import NameWarning, OptionError, PluginError, UnknownNameError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from importlib.metadata import EntryPoint
+
+__all__ = ["Alias", "Registry", "check_options", "choose", "did_you_mean", "explain_name", "find", "make"]
+
+T = TypeVar("T")
+
+
+class Alias(NamedTuple):
+    """What something is called elsewhere, its name here if that is the same thing, and what is to be said of it.
+
+    >>> Alias("MajorityVote", "UA").note
+    'MajorityVote is called UA here.'
+    """
+
+    name: str
+    ours: str
+    details: str = ""
+
+    @property
+    def note(self) -> str:
+        """What is said where ours is taken for it."""
+        return f"{self.name} is called {self.ours} here{self.details and ' '}{self.details}."
+
+
+class Registry(dict[str, type[T]]):
+    """Our classes of one kind by their names, and behind them those that other packages offer.
+
+    A package offers a class by an entry point in the group ``allalike.methods`` or ``allalike.domains``, under the
+    class's own name. It is imported only when it is asked for by that name (`find`, `make`, `choose`), or when
+    `everything` is listed. As a dictionary it holds ours alone.
+
+    Parameters
+    ----------
+    kind
+        What these are, in one word.
+    base
+        The class below which all of them are.
+    own
+        Ours, in the order in which all lists have them.
+    elsewhere
+        What they, and others like them, are called elsewhere.
+    """
+
+    def __init__(self, kind: str, base: Any, own: Iterable[Any], elsewhere: Iterable[Alias] = ()) -> None:
+        super().__init__({cls.name: cls for cls in own})
+        self.kind, self.base = kind, base
+        self.elsewhere = {_letters(alias.name): alias for alias in elsewhere}
+
+    def everything(self) -> dict[str, type[T]]:
+        """Return ours and those of other packages; one that cannot be used is left out, with a warning."""
+        found = dict(self)
+        for name, point in self.offered().items():
+            try:
+                found[name] = self.load(point)
+            except PluginError as error:
+                warnings.warn(str(error), stacklevel=2)
+        return found
+
+    def offered(self) -> dict[str, EntryPoint]:
+        """Return what other packages offer under names that are not ours."""
+        from importlib.metadata import entry_points
+
+        points = entry_points(group=f"allalike.{self.kind}s")
+        return {point.name: point for point in reversed(list(points)) if point.name not in self}
+
+    def load(self, point: EntryPoint) -> type[T]:
+        """Import what another package offers, and refuse what does not fit."""
+        package = f"the package {point.dist.name}" if point.dist else "another package"
+        offer = f"The {self.kind} {point.name!r} of {package} ({point.value})"
+        try:
+            cls = point.load()
+        except Exception as error:
+            raise PluginError(
+                f"{offer} cannot be imported: {type(error).__name__}: {error}. Mend or remove the package."
+            ) from error
+        if not isinstance(cls, type) or not issubclass(cls, self.base):
+            raise PluginError(f"{offer} is no class below allalike.{self.base.__name__}. Mend or remove the package.")
+        if getattr(cls, "name", None) != point.name:
+            raise PluginError(
+                f"{offer} calls itself {getattr(cls, 'name', None)!r}. Both names must be the same: mend the package."
+            )
+        return cls
+
+
+def find(name: str, known: Mapping[str, T], kind: str) -> T:
+    """Return what has this name, in any case.
+
+    >>> find("p-td", {"P-TD": 1}, "method")
+    1
+    >>> find("PTD", {"UA": 0, "P-TD": 1}, "method")
+    Traceback (most recent call last):
+    allalike.errors.UnknownNameError: No method is called 'PTD'. Did you mean 'P-TD'? Known methods: UA, P-TD.
+    """
+    if match := _match(name, known):
+        return known[match]
+    offered: dict[str, EntryPoint] = {}
+    if isinstance(known, Registry):
+        offered = known.offered()
+        if match := _match(name, offered):
+            return cast("T", known.load(offered[match]))
+    alias = _find_alias(name, known)
+    if alias and alias.ours:
+        return known[alias.ours]
+    hint = f" {alias.details}" if alias else did_you_mean(name, [*known, *offered])
+    names = [*known, *offered]
+    raise UnknownNameError(f"No {kind} is called {name!r}.{hint} Known {kind}s: {', '.join(names)}.")
+
+
+def explain_name(given: Any, known: Mapping[str, Any]) -> str | None:
+    """Say what is called otherwise here, if a name from elsewhere is given.
+
+    >>> from allalike.methods import METHODS
+    >>> explain_name("KOS(max_iter=3)", METHODS)
+    'KOS is called IBP here (whose first messages are 1, and not drawn around it).'
+    >>> explain_name("UA", METHODS) is None
+    True
+    """
+    name = given.partition("(")[0] if isinstance(given, str) else ""
+    alias = None if _match(name.strip(), known) else _find_alias(name, known)
+    return alias.note if alias and alias.ours else None
+
+
+def _find_alias(name: str, known: Mapping[str, Any]) -> Alias | None:
+    return known.elsewhere.get(_letters(name)) if isinstance(known, Registry) else None
+
+
+def _letters(name: str) -> str:
+    return "".join(mark for mark in name.casefold() if mark.isalnum())
+
+
+def _match(name: str, known: Iterable[str]) -> str | None:
+    return {key.casefold(): key for key in known}.get(name.casefold())
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Ask whether a known name was meant, if one is close.
+
+    >>> did_you_mean("meen", ["mean", "median"])
+    " Did you mean 'mean'?"
+    """
+    import difflib
+
+    plain = {key.casefold(): key for key in known}
+    close = difflib.get_close_matches(name.casefold(), plain, n=1)
+    return f" Did you mean {plain[close[0]]!r}?" if close else ""
+
+
+def make(spec: str, known: Mapping[str, type[T]], kind: str) -> T:
+    """Make a thing from its name, with options in brackets if there are any.
+
+    >>> from allalike.methods import METHODS
+    >>> make("iP-TD(max_iter=3)", METHODS, "method").max_iter
+    3
+    >>> from allalike.domains import DOMAINS
+    >>> make("categorical(extract=number)", DOMAINS, "domain").extract
+    'number'
+    >>> make("ordinal(levels=[poor, fair, good])", DOMAINS, "domain").levels
+    ('poor', 'fair', 'good')
+    """
+    check_length(spec, f"The {kind}")
+    name, bracket, options = spec.strip().partition("(")
+    name = name.strip()
+    if not name or ")" in name or (bracket and not options.endswith(")")):
+        raise UnknownNameError(f"{spec!r} is not the name of a {kind}. Known {kind}s: {', '.join(known)}.")
+    cls = find(name, known, kind)
+    return cls(**check_options(cls, _options(options[:-1], spec), kind))
+
+
+def choose(given: Any, known: Mapping[str, type[T]], kind: str, base: type[T]) -> T:
+    """Return what is given, or make it of its name or its class.
+
+    >>> from allalike.methods import METHODS, PTD, Method
+    >>> choose("P-TD", METHODS, "method", Method) == choose(PTD, METHODS, "method", Method) == PTD()
+    True
+    """
+    if isinstance(given, str):
+        if note := explain_name(given, known):
+            warnings.warn(NameWarning(note), stacklevel=3)
+        return make(given, known, kind)
+    if isinstance(given, type) and issubclass(given, base):
+        return given()
+    if isinstance(given, base):
+        return given
+    raise OptionError(
+        f"{given!r} is no {kind}. Give one of the names {', '.join(known)}, or an object of class {base.__name__}."
+    )
+
+
+def check_options(cls: type[Any], options: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Return the options if the class has all of them."""
+    fields = [field.name for field in dataclasses.fields(cls) if field.init]
+    for name in options:
+        if name not in fields:
+            has = f"It has {', '.join(fields)}." if fields else "It has none."
+            raise OptionError(f"{kind.capitalize()} {cls.name} has no option {name!r}. {has}")
+    return dict(options)
+
+
+def _options(text: str, spec: str) -> dict[str, Any]:
+    import ast
+
+    def read(value: ast.expr) -> Any:
+        if isinstance(value, ast.List | ast.Tuple):
+            return [read(each) for each in value.elts]
+        return value.id if isinstance(value, ast.Name) else ast.literal_eval(value)  # a word without quotes is itself
+
+    try:
+        call = ast.parse("f({})".format(text.replace("\\", r"\\")), mode="eval").body  # a backslash is one
+        if isinstance(call, ast.Call) and not call.args and all(word.arg for word in call.keywords):
+            return {str(word.arg): read(word.value) for word in call.keywords}
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        pass
+    raise OptionError(f"The options in {spec!r} cannot be read. Write them as name(option=value, option='word').")

@@ -1,0 +1,207 @@
+"""Agreement: how much workers agree, in the numbers that people know."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike._core.columns.frames import frame_of
+from allalike.api.agreement.alpha import find_mean_distances, measure_alpha
+from allalike.api.agreement.coefficients import measure_cohen, measure_fleiss, measure_gwet
+from allalike.api.agreement.label_totals import count_labels
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from allalike.api.agreement.alpha import Alpha
+    from allalike.api.agreement.coefficients import Cohen
+    from allalike.engines import Run
+
+__all__ = ["Agreement", "measure_agreement"]
+
+MAX_MATRIX_WORKERS = 500
+_MAX_NAMED = 20  # workers that a summary names
+
+
+@dataclass(frozen=True, repr=False)
+class Agreement:
+    """How much the workers agree; what is not defined is None, and what cannot be known is NaN.
+
+    Parameters
+    ----------
+    run
+        The answers, where they are.
+    found
+        Krippendorff's alpha, and what it is made of.
+    percent
+        The share of equal pairs among the answers to a task, on average over tasks; of classes.
+    fleiss, ac1
+        Fleiss' kappa and Gwet's AC1; of classes.
+
+    >>> import allalike
+    >>> said = {"ada": "xxyyxyxx", "bob": "xxyyxyxy", "eve": "xyyyxyyx"}
+    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> agreement = allalike.discover(rows).agreement
+    >>> agreement
+    Krippendorff's alpha 0.521 (-0.022 to 0.839), percent agreement 75.0 %, Fleiss' kappa 0.500, Gwet's AC1 0.500
+    >>> agreement.workers.round(2)
+      worker  answers  alpha_without  effect
+    0    ada        8           0.29    0.24
+    1    bob        8           0.53   -0.01
+    2    eve        8           0.76   -0.24
+    """
+
+    run: Run
+    found: Alpha
+    percent: float | None = None
+    fleiss: float | None = None
+    ac1: float | None = None
+
+    @property
+    def alpha(self) -> float:
+        """Krippendorff's alpha: 1 minus observed by expected distance."""
+        return self.found.value
+
+    @property
+    def low(self) -> float:
+        """The lower limit of alpha, of 95 %, if other tasks of the same kind were asked."""
+        return self.found.low
+
+    @property
+    def high(self) -> float:
+        """The upper limit of alpha, of 95 %."""
+        return self.found.high
+
+    @property
+    def observed(self) -> float:
+        """The mean distance of answers to the same task."""
+        return self.found.observed
+
+    @property
+    def expected(self) -> float:
+        """The mean distance of answers to any tasks."""
+        return self.found.expected
+
+    @property
+    def expected_from(self) -> str:
+        """What the expected distance is known from: label totals, all pairs, or a sample of so many pairs."""
+        return self.found.source
+
+    @property
+    def cohen(self) -> float | None:
+        """Cohen's kappa of two workers, or its mean over all pairs; of classes, and up to 500 workers."""
+        return None if self.cohen_pairs is None else self.cohen_pairs.kappa
+
+    @cached_property
+    def cohen_pairs(self) -> Cohen | None:
+        """The mean of Cohen's kappa, and over how many pairs of workers."""
+        counts = self.percent is not None and len(self.run.workers) <= MAX_MATRIX_WORKERS
+        return measure_cohen(self.run) if counts else None
+
+    @cached_property
+    def workers(self) -> pd.DataFrame:
+        """One row per worker: worker, answers, alpha_without (as if she had not answered), effect (what she adds)."""
+        without = self.found.without
+        numbers = {"answers": self.run.answer_counts, "alpha_without": without, "effect": self.alpha - without}
+        return frame_of({"worker": self.run.workers, **numbers})
+
+    @cached_property
+    def matrix(self) -> pd.DataFrame | None:
+        """Each worker against each: the mean distance on their common tasks; None for more than 500 workers.
+
+        >>> import allalike
+        >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "x"), ("bob", 2, "y"), ("eve", 3, "y")]
+        >>> allalike.discover(rows).agreement.matrix
+             ada  bob  eve
+        ada  0.0  0.5  NaN
+        bob  0.5  0.0  NaN
+        eve  NaN  NaN  0.0
+        """
+        import pandas as pd
+
+        if len(self.run.workers) > MAX_MATRIX_WORKERS:
+            return None
+        ids = self.run.workers.tolist()
+        return pd.DataFrame(find_mean_distances(self.run), ids, ids)
+
+    def summary(self) -> dict[str, Any]:
+        """Return all numbers, and the workers with the largest effects, as what JSON can hold; unknown is None.
+
+        >>> import allalike
+        >>> found = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "y"), ("bob", 2, "x")]).agreement
+        >>> found.summary()["alpha"], found.summary()["percent"], found.summary()["paired_answers"]
+        (0.0, 0.5, 4)
+        """
+        found, cohen = self.found, self.cohen_pairs
+        numbers = {
+            "alpha": found.value,
+            "low": found.low,
+            "high": found.high,
+            "observed": found.observed,
+            "expected": found.expected,
+            "expected_error": found.error,
+            "percent": self.percent,
+            "fleiss": self.fleiss,
+            "ac1": self.ac1,
+            "cohen": self.cohen,
+        }
+        return {
+            "answers": int(self.run.answer_counts.sum()),
+            "workers": len(self.run.workers),
+            "tasks": self.run.n_tasks,
+            "domain": self.run.encoding.describe(),
+            **{name: _known(value) for name, value in numbers.items()},
+            "expected_from": found.source,
+            "cohen_pairs": None if cohen is None else cohen.pairs,
+            "paired_answers": found.answers,
+            "paired_tasks": found.tasks,
+            "effects": self._effects(),
+        }
+
+    def _effects(self) -> list[dict[str, Any]]:
+        without = self.found.without
+        effect = self.alpha - without
+        order = np.argsort(-np.abs(np.nan_to_num(effect)), kind="stable")[:_MAX_NAMED]
+        return [
+            {"worker": self.run.workers[int(i)], "alpha_without": _known(without[i]), "effect": _known(effect[i])}
+            for i in order
+        ]
+
+    def __repr__(self) -> str:
+        parts = [f"Krippendorff's alpha {_short(self.alpha)}"]
+        if not math.isnan(self.low):
+            parts[0] += f" ({_short(self.low)} to {_short(self.high)})"
+        if self.percent is not None:
+            parts.append(f"percent agreement {100 * self.percent:.1f} %")
+        named = {"Fleiss' kappa": self.fleiss, "Gwet's AC1": self.ac1}
+        return ", ".join([*parts, *(f"{name} {_short(value)}" for name, value in named.items() if value is not None)])
+
+
+def measure_agreement(run: Run) -> Agreement:
+    """Measure how much the workers of a run agree.
+
+    >>> import allalike
+    >>> from allalike._core.blocks.ties import Ties
+    >>> rows = [("ada", 1, 1.0), ("bob", 1, 1.0), ("ada", 2, 3.0), ("bob", 2, 3.0)]
+    >>> measure_agreement(allalike.Memory().load(allalike.read(rows, domain="real"), Ties()))
+    Krippendorff's alpha 1.000
+    """
+    n_classes = run.encoding.n_classes
+    if n_classes is None or not run.encoding.nominal:
+        return Agreement(run, measure_alpha(run))
+    counts = run.total(partial(count_labels, n_labels=run.encoding.n_labels))
+    found = measure_alpha(run, counts["paired"])
+    percent, shares = 1 - found.distance, counts["share"] / run.n_tasks
+    return Agreement(run, found, percent, measure_fleiss(percent, shares), measure_gwet(percent, shares, n_classes))
+
+
+def _known(value: float | None) -> float | None:
+    return None if value is None or math.isnan(value) else float(value)
+
+
+def _short(value: float) -> str:
+    return "unknown" if math.isnan(value) else f"{value:.3f}"

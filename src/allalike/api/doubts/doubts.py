@@ -1,0 +1,373 @@
+"""Doubts: what in the answers makes one wonder whether they are what was meant."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike._core.columns.matches import find_places
+from allalike._core.columns.objects import shorten
+from allalike._core.columns.values import Values
+from allalike.answers import Answers
+from allalike.api.doubts.abstentions import find_abstentions
+from allalike.api.doubts.far_answers import find_far_answers
+from allalike.api.doubts.spellings import find_spellings
+from allalike.engines.sample import sample_tasks
+from allalike.errors import DataWarning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from allalike._core.blocks.block import Array, Block
+    from allalike.answers.gold import Gold
+    from allalike.engines import Run
+    from allalike.readers import Scan
+
+__all__ = ["Doubt", "doubt_draws", "find_doubts", "find_first_doubts", "is_about_numbers", "warn_of"]
+
+_MAX_REPEATS, _MANY_REPEATS = 0.2, 0.05  # of all rows
+_MIN_UNLIKE = 6  # answers, all of them different, that are no accident
+_MIN_NUMBERS = 3  # different ones that may be a scale: two are yes and no
+_MANY_WORKERS = 2  # times as many as there are tasks
+_MIN_SWAPPED = 0.15  # by which a worker's answers agree more than those to a task
+_MIN_SWAPPED_PAIRS = 50
+_MAX_COUNTS = 1 << 22  # of labels, for each worker
+_SHOWN_LABELS = 3
+_MAX_RATINGS = 11  # such as 0 to 10
+_SAMPLE_ANSWERS = 20_000
+_NUMBERS = "The labels are"  # so a warning begins that says what numbers are taken for
+_MAX_LABELS = 1 << 12  # that are looked at
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A reason to wonder whether the answers are what was meant, and whether nothing can come of them if not."""
+
+    what: str
+    severe: bool = False
+
+
+def find_doubts(run: Run, gold: Gold | None = None, *, again: bool = False) -> list[Doubt]:
+    """Look at answers before any work is done on them; what makes every result worthless comes first.
+
+    Where they are looked at again, because some were added, all of them are not gone over.
+
+    >>> import allalike
+    >>> from allalike._core.blocks.ties import Ties
+    >>> run = allalike.Memory().load(allalike.read([("ada", 1, "x"), ("bob", 2, "x"), ("bob", 3, "y")]), Ties())
+    >>> for doubt in find_doubts(run):
+    ...     print(doubt.severe, doubt.what[:29])
+    True No task has two answers: 3 an
+    False There are two workers only: b
+    """
+    looks = (_spellings, _abstentions, _numbers, _levels, _crowd)
+    found = [*_first_doubts(run), *(doubt for look in looks for doubt in look(run))]
+    found += () if again else (*_swapped(run), *_ratings(run), *_far_answers(run))
+    found += _truths(run, gold) if gold is not None else ()
+    return sorted(found, key=lambda doubt: not doubt.severe)
+
+
+def find_first_doubts(answers: Answers | Scan) -> list[Doubt]:
+    """Look at answers before they are even compared with each other, which may take long; only severe doubts count.
+
+    Of those that are not read yet nothing is known.
+
+    >>> import allalike
+    >>> found = allalike.read([("ada", 1, "x"), ("bob", 2, "y")], domain="categorical")
+    >>> [doubt.what[:29] for doubt in find_first_doubts(found)]
+    ['No task has two answers: 2 an']
+    """
+    return [doubt for doubt in _first_doubts(answers) if doubt.severe] if isinstance(answers, Answers) else []
+
+
+def _first_doubts(run: Run | Answers) -> list[Doubt]:
+    """Look at what counting tells."""
+    looks = (_repeats, _single_values, _meetings, _different_labels)
+    return [doubt for look in looks for doubt in look(run)]
+
+
+def warn_of(doubts: Iterable[Doubt], *, stacklevel: int) -> None:
+    """Give a `DataWarning` for each doubt that is severe, in the name of a caller so many levels up.
+
+    >>> warn_of([Doubt("There may be more workers.")], stacklevel=2)
+    """
+    for doubt in doubts:
+        if doubt.severe:
+            warnings.warn(DataWarning(doubt.what), stacklevel=stacklevel + 1)
+
+
+def doubt_draws(tied: int, tasks: int) -> list[Doubt]:
+    """Wonder about truths of which most were drawn among equals.
+
+    >>> [doubt.what for doubt in doubt_draws(3, 4)]
+    ['3 of 4 truths were drawn among equals: there are too few answers a task, or too many labels.']
+    """
+    if tied <= max(tasks / 2, 1):
+        return []
+    return [
+        Doubt(
+            f"{tied:,} of {tasks:,} truths were drawn among equals: there are too few answers a task, or too many"
+            " labels."
+        )
+    ]
+
+
+def _repeats(run: Run | Answers) -> Iterator[Doubt]:
+    aside = run.notes.get("repeats_set_aside", 0)
+    rows = int(run.answer_counts.sum()) + aside
+    if aside > _MAX_REPEATS * rows:
+        yield Doubt(
+            f"{_share(aside, rows)} rows have a worker and a task that an earlier row has, and are set aside. Perhaps"
+            f" {_column(run, 'task')}, of {run.n_tasks:,} different values, is not what was asked, or"
+            f" {_column(run, 'worker')}, of {len(run.workers):,}, not who answered: then name the right columns. If a"
+            " label is spread over several rows, such as one for each item of a ranking, make one row of them.",
+            severe=True,
+        )
+    elif aside > _MANY_REPEATS * rows:
+        yield Doubt(f"{_share(aside, rows)} rows have a worker and a task that another row has, and are set aside.")
+
+
+def _single_values(run: Run | Answers) -> Iterator[Doubt]:
+    """Wonder about one worker, one task or one label; an election is one task."""
+    answers = int(run.answer_counts.sum())
+    if len(run.workers) == 1:
+        column = f"Perhaps {_column(run, 'worker')} is not who answered: then name the right column."
+        column = "" if "tool" in run.notes.get("guessed", {}) else f" {column}"
+        yield Doubt(
+            f"All {answers:,} answers are by one worker, {run.workers[0]!r}, with whom nobody can be compared.{column}"
+            " If every worker has a file, name all of them; if every one has a column, it is a matrix, to be read as"
+            " wide.",
+            severe=True,
+        )
+    if run.n_tasks == 1 and run.domain.name != "ranking":
+        yield Doubt(
+            f"All {answers:,} answers are about one task. Perhaps {_column(run, 'task')} is not what was asked: then"
+            " name the right column. If every task has a column, it is a matrix, to be read as wide.",
+            severe=True,
+        )
+    only = _labels(run)
+    if run.encoding.numeric and run.only_number is not None:
+        only = [_show(run, run.only_number)]
+    if answers > 1 and len(only) == 1:
+        yield Doubt(
+            f"All {answers:,} labels are the same, {shorten(only[0])}. Perhaps {_column(run, 'label')} is what was"
+            " asked, and not what was answered: then name the right column.",
+            severe=True,
+        )
+
+
+def _meetings(run: Run | Answers) -> Iterator[Doubt]:
+    answers = int(run.answer_counts.sum())
+    if run.n_single == run.n_tasks > 1:
+        yield Doubt(
+            f"No task has two answers: {answers:,} answers to {run.n_tasks:,} tasks, so that no two workers can be"
+            f" compared. Perhaps {_column(run, 'task')} numbers the rows, and is not what was asked: then name the"
+            " right column. If every worker has a column, it is a matrix, to be read as wide.",
+            severe=True,
+        )
+    elif 0 < run.n_single < run.n_tasks:
+        yield Doubt(f"{_share(run.n_single, run.n_tasks)} tasks have one answer only, which is taken for the truth.")
+
+
+def _different_labels(run: Run | Answers) -> Iterator[Doubt]:
+    """Wonder about classes as many as answers."""
+    answers = int(run.answer_counts.sum())
+    if run.encoding.nominal and _MIN_UNLIKE <= answers <= run.encoding.n_labels:
+        yield Doubt(
+            f"There are as many different labels as answers, {answers:,}, such as {_labels(run)[0]!r}: no two workers"
+            f" agree. Perhaps {_column(run, 'label')} is not what was answered: then name the right column. If these"
+            " are texts or numbers, give them this domain.",
+            severe=True,
+        )
+
+
+def is_about_numbers(sentence: str) -> bool:
+    """Tell whether a warning says what the kind of label means, which is said where that is guessed, too.
+
+    >>> is_about_numbers("The labels are read as numbers: a truth is a mean."), is_about_numbers("Nobody answered.")
+    (True, False)
+    """
+    return sentence.startswith(_NUMBERS)
+
+
+def _numbers(run: Run) -> Iterator[Doubt]:
+    """Wonder about numbers that were taken for classes, or the reverse, where nobody said what they are."""
+    if "domain" not in run.notes.get("guessed", {}):
+        return
+    if run.encoding.numeric and run.domain.reads_numbers:
+        yield Doubt(f"{_NUMBERS} read as numbers: a truth is a mean. For a vote, the domain is categorical.")
+    elif run.encoding.nominal and run.encoding.n_labels >= _MIN_NUMBERS and _are_numbers(_labels(run)):
+        yield Doubt(
+            f"{_NUMBERS} {run.encoding.n_labels:,} different numbers, read as classes: a truth is what most said."
+            " For a mean, the domain is real."
+        )
+
+
+def _ratings(run: Run) -> Iterator[Doubt]:
+    """Wonder about numbers that may be levels of a scale."""
+    if not run.encoding.numeric or not run.domain.reads_numbers or run.worker_task is not None:
+        return
+    blocks = sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False).blocks
+    numbers = np.unique(np.concatenate([block.label for block in blocks]))
+    if _MIN_NUMBERS <= len(numbers) <= _MAX_RATINGS and np.all(numbers == np.round(numbers)):
+        yield Doubt(
+            f"Are these ratings? There are {len(numbers)} different labels, whole numbers from {numbers[0]:g} to"
+            f" {numbers[-1]:g}. The domain ordinal (--domain ordinal) keeps their order, and a truth is one of them."
+        )
+
+
+def _levels(run: Run) -> Iterator[Doubt]:
+    """Say between which numbers the levels of a scale are, where nobody named them."""
+    told = run.encoding.describe()
+    if told.get("levels_from") == "data":
+        yield Doubt(
+            f"The scale is taken to go from {told['levels'][0]} to {told['levels'][-1]}, as the answers do. If it has"
+            ' other levels, name all of them: --domain "ordinal(levels=[...])".'
+        )
+
+
+def _far_answers(run: Run) -> Iterator[Doubt]:
+    """Wonder about a few numbers that carry most of the squared distance."""
+    found = find_far_answers(run) if run.encoding.numeric and run.domain.distance == "squared" else None
+    if found is not None:
+        label = f"{found.label:g}" if run.domain.reads_numbers else _show(run, found.label)
+        yield Doubt(
+            f"{found.number:,} of {found.answers:,} answers carry {100 * found.share:.0f} % of the squared distance,"
+            f" such as {label} by {found.worker!r}, so that a few answers decide who is good. Leave them out if"
+            f' they are no answers, or compare by absolute distance: --domain "{run.domain.name}(distance=absolute)".'
+        )
+
+
+def _spellings(run: Run) -> Iterator[Doubt]:
+    """Wonder about classes that may be one."""
+    found = find_spellings(_labels(run)) if run.encoding.nominal else None
+    if found is not None:
+        shown = "; ".join(f"{one!r} and {other!r}" for one, other in found.pairs[:_SHOWN_LABELS])
+        yield Doubt(
+            f"{found.labels:,} labels differ only in how they are written: {shown}. If they mean the same,"
+            f" {_joining(found.option)}."
+        )
+
+
+def _joining(option: str) -> str:
+    """Say what makes spellings one."""
+    return f"the domain {option} or a label map joins them" if option else "a label map joins them"
+
+
+def _abstentions(run: Run) -> Iterator[Doubt]:
+    """Wonder about classes that may be none."""
+    found = find_abstentions(_labels(run)) if run.encoding.nominal else []
+    said = any("abstain" in remark for remark in run.notes.get("remarks", ()))  # by the reader of a tool
+    if found and run.encoding.n_labels > 2 and not said:
+        listed = " and ".join(map(repr, found[:_SHOWN_LABELS]))
+        yield Doubt(f"The label {listed} may mean that there is no answer; named so (abstain), it is left out.")
+
+
+def _show(run: Run | Answers, number: float) -> Any:
+    """Return a number as the label that it is."""
+    return run.encoding.decode(np.array([number]))[0]
+
+
+def _are_numbers(labels: list[Any]) -> bool:
+    return all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels)
+
+
+def _crowd(run: Run) -> Iterator[Doubt]:
+    if run.worker_task is not None:
+        return
+    workers = len(run.workers)
+    if workers == 2:
+        yield Doubt("There are two workers only: both count the same, for their answers do not tell who is better.")
+    elif (
+        workers > _MANY_WORKERS * run.n_tasks > _MANY_WORKERS
+        and run.domain.name != "ranking"
+        and "tool" not in run.notes.get("guessed", {})
+    ):
+        yield Doubt(
+            f"There are {workers:,} workers and {run.n_tasks:,} tasks: if {_column(run, 'worker')} is what was asked"
+            f" and {_column(run, 'task')} who answered, name them the other way round."
+        )
+
+
+def _swapped(run: Run) -> Iterator[Doubt]:
+    """Wonder about workers whose answers to different tasks agree more than the answers to one task do."""
+    n_labels = run.encoding.n_labels
+    if not run.encoding.nominal or run.worker_task is not None or len(run.workers) * n_labels > _MAX_COUNTS:
+        return
+    counts = run.sum(partial(_count_labels, n_labels=n_labels))["labels"]
+    same, pairs = (counts * (counts - 1)).sum(), (run.answer_counts * (run.answer_counts - 1)).sum()
+    met = run.unweighted_peer_sums
+    shared = met["weight"].sum()
+    if min(pairs, shared) < _MIN_SWAPPED_PAIRS:
+        return
+    own, others = float(same / pairs), float(1 - met["distance"].sum() / shared)
+    chance = float(np.square(counts.sum(axis=0) / counts.sum()).sum())
+    if own - max(others, chance) > _MIN_SWAPPED:
+        yield Doubt(
+            f"A worker's answers to different tasks are the same in {100 * own:.0f} %, different workers' answers to"
+            f" one task in {100 * others:.0f} %. Perhaps {_column(run, 'worker')} is what was asked and"
+            f" {_column(run, 'task')} who answered; if not, workers answer without looking."
+        )
+
+
+def _count_labels(block: Block, *, n_labels: int) -> dict[str, Array]:
+    """Count how often each worker gave each label."""
+    places = block.worker * n_labels + block.label
+    return {"labels": np.bincount(places, minlength=block.n_workers * n_labels).reshape(-1, n_labels)}
+
+
+def _truths(run: Run, gold: Gold) -> Iterator[Doubt]:
+    """Wonder about known truths that no answer can meet."""
+    without = run.notes.get("gold", {}).get("without_answers", 0)
+    if without:
+        yield Doubt(
+            f"{_share(without, run.n_gold + without)} tasks with gold have no answers, the first of them"
+            f" {_first_unanswered(run, gold)!r}."
+        )
+    if unknown := gold.find_unanswered(run.encoding):
+        known = ", ".join(map(repr, _labels(run)[:_SHOWN_LABELS]))
+        more = ", ..." if run.encoding.n_labels > _SHOWN_LABELS else ""
+        there = f" The answers have {known}{more}." if known else ""
+        alike = find_spellings([unknown[0], *_labels(run)])
+        same = [other for one, other in (alike.pairs if alike else ()) if one == unknown[0]]
+        hint = f" If it is {same[0]!r}, {_joining(alike.option)}." if alike and same else ""
+        yield Doubt(
+            f"{len(unknown):,} of the labels in the gold occur in no answer, the first of them {unknown[0]!r}."
+            f"{there}{hint}"
+        )
+
+
+def _first_unanswered(run: Run, gold: Gold) -> Any:
+    ids = gold.task.factors[1]
+    pieces = (piece.tasks.take(np.flatnonzero(piece.found["known"])) for piece in run.find(_mark_known).pieces())
+    known = Values.join(list(pieces))
+    return ids[int(np.argmin(find_places(ids, known)))]
+
+
+def _mark_known(block: Block) -> dict[str, Array]:
+    known = np.zeros(block.n_tasks, np.bool_)
+    known[block.gold_task] = True
+    return {"known": known}
+
+
+def _labels(run: Run | Answers) -> list[Any]:
+    """Return the labels that occur, where labels are classes, or the first of them."""
+    known = np.arange(min(run.encoding.n_labels, _MAX_LABELS))
+    return run.encoding.decode(known).tolist() if len(known) else []
+
+
+def _column(run: Run | Answers, role: str) -> str:
+    return repr(run.notes.get("guessed", {}).get("columns", {}).get(role, role))
+
+
+def _share(part: int, whole: int) -> str:
+    """Write a part of a whole.
+
+    >>> _share(7704, 8000)
+    '7,704 of 8,000 (96 %)'
+    """
+    return f"{part:,} of {whole:,} ({100 * part / whole:.0f} %)"

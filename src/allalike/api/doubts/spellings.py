@@ -1,0 +1,107 @@
+"""Spellings: labels that differ only in how they are written, and the option that makes them one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from allalike._core.extraction.choices import extract_choice
+from allalike._core.extraction.numbers import extract_number
+from allalike.domains.spelling import match_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+__all__ = ["Spellings", "find_spellings"]
+
+_MAX_LABELS = 5000  # that are looked at
+_MAX_CHARACTERS = 200  # of a label that is looked at
+_MAX_SHOWN = 5
+_MIN_SHARE = 0.9  # of the labels that an option must be able to read
+_CHOICE_PATTERN = re.compile(r"[A-Z](?:[<>=~]+[A-Z])?|tie")
+_TRUTH_WORDS = {
+    **dict.fromkeys(("true", "yes", "y", "1"), "true"),
+    **dict.fromkeys(("false", "no", "n", "0"), "false"),
+}
+
+
+@dataclass(frozen=True)
+class Spellings:
+    """Labels that are probably one, though they are written differently.
+
+    Parameters
+    ----------
+    pairs
+        Some of them.
+    labels
+        How many labels have another that is probably the same.
+    option
+        The domain that makes them one, or nothing where only a label map does.
+
+    >>> Spellings((("cat", "Cat"),), 2, "categorical(lower=True)").labels
+    2
+    """
+
+    pairs: tuple[tuple[Any, Any], ...]
+    labels: int
+    option: str
+
+
+def find_spellings(values: Iterable[Any]) -> Spellings | None:
+    """Find labels among different ones that differ only in case, blanks, wrapping, or how a number is written.
+
+    >>> find_spellings(["cat", "Cat", "dog"])
+    Spellings(pairs=(('cat', 'Cat'),), labels=2, option='categorical(lower=True)')
+    >>> find_spellings(["A", "B", "[[A]]", "Answer: B"]).option, find_spellings(["1", "1.0", "2"]).option
+    ("categorical(extract='choice')", "categorical(extract='number')")
+    >>> find_spellings(["True", "yes", "no"]).option, find_spellings(["cat", "dog"])
+    ('', None)
+    """
+    known = list(islice(values, _MAX_LABELS))
+    texts = {value: str(value) for value in known if isinstance(value, str | int | float)}
+    texts = {value: text for value, text in texts.items() if len(text) <= _MAX_CHARACTERS}
+    ways: tuple[tuple[str, Callable[[str], Any]], ...] = (
+        ("categorical", str.strip),
+        ("categorical(lower=True)", lambda text: text.strip().casefold()),
+        ("categorical(extract='choice')", _as_choice),
+        ("categorical(extract='number')", _as_number),
+        ("", lambda text: _TRUTH_WORDS.get(text.strip().casefold())),
+    )
+    found = [_find_alike(texts, key, option) for option, key in ways]
+    best = max(found, key=lambda alike: alike.labels)  # of equal ones the simplest, which comes first
+    return best if best.labels else None
+
+
+def _find_alike(texts: dict[Any, str], key: Callable[[str], Any], option: str) -> Spellings:
+    """Find labels with the same key; the option is not for those of which many have none."""
+    groups: dict[Any, list[Any]] = {}
+    for value, text in texts.items():
+        if (meant := key(text)) is not None:
+            groups.setdefault(meant, []).append(value)
+    several = [group for group in groups.values() if len(group) > 1]
+    pairs = tuple((group[0], other) for group in several for other in group[1:])
+    n_alike, n_keys = sum(map(len, several)), sum(map(len, groups.values()))
+    return Spellings(pairs[:_MAX_SHOWN], n_alike, option if n_keys >= _MIN_SHARE * len(texts) else "")
+
+
+def _as_choice(text: str) -> str | None:
+    """Return the letter that a short label stands for."""
+    found = extract_choice(text)
+    return found if found is not None and _CHOICE_PATTERN.fullmatch(found) else None
+
+
+def _as_number(text: str) -> str | None:
+    """Return the number that a label stands for, unless it is a code such as 007."""
+    bare = text.strip()
+    if re.match(r"[-+]?0\d", bare) or not re.search(r"\d", bare):
+        return None
+    found = extract_number(bare)
+    return found if found is not None and re.fullmatch(r"-?[\d.]+", found) and _is_mostly_number(bare) else None
+
+
+def _is_mostly_number(text: str) -> bool:
+    """Tell whether a label has no words of its own: "5 apples" and "x5" are no spellings of 5."""
+    words = re.sub(r"\\(?:boxed|text|frac)|answer|final|the|is", "", text, flags=re.IGNORECASE)
+    return not re.search(r"[^\W\d_]", words) or match_key(text) != text

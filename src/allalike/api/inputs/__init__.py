@@ -1,0 +1,1 @@
+"""Inputs: what is opened, and what is remembered of it."""

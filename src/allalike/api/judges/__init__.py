@@ -1,0 +1,1 @@
+"""Judges: what a panel of judges is worth, who errs together, and whom to add or drop."""

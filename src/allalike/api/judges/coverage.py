@@ -1,0 +1,133 @@
+"""Coverage: how many tasks a panel answers, and how often it is right, if it abstains where it is less sure.
+
+Where 50 truths and more are known, these say both: confidences that were found without them are mended by a line
+through their log odds (`allalike.api.judges.odds`), which four of five parts of the known truths tell for the fifth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike._core.blocks.block import sum_by
+from allalike.api.judges.odds import Line, fit_line, mend
+from allalike.methods.auto.sureness.confidence import BINS, expected_calibration_error
+
+if TYPE_CHECKING:
+    from allalike._core.blocks.block import Array, Floats
+    from allalike.engines import TaskTable
+
+__all__ = ["LEVELS", "MIN_GOLD", "Coverage", "Sureness", "gather_sureness"]
+
+LEVELS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+MIN_GOLD = 50  # known truths that tell how sure the panel is
+_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Sureness:
+    """Of each task: how sure the panel is that did not know its truth, and whether it is right.
+
+    Parameters
+    ----------
+    confidence
+        How probably the panel is right, by what it says itself.
+    wrong
+        1 where it is wrong, 0 where it is right, NaN where that is not known.
+    task_hash
+        The hash of the task's id.
+    """
+
+    confidence: Floats
+    wrong: Floats
+    task_hash: npt.NDArray[np.uint64]
+
+    @property
+    def known(self) -> npt.NDArray[np.bool_]:
+        """Of which tasks the truth is known."""
+        return ~np.isnan(self.wrong)
+
+    @property
+    def told_by_gold(self) -> bool:
+        """Whether so many truths are known that these tell how sure the panel is."""
+        return int(self.known.sum()) >= MIN_GOLD
+
+    def fit(self) -> Line:
+        """Return the line that mends confidences, where enough truths are known."""
+        if not self.told_by_gold:
+            return Line()
+        return fit_line(self.confidence[self.known], self.wrong[self.known] == 0)
+
+    def mended(self) -> Sureness:
+        """Return the tasks whose truths are known, each mended by others, where these are enough; else all as it is."""
+        if not self.told_by_gold:
+            return self
+        known = self.known
+        confidence, wrong, hashes = self.confidence[known], self.wrong[known], self.task_hash[known]
+        fold, result = hashes % np.uint64(_FOLDS), np.empty(len(confidence))
+        for number in range(_FOLDS):
+            inside = fold == number
+            line = fit_line(confidence[~inside], wrong[~inside] == 0)
+            result[inside] = mend(confidence[inside], line)
+        return Sureness(result, wrong, hashes)
+
+    def calibration_error(self) -> float:
+        """Return how far confidences are from how often the panel is right, in ten bins; NaN if nothing is known."""
+        sure, hit = self.confidence[self.known], 1 - self.wrong[self.known]
+        place = np.minimum((sure * BINS).astype(np.intp), BINS - 1)
+        return expected_calibration_error(*(sum_by(place, each, BINS) for each in (np.ones(len(sure)), sure, hit)))
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """For each level: the share of tasks that are as sure, and how often they are expected to be right, and are."""
+
+    level: Floats
+    share: Floats
+    expected: Floats
+    accuracy: Floats
+
+    @classmethod
+    def of(cls, tasks: Sureness, levels: tuple[float, ...] = LEVELS) -> Coverage:
+        """Count the tasks that are at least so sure; what is not known is NaN.
+
+        >>> found = Coverage.of(Sureness(np.array([0.6, 0.9]), np.array([1.0, 0.0]), np.arange(2)), (0.0, 0.8, 0.95))
+        >>> found.share, found.expected, found.accuracy
+        (array([1. , 0.5, 0. ]), array([0.75, 0.9 ,  nan]), array([0.5, 1. , nan]))
+        """
+        kept = [tasks.confidence >= level for level in levels]
+        known = tasks.known
+        return cls(
+            np.array(levels),
+            np.array([each.mean() for each in kept]),
+            np.array([_mean(tasks.confidence[each]) for each in kept]),
+            np.array([1 - _mean(tasks.wrong[each & known]) for each in kept]),
+        )
+
+    def columns(self) -> dict[str, Array]:
+        """Return the columns of the table."""
+        return {"level": self.level, "share": self.share, "expected": self.expected, "accuracy": self.accuracy}
+
+
+def gather_sureness(found: TaskTable) -> Sureness:
+    """Take what is known of each task from what the panel found.
+
+    >>> import allalike
+    >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
+    >>> gather_sureness(result.found).known
+    array([False])
+    """
+    pieces = list(found.pieces())
+    wrong = [piece.found.get("gold", np.full(len(piece.answers), np.nan)) for piece in pieces]
+    return Sureness(
+        np.concatenate([piece.found["confidence"] for piece in pieces]),
+        np.concatenate(wrong),
+        np.concatenate([piece.tasks.hashes() for piece in pieces]),
+    )
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if len(values) else float("nan")

@@ -1,0 +1,1 @@
+"""Results: tables, summaries, pictures, and the folder they are saved in."""

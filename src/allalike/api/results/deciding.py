@@ -1,0 +1,112 @@
+"""Deciding: the truths of all tasks, by the weights of a method, and beside them those of a plain vote."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allalike.api.results.known import keep_known
+from allalike.methods.auto.distances.numbers import find_truth_limits
+
+if TYPE_CHECKING:
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike.domains import Encoding, Kernels
+    from allalike.engines import Run, TaskTable
+    from allalike.methods import Weighing
+    from allalike.methods.base import Decide
+
+__all__ = ["find_posteriors", "find_truths", "settle"]
+
+
+def settle(run: Run, weighing: Weighing) -> Weighing:
+    """Return the weighing with a rule that is settled for its weights, where the rule depends on them in this way."""
+    kernels = run.kernels
+    settled = kernels if weighing.decide else kernels.settle(run.sum, weighing.weight)
+    if settled is kernels:
+        return weighing
+    decide = partial(settled.aggregate, ties=run.ties)
+    return replace(weighing, decide=decide, choices=settled.describe_choices())
+
+
+def find_truths(
+    run: Run,
+    weighing: Weighing,
+    *,
+    unweighted: bool = False,
+    keep_gold: bool = False,
+    min_confidence: float | None = None,
+) -> TaskTable:
+    """Find the truths of all tasks as the method decides them, and beside them those without weights if asked for.
+
+    If gold is kept, the truths that are known stand in the place of those found.
+    Where truths are known, ``gold`` is how far the one found is from it, and NaN for all other tasks. Numbers have
+    limits, ``low`` and ``high``, if the variances of workers are known. If truths must have some confidence,
+    ``abstained`` tells which have less, and these count neither as changed nor as errors.
+    """
+    variance = None if weighing.trust is None else weighing.trust.variance
+    equal = run.kernels.settle(run.sum, np.ones(run.problems.n_workers)) if unweighted else run.kernels
+    kernel = partial(
+        _decide,
+        own=settle(run, weighing).decide or partial(run.kernels.aggregate, ties=run.ties),
+        by_rule=partial(equal.aggregate, ties=run.ties) if unweighted else None,
+        kernels=run.kernels,
+        gold=run.n_gold > 0,
+        keep=run.encoding if keep_gold else None,
+        limits=None if variance is None else partial(find_truth_limits, groups=weighing.groups),
+        least=min_confidence,
+    )
+    more = weighing.parameters if variance is None else (*weighing.parameters, variance)
+    return run.find(kernel, weighing.weight, weighing.fault, *more)
+
+
+def find_posteriors(run: Run, weighing: Weighing) -> TaskTable:
+    """Find how probable each class is, per task."""
+    assert weighing.probabilities is not None
+    return run.find(weighing.probabilities, weighing.weight, weighing.fault, *weighing.parameters)
+
+
+def _decide(
+    block: Block,
+    weights: Floats,
+    faults: Floats,
+    *more: Floats,
+    own: Decide,
+    by_rule: Decide | None,
+    kernels: Kernels,
+    gold: bool,
+    keep: Encoding | None,
+    limits: Decide | None,
+    least: float | None,
+) -> dict[str, Array]:
+    found = own(block, weights, faults, *(more[:-1] if limits else more))
+    if limits:
+        found = {**found, **limits(block, weights, more[-1], found["label"], found["error"])}
+    found = found if keep is None else keep_known(block, found, keep)
+    labels = {"gold": found["label"]}
+    if by_rule is not None:
+        plain = by_rule(block, np.ones(block.n_workers), faults)["label"]
+        found = {
+            **found,
+            "unweighted": plain,
+            "changed": kernels.differs(found["label"], plain, kernels.scatter(block)),
+        }
+        labels["unweighted_gold"] = plain
+    if gold:
+        found |= {name: _gold_distance(block, label, kernels) for name, label in labels.items()}
+    return found if least is None else _abstain(found, found["confidence"] < least)
+
+
+def _abstain(found: dict[str, Array], unsure: Array) -> dict[str, Array]:
+    errors = {name: np.where(unsure, np.nan, column) for name, column in found.items() if name.endswith("gold")}
+    changed = {"changed": found["changed"] & ~unsure} if "changed" in found else {}
+    return {**found, **errors, **changed, "abstained": unsure}
+
+
+def _gold_distance(block: Block, label: Array, kernels: Kernels) -> Floats:
+    distance = np.full(block.n_tasks, np.nan)
+    if len(block.gold_task):
+        distance[block.gold_task] = kernels.distance_between(label[block.gold_task], kernels.restore_gold(block))
+    return distance

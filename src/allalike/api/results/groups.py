@@ -1,0 +1,118 @@
+"""What a result says of workers who copy, and of those whose answers say nothing about the tasks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from allalike._core.columns.frames import text_column
+from allalike.api.results.tables import fault_columns
+
+if TYPE_CHECKING:
+    from allalike._core.blocks.block import Array, Floats
+    from allalike._core.columns.values import Values
+    from allalike.engines import Run
+    from allalike.methods import Weighing
+
+__all__ = ["Worse", "describe_trust", "find_worse", "group_columns"]
+
+_MAX_NAMED = 20  # workers and groups that a summary names
+
+
+def group_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
+    """Return the columns of the table of groups: who is in them, whether they copy, and what says so."""
+    found = weighing.groups.found if weighing.groups is not None else ()
+    return {
+        "group": np.arange(1, len(found) + 1),
+        "kind": text_column(["copies" if group.copies else "alike" for group in found]),
+        "size": np.array([len(group.members) for group in found], np.int64),
+        "members": text_column(["; ".join(map(str, _names(run, group.members))) for group in found]),
+        "common": np.array([group.common for group in found], np.int64),
+        "shared_rare": np.array([group.rare for group in found], np.int64),
+        "fidelity": np.array([group.fidelity for group in found], np.float64),
+        "probability": np.array([group.chance for group in found], np.float64),
+    }
+
+
+def describe_trust(run: Run, weighing: Weighing) -> dict[str, Any]:
+    """Say for a summary who copies, who is only alike, and whose answers carry no signal, with the evidence."""
+    signal, groups = weighing.signal, weighing.groups
+    if signal is None or groups is None:
+        return {}
+    empty = np.flatnonzero(signal.empty)
+    worse = _describe_worse(run, weighing)
+    given = run.answer_counts
+    without = [
+        {"worker": run.workers[int(i)], "signal": float(signal.value[i]), "error": float(signal.error[i])}
+        for i in empty[np.argsort(-given[empty], kind="stable")][:_MAX_NAMED]
+    ]
+    sizes = np.unique(groups.part[~groups.silent], return_counts=True)[1] if groups.part is not None else np.zeros(0)
+    return {
+        **({"parts": {"number": len(sizes), "largest": int(sizes.max())}} if groups.n_parts > 1 else {}),
+        "no_signal": {
+            "workers": len(empty),
+            "share_of_answers": float(given[empty].sum() / given.sum()),
+            "silenced": bool(groups.silent.any()),
+            "named": without,
+        },
+        **({"look_at": worse} if worse else {}),
+        "groups": [
+            {
+                "kind": "copies" if group.copies else "alike",
+                "members": _names(run, group.members[:_MAX_NAMED]),
+                "size": len(group.members),
+                "common": group.common,
+                "shared_rare": group.rare,
+                "fidelity": None if np.isnan(group.fidelity) else group.fidelity,
+                "probability": group.chance,
+            }
+            for group in groups.found[:_MAX_NAMED]
+        ],
+        "n_groups": {
+            kind: sum(group.copies == copies for group in groups.found)
+            for kind, copies in (("copies", True), ("alike", False))
+        },
+    }
+
+
+class Worse(NamedTuple):
+    """Workers who are clearly worse than the crowd, its mean, and the limits of everybody's fault."""
+
+    workers: Array
+    unit: str
+    mean: float
+    low: Floats
+    high: Floats
+
+
+def find_worse(run: Run, weighing: Weighing) -> Worse | None:
+    """Find workers who are clearly worse than the crowd: with signal, enough answers, and limits above its mean."""
+    if weighing.trust is None or weighing.signal is None or len(run.problems.sizes) > 1:
+        return None
+    columns, shared = fault_columns(weighing, weighing.trust), weighing.trust.shared
+    fault, low, high = (columns[name] for name in (weighing.trust.unit, "low", "high"))
+    counts = np.where(np.isfinite(fault), shared, 0.0)
+    if not counts.sum():
+        return None
+    mean = float((counts * np.nan_to_num(fault)).sum() / counts.sum())
+    with np.errstate(invalid="ignore"):
+        worse = np.flatnonzero((low > mean) & ~weighing.trust.few & ~weighing.signal.empty)
+    return Worse(worse, weighing.trust.unit, mean, low, high)
+
+
+def _describe_worse(run: Run, weighing: Weighing) -> dict[str, Any]:
+    """Name the worst of them."""
+    found = find_worse(run, weighing)
+    if found is None or not len(found.workers):
+        return {}
+    low, high = found.low, found.high
+    named = [
+        {"worker": run.workers[int(i)], "low": float(low[i]), "high": float(high[i])}
+        for i in found.workers[np.argsort(-low[found.workers], kind="stable")][:_MAX_NAMED]
+    ]
+    return {"workers": len(found.workers), "unit": found.unit, "crowd": found.mean, "named": named}
+
+
+def _names(run: Run, members: tuple[int, ...]) -> list[Any]:
+    return [run.workers[number] for number in members]

@@ -1,0 +1,186 @@
+"""Saving: a result as files in a folder, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike._core.columns.frames import table_of
+from allalike._core.options import check_choice
+from allalike._core.system.files import list_files
+from allalike._core.system.formulas import guard_table
+from allalike._core.system.tables import FORMATS, write_tables
+from allalike.api.inputs.outside import sign_recipe
+from allalike.api.results.groups import group_columns
+from allalike.api.results.pages import put_page_or_note
+from allalike.api.results.tables import list_truths, next_columns, object_table, truth_table, worker_columns
+from allalike.api.results.targets import REPORT, find_writers, result_names, result_output, written_names
+from allalike.errors import OptionError
+from allalike.methods.auto.sureness.next_labels import rank_tasks
+from allalike.writers import Findings
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Mapping
+
+    import pandas as pd
+    import pyarrow as pa
+
+    from allalike._core.blocks.block import Array
+    from allalike._core.columns.values import Values
+    from allalike.engines import Piece, Run, TaskTable
+    from allalike.methods import Weighing
+    from allalike.report.material import Material
+
+__all__ = ["Saved"]
+
+_MAX_NEXT = 100_000  # tasks that are listed to be asked next
+
+
+class Saved(ABC):
+    """What can be saved: truths that were found in a run, and the workers that were weighed.
+
+    >>> import allalike
+    >>> isinstance(allalike.discover([("ada", 1, "x"), ("bob", 1, "x")]), Saved)
+    True
+    """
+
+    run: Run
+    weighing: Weighing
+    found: TaskTable
+    summary: dict[str, Any]
+    posteriors: Callable[[], TaskTable] | None
+    inputs: tuple[Path, ...]
+    recipe: Mapping[str, Any] | None
+
+    @property
+    @abstractmethod
+    def probabilities(self) -> pd.DataFrame:
+        """How probable each class is, one row per task, where `posteriors` finds it."""
+
+    @abstractmethod
+    def material(self) -> Material:
+        """Return what a report is made of."""
+
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        format: str = "csv",  # noqa: A002
+        to: Iterable[str] = (),
+        overwrite: bool = False,
+        report: bool = False,
+        safe_csv: bool = False,
+    ) -> list[Path]:
+        """Write truth, workers, groups, next tasks and summary into a folder, whole or not at all; return their paths.
+
+        The files of an earlier result, which its summary lists, make way; all else in the folder stays.
+
+        Parameters
+        ----------
+        folder
+            Where the files go. It is made if need be.
+        format
+            The format of the tables: ``csv`` or ``parquet``.
+        to
+            Other tools for which the result is written, too: ``label-studio``, ``coco`` or ``crowd-kit``.
+        overwrite
+            Whether files of the same names that allalike did not write may be replaced. The files that answers or gold
+            were read from are never replaced.
+        report
+            Whether to write ``report.html`` beside them, the page that `report` writes.
+        safe_csv
+            Whether texts that a spreadsheet would take for formulas, such as ``=1+1``, get an apostrophe before them.
+            By default ids and labels are written as they came.
+
+        >>> import allalike, tempfile
+        >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [path.name for path in result.save(folder + "/out")]
+        ['truth.csv', 'workers.csv', 'groups.csv', 'next.csv', 'summary.json']
+        """
+        return self.save_with(
+            {}, {}, folder, format=format, to=to, overwrite=overwrite, report=report, safe_csv=safe_csv
+        )
+
+    def save_with(
+        self,
+        tables: Mapping[str, Mapping[str, Values | Array]],
+        notes: Mapping[str, Any],
+        folder: str | os.PathLike[str],
+        *,
+        format: str = "csv",  # noqa: A002
+        to: Iterable[str] = (),
+        overwrite: bool = False,
+        report: bool = False,
+        safe_csv: bool = False,
+    ) -> list[Path]:
+        """Write as `save` does, with further tables, by their names, and with notes in the summary."""
+        run, weighing, encoding = self.run, self.weighing, self.run.encoding
+        truth, workers, groups, ahead, objects, summary = result_names(check_choice(format, FORMATS, "format"))
+        looked = weighing.groups is not None
+        more = {f"{name}.{format}": columns for name, columns in tables.items()}
+        optional = {groups: looked, ahead: True, objects: encoding.has_objects}
+        optional |= {**dict.fromkeys(more, True), REPORT: report, summary: True}
+        if safe_csv and format != "csv":
+            raise OptionError(f"safe_csv is for tables of text, and format is {format!r}. Leave one of them out.")
+        names = [truth, workers, *(name for name, there in optional.items() if there)]
+        writers = find_writers([to] if isinstance(to, str) else to).values()
+        findings, dressed = self._findings(safe_csv=safe_csv), guard_table if safe_csv else _as_it_is
+        for writer in writers:
+            writer.check(findings.domain)
+        with result_output(folder, inputs=self.inputs, overwrite=overwrite).staged(
+            [*names, *written_names(writers)]
+        ) as stage:
+            rows = partial(truth_table, encoding=encoding, weighing=weighing, folder=stage)
+            self.found.write(stage / truth, partial(_dress, rows, dressed))
+            write_tables(stage / workers, [dressed(table_of(worker_columns(run, weighing)))])
+            if looked:
+                write_tables(stage / groups, [dressed(table_of(group_columns(run, weighing)))])
+            asked = rank_tasks(self.found.pieces(), _MAX_NEXT)
+            write_tables(stage / ahead, [dressed(table_of(next_columns(asked, weighing)))])
+            if encoding.has_objects:
+                self.found.write(stage / objects, partial(_dress, partial(object_table, encoding=encoding), dressed))
+            for name, columns in more.items():
+                write_tables(stage / name, [dressed(table_of(columns))])
+            for writer in writers:
+                (stage / writer.name).mkdir()
+                writer.write(findings, stage / writer.name)
+            if report:
+                put_page_or_note(self.material, stage / REPORT)
+            further = [name for name in written_names(writers) if (stage / name).exists()]
+            said = {**notes, **({"safe_csv": True} if safe_csv else {})}
+            recipe = sign_recipe(self.recipe) if self.recipe else {}
+            described = {**self.summary, **said, **recipe, "files": [*list_files(stage), summary]}
+            text = json.dumps(described, indent=2, ensure_ascii=False)
+            (stage / summary).write_text(f"{text}\n", encoding="utf-8")
+        return [Path(folder) / name for name in [*names, *further]]
+
+    def _findings(self, *, safe_csv: bool) -> Findings:
+        """Return what writers for other tools may tell."""
+        run, weighing = self.run, self.weighing
+        rates = worker_columns(run, weighing).get("error_rate")
+        return Findings(
+            domain=run.domain.name,
+            truths=lambda: list_truths(self.found.pieces(), run.encoding, weighing),
+            workers=run.workers.tolist(),
+            skills=(weighing.weight if rates is None else 1 - np.asarray(rates)).tolist(),
+            probabilities=None if self.posteriors is None else lambda: self.probabilities,
+            inputs=self.inputs,
+            model=f"allalike {self.summary['versions']['allalike']}",
+            safe_csv=safe_csv,
+        )
+
+
+def _as_it_is(table: pa.Table) -> pa.Table:
+    return table
+
+
+def _dress(rows: Callable[[Piece], pa.Table], dressed: Callable[[pa.Table], pa.Table], piece: Piece) -> pa.Table:
+    """Return a piece as a table as it is to be written; made of functions that other machines know, too."""
+    return dressed(rows(piece))

@@ -1,0 +1,145 @@
+"""The tables of a result: truths, workers, and the tasks to ask next, as columns."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allalike._core.columns.frames import table_of, text_column
+from allalike._core.columns.values import Values
+from allalike.writers import Truth
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from allalike._core.blocks.block import Array, Floats
+    from allalike.domains import Encoding
+    from allalike.engines import Piece, Run
+    from allalike.methods import Weighing
+    from allalike.methods.insight import Faults
+
+__all__ = [
+    "fault_columns",
+    "list_truths",
+    "next_columns",
+    "object_table",
+    "sureness",
+    "truth_columns",
+    "truth_table",
+    "worker_columns",
+]
+
+
+def worker_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
+    """Return the columns of the table of workers."""
+    columns: dict[str, Values | Array] = {
+        **({"task": run.worker_task} if run.worker_task is not None else {}),
+        "worker": run.workers,
+        "answers": run.answer_counts,
+        **({"earlier": run.history.answers.astype(np.int64)} if run.history is not None else {}),
+    }
+    trust = weighing.trust
+    own = weighing.columns or run.kernels.worker_columns(run.sum, weighing.weight, weighing.fault)
+    more = {**trust_columns(weighing), **own}
+    if trust is not None:
+        known = {"shared": trust.shared, "disparity": weighing.disparity, **fault_columns(weighing, trust)}
+        return {**columns, **known, "few": trust.few, "weight": weighing.weight, **more}
+    rates = {} if weighing.error_rate is None else {"error_rate": weighing.error_rate}
+    numbers = {"disparity": weighing.disparity, "fault": weighing.fault, "weight": weighing.weight}
+    return {**columns, **numbers, **rates, **more}
+
+
+def trust_columns(weighing: Weighing) -> dict[str, Values | Array]:
+    """Return the columns of the table of workers that say whose answers can be trusted."""
+    if weighing.signal is None or weighing.groups is None:
+        return {}
+    groups = weighing.groups
+    group = np.full(len(weighing.signal.value), "", dtype=object)
+    for number, found in enumerate(groups.found, 1):
+        if found.copies:
+            group[list(found.members)] = str(number)
+    return {
+        "signal": weighing.signal.value,
+        "signal_error": weighing.signal.error,
+        "no_signal": weighing.signal.empty,
+        "group": text_column(group.tolist()),
+        **({"part": groups.part + 1} if groups.part is not None and groups.n_parts > 1 else {}),
+    }
+
+
+def fault_columns(weighing: Weighing, trust: Faults) -> dict[str, Floats]:
+    """Return each worker's fault, what it is read as where that has another name, and the limits of the latter."""
+    fault = trust.best(weighing.fault) if weighing.error_rate is None else weighing.error_rate
+    read = np.sqrt if trust.unit == "rmse" else np.asarray
+    low, high = trust.limits_around(fault)
+    return {"fault": fault, trust.unit: read(fault), "low": read(low), "high": read(high)}
+
+
+def sureness(weighing: Weighing) -> str:
+    """Name how sure a truth is: a confidence, or of auto where it knows no probability the support by weights."""
+    return "support" if weighing.trust is not None and weighing.confidence is None else "confidence"
+
+
+def next_columns(piece: Piece, weighing: Weighing) -> dict[str, Values | Array]:
+    """Return the columns of the table of tasks that are to be asked next."""
+    return {
+        "task": piece.tasks,
+        sureness(weighing): piece.found["confidence"],
+        "answers": piece.answers,
+        "gain": piece.found["gain"],
+    }
+
+
+def truth_columns(piece: Piece, encoding: Encoding, weighing: Weighing) -> dict[str, Values | Array]:
+    """Return the columns of the table of truths."""
+    limits: dict[str, Values | Array] = {
+        name: encoding.show_limits(piece.found[name]) for name in ("low", "high") if name in piece.found
+    }
+    own = encoding.tell(piece.found)
+    label = own.pop("label", None) or encoding.decode(piece.found["label"])
+    assert isinstance(label, Values)
+    return {
+        "task": piece.tasks,
+        "label": label.without(piece.found["abstained"]) if "abstained" in piece.found else label,
+        **own,
+        **(limits or {sureness(weighing): piece.found["confidence"]}),
+        "error": piece.found["error"],
+        "answers": piece.answers,
+        **({"voices": piece.found["voices"]} if "voices" in piece.found else {}),
+        "tied": piece.found["tied"],
+        "unweighted": encoding.decode(piece.found["unweighted"]),
+        "changed": piece.found["changed"],
+        **({"known": piece.found["known"]} if "known" in piece.found else {}),
+    }
+
+
+def object_table(piece: Piece, *, encoding: Encoding) -> pa.Table:
+    """Return the table of the objects that truths are made of."""
+    return table_of(encoding.list_objects(piece.tasks, piece.found))
+
+
+def list_truths(pieces: Iterable[Piece], encoding: Encoding, weighing: Weighing) -> Iterator[Truth]:
+    """Yield the truth of each task, with its confidence where that is known."""
+    for piece in pieces:
+        columns = truth_columns(piece, encoding, weighing)
+        tasks, labels, sure = (columns.get(name) for name in ("task", "label", sureness(weighing)))
+        assert isinstance(tasks, Values)
+        assert isinstance(labels, Values)
+        known = [None] * len(tasks) if sure is None else [x if math.isfinite(x) else None for x in sure.tolist()]
+        for task, label, confidence in zip(tasks.tolist(), labels.tolist(), known, strict=True):
+            yield Truth(task, label, confidence)
+
+
+def truth_table(piece: Piece, *, encoding: Encoding, weighing: Weighing, folder: Path) -> pa.Table:
+    """Return the table of truths as it is written; labels that are files are written into the folder."""
+    columns = truth_columns(piece, encoding, weighing)
+    for name, place in (("label", "labels"), ("unweighted", "unweighted")):
+        labels = columns[name]
+        assert isinstance(labels, Values)
+        columns[name] = encoding.domain.export(labels, piece.tasks, folder / place)
+    return table_of(columns)

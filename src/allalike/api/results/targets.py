@@ -1,0 +1,204 @@
+"""Targets: where results and tables are written, and what of earlier ones may be replaced there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from allalike._core.registry import find
+from allalike._core.system.json_text import parse_json
+from allalike._core.system.output import Output
+from allalike._core.system.tables import FORMATS
+from allalike.answers import Answers
+from allalike.errors import OutputError
+from allalike.readers import Scan
+from allalike.readers.inputs import find_inputs, list_inputs
+from allalike.writers import WRITERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from allalike.writers import Writer
+
+__all__ = [
+    "PANEL_TABLES",
+    "REPORT",
+    "find_writers",
+    "inputs_of",
+    "list_saved",
+    "page_output",
+    "result_names",
+    "result_output",
+    "table_output",
+    "written_names",
+]
+
+REPORT = "report.html"
+_SUMMARY = "summary.json"
+_TABLES = ("truth", "workers", "groups", "next", "objects")
+PANEL_TABLES = ("judges", "pairs", "sizes", "coverage")  # which a panel of judges has, too
+_MASK_FOLDERS = ("labels", "unweighted")
+_TABLE_COLUMNS = {"method", "seconds", "iterations", "converged", "note"}
+
+
+def result_names(file_format: str) -> list[str]:
+    """Name the files of a result; those of masks, and for other tools, are further ones.
+
+    >>> result_names("csv")
+    ['truth.csv', 'workers.csv', 'groups.csv', 'next.csv', 'objects.csv', 'summary.json']
+    """
+    return [*(f"{name}.{file_format}" for name in _TABLES), _SUMMARY]
+
+
+def find_writers(names: Iterable[str]) -> dict[str, Writer]:
+    """Return the writers of these names, each once.
+
+    >>> list(find_writers(["coco", "COCO"]))
+    ['coco']
+    """
+    found = [find(name, WRITERS, "writer")() for name in names]
+    return {writer.name: writer for writer in found}
+
+
+def written_names(writers: Iterable[Writer]) -> list[str]:
+    """Name the files that writers may write.
+
+    >>> written_names(find_writers(["coco"]).values())
+    ['coco/annotations.json']
+    """
+    return [f"{writer.name}/{file}" for writer in writers for file in writer.files]
+
+
+def result_output(folder: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), overwrite: bool = False) -> Output:
+    """Say where a result is written: into a folder, in which the files of an earlier result may be replaced.
+
+    >>> result_output("").check([])
+    Traceback (most recent call last):
+    allalike.errors.OutputError: The output (-o) is ''. Name a folder, such as allalike-out, or . for this one.
+    """
+    name = os.fspath(folder)
+    if not name:
+        raise OutputError("The output (-o) is ''. Name a folder, such as allalike-out, or . for this one.")
+    if "://" in name:
+        raise OutputError(f"A result cannot be written to {name}. Name a folder, be it a shared one.")
+    return Output(
+        folder=Path(name),
+        find_own=list_saved,
+        inputs=tuple(list_inputs(inputs)),
+        overwrite=overwrite,
+        index=_SUMMARY,
+        failure=f"The result cannot be written to {name}",
+    )
+
+
+def list_saved(folder: Path) -> list[str]:
+    """List the files of a result, as its summary does; what else a file of this name may say counts nothing.
+
+    >>> list_saved(Path("nowhere"))
+    []
+    """
+    if not (folder / _SUMMARY).is_file():
+        return []
+    try:
+        summary = parse_json((folder / _SUMMARY).read_text(encoding="utf-8"))
+        listed = summary["files"] if "allalike" in summary["versions"] else []
+        return [name for name in listed if _is_own(PurePosixPath(name))]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def _is_own(path: PurePosixPath) -> bool:
+    """Tell whether a result may have such a file.
+
+    >>> names = ["truth.csv", "labels/t1.png", "truth.parquet/part-00000.parquet", "coco/annotations.json"]
+    >>> [_is_own(PurePosixPath(name)) for name in names]
+    [True, True, True, True]
+    >>> names = ["notes.txt", "labels/notes.txt", "labels/../t1.png", "truth.csv/a", "coco/notes.json", "labels"]
+    >>> [_is_own(PurePosixPath(name)) for name in names]
+    [False, False, False, False, False, False]
+    """
+    names = {f"{name}.{file_format}" for name in PANEL_TABLES for file_format in FORMATS}
+    names.update(name for file_format in FORMATS for name in result_names(file_format))
+    outer, name = str(path.parent), path.name
+    if outer == ".":
+        return name in {REPORT, *names}
+    if outer in _MASK_FOLDERS:
+        return path.suffix == ".png"
+    if outer in names:  # a table that was written in parts
+        return path.suffix == ".parquet" == PurePosixPath(outer).suffix
+    return str(path) in written_names(writer() for writer in WRITERS.values())
+
+
+def table_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), overwrite: bool = False) -> Output:
+    """Say where the table of a comparison is written: into a file, which may take the place of such a table.
+
+    >>> table_output("").check([])
+    Traceback (most recent call last):
+    allalike.errors.OutputError: The output (-o) is ''. Name a CSV file, such as table.csv.
+    """
+    if not os.fspath(path):
+        raise OutputError("The output (-o) is ''. Name a CSV file, such as table.csv.")
+    return _file_output(path, "table", _is_comparison, inputs, overwrite=overwrite)
+
+
+def page_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), overwrite: bool = False) -> Output:
+    """Say where a report is written: into a file, which may take the place of a report.
+
+    >>> page_output("").check([])
+    Traceback (most recent call last):
+    allalike.errors.OutputError: The path of the report is ''. Name a file, such as report.html.
+    """
+    if not os.fspath(path):
+        raise OutputError("The path of the report is ''. Name a file, such as report.html.")
+    return _file_output(path, "report", _is_report, inputs, overwrite=overwrite)
+
+
+def _file_output(
+    path: str | os.PathLike[str],
+    what: str,
+    is_own: Callable[[str], bool],
+    inputs: tuple[Path, ...],
+    *,
+    overwrite: bool,
+) -> Output:
+    """Say where one file is written; what it begins with tells whether it may take another's place."""
+    target = Path(path)
+    if target.is_dir():
+        raise OutputError(f"The {what} cannot be written to {os.fspath(path)}: it is a folder, not a file.")
+    return Output(
+        folder=target.parent,
+        find_own=lambda folder: [target.name] if is_own(_read_start(folder / target.name)) else [],
+        inputs=tuple(list_inputs(inputs)),
+        overwrite=overwrite,
+        failure=f"The {what} cannot be written to {os.fspath(path)}",
+    )
+
+
+def _read_start(path: Path) -> str:
+    """Return how a file begins, or nothing if it is none, or no text."""
+    if not path.is_file():  # to open a pipe is to wait for whoever writes to it
+        return ""
+    try:
+        with path.open(encoding="utf-8") as file:
+            return file.read(1000)
+    except (OSError, ValueError):
+        return ""
+
+
+def _is_report(start: str) -> bool:
+    return 'name="generator" content="allalike' in start
+
+
+def _is_comparison(start: str) -> bool:
+    return set(start.partition("\n")[0].strip().split(",")) >= _TABLE_COLUMNS
+
+
+def inputs_of(*sources: Any) -> tuple[Path, ...]:
+    """Name the files and folders behind answers and gold.
+
+    >>> [path.name for path in inputs_of(Scan(source="answers.csv"), "gold.csv")]
+    ['answers.csv', 'gold.csv']
+    """
+    found = (s.inputs if isinstance(s, Answers | Scan) else find_inputs(s) for s in sources)
+    return tuple(path for inputs in found for path in inputs)

@@ -1,0 +1,1 @@
+"""Rankings: orders of items, with ties and gaps."""

@@ -1,0 +1,1 @@
+"""Records: labels with several fields, each of a kind of its own."""

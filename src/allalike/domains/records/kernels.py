@@ -1,0 +1,302 @@
+"""Sums and decisions of records, made of those of their fields.
+
+A record is as far from another as its fields are on average, over those that both filled. So sums over peers are sums
+over fields: with lambda_f the share of field f in all importance, a worker's sum of distances is sum_f lambda_f times
+that of the field's own kernels, and so is the weight of her peers. Where a field's kernels are linear in the number of
+answers, no pairs are needed. Whoever left a field empty is nobody's peer there.
+
+Distances without a largest value, as of numbers, enter as min(1, |x - y| / m), with m the mean of |x - y| over all
+pairs of answers to the same task, which `RecordEncoding.find_units` measures.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.matrices import MatrixSum
+from allalike._core.blocks.ties import Ties
+from allalike.domains.kernels import Kernels
+from allalike.domains.records.cells import Cells, FieldBlock, Lengths, codes_of, filled_in, join_cells, spread
+from allalike.rules.base import Decision, unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.pairs import PairDistances
+    from allalike.domains.kernels import Add
+
+__all__ = ["RecordKernels", "decide_fields", "each_field"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordKernels(Kernels):
+    """Sums over the fields of records, with the kernels of each.
+
+    Parameters
+    ----------
+    fields
+        The kernels of each field; nothing for a field that nobody filled.
+    names, shares
+        Of each field: its name, and its share in all importance.
+    units
+        Of each field: the difference at which its distance is 1; 0 where the distance enters as it is.
+    """
+
+    fields: tuple[Kernels | None, ...]
+    names: tuple[str, ...]
+    shares: tuple[float, ...]
+    units: tuple[float, ...]
+
+    def distance_between(self, left: Array, right: Array) -> Floats:
+        """Average the distances of the fields that both filled; NaN where there are none."""
+        distance, shared = self._compare(left, right, lambda kernels: kernels.distance_between)
+        return np.divide(distance, shared, out=unknown(len(shared)), where=shared > 0)
+
+    def guess_distances(self, left: Array, right: Array) -> Floats:
+        """Average the distances of guesses."""
+        distance, shared = self._compare(left, right, lambda kernels: kernels.guess_distances)
+        return np.divide(distance, shared, out=unknown(len(shared)), where=shared > 0)
+
+    def shared(self, left: Array, right: Array) -> Floats:
+        """Add up the shares of the fields that both filled."""
+        return self._compare(left, right, lambda kernels: kernels.distance_between)[1]
+
+    def _compare(
+        self, left: Array, right: Array, measure: Callable[[Kernels], Callable[[Array, Array], Floats]]
+    ) -> tuple[Floats, Floats]:
+        """Return the sums of distances over fields, and of the shares of these fields."""
+        distance, shared = np.zeros(len(left)), np.zeros(len(left))
+        both = filled_in(left) & filled_in(right)
+        for number, kernels in enumerate(self.fields):
+            rows = np.flatnonzero(both[:, number])
+            if kernels is None or not len(rows):
+                continue
+            apart = measure(kernels)(codes_of(left, number)[rows], codes_of(right, number)[rows])
+            apart = self._bounded(apart, number, kernels)
+            known = ~np.isnan(apart)
+            distance[rows] += self.shares[number] * np.where(known, apart, 0.0)
+            shared[rows] += self.shares[number] * known
+        return distance, shared
+
+    def _bounded(self, distance: Floats, field: int, kernels: Kernels) -> Floats:
+        """Return distances of a field as they enter, where they may be powers of lengths."""
+        unit = self.units[field]
+        return np.minimum(distance ** (1 / kernels.domain.power) / unit, 1.0) if unit else distance
+
+    def _each(self, block: Block) -> Iterator[tuple[int, Kernels, FieldBlock, Block]]:
+        """Yield each field that somebody filled: its number, its kernels, and its block."""
+        for number, (kernels, part) in enumerate(zip(self.fields, block[Cells].fields, strict=True)):
+            if kernels is not None and part is not None:
+                yield number, kernels, part, part.among(block)
+
+    def _lengths(self, part: Block, field: int) -> PairDistances:
+        """Return the distances of pairs as they enter."""
+        pairs = part[Lengths].pairs
+        return replace(pairs, distance=np.minimum(pairs.distance / self.units[field], 1.0))
+
+    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
+        """Add up distances to peers over fields."""
+        distance, weight = np.zeros(len(block.worker)), np.zeros(len(block.worker))
+        for number, kernels, field, part in self._each(block):
+            measure = self._lengths(part, number) if self.units[number] else kernels
+            found = measure.peer_distances(part, weights)
+            rows = slice(None) if field.rows is None else field.rows
+            for total, more in zip((distance, weight), found, strict=True):
+                total[rows] += self.shares[number] * more
+        return distance, weight
+
+    def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
+        """Add up distances per pair of workers over fields, and the shares of what both filled."""
+        asked = rows or slice(0, block.n_workers)
+        who, everyone = np.arange(asked.stop - asked.start), np.arange(block.n_workers)
+        sums = {name: MatrixSum((len(who), len(everyone))) for name in ("distance", "common")}
+        for number, kernels, _, part in self._each(block):
+            measure = self._lengths(part, number) if self.units[number] else kernels
+            found, share = measure.pair_sums(part, asked), np.float64(self.shares[number])
+            for name, total in sums.items():
+                total.add(share * found[name], who, everyone)  # counts may be in single precision
+        return {name: total.result() for name, total in sums.items()}
+
+    def loss_sums(self, block: Block, weights: Floats, *, ties: Ties) -> dict[str, Floats]:
+        """Add up, per worker, the distance to the task's own weighted aggregate, and her answers."""
+        found = self.decide(block, weights, np.zeros(block.n_workers), ties)
+        return _known_sums(block, self.distance_to(block, found.label))
+
+    def gold_sums(self, block: Block) -> dict[str, Floats]:
+        """Add up, per worker, the distance to the truths that are known, where it is known, and her answers there."""
+        if not len(block.gold_task):
+            return _known_sums(block, unknown(len(block.worker)))
+        place, known = np.zeros(block.n_tasks, np.int64), np.zeros(block.n_tasks, np.bool_)
+        place[block.gold_task], known[block.gold_task] = np.arange(len(block.gold_task)), True
+        distance = self.distance_to(block, block.gold_label[place])
+        return _known_sums(block, np.where(block.to_answers(known), distance, np.nan))
+
+    def length_sums(self, block: Block) -> dict[str, Floats]:
+        """Add up, per worker, the differences to her peers in each field of numbers, and how many there are."""
+        return {
+            f"{what} {number}": sums
+            for number, _, _, part in self._each(block)
+            if Lengths in part
+            for what, sums in _length_sums(part).items()
+        }
+
+    def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+        """Aggregate each task, field by field or as a whole."""
+        if self.domain.aggregation.decide is not each_field:
+            return super().decide(block, weights, faults, ties)
+        return decide_fields(block, partial(self._find, weights=weights, faults=faults, ties=ties))[0]
+
+    def _find(self, field: int, part: Block, *, weights: Floats, faults: Floats, ties: Ties) -> dict[str, Array]:
+        """Aggregate a field by its own rule."""
+        kernels = self.fields[field]
+        assert kernels is not None
+        return kernels.aggregate(part, weights, faults, ties=ties)
+
+    def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
+        """Find, per task, the truth and how sure it is, and in ``sure`` how sure each of its fields is."""
+        if self.domain.aggregation.decide is each_field:
+            found, sure = decide_fields(block, partial(self._find, weights=weights, faults=faults, ties=ties))
+        else:
+            found = super().decide(block, weights, faults, ties)
+            sure = np.where(filled_in(found.label), found.confidence[:, None], np.nan)
+        told = {"confidence": found.confidence, "error": found.error, "tied": found.tied}
+        return {"label": found.label, **told, "sure": sure}
+
+    def settle(self, add: Add, weights: Floats) -> Self:
+        """Settle what fields choose once weights are known."""
+        fields = tuple(
+            None if kernels is None else kernels.settle(partial(_add_field, add, number), weights)
+            for number, kernels in enumerate(self.fields)
+        )
+        same = all(new is old for new, old in zip(fields, self.fields, strict=True))
+        return self if same else replace(self, fields=fields)
+
+    def describe_choices(self) -> dict[str, Any]:
+        """Return what fields settled, by their names."""
+        told = {n: k.describe_choices() for n, k in zip(self.names, self.fields, strict=True) if k is not None}
+        return {"choices": told} if any(told.values()) else {}
+
+    def worker_columns(self, add: Add, weights: Floats, faults: Floats) -> dict[str, Floats]:
+        """Return how far each worker is from the truths in each field: ``fault.year``."""
+        sums = add(self.field_losses, weights)
+        answers = {number: sums.get(f"answers {number}") for number in range(len(self.fields))}
+        return {
+            f"fault.{name}": unknown(len(weights))
+            if (given := answers[number]) is None
+            else np.divide(sums[f"distance {number}"], given, out=unknown(len(weights)), where=given > 0)
+            for number, name in enumerate(self.names)
+        }
+
+    def field_losses(self, block: Block, weights: Floats) -> dict[str, Floats]:
+        """Add up, per worker and field, the distance to the truths as the weights have them, and her answers."""
+        found = self.decide(block, weights, np.zeros(block.n_workers), Ties())
+        sums: dict[str, Floats] = {}
+        for number, kernels, field, part in self._each(block):
+            truth = codes_of(found.label, number)[slice(None) if field.tasks is None else field.tasks]
+            said = codes_of(block.label, number)[slice(None) if field.rows is None else field.rows]
+            apart = self._bounded(kernels.distance_between(said, part.to_answers(truth)), number, kernels)
+            sums |= {f"{name} {number}": each for name, each in _known_sums(part, apart).items()}
+        return sums
+
+    def scatter(self, block: Block) -> Floats:
+        """Measure, per task and field, how far answers lie from their centre, where rounding depends on it."""
+        scatter = np.zeros((block.n_tasks, len(self.fields)))
+        for number, kernels, field, part in self._each(block):
+            scatter[slice(None) if field.tasks is None else field.tasks, number] = kernels.scatter(part)
+        return scatter
+
+    def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
+        """Tell for which tasks two truths differ in a field."""
+        one, other = filled_in(left), filled_in(right)
+        differs = (one != other).any(axis=1)
+        around = np.broadcast_to(scatter.reshape(len(left), -1), one.shape)
+        for number, kernels in enumerate(self.fields):
+            rows = np.flatnonzero(one[:, number] & other[:, number])
+            if kernels is not None and len(rows):
+                codes = [codes_of(cells, number)[rows] for cells in (left, right)]
+                differs[rows] |= kernels.differs(codes[0], codes[1], around[rows, number])
+        return np.asarray(differs)
+
+
+def each_field(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Decide each field by its own rule, among those who filled it.
+
+    A field that nobody filled stays empty. Confidence is the mean over the fields whose rule knows one. The block needs
+    its `Cells`.
+
+        z_f = the rule of field f on the x_if, weighted by w_i, for each f by itself
+
+    It works where fields have little to do with each other. It fails where they belong together, such as a street
+    and its town: the record that is found may be one that nobody gave (rule ``medoid`` takes one that was given).
+
+    >>> import allalike
+    >>> rows = [("ada", 1, {"x": "a", "y": "b"}), ("bob", 1, {"x": "a"}), ("eve", 1, {"x": "b", "y": "b"})]
+    >>> domain = allalike.Record({"x": "categorical", "y": "categorical"})
+    >>> found = allalike.discover(rows, domain=domain, method="UA").truth
+    >>> found["label"].tolist(), found["confidence"].round(3).tolist()
+    ([{'x': 'a', 'y': 'b'}], [0.833])
+    """
+
+    def find(field: int, part: Block) -> dict[str, Array]:
+        filled = block[Cells].fields[field]
+        assert filled is not None
+        return filled.kernels.aggregate(part, weights, faults, ties=ties)
+
+    return decide_fields(block, find)[0]
+
+
+def decide_fields(block: Block, find: Callable[[int, Block], Mapping[str, Array]]) -> tuple[Decision, Floats]:
+    """Return what is decided field by field, and how sure each field of each task is.
+
+    ``find`` returns what is found in the block of those who filled a field, given its number.
+    """
+    filled = np.zeros((block.n_tasks, len(block[Cells].fields)), np.bool_)
+    sure = np.full(filled.shape, np.nan)
+    tied = np.zeros(block.n_tasks, np.bool_)
+    columns = []
+    for number, field in enumerate(block[Cells].fields):
+        if field is None:
+            columns.append(codes_of(block.label, number)[block.starts])
+            continue
+        tasks = np.arange(block.n_tasks) if field.tasks is None else field.tasks
+        found = find(number, field.among(block))
+        columns.append(spread(found["label"], tasks, block.n_tasks))
+        filled[tasks, number], sure[tasks, number] = True, found["confidence"]
+        tied[tasks] |= found["tied"]
+    known = ~np.isnan(sure)
+    total, count = np.where(known, sure, 0.0).sum(axis=1), known.sum(axis=1)
+    confidence = np.divide(total, count, out=unknown(block.n_tasks), where=count > 0)
+    return Decision(join_cells(columns, filled), confidence, unknown(block.n_tasks), tied), sure
+
+
+def _known_sums(block: Block, distance: Floats) -> dict[str, Floats]:
+    known = ~np.isnan(distance)
+    return {
+        "distance": block.per_worker(np.where(known, distance, 0.0)),
+        "answers": block.per_worker(known.astype(np.float64)),
+    }
+
+
+def _length_sums(part: Block) -> dict[str, Floats]:
+    pairs = part[Lengths].pairs
+    who = part.worker[pairs.left]
+    return {
+        "length": sum_by(who, pairs.distance, part.n_workers),
+        "pairs": sum_by(who, np.ones(len(who)), part.n_workers),
+    }
+
+
+def _add_field(add: Add, field: int, kernel: Callable[..., Any], *params: Floats) -> dict[str, Floats]:
+    """Add up a kernel of one field over all blocks."""
+    return add(partial(_of_field, kernel=kernel, field=field), *params)
+
+
+def _of_field(block: Block, *params: Floats, kernel: Callable[..., Any], field: int) -> Any:
+    part = block[Cells].fields[field]
+    return {} if part is None else kernel(part.among(block), *params)

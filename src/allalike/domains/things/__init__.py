@@ -1,0 +1,1 @@
+"""Things: boxes, spans and points, of which an answer holds any number."""

@@ -1,0 +1,295 @@
+"""Collections of objects: boxes in a picture, spans of a text, points on a map.
+
+An answer is a list of objects, each somewhere and perhaps of a class. ``[]`` is an answer too: looked, and nothing was
+there. Which objects of two answers are the same is found by how similar they are, s in [0, 1]: one to one and of the
+same class for the distance (`allalike.distances.matching`), and whatever their classes for the groups of which the
+truth is made (`allalike.rules.grouping`, `allalike.rules.fusion`). Both are found once, when a block is prepared.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from allalike._core.options import check_number, option, share, whole
+from allalike.distances import matching
+from allalike.distances.jaccard import chunks, ranges
+from allalike.distances.matching import Edges, Members
+from allalike.domains.lists import json_list
+from allalike.domains.pairwise import Pairwise, objects
+from allalike.domains.things.parts import Known, order_classes
+from allalike.errors import LabelError, OptionError
+from allalike.noise import General
+from allalike.rules.base import Rule
+from allalike.rules.choice import best_worker, medoid
+from allalike.rules.fusion import fusion
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    import numpy.typing as npt
+
+    from allalike._core.blocks.block import Array, Floats
+    from allalike._core.blocks.ties import Ties
+    from allalike._core.columns.column import Column
+    from allalike.domains.pairwise import Places
+    from allalike.rules.middles import Drawings
+
+__all__ = ["Matched"]
+
+_CELLS_PER_CHUNK = 1 << 22  # pairs of objects that may be compared together
+
+
+def _check_quorum(value: Any, name: str) -> Any:
+    if value == "auto":
+        return value
+    if isinstance(value, str):
+        raise OptionError(f"{name} is {value!r}. It must be a number from 0 to below 1, or 'auto'.")
+    return check_number(value, name, least=0, below=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matched(Pairwise):
+    """Labels that are lists of objects, compared by the best matching of these.
+
+    Parameters
+    ----------
+    overlap
+        How similar two objects must be at least to be the same.
+    quorum
+        The share of the weight that an object must exceed to be kept, from 0 to below 1; ``auto`` chooses it by the
+        answers.
+    most
+        How many objects an answer may have.
+    rule
+        How a task's answers become one: ``fusion``, ``medoid`` or ``best worker``.
+    distance
+        ``f1``, ``jaccard`` or ``count``.
+    """
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("fusion", fusion),
+        Rule("medoid", medoid),
+        Rule("best worker", best_worker),
+    )
+    distances: ClassVar[tuple[str, ...]] = tuple(matching.DISTANCES)
+    noise: ClassVar[General] = General(farthest=1.0)  # worthless objects are nowhere near the others
+    thing: ClassVar[str] = "an object"
+    class_key: ClassVar[str] = "class"
+    number: ClassVar[type[int] | type[float]] = float
+    width: ClassVar[int]
+    overlap: float = share(0.3)
+    quorum: float | str = option("auto", _check_quorum)
+    most: int = whole(10_000, least=1)
+
+    @abstractmethod
+    def read_object(self, value: Any) -> tuple[tuple[float, ...], Any]:
+        """Return the numbers and the class of one object, or raise ValueError with the reason."""
+
+    @abstractmethod
+    def columns(self, width: int) -> tuple[str, ...]:
+        """Name the numbers of an object."""
+
+    @abstractmethod
+    def similarity(self, left: Floats, right: Floats) -> Floats:
+        """Say how similar objects are, row by row."""
+
+    @abstractmethod
+    def reach(self, geometry: Floats) -> tuple[Floats, Floats]:
+        """Return from where to where each object reaches on one axis."""
+
+    @abstractmethod
+    def find_middles(self, drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
+        """Return where each group of drawings is, and which of them were drawn among equals."""
+
+    def is_flat(self, geometry: Floats) -> npt.NDArray[np.bool_]:
+        """Tell which objects have no extent, though they should, so that they are like themselves only."""
+        return np.zeros(len(geometry), np.bool_)
+
+    def read_answer(self, value: Any) -> list[Any]:
+        """Return the objects of an answer as they are written."""
+        if isinstance(value, str):
+            value = json_list(value)
+        elif isinstance(value, np.ndarray):
+            value = value.tolist()
+        if not isinstance(value, list | tuple):
+            raise ValueError(f"it must be a list, of which each element is {self.thing}")
+        return list(value)
+
+    def form_of(self, value: Any) -> str:
+        """Name the form in which an answer is written; an empty one may be in any."""
+        return ""
+
+    @property
+    def cut(self) -> float:
+        """The similarity from which objects count in a distance."""
+        return self.overlap
+
+    @property
+    def formula(self) -> Callable[[Floats, Places, Places], Floats]:
+        """The distance of two answers from what is matched, and from how many objects each has."""
+        return matching.DISTANCES[str(self.distance)]
+
+    @property
+    def fused(self) -> bool:
+        """Whether a truth is put together from what exceeds the quorum."""
+        return self.rule == "fusion"
+
+    @property
+    def recurring(self) -> bool:
+        """Whether a truth is one of the answers."""
+        return not self.fused
+
+    def parse(self, value: Any) -> tuple[Any, ...]:
+        """Read an answer, as a tuple of objects in order."""
+        given = self.read_answer(value)
+        if len(given) > self.most:
+            raise ValueError(f"it has {len(given):,} objects, and at most {self.most:,} are expected; raise most=")
+        things = [(*numbers, name) for numbers, name in map(self.read_object, given)]
+        widths = sorted({len(thing) - 1 for thing in things})
+        if len(widths) > 1:
+            raise ValueError(f"its objects have {widths[0]} and {widths[-1]} coordinates; give all of them as many")
+        if len({type(thing[-1]) for thing in things}) > 1:
+            raise ValueError("its objects have classes of different types, or only some have one")
+        return tuple(sorted(things))
+
+    def check_alike(self, labels: Column) -> list[Any]:
+        """Return the parsed labels; refuse answers that do not go together, and name their rows."""
+        codes, forms = labels.parsed(self.form_of)
+        self._check_words(labels, codes, forms, "written in different forms")
+        codes, parsed = labels.parsed(self.parse)
+        named = ["" if not label else "without classes" if label[0][-1] is None else "with classes" for label in parsed]
+        self._check_words(labels, codes, named, "given with and without classes")
+        return parsed
+
+    def _check_words(self, labels: Column, codes: Array, words: list[str], what: str) -> None:
+        first = {word: code for code, word in reversed(list(enumerate(words))) if word}
+        if len(first) > 1:
+            one, other = sorted(first.items(), key=lambda item: item[1])[:2]
+            rows = [labels.row(int(np.argmax(codes == code))) for _, code in (one, other)]
+            raise LabelError(
+                f"The {self.name} are {what}: row {rows[0]} is {one[0]}, row {rows[1]} is {other[0]}."
+                " Write all of them alike."
+            )
+
+    def find_common(self, parsed: list[Any]) -> Known:
+        """Return the classes that occur, which must be of one type, and how many numbers an object has."""
+        things = [thing for label in parsed for thing in label]
+        parts = {Known((thing[-1],), len(thing) - 1) for thing in things}
+        return self.join_common(parts)
+
+    def join_common(self, commons: Iterable[Known]) -> Known:
+        """Join the classes of several parts."""
+        known = list(commons)
+        widths = {each.width for each in known if each.width}
+        if len(widths) > 1:
+            raise LabelError(f"The {self.name} have {min(widths)} and {max(widths)} numbers. Give all of them as many.")
+        return Known(
+            order_classes({name for each in known for name in each.classes}, self.name), max(widths, default=0)
+        )
+
+    def pack(self, parsed: list[Any]) -> matching.Collections:
+        """Put all objects in one array."""
+        width = next((len(label[0]) - 1 for label in parsed if label), self.width)
+        return matching.pack(parsed, width)
+
+    def unpack(self, store: matching.Collections, places: Array) -> npt.NDArray[np.object_]:
+        """Return the answers as tuples of objects."""
+        which, place = ranges(store.first[places], store.first[places + 1])
+        rows = zip(store.geometry[place].tolist(), store.kind[place].tolist(), strict=True)
+        found: list[list[Any]] = [[] for _ in places]
+        for answer, (numbers, code) in zip(which.tolist(), rows, strict=True):
+            found[answer].append((*numbers, store.classes[code]))
+        return objects([tuple(label) for label in found])
+
+    def compare(self, left: matching.Collections, i: Places, right: matching.Collections, j: Places) -> Floats:
+        """Match the objects of two answers, for all pairs at once."""
+        kinds = right.kind if right is left else right.kinds_among(left.classes)
+        found = np.zeros(len(i))
+        for part in chunks((left.sizes[i] + right.sizes[j]) ** 2, _CELLS_PER_CHUNK):
+            one, own = ranges(left.first[i[part]], left.first[i[part] + 1])
+            other, hers = ranges(right.first[j[part]], right.first[j[part] + 1])
+            order = np.argsort(np.concatenate([2 * one, 2 * other + 1]), kind="stable")
+            members = Members(
+                np.concatenate([left.geometry[own], right.geometry[hers]])[order],
+                np.concatenate([left.kind[own], kinds[hers]])[order],
+                np.concatenate([2 * one, 2 * other + 1])[order],
+                np.concatenate([one, other])[order],
+            )
+            edges = self.edges(members)
+            answers = 2 * np.arange(len(i[part]))
+            found[part] = self.measure(members, edges, members.task[edges.left], answers, answers + 1)
+        return found
+
+    def meet(self, members: Members) -> Edges:
+        """Return all edges between the objects of a block, which come task after task."""
+        count = np.bincount(members.task)
+        first = np.concatenate([[0], np.cumsum(count)])
+        found = [Edges(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
+        for part in chunks(count**2, _CELLS_PER_CHUNK):
+            begin, end = first[part.start], first[part.stop]
+            if end > begin:
+                edges = self.edges(members.cut(slice(begin, end)))
+                found.append(Edges(edges.left + begin, edges.right + begin, edges.similarity))
+        return Edges(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+    def edges(self, members: Members) -> Edges:
+        """Return all pairs of objects of different answers to a task that are similar, the earlier answer first."""
+        left, right = matching.sweep(*self.reach(members.geometry), members.task)
+        left, right = np.minimum(left, right), np.maximum(left, right)
+        apart = members.answer[left] != members.answer[right]
+        left, right = left[apart], right[apart]
+        similarity = self.similarity(members.geometry[left], members.geometry[right])
+        return Edges(left, right, similarity).keep((similarity > 0) & (similarity >= min(self.cut, self.overlap)))
+
+    def match_edges(self, members: Members, edges: Edges) -> npt.NDArray[np.bool_]:
+        """Tell which edges may be matched: those of the same class that are similar enough."""
+        same: npt.NDArray[np.bool_] = members.kind[edges.left] == members.kind[edges.right]
+        return same & (edges.similarity >= self.cut)
+
+    def measure(self, members: Members, edges: Edges, pair: Places, left: Places, right: Places) -> Floats:
+        """Measure how far answer left[k] is from answer right[k], given to which pair k each edge belongs.
+
+        Members come answer after answer, and the first end of an edge belongs to the earlier answer.
+        """
+        if self.distance == "count":
+            matched = np.zeros(len(left))
+        else:
+            which = self.match_edges(members, edges)
+            edges, pair = edges.keep(which), pair[which]
+            begins = np.flatnonzero(np.diff(members.task, prepend=-1))
+            counts = np.diff(begins, append=len(members.task))
+            local = members.answer - np.repeat(members.answer[begins], counts)
+            most = int(local.max(initial=0)) + 1
+            one = edges.left * most + local[edges.right]
+            other = edges.right * most + local[edges.left]
+            matched = matching.match(pair, one, other, edges.similarity, len(left))
+        size = np.bincount(members.answer, minlength=int(max(left.max(initial=0), right.max(initial=0))) + 1)
+        return np.clip(self.formula(matched, size[left], size[right]), 0.0, 1.0)
+
+    def key(self, parsed: Any) -> str:
+        """Write the objects; the bytes of numbers are much faster to hash than a tuple of tuples."""
+        numbers = [number for thing in parsed for number in thing[:-1]]
+        return struct.pack(f"<{len(numbers)}d", *numbers).hex() + repr([thing[-1] for thing in parsed])
+
+    def present(self, parsed: Any, common: Known) -> list[dict[str, Any]]:
+        """Return the objects, each as a dictionary."""
+        return [self.show(thing) for thing in parsed]
+
+    def show(self, thing: tuple[Any, ...]) -> dict[str, Any]:
+        """Return an object as a dictionary."""
+        shown = {name: self.number(value) for name, value in zip(self.columns(len(thing) - 1), thing, strict=False)}
+        return shown if thing[-1] is None else {**shown, self.class_key: thing[-1]}
+
+    def text(self, label: Any) -> str:
+        """Write a list of objects in JSON."""
+        return json.dumps(label, ensure_ascii=False)
+
+    def describe(self) -> dict[str, Any]:
+        """Return also from which similarity objects are the same, and the quorum."""
+        return {**super().describe(), "overlap": self.overlap, "quorum": self.quorum}

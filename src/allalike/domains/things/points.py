@@ -1,0 +1,226 @@
+"""Points: clicks on the things in a picture, landmarks of a body, moments at which something happens.
+
+    s(a, b) = max(0, 1 - |a - b| / radius)
+
+The radius is how far apart two clicks on the same thing may be, in the units of the data. Only who knows the things
+knows it, so that it must be given; where it is not, one is suggested from the answers: a worker does not click on the
+same thing twice.
+
+Where points have names, such as those of a body, each occurs at most once in an answer, and points are the same thing
+if they have the same name, wherever they are. A point that is missing in one answer is one without a partner.
+
+It works for cells, animals from the air, landmarks and moments. It fails where things are closer to each other than the
+radius, for their points are then taken for one thing, and where the radius is smaller than people's hands are steady.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from allalike._core.options import choice, number, option, share
+from allalike.distances import matching
+from allalike.distances.matching import Edges
+from allalike.distances.nearness import find_near, suggest_radius
+from allalike.domains.things.objects import ObjectEncoding, Objects
+from allalike.domains.things.point_forms import AXES, list_points, name_form, read_point
+from allalike.errors import LabelError, OptionError
+from allalike.rules.geometric import find_medians
+from allalike.rules.middles import average
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from allalike._core.blocks.block import Array, Floats
+    from allalike._core.blocks.ties import Ties
+    from allalike._core.columns.column import Column
+    from allalike._core.columns.values import Values
+    from allalike.distances.matching import Members
+    from allalike.domains.pairwise import Places
+    from allalike.rules.middles import Drawings
+
+__all__ = ["Points"]
+
+
+def _check_names(value: Any, name: str) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    words = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
+    if not words or not value or len(set(value)) < len(value):
+        raise OptionError(f"{name} is {value!r}. It must be a list of different words, such as ['nose', 'chin'].")
+    return tuple(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Points(Objects):
+    """Lists of points, compared by the best matching of points that are near each other.
+
+    A label is a list, or a text that is one in JSON. A point is a list of coordinates ``[x, y]``, perhaps with a class
+    behind them, ``[x, y, "cell"]``, or an object with ``x``, ``y`` (and ``z``) and ``class``, ``label``,
+    ``keypointlabels`` or ``tool``. On one axis it is a number, so that ``[3.2, 7.9]`` are two moments. With ``names``
+    it may also be a row of COCO, ``x, y, v, x, y, v, ...``. ``[]`` says that nothing is there. Points come back as
+    objects with their coordinates, their class, and how sure they are; ``count`` says how many there are.
+
+    Parameters
+    ----------
+    radius
+        How far apart two points on the same thing may be, in the units of the data.
+    names
+        What the points are called, where each is there at most once.
+    form
+        ``soft``, where points count the less the farther apart they are, or ``hard``, where all within the radius
+        count the same.
+    overlap
+        The similarity that two points must have to be the same thing; 0 takes all within the radius.
+    quorum
+        The share of the weight that a point must exceed to be kept, from 0 to below 1; ``auto`` chooses it by the
+        answers.
+    middle
+        ``mean``, or ``median`` for the geometric median.
+    most
+        How many points an answer may have.
+    rule
+        How a task's answers become one: ``fusion``, ``medoid`` or ``best worker``.
+    distance
+        ``f1``, ``jaccard`` or ``count``.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, [[0, 0], [50, 50]]), ("bob", 1, [[3, 4], [50, 50]]), ("eve", 1, [[0, 0]])]
+    >>> result = allalike.discover(rows, domain=Points(radius=10, quorum=0.5), method="UA")
+    >>> result.objects[["x", "y", "supporters"]].round(3).values.tolist(), result.truth["count"].tolist()
+    ([[1.0, 1.333, 3.0], [50.0, 50.0, 2.0]], [2])
+    """
+
+    name: ClassVar[str] = "points"
+    summary: ClassVar[str] = "lists of points [x, y, class], or of moments; distance by the best matching in a radius"
+    thing: ClassVar[str] = "a point"
+    width: ClassVar[int] = 2
+    radius: float | None = number(None, least=0)
+    names: Sequence[str] | None = option(None, _check_names)
+    form: str = choice("soft", "hard")
+    overlap: float = share(0.0)
+    middle: str = choice("mean", "median")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.radius == 0:
+            raise OptionError("radius is 0. It must be larger: how far apart two points on the same thing may be.")
+
+    def learn(self, labels: Column) -> ObjectEncoding:
+        """Find out which classes there are; ask for the radius, and suggest one, where it is not given."""
+        parsed = self.check_alike(labels)
+        common = self.find_common(parsed)
+        if self.radius is None:
+            self._ask_radius(parsed, common.width or self.width)
+        return PointEncoding(domain=self, common=common)
+
+    def _ask_radius(self, parsed: list[Any], width: int) -> None:
+        store = matching.pack(parsed, width)
+        radius = suggest_radius(store.geometry, np.repeat(np.arange(len(parsed)), store.sizes))
+        why = (
+            f"{radius or 1:g} is suggested: of the points that one worker has set in one answer, hardly any are closer."
+        )
+        if radius is None:
+            why = "The answers suggest none, for no worker has set two different points in one answer; 1 is a guess."
+        options = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.init}
+        defaults = {field.name: getattr(type(self)(), field.name) for field in dataclasses.fields(self) if field.init}
+        changed = {name: value for name, value in options.items() if value != defaults[name]}
+        said = "".join(f", {name}={_write(value)}" for name, value in changed.items())
+        raise LabelError(
+            "How far apart two points on the same thing may be must be said, in the units of the data (radius). "
+            + why
+            + " Look whether it fits.",
+            domain=f"points(radius={radius or 1:g}{said})",
+        )
+
+    def read_answer(self, value: Any) -> list[Any]:
+        """Return the points of an answer as they are written."""
+        return list_points(value, self.names)
+
+    def read_object(self, value: Any) -> tuple[tuple[float, ...], Any]:
+        """Return the coordinates and the class of a point."""
+        return read_point(value)
+
+    def form_of(self, value: Any) -> str:
+        """Say how many coordinates the points have."""
+        return name_form(self.read_answer(value))
+
+    def parse(self, value: Any) -> tuple[Any, ...]:
+        """Read an answer; where points have names, each once."""
+        things = super().parse(value)
+        if self.names is not None:
+            given = [thing[-1] for thing in things]
+            if unknown := [name for name in given if name not in self.names]:
+                raise ValueError(f"it has a point {unknown[0]!r}, and names has {', '.join(self.names)}")
+            if len(set(given)) < len(given):
+                twice = next(name for name in given if given.count(name) > 1)
+                raise ValueError(f"it has two points {twice!r}, and with names each is there at most once")
+        return things
+
+    def columns(self, width: int) -> tuple[str, ...]:
+        """Name the coordinates."""
+        return AXES[:width] if width <= len(AXES) else tuple(f"x{axis}" for axis in range(1, width + 1))
+
+    def similarity(self, left: Floats, right: Floats) -> Floats:
+        """Return how much nearer than the radius points are."""
+        radius = self.radius or 1.0
+        apart = np.linalg.norm(np.clip(left - right, -radius, radius) / radius, axis=1)
+        return np.asarray(np.maximum(1 - apart, 0.0))
+
+    def reach(self, geometry: Floats) -> tuple[Floats, Floats]:
+        """Return half of the radius on either side."""
+        half = (self.radius or 0.0) / 2
+        return geometry[:, 0] - half, geometry[:, 0] + half
+
+    def edges(self, members: Members) -> Edges:
+        """Return all pairs of points of different answers that are near, or that have the same name."""
+        if self.names is None:
+            left, right = find_near(members.geometry, members.task, self.radius or 0.0)
+        else:
+            same = np.zeros(len(members.task))
+            left, right = matching.sweep(same, same, members.task * len(self.names) + members.kind)
+        left, right = np.minimum(left, right), np.maximum(left, right)
+        apart = members.answer[left] != members.answer[right]
+        left, right = left[apart], right[apart]
+        found = Edges(left, right, self.similarity(members.geometry[left], members.geometry[right]))
+        return found if self.names is not None else found.keep(found.similarity > 0)
+
+    def measure(self, members: Members, edges: Edges, pair: Places, left: Places, right: Places) -> Floats:
+        """Measure distances from what is matched; where all within the radius count the same, each as 1."""
+        if self.form == "hard":
+            edges = edges._replace(similarity=np.where(edges.similarity > 0, 1.0, 0.0))
+        return super().measure(members, edges, pair, left, right)
+
+    def find_middles(self, drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
+        """Average the coordinates, or find the geometric median."""
+        drawn = np.zeros(drawings.n_groups, np.bool_)
+        if self.middle == "mean":
+            return np.stack([average(drawings, axis) for axis in drawings.geometry.T], axis=1), drawn
+        order = np.argsort(drawings.group, kind="stable")
+        share = drawings.weight / drawings.add(drawings.weight)[drawings.group]
+        sizes = np.bincount(drawings.group, minlength=drawings.n_groups)
+        return find_medians(drawings.geometry[order], share[order], sizes), drawn
+
+    def describe(self) -> dict[str, Any]:
+        """Return also the radius."""
+        return {**super().describe(), "radius": self.radius}
+
+
+def _write(value: Any) -> str:
+    """Write an option as `allalike._core.registry.make` reads it, with no quotes where none are needed."""
+    if isinstance(value, str) and value.isidentifier():
+        return value
+    return repr(list(value) if isinstance(value, tuple) else value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointEncoding(ObjectEncoding):
+    """Parsed lists of points, of whose truths it is told how many there are."""
+
+    def tell(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
+        """Count the points of each truth."""
+        count = np.array([len(label) for label in found["label"]], np.int64)
+        return {**super().tell(found), "count": count}

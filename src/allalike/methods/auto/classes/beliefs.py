@@ -1,0 +1,179 @@
+"""Beliefs: what is decided for classes, how sure that is, and how often workers err.
+
+What decides is a table p of the classes of each task: the posterior of a reading, or the shares of the votes; where
+workers are alike, the posterior if each errs as often as all do. Errors that workers share make p too sure, and cannot
+be seen in answers. But the crowd shows on what share a of the tasks another of its kind would decide the same
+(`allalike.methods.auto.sureness.reliability`):
+
+    confidence = a max_c p_c + (1 - a) / k
+
+believes in p as far as it is found again, and else in a guess. Fifty known truths and more tell a instead: it is such
+that as many truths are expected to be right as are.
+
+A worker errs where her label is not the truth. With means over her answers to tasks that others have answered, too,
+
+    e = mean(1 - p[label]),    d = mean(1 - (h p + (1 - h) / k))
+
+are her error rate, and how many of the truths that she is compared with are not found again by half of the crowd: h is
+the share on which two halves decide the same, or two answers where the votes stand. Her limits are those of Wilson
+around e, made wider by d below, for she may be right there, and by 2 d above: errors that most share are hidden, and as
+she belongs to most, hers more than those of others.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allalike._core.blocks.voices import find_voices
+from allalike.methods.auto.classes.states import class_posterior
+from allalike.methods.auto.sureness.faults import FEW
+from allalike.methods.auto.sureness.intervals import find_wilson_limits
+from allalike.methods.auto.sureness.next_labels import expect_gains
+from allalike.methods.auto.voices.effective import count_effective_voices
+from allalike.methods.auto.voices.groups import with_voices
+from allalike.methods.insight import Faults
+from allalike.methods.steps.ballots import ballots_of, row_peaks, softmax, vote_shares
+from allalike.methods.steps.most_probable import take_most_probable
+
+if TYPE_CHECKING:
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.ties import Ties
+    from allalike.engines import Run
+    from allalike.methods.insight import Groups
+
+__all__ = [
+    "believe",
+    "decide",
+    "decide_plainly",
+    "expect_accuracy",
+    "find_errors",
+    "plain_probabilities",
+    "probabilities",
+]
+
+_HIDDEN = 2.0  # times as many errors as are seen to be unsure
+_LEAST_ERROR = 0.01  # of a typical worker, whose answers are expected to help
+
+
+def believe(block: Block, *reading: Floats, k: int) -> Floats:
+    """Return how much each class of each task is believed in.
+
+    A reading has the weight of each worker in votes, and where it is more than these also whether it decides, with its
+    rows and shares.
+    """
+    weights, *more = reading
+    if not more:
+        return vote_shares(block, weights, k=k)
+    decides, rows, shares = more
+    reads = decides.take(block.worker[block.starts])[:, None] > 0
+    if reads.all():
+        return class_posterior(block, rows, shares, k=k)
+    return np.where(reads, class_posterior(block, rows, shares, k=k), vote_shares(block, weights, k=k))
+
+
+def decide_plainly(
+    block: Block, weights: Floats, faults: Floats, *reading: Floats, k: int, ties: Ties
+) -> dict[str, Array]:
+    """Take the class that is believed in most, and say how much that is."""
+    return take_most_probable(block, believe(block, *reading, k=k), ties)
+
+
+def plain_probabilities(block: Block, weights: Floats, faults: Floats, *reading: Floats, k: int) -> dict[str, Array]:
+    """Return how much each class is believed in."""
+    return {"probability": believe(block, *reading, k=k)}
+
+
+def decide(
+    block: Block,
+    weights: Floats,
+    faults: Floats,
+    again: Floats,
+    *reading: Floats,
+    k: int,
+    ties: Ties,
+    correlation: float | None,
+    groups: Groups,
+) -> dict[str, Array]:
+    """Take the class that is believed in most; its confidence is the probability that it is right.
+
+    ``again`` says of each worker's problem how much of what is decided is found again, also by half of the crowd, how
+    often a typical worker errs, and whether all are alike.
+    """
+    block = with_voices(block, groups=groups)
+    belief = _believe_all(block, again, *reading, k=k)
+    found = take_most_probable(block, belief, ties)
+    table = _doubt(block, belief, again)
+    known = {} if correlation is None else {"voices": count_effective_voices(block, correlation)}
+    return {
+        **found,
+        "confidence": table[np.arange(len(table)), found["label"]],
+        "gain": expect_gains(table, _odds(block, again, k)),
+        **known,
+    }
+
+
+def probabilities(
+    block: Block, weights: Floats, faults: Floats, again: Floats, *reading: Floats, k: int, groups: Groups
+) -> dict[str, Array]:
+    """Return how probable each class is."""
+    block = with_voices(block, groups=groups)
+    return {"probability": _doubt(block, _believe_all(block, again, *reading, k=k), again)}
+
+
+def _believe_all(block: Block, again: Floats, *reading: Floats, k: int) -> Floats:
+    """Return how much each class of each task is believed in, also where all workers are alike."""
+    belief = believe(block, *reading, k=k)
+    alike = again.take(block.worker[block.starts], axis=0)[:, 3:] > 0
+    if not alike.any():
+        return belief
+    votes = ballots_of(block, k).add_up(reading[0][:, None, None] * np.eye(k))
+    return np.where(alike, softmax(votes * _odds(block, again, k)[:, None])[0], belief)
+
+
+def _odds(block: Block, again: Floats, k: int) -> Floats:
+    """Return, per task, the logarithm of how much more probable the label of a typical worker is than another."""
+    error = np.clip(again.take(block.worker[block.starts], axis=0)[:, 2], _LEAST_ERROR, 1 - 1 / k)
+    return np.asarray(np.log((1 - error) * (k - 1) / error))
+
+
+def _doubt(block: Block, belief: Floats, again: Floats, *, by_less: bool = False) -> Floats:
+    """Return beliefs as far as they are found again, and else those of a guess."""
+    share = again.take(block.worker[block.starts], axis=0)[:, by_less : by_less + 1]
+    return np.asarray(share * belief + (1 - share) / belief.shape[1])
+
+
+def expect_accuracy(run: Run, *, params: tuple[Floats, ...], k: int, groups: Groups) -> float:
+    """Return how often truths are expected to be right: their mean confidence."""
+    nobody = np.ones(run.problems.n_workers)
+    table = run.collect(partial(probabilities, k=k, groups=groups), nobody, nobody, *params)["probability"]
+    return float(table.max(axis=1).mean())
+
+
+def find_errors(run: Run, *params: Floats, k: int, groups: Groups) -> Faults:
+    """Estimate how often workers err, with limits."""
+    sums = run.sum(partial(_error_sums, k=k, groups=groups), *params)
+    shared = np.rint(sums["answers"]).astype(np.int64)
+    answers = np.maximum(sums["answers"], 1.0)
+    rate, unsure = sums["errors"] / answers, sums["unsure"] / answers
+    met = run.problems.total(sums["answers"])
+    usual = np.where(met > 0, run.problems.total(sums["errors"]) / np.maximum(met, 1.0), np.nan)
+    rate = np.where(shared > 0, rate, np.nan)
+    low, high = find_wilson_limits(rate, answers)
+    limits = np.maximum(low - unsure, 0.0), np.minimum(high + _HIDDEN * unsure, 1.0)
+    return Faults("error_rate", shared, rate, *limits, np.where(shared > 0, rate, usual), shared < FEW)
+
+
+def _error_sums(block: Block, again: Floats, *reading: Floats, k: int, groups: Groups) -> dict[str, Floats]:
+    """Add up, per worker, how probably her answers are wrong, and how probably the truths are."""
+    heard = with_voices(block, groups=groups)
+    belief = _believe_all(heard, again, *reading, k=k)
+    met = block.to_answers(heard.per_task(find_voices(heard).voice) > 1).astype(np.float64)
+    wrong = 1 - belief[block.to_answers(np.arange(block.n_tasks)), block.label]
+    return {
+        "answers": block.per_worker(met),
+        "errors": block.per_worker(met * wrong),
+        "unsure": block.per_worker(met * block.to_answers(1 - row_peaks(_doubt(block, belief, again, by_less=True)))),
+    }

@@ -1,0 +1,221 @@
+"""Consensus: how often each worker agrees with what the others agree on, and whether workers differ at all.
+
+For each answer, leave its worker's voice out; v are the weighted votes of the others on the task, V their sum. She
+**hits** if her label is the winner of the others (shared among winners that tie), her **share** is v_l / V, and the
+consensus of the others is as strong as
+
+    o = max(0, (max v / V - 1/k) / (1 - 1/k))^2.
+
+Her accuracy is her mean hit, weighted by o, and pulled towards that of the crowd by s0 answers,
+
+    a_w = (sum o hit + s0 c abar) / (sum o + s0 c),    abar = sum o hit / sum o over all,    c = mean o,
+
+and w = max(0, (k a_w - 1)/(k - 1)), her distance from a guess, is her weight in the next of three rounds.
+
+s0 says how far workers can be told apart. Hits and shares, less their mean on the task, vary between workers and
+within them; F is the ratio of both variances, the larger one of hits and shares. It is 1 where all are alike, and (of
+two answers to a task both hit or none does, so there the mean of the whole crowd is taken away)
+
+    s0 = (answers of a usual worker) / (F - 1)
+
+is the moment estimate of the strength of a Beta prior of their accuracies. Where F <= 1 they are not told apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.voices import find_voices
+from allalike.methods.steps.ballots import row_peaks, row_sums
+
+if TYPE_CHECKING:
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.problems import Problems
+    from allalike.answers.history import History
+    from allalike.engines import Run
+
+__all__ = ["ALIKE", "Consensus", "core_weights", "find_consensus"]
+
+ALIKE = 1e6  # the strength of the prior where workers are not told apart
+_MIN_STRENGTH = 4.0
+_ROUNDS = 3
+_EPS = 1e-12
+_CORE_REST = 0.02  # the weight of those who are not in the core
+
+
+@dataclass(frozen=True)
+class Consensus:
+    """What agreement says of the workers.
+
+    Parameters
+    ----------
+    weight
+        How much each worker counts in the consensus.
+    accuracy
+        How often she is right, as far as the others can tell.
+    strength
+        Of each problem: s0, how many answers the crowd's accuracy counts beside a worker's own.
+    ratio
+        Of each problem: F, how much more workers differ than chance has them differ.
+    """
+
+    weight: Floats
+    accuracy: Floats
+    strength: Floats
+    ratio: Floats
+
+
+def find_consensus(run: Run, answers: Floats, k: int, group: Array, *, use_gold: bool = False) -> Consensus:
+    """Weigh workers by how they agree with the consensus of the others, in three rounds.
+
+    Whether workers differ is asked of groups, of which each has the number of one of its members.
+    """
+    problems = run.problems
+    weight = np.ones(problems.n_workers)
+    for _ in range(_ROUNDS):
+        sums = run.sum(partial(agreement_sums, k=k, use_gold=use_gold), weight)
+        ratio, usual = _compare_variances(_by_group(sums, group), problems)
+        strength = np.full(len(ratio), ALIKE)
+        differ = ratio > 1
+        strength[differ] = np.clip(usual[differ] / (ratio[differ] - 1), _MIN_STRENGTH, ALIKE)
+        heard = problems.add(sums["strength"]) > 0
+        strength[~heard] = ALIKE
+        strength = np.minimum(strength, _strength_of(run.history))
+        accuracy = _accuracy(sums, strength, answers, problems, run.history)
+        odds = np.maximum((k * accuracy - 1) / (k - 1), 0.0)
+        total = problems.total(odds)
+        weight = np.where(total > 0, odds * problems.size / np.where(total > 0, total, 1.0), 1.0)
+    return Consensus(np.where(problems.spread(heard), weight, 1.0), accuracy, strength, ratio)
+
+
+def core_weights(
+    run: Run, consensus: Consensus, answers: Floats, fraction: float, k: int, *, use_gold: bool = False
+) -> Floats:
+    """Give weight to the best workers who together gave this share of the answers, found in three rounds."""
+    problems = run.problems
+    weight = consensus.weight
+    for _ in range(_ROUNDS):
+        sums = run.sum(partial(agreement_sums, k=k, use_gold=use_gold), weight)
+        accuracy = _accuracy(sums, consensus.strength, answers, problems, run.history)
+        weight = np.where(accuracy >= _least_of_core(accuracy, answers, fraction, problems) - _EPS, 1.0, _CORE_REST)
+    return weight
+
+
+def agreement_sums(block: Block, weights: Floats, *, k: int, use_gold: bool = False) -> dict[str, Floats]:
+    """Add up, per worker, how she agrees with the others: weighted hits, and the moments of hits and of shares.
+
+    If gold is used, a known truth takes the place of the others, and is as strong as can be.
+
+    >>> from allalike._core.blocks.block import Block
+    >>> agreement_sums(Block.of([[0, 1], [0, 1], [1, 1]]), np.ones(3), k=2)["hits"]
+    array([1., 1., 1.])
+    """
+    said = find_voices(block)
+    task, mine = block.to_answers(np.arange(block.n_tasks)), np.arange(len(block.label))
+    others = _votes_of_others(block, said.voice * weights.take(block.worker), task, said.group, k)
+    top, total = row_peaks(others), row_sums(others)
+    winners = row_sums((others >= (top - _EPS)[:, None]).astype(np.float64))
+    own = others[mine, block.label]
+    counted = total > _EPS
+    safe = np.where(counted, total, 1.0)
+    hit = np.where(own >= top - _EPS, 1.0 / winners, 0.0)
+    share = np.where(counted, own / safe, 0.0)
+    strength = np.where(counted, np.maximum(0.0, (top / safe - 1 / k) / (1 - 1 / k)) ** 2, 0.0)
+    if use_gold and len(block.gold_task):
+        truth = np.full(block.n_tasks, -1)
+        truth[block.gold_task] = block.gold_label
+        known = truth[task] >= 0
+        hit = np.where(known, block.label == truth[task], hit)
+        strength = np.where(known, 1.0, strength)
+    size = block.per_task(said.voice)
+    voice = np.where(block.to_answers(size >= 2 - _EPS), said.voice, 0.0)
+    sums = {
+        "hits": block.per_worker(voice * strength * hit),
+        "strength": block.per_worker(voice * strength),
+        "answers": block.per_worker(voice),
+    }
+    two = size < 3 - _EPS
+    stretch = np.where(two, 1.0, np.sqrt(size / np.maximum(size - 1, _EPS)))
+    sums["pairs"] = block.per_worker(np.where(two[task], voice, 0.0))
+    for name, values in (("hit", hit), ("share", share)):
+        mean = np.where(two, 0.0, block.per_task(voice * values) / size)
+        deviation = (values - mean[task]) * stretch[task]
+        sums[name] = block.per_worker(voice * deviation)
+        sums[f"{name} squared"] = block.per_worker(voice * deviation**2)
+        sums[f"{name} of two"] = block.per_worker(np.where(two[task], voice * values, 0.0))
+        sums[f"{name} of all"] = block.per_worker(voice * values)
+    return sums
+
+
+def _votes_of_others(block: Block, vote: Floats, task: Array, group: Array, k: int) -> Floats:
+    """Return, per answer, the votes of all who are not of its group, with a column per label."""
+    votes = sum_by(task * k + block.label, vote, block.n_tasks * k).reshape(-1, k)
+    others = votes.take(task, axis=0)
+    n_groups = int(group.max()) + 1
+    if n_groups == len(vote):
+        others[np.arange(len(vote)), block.label] -= vote
+    else:
+        others -= sum_by(group * k + block.label, vote, n_groups * k).reshape(-1, k).take(group, axis=0)
+    return others
+
+
+def _accuracy(
+    sums: dict[str, Floats], strength: Floats, answers: Floats, problems: Problems, past: History | None
+) -> Floats:
+    hits, heard = sums["hits"], sums["strength"]
+    all_hits, all_heard = problems.add(hits), problems.add(heard)
+    each = all_heard / problems.add(answers)
+    prior, mean = problems.spread(strength * each), problems.spread(all_hits / np.maximum(all_heard, 1e-9))
+    if past is not None:
+        earlier = problems.spread(each) * past.answers
+        hits, heard = hits + earlier * (1 - past.fault), heard + earlier
+    told = heard + prior
+    return np.where(told > 0, (hits + prior * mean) / np.where(told > 0, told, 1.0), mean)
+
+
+def _strength_of(past: History | None) -> float:
+    """Return how many answers the crowd's accuracy counts beside a worker's own, by how workers differed before."""
+    mean, variance = (0.0, 0.0) if past is None else past.spread
+    return max(mean * (1 - mean) / variance - 1, _MIN_STRENGTH) if variance > 0 else ALIKE
+
+
+def _by_group(sums: dict[str, Floats], group: Array) -> dict[str, Floats]:
+    return {name: sum_by(group, values, len(group)) for name, values in sums.items()}
+
+
+def _compare_variances(sums: dict[str, Floats], problems: Problems) -> tuple[Floats, Floats]:
+    """Return, per problem, the variance between workers over that within, and the answers of a usual worker."""
+    answers, pairs = sums["answers"], sums["pairs"]
+    n, total = problems.add(answers > 0), problems.add(answers)
+    told = (n >= 3) & (total > n)
+    safe, free, within_free = np.maximum(total, 1.0), np.maximum(n - 1, 1.0), np.where(told, total - n, 1.0)
+    usual = np.where(told, (total - problems.add(answers**2) / safe) / free, 1.0)
+    each = np.maximum(answers, _EPS)
+    ratios = []
+    for name in ("hit", "share"):
+        usual_value = problems.spread(problems.add(sums[f"{name} of all"]) / safe)
+        values = sums[name] - pairs * usual_value
+        squares = sums[f"{name} squared"] - usual_value * (2 * sums[f"{name} of two"] - pairs * usual_value)
+        mean = np.where(answers > 0, values / each, 0.0)
+        centre = problems.spread(problems.add(values) / safe)
+        between = problems.add(answers * (mean - centre) ** 2) / free
+        within = problems.add(squares - answers * mean**2) / within_free
+        ratios.append(np.where(told, between / np.maximum(within, _EPS), 1.0))
+    return np.maximum(*ratios), usual
+
+
+def _least_of_core(accuracy: Floats, answers: Floats, fraction: float, problems: Problems) -> Floats:
+    """Return, per worker, the accuracy of the last of the best who give this share of her problem's answers."""
+    number = np.repeat(np.arange(len(problems.sizes)), problems.sizes)
+    order = np.lexsort((-accuracy, number))
+    given = np.cumsum(answers[order])
+    before = np.concatenate([[0.0], given])[problems.starts]
+    share = (given - problems.spread(before)) / problems.total(answers)
+    below = problems.add(share < fraction).astype(np.int64)
+    last = problems.starts + np.minimum(np.maximum(below, 1), problems.sizes - 1)
+    return problems.spread(accuracy[order][last])

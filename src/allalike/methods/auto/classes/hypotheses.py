@@ -1,0 +1,189 @@
+"""Readings: ways to read the same answers, each found from a start of its own, and the choice between them.
+
+EM finds the reading that is most likely near where it begins. It begins at the votes of the consensus, and at those of
+five **cores**: the best workers who together gave from a half to an eighth of the answers. The most likely
+reading wins, but one from a core only by 3 nats.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike._core.blocks.voices import find_voices
+from allalike.methods.auto.classes.consensus import core_weights, find_consensus
+from allalike.methods.auto.classes.rows import estimate_rows, estimate_shares
+from allalike.methods.auto.classes.states import (
+    Levels,
+    begin,
+    count_states,
+    disagreement,
+    find_levels,
+    find_ranks,
+)
+from allalike.methods.auto.voices.groups import with_voices
+from allalike.methods.steps.ballots import ballots_of, vote_shares
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike.engines import Run
+    from allalike.engines.memory import MemoryRun
+    from allalike.methods.auto.classes.consensus import Consensus
+    from allalike.methods.insight import Groups
+
+__all__ = ["STARTS", "Crowd", "Reading", "as_crowd", "choose", "prepare", "read_from"]
+
+_ROUNDS = 5
+STARTS = ("consensus", "core 0.5", "core 0.35", "core 0.25", "core 0.18", "core 0.125")
+_MARGIN = 3.0  # nats
+_SAME = 1e-6  # nats
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One reading of the answers of each problem.
+
+    Parameters
+    ----------
+    start
+        Of each problem: the name of the start from which it was found.
+    rows, shares
+        The logarithms of the probabilities of answers and of states, with a row per worker.
+    confusion
+        Of each worker: how probably she gives each label to a task of each class, over all levels.
+    hits
+        Of each worker: how many of her answers are probably right.
+    likelihood, gold
+        Of each problem: the log likelihood of its answers, and that of the truths that are known.
+    margin
+        Of each problem: by how many nats it must be more likely than others.
+    """
+
+    start: Array
+    rows: Floats
+    shares: Floats
+    confusion: Floats
+    hits: Floats
+    likelihood: Floats
+    gold: Floats
+    margin: Floats
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """A run, with what every round of EM needs to know.
+
+    Parameters
+    ----------
+    run
+        Where the answers are.
+    answers
+        How many voices each worker has.
+    consensus
+        What agreement says of the workers.
+    k
+        How many labels there are.
+    groups
+        Who speaks with one voice.
+    ranks
+        Disagreements, in order, and the rank of each among those of all tasks; blocks that know the levels of their
+        tasks need none.
+    use_gold
+        Whether the truths that are known count.
+    """
+
+    run: Run
+    answers: Floats
+    consensus: Consensus
+    k: int
+    groups: Groups
+    ranks: tuple[Floats, Floats] | None = None
+    use_gold: bool = False
+
+    def climb(self, start: str, classes: Callable[..., Floats], *params: Floats, margin: float = 0.0) -> Reading:
+        """Find a reading by a few rounds of EM from probabilities of the classes."""
+        sums = self.run.sum(partial(begin, classes=classes, ranks=self.ranks, **self._how), *params)
+        n = len(self.run.problems.sizes)
+        return self.improve(sums, np.full(n, start, dtype=object), np.full(n, margin), rounds=_ROUNDS)
+
+    @property
+    def _how(self) -> dict[str, Any]:
+        return {"k": self.k, "use_gold": self.use_gold}
+
+    def improve(self, sums: dict[str, Floats], start: Array, margin: Floats, *, rounds: int) -> Reading:
+        """Go on with rounds of EM from expected answers."""
+        problems = self.run.problems
+        for _ in range(rounds):
+            found = estimate_rows(sums["counts"], self.answers, self.consensus.strength, problems, self.run.history)
+            rows = np.log(found.probability, out=found.probability)
+            shares = problems.spread(np.log(estimate_shares(problems.add(sums["shares"]), self.k)))
+            sums = self.run.sum(partial(count_states, **self._how), rows, shares)
+        likelihood, gold = problems.add(sums["likelihood"]), problems.add(sums["gold"])
+        hits = _expected_hits(sums["counts"])
+        return Reading(start, rows, shares, found.confusion, hits, likelihood, gold, margin)
+
+
+def _expected_hits(counts: Floats) -> Floats:
+    """Return how many of each worker's answers are probably right.
+
+    >>> _expected_hits(np.arange(8.0).reshape(1, 2, 4))
+    array([14.])
+    """
+    n, k, _ = counts.shape
+    hits: Floats = np.einsum("wccg->w", counts.reshape(n, k, k, -1))
+    return hits
+
+
+def read_from(crowd: Crowd, start: str) -> Reading:
+    """Find the reading from a start."""
+    if start == "consensus":
+        return crowd.climb(start, vote_shares, crowd.consensus.weight)
+    fraction = float(start.removeprefix("core "))
+    weights = core_weights(crowd.run, crowd.consensus, crowd.answers, fraction, crowd.k, use_gold=crowd.use_gold)
+    return crowd.climb(start, vote_shares, weights, margin=_MARGIN)
+
+
+def choose(best: Reading, other: Reading, crowd: Crowd, *, use_gold: bool = False) -> Reading:
+    """Return, for each problem, the more likely reading: the other one only if it is so by its margin."""
+    one, two = (each.likelihood - each.margin + (each.gold if use_gold else 0.0) for each in (best, other))
+    wins = two > one + _SAME
+    if wins.all() or not wins.any():
+        return other if wins.any() else best
+    of_worker = crowd.run.problems.spread(wins)
+
+    def pick(left: Array, right: Array) -> Array:
+        flags = wins if len(left) == len(wins) else of_worker
+        return np.where(flags.reshape(-1, *[1] * (left.ndim - 1)), right, left)
+
+    names = [field.name for field in dataclasses.fields(best)]
+    return replace(best, **{name: pick(getattr(best, name), getattr(other, name)) for name in names})
+
+
+def prepare(sample: MemoryRun, groups: Groups, *, use_gold: bool = False) -> tuple[Crowd, tuple[Floats, Floats]]:
+    """Have the blocks keep their ballots and the levels of their tasks; return also what rank a disagreement has."""
+    k = sample.encoding.n_labels
+    sample = sample.map(partial(with_voices, groups=groups))
+    found = sample.collect(partial(disagreement, k=k))
+    problem = np.repeat(np.arange(len(sample.problems.sizes)), sample.problems.sizes)[found["worker"]]
+    rank = find_ranks(found["disagreement"], problem)
+    rest = iter(np.split(find_levels(rank), np.cumsum([block.n_tasks for block in sample.blocks])[:-1]))
+    order = np.argsort(found["disagreement"])
+    prepared = sample.map(lambda block: block.keeping(ballots_of(block, k), Levels(next(rest))))
+    return as_crowd(prepared, groups, use_gold=use_gold), (found["disagreement"][order], rank[order])
+
+
+def as_crowd(run: Run, groups: Groups, *, use_gold: bool = False) -> Crowd:
+    """Find what every round of EM needs to know of a run whose answers have voices."""
+    answers, k = run.sum(_count_voices)["voices"], run.encoding.n_labels
+    consensus = find_consensus(run, answers, k, groups.number, use_gold=use_gold)
+    return Crowd(run, answers, consensus, k, groups, use_gold=use_gold)
+
+
+def _count_voices(block: Block) -> dict[str, Floats]:
+    return {"voices": block.per_worker(find_voices(block).voice)}

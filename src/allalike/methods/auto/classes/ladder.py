@@ -1,0 +1,318 @@
+"""Ladder: from the plain vote to rich readings of the answers, and no step that the crowd itself does not bear out.
+
+1. **The vote** stands where nothing else is safe: fewer than four workers, fewer than two answers a task, workers who
+   are alike, and crowds in which most answers come from workers who say one label only, such as labelling functions.
+   Where workers are alike, or fewer than four, ties go to whoever is closer to the others; else they are drawn.
+2. **Readings** (`readings`) that foresee answers left out clearly worse than the votes do are dropped (`left_out`). The
+   likeliest that is left is taken, unless halves of the workers clearly refute it (`reproduction`).
+3. Else the **weighted vote** of the consensus is taken, if it foresees answers as well and the halves side with it.
+4. Else it is the vote. In all of this a group of copies has one voice.
+5. Of two classes, each reading has a mirror image that fits as well, and only the votes tell which is which. What
+   overturns more than a third of them is not taken: either may be true.
+
+Clearly is always what chance does in one of a hundred cases (2.576 standard errors), and was not fitted to anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from allalike._core.columns.hashes import mix
+from allalike.engines.halves import draw_halves, halve
+from allalike.engines.sample import sample_tasks
+from allalike.methods.auto.classes.consensus import ALIKE
+from allalike.methods.auto.classes.hypotheses import (
+    STARTS,
+    Crowd,
+    Reading,
+    choose,
+    prepare,
+    read_from,
+)
+from allalike.methods.auto.classes.known import MANY, judge, reconsider
+from allalike.methods.auto.classes.left_out import Foreseen, others_classes, others_votes
+from allalike.methods.auto.classes.reproduction import find_information, find_support
+from allalike.methods.auto.classes.states import class_posterior
+from allalike.methods.auto.sureness.reliability import Reliability, find_reliability
+from allalike.methods.steps.ballots import by_problem, vote_shares
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike.engines import Run
+    from allalike.engines.memory import MemoryRun
+
+__all__ = ["PLAIN", "TURNED", "WAYS", "Plain", "Rung", "climb_ladder", "find_plain", "may_overrule"]
+
+CLEARLY = 2.576  # standard errors, which chance reaches in one of a hundred cases
+_MIN_ANSWERS = 2.0  # a task, below which nothing but the vote is stable
+_MIN_WORKERS, _MIN_COMPARED = 4, 3  # for a reading, and of whom one can be told from the others
+_MAX_TURNED = 1 / 3  # of the votes on two classes
+_MAX_ONE_LABEL = 0.5  # of the answers, which workers who say one label only may give
+_ONE_LABEL_CHANCE = 1e-3  # of saying one label only, if one answered like the crowd
+_HALVINGS = 4
+_HALVED_ANSWERS = 50_000  # that tell whether a reading is reproduced
+_MIN_TASKS = 5  # that both halves have answered
+_LEAST = 1e-9
+_DRAW = 1e-6  # how far apart scores must be not to be tied
+
+
+PLAIN = {
+    "alike": "workers are alike",
+    "camps": "workers are two camps, each of which agrees with itself only",
+    "one label": "most answers come from workers who say one label only",
+    "few answers": "there are fewer than two answers a task",
+    "few workers": "there are fewer than four workers",
+}
+TURNED = "all else would overturn more than a third of the votes, and either may be true"
+WAYS = ("vote", "weighted vote", "reading")  # to decide, from simple to rich
+
+
+class Rung(NamedTuple):
+    """What is taken.
+
+    Parameters
+    ----------
+    taken
+        Of each problem: the place of the way to decide in `WAYS`.
+    reading
+        The likeliest reading of each problem, be it taken or not.
+    borne_out
+        What halves of the workers said of each way.
+    others
+        All readings that were found.
+    halves
+        Of each problem: on what share of the tasks two halves of the workers decide the same, in the way that is taken.
+    turned
+        Of each problem: whether the vote is taken because all else would overturn too much of it.
+    overruled
+        Whether known truths spoke against what would have been taken.
+    by_gold
+        How much of what is decided is found again, if known truths tell it.
+    """
+
+    taken: npt.NDArray[np.intp]
+    reading: Reading
+    borne_out: BorneOut
+    others: list[Reading]
+    halves: Floats
+    turned: npt.NDArray[np.bool_]
+    overruled: bool = False
+    by_gold: float | None = None
+
+
+class Plain(NamedTuple):
+    """Where the vote stands.
+
+    Parameters
+    ----------
+    why
+        Of each problem: why it does, or nothing.
+    reliability
+        How much of a vote another crowd would find again.
+    """
+
+    why: Array
+    reliability: Reliability
+
+    @property
+    def stands(self) -> npt.NDArray[np.bool_]:
+        """Of each problem: whether the vote stands."""
+        return np.asarray(self.why != "")
+
+
+def find_plain(run: Run, crowd: Crowd) -> Plain:
+    """Say, of each problem, why its votes are plain, where they need be."""
+    problems, k = run.problems, crowd.k
+    sums = run.sum(partial(_count_labels, k=k))
+    tasks, voices = problems.add(sums["tasks"]), problems.add(crowd.answers)
+    said, given = sums["labels"], sums["labels"].sum(axis=1)
+    share = problems.add(said) / np.maximum(problems.add(given), 1.0)[:, None]
+    chance = given * np.log(np.maximum(problems.spread(share)[np.arange(len(said)), said.argmax(axis=1)], 1e-12))
+    constant = (said.max(axis=1) >= given) & (chance < np.log(_ONE_LABEL_CHANCE))
+    one_label = problems.add(np.where(constant, given, 0.0)) / np.maximum(problems.add(given), 1.0)
+    why, workers = np.full(len(tasks), "", dtype=object), problems.add(crowd.groups.speaks)
+    why[workers < _MIN_WORKERS] = PLAIN["few workers"]
+    why[crowd.consensus.strength >= ALIKE] = PLAIN["alike"]
+    why[voices < _MIN_ANSWERS * tasks] = PLAIN["few answers"]
+    why[one_label > _MAX_ONE_LABEL] = PLAIN["one label"]
+    why[workers < _MIN_COMPARED] = PLAIN["few workers"]
+    return Plain(why, find_reliability(run, k))
+
+
+def climb_ladder(crowd: Crowd, stands: npt.NDArray[np.bool_], *, use_gold: bool) -> Rung:
+    """Take, of each problem, the last step that the crowd bears out, whose answers are in memory and known to nobody.
+
+    Where votes stand, they are taken. If gold is used, known truths make readings more or less likely, and may overrule
+    all of this.
+    """
+    foreseen = Foreseen(crowd.run, crowd.k)
+    readings = [read_from(crowd, start) for start in STARTS]
+    best = _best_of(readings, crowd, foreseen, use_gold=use_gold)
+    borne_out = _bear_out(crowd, best)
+    differ = crowd.consensus.strength < ALIKE
+    taken = np.zeros(len(differ), np.intp)
+    weighs = foreseen.compare(others_votes, crowd.consensus.weight) >= -CLEARLY
+    weighs &= differ & borne_out.stands("weighted vote", least=0.0)
+    reads = differ & np.isfinite(best.margin) & borne_out.stands("reading")
+    turned = _find_turned(crowd, best)
+    taken[weighs & ~turned["weighted vote"]] = WAYS.index("weighted vote")
+    taken[reads & ~turned["reading"]] = WAYS.index("reading")
+    taken[stands] = 0
+    halves = np.choose(taken, [borne_out.again[name] for name in WAYS])
+    rung = Rung(taken, best, borne_out, readings, halves, (reads | weighs) & (taken == 0) & ~stands)
+    return _overrule(crowd, rung) if use_gold and may_overrule(crowd.run) else rung
+
+
+def may_overrule(run: Run) -> bool:
+    """Tell whether there are known truths, which may overrule what the crowd bears out."""
+    return len(run.problems.sizes) == 1 and run.n_gold > 0
+
+
+def _overrule(crowd: Crowd, rung: Rung) -> Rung:
+    """Take another way to decide the tasks of a single problem, if the known truths speak against this one."""
+    last, names, n_known = len(WAYS) - 1, [reading.start[0] for reading in rung.others], crowd.run.n_gold
+    taken = last + names.index(rung.reading.start[0]) if rung.taken[0] == last else int(rung.taken[0])
+    judged = judge(crowd, rung.others)
+    better = reconsider(taken, judged.hits, judged.both, n_known)
+    again = judged.hits[better] / n_known - 1 / crowd.k
+    again = np.clip(again / max(judged.sure[better] / n_known - 1 / crowd.k, _LEAST), 0.0, 1.0)
+    rung = rung._replace(by_gold=float(again)) if n_known >= MANY else rung
+    if better == taken:
+        return rung
+    reading = judged.readings[better - last] if better >= last else rung.reading
+    others = judged.readings if reading is judged.readings[-1] else rung.others
+    return rung._replace(taken=np.array([min(better, last)]), reading=reading, others=others, overruled=True)
+
+
+def _best_of(readings: list[Reading], crowd: Crowd, foreseen: Foreseen, *, use_gold: bool = False) -> Reading:
+    """Return the likeliest reading of each problem among those that do not foresee answers clearly worse than votes.
+
+    Where all do, its margin is infinite.
+    """
+    while True:
+        best = reduce(partial(choose, crowd=crowd, use_gold=use_gold), readings)
+        worse = foreseen.compare(others_classes, best.rows, best.shares) < -CLEARLY
+        worse &= np.isfinite(best.margin)
+        if not worse.any():
+            return best
+        out = [worse & (each.start == best.start) for each in readings]
+        readings = [
+            replace(each, margin=np.where(of, np.inf, each.margin)) for each, of in zip(readings, out, strict=True)
+        ]
+
+
+def _find_turned(crowd: Crowd, best: Reading) -> dict[str, npt.NDArray[np.bool_]]:
+    """Tell, of each problem, whether a weighted vote and a reading overturn too many votes on two classes."""
+    problems = crowd.run.problems
+    if crowd.k > 2:
+        return dict.fromkeys(WAYS[1:], np.zeros(len(problems.sizes), bool))
+    sums = crowd.run.sum(partial(_count_turned, k=crowd.k), crowd.consensus.weight, best.rows, best.shares)
+    tasks = problems.add(sums["tasks"])
+    return {name: problems.add(sums[name]) > _MAX_TURNED * tasks for name in WAYS[1:]}
+
+
+def _count_turned(block: Block, weights: Floats, rows: Floats, shares: Floats, *, k: int) -> dict[str, Floats]:
+    """Count the tasks that are decided for a class which has fewer votes than the other, and all that are not tied."""
+    votes = vote_shares(block, np.ones(block.n_workers), k=k)
+    tables = vote_shares(block, weights, k=k), class_posterior(block, rows, shares, k=k)
+    found = {"tasks": np.ptp(votes, axis=1) > _DRAW}
+    for name, table in zip(WAYS[1:], tables, strict=True):
+        found[name] = votes[np.arange(len(votes)), table.argmax(axis=1)] < votes.max(axis=1) - _DRAW
+    return {name: by_problem(block, each.astype(np.float64)) for name, each in found.items()}
+
+
+@dataclass(frozen=True)
+class BorneOut:
+    """How clearly halves of the workers bear out what is taken in place of the vote, the mean over all halvings.
+
+    Parameters
+    ----------
+    support, information
+        Of each way to decide, and of each problem: S and I against the vote.
+    again
+        Of each way, the vote too, and of each problem: on what share of the tasks both halves decide the same.
+    told
+        Of each problem: whether there were enough tasks in both halves.
+    """
+
+    support: dict[str, Floats]
+    information: dict[str, Floats]
+    again: dict[str, Floats]
+    told: npt.NDArray[np.bool_]
+
+    def stands(self, name: str, *, least: float = -CLEARLY) -> npt.NDArray[np.bool_]:
+        """Tell, of each problem, whether the halves do not refute a way to decide, and support it so much at least."""
+        return np.asarray(self.told & (self.support[name] >= least) & (self.information[name] >= -CLEARLY))
+
+    def describe(self) -> dict[str, float]:
+        """Return what a summary can say of a single problem."""
+        return {"support": float(self.support["reading"][0]), "information": float(self.information["reading"][0])}
+
+
+def _bear_out(crowd: Crowd, best: Reading) -> BorneOut:
+    """Have halves of the workers decide, and compare what they find."""
+    n, k = len(crowd.run.problems.sizes), crowd.k
+    support, information, again = ({name: np.zeros(n) for name in WAYS} for _ in range(3))
+    told = np.ones(n, bool)
+    starts = [start for start in STARTS if (best.start == start).any()]
+    sample = sample_tasks(crowd.run, _HALVED_ANSWERS, with_gold=False, again=True)
+    for number in range(_HALVINGS):
+        labels, problem = _decide_halves(sample, crowd, starts, number)
+        tasks = np.bincount(problem, minlength=n)
+        told &= tasks >= _MIN_TASKS
+        for name, (one, other) in labels.items():
+            same = np.bincount(problem, one == other, n)
+            again[name] += same / np.maximum(tasks, 1) / _HALVINGS
+        for name in WAYS[1:]:
+            support[name] += find_support(labels[name], labels["vote"], problem, n) / _HALVINGS
+            information[name] += find_information(labels[name], labels["vote"], problem, n, k) / _HALVINGS
+    return BorneOut(support, information, again, told)
+
+
+def _decide_halves(
+    sample: MemoryRun, crowd: Crowd, starts: list[str], number: int
+) -> tuple[dict[str, tuple[Array, Array]], Array]:
+    """Return what both halves decide, in several ways, for tasks that both have answered, and the problem of each."""
+    run, order = halve(sample, draw_halves(sample, crowd.groups.number, number))
+    half, _ = prepare(run, crowd.groups.take(order))
+    best = _best_of([read_from(half, start) for start in starts], half, Foreseen(half.run, half.k))
+    few = (half.consensus.strength >= ALIKE) | (half.run.problems.add(half.groups.speaks) < _MIN_COMPARED)
+    use = run.problems.spread(~few & np.isfinite(best.margin)).astype(np.float64)
+    params = best.rows, best.shares, use, half.consensus.weight
+    part = run.problems.spread(np.arange(len(run.problems.sizes))).astype(np.float64)
+    found = half.run.collect(partial(_decide, k=half.k, salt=number), part, *params)
+    key = np.lexsort((found["part"], found["hash"], found["part"] // 2))
+    part, task = found["part"][key], found["hash"][key]
+    pair = np.flatnonzero((task[1:] == task[:-1]) & (part[1:] == part[:-1] + 1) & (part[:-1] % 2 == 0))
+    labels = {name: found[name][key] for name in WAYS}
+    return {name: (each[pair], each[pair + 1]) for name, each in labels.items()}, part[pair] // 2
+
+
+def _decide(
+    block: Block, part: Floats, rows: Floats, shares: Floats, use: Floats, weights: Floats, *, k: int, salt: int
+) -> dict[str, Array]:
+    """Decide tasks by votes, by the consensus, and by a reading, where it is to be used.
+
+    Ties are drawn by a hash of half, task and label: two halves that draw alike would seem to agree.
+    """
+    first = block.worker[block.starts]
+    number = part.take(first).astype(np.int64)
+    drawn = mix(block.task_hash ^ mix((number * _HALVINGS + salt).astype(np.uint64)))
+    noise = mix(drawn[:, None] ^ np.arange(k, dtype=np.uint64)) / 2.0**64
+    vote, consensus = (vote_shares(block, each, k=k) for each in (np.ones(block.n_workers), weights))
+    reading = np.where(use.take(first)[:, None] > 0, class_posterior(block, rows, shares, k=k), consensus)
+    tables = {"vote": vote, "weighted vote": consensus, "reading": reading}
+    labels = {name: (table + _DRAW * noise).argmax(axis=1) for name, table in tables.items()}
+    return {**labels, "hash": block.task_hash, "part": number}
+
+
+def _count_labels(block: Block, *, k: int) -> dict[str, Floats]:
+    """Count the labels of each worker, and the tasks of each problem."""
+    cell = np.bincount(block.worker * k + block.label, minlength=block.n_workers * k).astype(np.float64)
+    return {"labels": cell.reshape(-1, k), "tasks": by_problem(block, np.ones(block.n_tasks))}

@@ -1,0 +1,160 @@
+"""States: how probable each class and level of a task is; the E step of LEVELS, and what its rounds begin with.
+
+    P_ts ~ pi_s prod_i C_(w_i)[l_i, s],    s = (class c, level g),
+
+for the rows C of the workers and the shares pi of the states. Rounds begin with probabilities of the classes alone,
+which are split into levels by how much the answers to a task disagree: r_t is the rank of 1 - sum of squared shares of
+the votes, from 0 to 1, and level g has the share exp(-(G r_t - g - 1/2)^2) before these are made to sum to 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allalike.methods.auto.classes.rows import LEVELS
+from allalike.methods.steps.ballots import ballots_of, by_problem, count_ballots, row_sums, softmax, vote_shares
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from allalike._core.blocks.block import Array, Block, Floats
+
+__all__ = [
+    "Levels",
+    "begin",
+    "class_posterior",
+    "classes_of",
+    "count_states",
+    "disagreement",
+    "find_levels",
+    "find_ranks",
+    "posterior",
+    "settle",
+]
+
+_LEAST = 1e-12
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Of each task: how probable each level is before anything else is known."""
+
+    share: Floats
+
+
+def disagreement(block: Block, *, k: int) -> dict[str, Array]:
+    """Return, per task, how probably two of its answers differ; and a worker of its problem."""
+    shares = vote_shares(block, np.ones(block.n_workers), k=k)
+    first = block.worker[block.starts]
+    worker = first if isinstance(block.workers, slice) else block.workers[first]
+    return {"disagreement": 1 - np.square(shares).sum(axis=1), "worker": worker}
+
+
+def find_ranks(disagreement: Floats, problem: Array) -> Floats:
+    """Return the rank of each task within its problem, from 0 to 1; equal ones share their mean rank.
+
+    >>> find_ranks(np.array([0.0, 0.5, 0.5]), np.zeros(3, int))
+    array([0.  , 0.75, 0.75])
+    """
+    rounded = disagreement.round(12)
+    order = np.lexsort((rounded, problem))
+    new = np.concatenate([[True], (np.diff(rounded[order]) > 0) | (np.diff(problem[order]) > 0)])
+    group = np.cumsum(new) - 1
+    size = np.bincount(group)
+    middle = np.cumsum(size) - size + (size - 1) / 2
+    tasks = np.bincount(problem)
+    first = np.cumsum(tasks) - tasks
+    rank = np.empty(len(order))
+    rank[order] = middle[group]
+    ranks: Floats = (rank - first[problem]) / np.maximum(tasks[problem] - 1, 1)
+    return ranks
+
+
+def find_levels(rank: Floats) -> Floats:
+    """Return how probable each level of a task is, from its rank.
+
+    >>> find_levels(np.array([0.0, 0.75])).round(2)
+    array([[0.88, 0.12, 0.  ],
+           [0.03, 0.37, 0.6 ]])
+    """
+    share = np.exp(-((LEVELS * rank[:, None] - np.arange(LEVELS) - 0.5) ** 2))
+    split: Floats = share / row_sums(share)[:, None]
+    return split
+
+
+def begin(
+    block: Block,
+    *params: Floats,
+    classes: Callable[..., Floats],
+    k: int,
+    ranks: tuple[Floats, Floats] | None = None,
+    use_gold: bool = False,
+) -> dict[str, Floats]:
+    """Count with probabilities of the classes, split into levels: those that the block keeps, or by their ranks."""
+    if ranks is None:
+        levels = block[Levels].share
+    else:
+        levels = find_levels(np.interp(disagreement(block, k=k)["disagreement"], *ranks))
+    states = (classes(block, *params, k=k)[:, :, None] * levels[:, None]).reshape(block.n_tasks, -1)
+    return count_ballots(block, settle(states, block, k) if use_gold else states, k=k)
+
+
+def settle(states: Floats, block: Block, k: int) -> Floats:
+    """Leave a task whose truth is known no other class.
+
+    >>> from dataclasses import replace
+    >>> from allalike._core.blocks.block import Block
+    >>> block = replace(Block.of([[0, 1]]), gold_task=np.array([1]), gold_label=np.array([0]))
+    >>> settle(np.array([[0.5, 0.1, 0.3, 0.1], [0.1, 0.3, 0.4, 0.2]]), block, 2)
+    array([[0.5 , 0.1 , 0.3 , 0.1 ],
+           [0.25, 0.75, 0.  , 0.  ]])
+    """
+    known = block.gold_label < k
+    task, truth = block.gold_task[known], block.gold_label[known]
+    if not len(task):
+        return states
+    table = states.reshape(block.n_tasks, k, -1).copy()
+    levels = np.maximum(table[task, truth], _LEAST)
+    table[task] = 0.0
+    table[task, truth] = levels / levels.sum(axis=1, keepdims=True)
+    return table.reshape(states.shape)
+
+
+def posterior(block: Block, rows: Floats, shares: Floats, *, k: int) -> tuple[Floats, Floats]:
+    """Return how probable each state of each task is, and the log likelihood of its answers; both are logarithms."""
+    return softmax(ballots_of(block, k).add_up(rows) + shares.take(block.worker[block.starts], axis=0))
+
+
+def count_states(block: Block, rows: Floats, shares: Floats, *, k: int, use_gold: bool = False) -> dict[str, Floats]:
+    """Count with the posterior, and add up the log likelihoods of answers and of the truths that are known.
+
+    If gold is used, what a worker said of a task whose truth is known counts for that truth alone.
+    """
+    states, likelihood = posterior(block, rows, shares, k=k)
+    known = np.zeros(block.n_tasks)
+    if len(block.gold_task):
+        classes = classes_of(states, k)[block.gold_task]
+        answered = block.gold_label < k
+        truth = np.where(answered, block.gold_label, 0)
+        chance = np.where(answered, classes[np.arange(len(classes)), truth], 1.0)
+        known[block.gold_task] = np.log(np.maximum(chance, _LEAST))
+    return {
+        **count_ballots(block, settle(states, block, k) if use_gold else states, k=k),
+        "likelihood": by_problem(block, likelihood),
+        "gold": by_problem(block, known),
+    }
+
+
+def classes_of(states: Floats, k: int) -> Floats:
+    """Add up the levels of each class."""
+    levels = states.shape[1] // k
+    classes: Floats = states @ np.repeat(np.eye(k), levels, axis=0)
+    return classes
+
+
+def class_posterior(block: Block, rows: Floats, shares: Floats, *, k: int) -> Floats:
+    """Return how probable each class is."""
+    return classes_of(posterior(block, rows, shares, k=k)[0], k)

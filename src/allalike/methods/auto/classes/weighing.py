@@ -1,0 +1,267 @@
+"""LEVELS: the truths of a few classes, and those of a vote where the crowd itself does not bear out anything else.
+
+Dawid and Skene give each worker a confusion matrix and each task a class. LEVELS gives a task also a **level** of
+difficulty, pulls the matrices towards each other by as much as workers cannot be told apart (`rows`), and begins at
+six places (`readings`). What is found counts only as far as answers left out and halves of the workers bear it out
+(`ladder`): else the votes decide, weighed or plain.
+
+Beyond 200,000 answers the ladder is climbed on a sample of the tasks, and a few rounds more are made on all.
+
+It fails where most workers share a mistake, and fifteen tasks do not tell the good from the lucky.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.engines.sample import sample_tasks
+from allalike.methods.auto.classes.beliefs import (
+    decide,
+    decide_plainly,
+    expect_accuracy,
+    find_errors,
+    plain_probabilities,
+    probabilities,
+)
+from allalike.methods.auto.classes.hypotheses import as_crowd, prepare
+from allalike.methods.auto.classes.ladder import PLAIN, TURNED, WAYS, Plain, climb_ladder, find_plain, may_overrule
+from allalike.methods.auto.classes.outlines import outline, second_reading
+from allalike.methods.auto.classes.rows import LEVELS
+from allalike.methods.auto.classes.states import class_posterior
+from allalike.methods.auto.voices.effective import find_error_correlation
+from allalike.methods.auto.voices.groups import give_voices
+from allalike.methods.auto.voices.peers import peer_sums
+from allalike.methods.base import Weighing
+from allalike.methods.insight import Groups, Signal
+from allalike.methods.one_coin import DS1
+from allalike.methods.steps.ballots import vote_shares
+from allalike.methods.steps.peers import Disparity, Peers
+from allalike.methods.steps.weights import normalise
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.problems import Problems
+    from allalike.engines import Run
+    from allalike.methods.auto.classes.hypotheses import Crowd
+    from allalike.methods.auto.classes.ladder import Rung
+    from allalike.methods.auto.screening.screen import Look
+
+__all__ = ["MAX_CLASSES", "weigh_classes"]
+
+MAX_CLASSES = 20
+_TIE = 1e-6  # of a vote, which decides only where votes tie
+_WORTH_SAMPLING = 1.5  # times as many answers as a sample has
+_TABLES = 20  # of the probabilities of answers, in memory at a time: two of each reading, and those at work
+
+
+def weigh_classes(run: Run, look: Look, *, sample_answers: int, use_gold: bool) -> Weighing:
+    """Weigh the workers of a run whose labels are a few classes, given a look at the crowd."""
+    look, problems = _hear_all(run, look), run.problems
+    groups = look.groups
+    heard = give_voices(run, groups)
+    crowd = as_crowd(heard, groups, use_gold=use_gold)
+    plain = find_plain(heard, crowd)
+    if look.camps:
+        plain = plain._replace(why=np.array([PLAIN["camps"]], object))
+    peers = Peers(run)
+    unweighted = peers.unweighted if groups.everyone_counts else Disparity(**_between_groups(heard), problems=problems)
+    vote = _break_ties(unweighted.mean, plain, problems)
+    asks_gold = use_gold and may_overrule(run) and plain.why[0] != PLAIN["few workers"]
+    if plain.stands.all() and not asks_gold:
+        shares = plain.reliability.expect_again(), plain.reliability.expect_again_of_one()
+        found = Found((vote,), *shares, np.zeros(problems.n_workers, bool), {"taken": "vote"})
+    elif not _fits(run, crowd.k):
+        return replace(
+            DS1().weigh(run), notes={"start": "one coin", "lack": "memory", **look.notes, **_note(crowd, plain)}
+        )
+    else:
+        found = _find_reading(crowd, plain, vote, sample_answers)
+    again = _doubts(crowd, plain, found)
+    trust = find_errors(run, again, *found.reading, k=crowd.k, groups=groups)
+    error_rate = with_past(trust.shrunk, run)
+    weight = run.encoding.noise.weight(error_rate, problems)
+    speaking = crowd.answers / np.maximum(run.answer_counts, 1)
+    told: dict[str, Any] = {
+        "disparity": unweighted.mean,
+        "fault": error_rate,
+        "error_rate": error_rate,
+        "weight": normalise(speaking * np.where(found.weighs, weight, 1.0), problems),
+        "notes": {**found.notes, **look.notes, **_note(crowd, plain, overruled="overruled" in found.notes)},
+        **({"confusion": found.confusion} if found.confusion is not None else {}),
+    }
+    if look.signal is None:
+        return Weighing(**told, **_decide_plainly(run, found.reading, crowd.k))
+    return Weighing(**told, **_decide_surely(crowd, found, again), trust=trust, **look.told)
+
+
+def _break_ties(disparity: Floats, plain: Plain, problems: Problems) -> Floats:
+    """Return weights of a vote that only break ties: where workers are alike or few, for those closer to the others."""
+    few = np.isin(plain.why, [PLAIN["alike"], PLAIN["few workers"]])
+    far = np.nan_to_num(disparity, nan=1.0)
+    return np.where(problems.spread(few), 1 - _TIE * far / np.maximum(problems.peak(far), _TIE), 1.0)
+
+
+def _doubts(crowd: Crowd, plain: Plain, found: Found) -> Floats:
+    """Return, of each worker's problem: how much is found again, also by less, how often all err, if they are alike.
+
+    Where they are, votes tell by that error how probable classes are.
+    """
+    problems, mean = crowd.run.problems, crowd.consensus.accuracy
+    alike = (plain.why == PLAIN["alike"]) & ("overruled" not in found.notes)
+    error = 1 - problems.add(crowd.answers * mean) / np.maximum(problems.add(crowd.answers), 1.0)
+    error = np.where(alike, plain.reliability.error, error)
+    return np.column_stack([problems.spread(each) for each in (found.again, found.by_less, error, alike)])
+
+
+def _hear_all(run: Run, look: Look) -> Look:
+    """Give workers their voices back where nobody can tell copies, or who is without signal.
+
+    Who says one label only, as most labelling functions do, agrees with all who say the same, and says nothing else.
+    """
+    groups = look.groups
+    if (groups.everyone_counts and not look.camps) or len(run.problems.sizes) > 1:
+        return look
+    everyone = Groups.everyone(run.problems.n_workers)
+    why = find_plain(run, as_crowd(run, everyone)).why[0]
+    if why == PLAIN["one label"]:
+        notes = {name: note for name, note in look.notes.items() if name != "camps"}
+        return replace(look, groups=everyone, signal=Signal.unknown(run.problems.n_workers), notes=notes)
+    if groups.has_copies and why in (PLAIN["few answers"], PLAIN["few workers"]):
+        return replace(look, groups=groups.apart)
+    return look
+
+
+def _note(crowd: Crowd, plain: Plain, *, overruled: bool = False) -> dict[str, Any]:
+    """Return what a summary can say of a single problem."""
+    if len(plain.why) > 1:
+        return {}
+    why = "" if overruled else str(plain.why[0])
+    found = {"f_ratio": float(crowd.consensus.ratio[0]), "prior_answers": float(crowd.consensus.strength[0])}
+    alike = {"workers": "alike"} if why == PLAIN["alike"] else {}
+    return {**found, **alike, **({"why": why} if why else {})}
+
+
+def with_past(fault: Floats, run: Run) -> Floats:
+    """Return faults over these answers and earlier ones."""
+    if run.history is None:
+        return fault
+    answers, earlier = run.answer_counts, run.history.answers
+    return np.asarray((answers * fault + earlier * run.history.fault) / np.maximum(answers + earlier, 1))
+
+
+def _decide_plainly(run: Run, reading: tuple[Floats, ...], k: int) -> dict[str, Any]:
+    return {
+        "decide": partial(decide_plainly, k=k, ties=run.ties),
+        "parameters": reading,
+        "probabilities": partial(plain_probabilities, k=k),
+    }
+
+
+def _decide_surely(crowd: Crowd, found: Found, again: Floats) -> dict[str, Any]:
+    """Return how truths are decided, and how sure they are."""
+    run, parameters = crowd.run, (again, *found.reading)
+    how: dict[str, Any] = {"k": crowd.k, "groups": crowd.groups}
+    source = "gold" if found.by_gold else "halves" if len(found.reading) > 1 else "pairs"
+    shares = {"found_again": found.again, "by_less": found.by_less}
+    single = {name: float(each[0]) for name, each in shares.items() if len(each) == 1}
+    correlation = find_error_correlation(run) if found.by_gold else None
+    known = {} if correlation is None else {"error_correlation": correlation}
+    return {
+        "decide": partial(decide, ties=run.ties, correlation=correlation, **how),
+        "parameters": parameters,
+        "probabilities": partial(probabilities, **how),
+        "confidence": {**single, "told_by": source, **known},
+        "expect": partial(expect_accuracy, params=parameters, **how),
+    }
+
+
+def _between_groups(run: Run) -> dict[str, Floats]:
+    return run.sum(partial(peer_sums, kernels=run.kernels), np.ones(run.problems.n_workers))
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was taken of each problem.
+
+    Parameters
+    ----------
+    reading
+        The weights of workers in votes; and unless these decide everywhere, of which workers' problems a reading does,
+        with its rows and shares.
+    again, by_less
+        Of each problem: how much of what is decided is found again, by another crowd, and by half of this one.
+    weighs
+        Of each worker: whether the weights of her problem count.
+    notes
+        What is to be said of it.
+    confusion
+        Of each worker: how probably she gives each label to a task of each class, if there is a reading.
+    by_gold
+        Whether known truths told how much is found again.
+    """
+
+    reading: tuple[Floats, ...]
+    again: Floats
+    by_less: Floats
+    weighs: npt.NDArray[np.bool_]
+    notes: dict[str, Any]
+    confusion: Floats | None = None
+    by_gold: bool = False
+
+
+def _find_reading(crowd: Crowd, plain: Plain, vote: Floats, sample_answers: int) -> Found:
+    """Climb the ladder on a sample of the tasks, if there are more answers; then read all of them from there."""
+    run, problems, use_gold = crowd.run, crowd.run.problems, crowd.use_gold
+    single = len(problems.sizes) == 1
+    n_answers = int(run.answer_counts.sum())
+    some_only = single and n_answers > _WORTH_SAMPLING * sample_answers
+    some, ranks = prepare(sample_tasks(run, sample_answers if some_only else n_answers), crowd.groups)
+    rung = climb_ladder(some, plain.stands, use_gold=use_gold)
+    reading = rung.reading
+    if (use_gold and run.n_gold) or some.run.n_tasks < run.n_tasks:
+        reading = replace(crowd, ranks=ranks).climb(
+            str(reading.start[0]), class_posterior, reading.rows, reading.shares
+        )
+    reads, weighs = (problems.spread(rung.taken >= WAYS.index(name)) for name in ("reading", "weighted vote"))
+    told, halves = plain.reliability, (rung.halves, rung.borne_out.again["vote"])
+    again = np.where(plain.stands, told.expect_again(), told.extend(*halves))
+    by_less = np.where(plain.stands, told.expect_again_of_one(), told.as_told(rung.halves))
+    if rung.by_gold is not None:
+        again = by_less = np.array([rung.by_gold])
+    notes = _describe(some, rung) if single else {}
+    whole = (np.where(weighs, crowd.consensus.weight, vote), reads.astype(np.float64), reading.rows, reading.shares)
+    return Found(whole, again, by_less, weighs, notes, reading.confusion, rung.by_gold is not None)
+
+
+def _describe(crowd: Crowd, rung: Rung) -> dict[str, Any]:
+    """Say what was taken of a single problem, how clearly halves bear it out, and whether another reading fits too."""
+    taken = WAYS[rung.taken[0]]
+    if taken != WAYS[-1]:
+        return {"taken": taken, **_told(rung)}
+    if rung.overruled:
+        return {"taken": taken, "start": str(rung.reading.start[0]), **_told(rung)}
+    outlines = [outline(crowd.run, reading, crowd.k) for reading in rung.others]
+    chosen = next(each for each in outlines if each.start == rung.reading.start[0])
+    plain = crowd.run.collect(partial(_vote, k=crowd.k))["label"]
+    second = second_reading(chosen, outlines, plain, crowd.answers, crowd.run.workers)
+    told = {"taken": taken, "start": chosen.start, **_told(rung)}
+    return {**told, **({"second_reading": second} if second else {})}
+
+
+def _told(rung: Rung) -> dict[str, Any]:
+    why = {"overruled": True} if rung.overruled else {"why": TURNED} if rung.turned[0] else {}
+    return {**rung.borne_out.describe(), **why}
+
+
+def _vote(block: Block, *, k: int) -> dict[str, Array]:
+    return {"label": vote_shares(block, np.ones(block.n_workers), k=k).argmax(axis=1)}
+
+
+def _fits(run: Run, k: int) -> bool:
+    return 8 * _TABLES * run.problems.n_workers * k * k * LEVELS <= run.free_memory

@@ -1,0 +1,362 @@
+"""Likeness: copies among workers whose labels have a distance, be they numbers, rankings, texts, sets or masks.
+
+Two honest workers are as far apart as their faults make them. With faults f measured as distances to the truth, the
+mean distance of workers i and j is about
+
+    E_ij = f_i + f_j - gamma f_i f_j,
+
+where gamma = 1/D, and D is the distance of a guess: who guesses (f = D) is D away from everybody. For numbers the model
+is that of squares, with gamma = 0, and R = sqrt(E) stands for E below. A pair that is much closer than E has copied.
+
+**Faults** are what most peers say: f_i is the weighted median over j of (q_ij - f_j) / (1 - gamma f_j), where q is the
+mean distance (for numbers its square), with weights sqrt(common tasks) (1 - gamma f_j), a group counting as one; 30
+rounds, damped by one half. A median, because the distances to copies are the ones that are wrong.
+
+**Evidence.** z = (d - R) / se. The error has two parts: that of the mean, base / sqrt(common tasks), where base is
+kappa R for numbers and kappa sqrt(E (1 - gamma E)) else, kappa being that of the usual pair; and that of E, for a
+fault of few peers is uncertain. Since pairs may vary more than that everywhere, z is measured by its own median, if
+that is negative, and by its own spread above the median, where no copies are, if that is above 0.8. A hit is a pair
+with z below the normal quantile of 0.01 / pairs whose ratio d / R is below a limit: 0.15, then 0.3, then 0.5, tight
+copies first, and faults are found anew whenever groups were. Two groups become one if at least half of the pairs
+between them have five common tasks or more, and if the mean ratio of these is below limit + 0.15. Who hits and does not
+fit a group is reported as alike, and counts.
+
+Numbers need more. Two people of one style are closer than their faults explain, everywhere a little; copies have the
+same number in some tasks, and independent ones in the others. So above the first limit, distances of copies must vary
+1.5 times as much as usual, beside their mean: with a share phi of the same answers, and normal errors, their squared
+coefficient of variation is (pi / 2) / (1 - phi) - 1, which is four times the usual at phi = 0.5.
+
+It fails where workers share their errors for other reasons: experts who read the same book, or people who say "about
+one half" everywhere, who should be dropped before for they carry no signal (`allalike.methods.auto.signal.distances`).
+Fewer than five common tasks say nothing, and thirty are needed to find loose copies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike.methods.auto.copies.parts import find_parts, number_parts
+from allalike.methods.auto.copies.worker_pairs import LEAST_COMMON, Meetings, find_meetings, rank_peers
+from allalike.methods.auto.voices.groups import voices_of
+from allalike.methods.insight import Group, Groups
+
+if TYPE_CHECKING:
+    from allalike._core.blocks.block import Block, Floats
+    from allalike.engines import Run
+
+__all__ = ["find_groups"]
+
+Numbers = npt.NDArray[np.intp]
+
+_STAGES = (0.15, 0.3, 0.5)  # ratios below which a pair may be copies
+_SLACK = 0.15  # by which the mean ratio of a group may be above
+_MIXED = 1.5  # times as much as usual do the distances of loose copies vary, beside their mean
+_LEVEL = 0.01  # of a false alarm in a crowd
+_ROUNDS = 30
+_MAX_PEERS = 50  # by whom a fault is found, where peers are many
+_MANY_PAIRS = 100_000
+_MOST_FAULT = 0.98  # of that of a guess
+_MEDIAN_ERROR = 1.25  # of a median, in errors of a mean
+_NORMAL_SPREAD = 1.4826  # of a normal distribution, in median absolute deviations
+_LEAST_SPREAD = 0.8  # of z, which is below 1 because a pair tells of the faults that it is compared with
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class _Crowds:
+    """What does not change: the pairs, the problem of each worker, gamma per problem, and whether q is a square."""
+
+    met: Meetings
+    problem: Numbers
+    gamma: Floats
+    squared: bool
+
+    @property
+    def of_pair(self) -> Numbers:
+        """The problem of each pair."""
+        return self.problem[self.met.left]
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """Of each pair: distance over what faults explain and z, NaN where there is no telling, and whether it is mixed."""
+
+    ratio: Floats
+    z: Floats
+    mixed: npt.NDArray[np.bool_]
+
+
+def find_groups(
+    run: Run, guess: Floats, silent: npt.NDArray[np.bool_], empty: npt.NDArray[np.bool_] | None = None
+) -> Groups | None:
+    """Find the copies among the workers of a run, or None where the pairs of workers are too many to look at.
+
+    Parameters
+    ----------
+    run
+        The answers.
+    guess
+        How far a guess is from the answers to its task, per problem; infinite where that is unknown.
+    silent
+        Who has no voice.
+    empty
+        Who carries no signal and is nobody's copy, therefore; by default those who are silent.
+
+    Examples
+    --------
+    >>> import allalike
+    >>> from allalike._core.blocks.ties import Ties
+    >>> rng = np.random.default_rng(0)
+    >>> said = np.vstack([rng.normal(size=(6, 40)), np.zeros((1, 40))])
+    >>> said[6] = np.where(rng.random(40) < 0.9, said[5], rng.normal(size=40))  # the last copies from the one before
+    >>> rows = [(i, t, said[i, t]) for i, t in np.ndindex(*said.shape)]
+    >>> run = allalike.Memory().load(allalike.read(rows, domain="real"), Ties())
+    >>> [group] = find_groups(run, np.array([np.inf]), np.zeros(7, bool)).found
+    >>> group.members, group.copies, group.common, group.rare, group.chance < 0.01
+    ((5, 6), True, 40, 34, True)
+    """
+    alone = Groups(np.arange(len(silent)), silent)
+    if not _may_meet(run):
+        return alone
+    dropped = silent if empty is None else empty
+    found = find_meetings(run, dropped)
+    if found is None:
+        return None
+    part = None
+    if len(run.problems.sizes) == 1:
+        part = number_parts(len(silent), found.left, found.right) if found.whole else find_parts(run)
+    met = found.some(~(dropped[found.left] | dropped[found.right]))
+    if not (met.common >= LEAST_COMMON).any():
+        return replace(alone, part=part)
+    with np.errstate(divide="ignore"):
+        gamma = np.where(np.isfinite(guess) & (guess > 0), 1.0 / guess, 0.0)
+    squared = run.encoding.noise.weighting == "inverse"
+    problem = np.repeat(np.arange(len(run.problems.sizes)), run.problems.sizes)
+    crowds = _Crowds(met, problem, np.zeros_like(gamma) if squared else gamma, squared)
+    number, alike, evidence = _group(crowds, np.arange(len(silent)))
+    return Groups(number, silent, _describe(run, crowds, number, alike, evidence), part)
+
+
+def _may_meet(run: Run) -> bool:
+    """Tell whether any problem has two workers who answered five tasks."""
+    busy = run.problems.add(run.answer_counts >= LEAST_COMMON)
+    return bool((busy >= 2).any())
+
+
+def _group(crowds: _Crowds, number: Numbers) -> tuple[Numbers, Numbers, _Evidence]:
+    """Merge workers to groups, stage after stage; return also the pairs that are only alike, and the evidence."""
+    met = crowds.met
+    number, hits = number.copy(), np.empty(0, np.intp)
+    evidence = _weigh_evidence(crowds, number)
+    for stage in _STAGES:
+        merged = True
+        while merged:
+            hits = np.flatnonzero((evidence.z < _limits(crowds)) & (evidence.ratio < stage))
+            hits = hits[np.lexsort((met.right[hits], met.left[hits], evidence.z[hits]))]
+            copies = hits if stage == _STAGES[0] else hits[evidence.mixed[hits]]
+            merged = _merge(met, evidence.ratio, number, copies, stage + _SLACK)
+            evidence = _weigh_evidence(crowds, number) if merged else evidence
+    return number, hits[number[met.left[hits]] != number[met.right[hits]]], evidence
+
+
+def _limits(crowds: _Crowds) -> Floats:
+    """Return, per pair, how small z must be, given how many pairs of its problem can be told of."""
+    from scipy.special import ndtri
+
+    pairs = np.bincount(crowds.of_pair[crowds.met.common >= LEAST_COMMON], minlength=len(crowds.gamma))
+    return np.asarray(ndtri(_LEVEL / np.maximum(pairs, 1.0))[crowds.of_pair])
+
+
+def _merge(met: Meetings, ratio: Floats, number: Numbers, hits: Numbers, most: float) -> bool:
+    """Merge groups that hits connect, the strongest first, where pairs between them are close; tell if any were."""
+    if not (number[met.left[hits]] != number[met.right[hits]]).any():
+        return False
+    merged = False
+    involved = np.isin(number, number[np.concatenate([met.left[hits], met.right[hits]])])
+    near = np.flatnonzero((met.common >= LEAST_COMMON) & involved[met.left] & involved[met.right])
+    known = {(int(met.left[k]), int(met.right[k])): float(ratio[k]) for k in near}
+    members: dict[int, list[int]] = {}
+    for worker in np.flatnonzero(involved).tolist():
+        members.setdefault(int(number[worker]), []).append(worker)
+    for hit in hits:
+        one, other = sorted((int(number[met.left[hit]]), int(number[met.right[hit]])))
+        if one == other:
+            continue
+        between = [known.get((min(i, j), max(i, j))) for i in members[one] for j in members[other]]
+        close = [each for each in between if each is not None and not np.isnan(each)]
+        if 2 * len(close) >= len(between) and np.mean(close) < most:
+            number[members[other]] = one
+            members[one] += members.pop(other)
+            merged = True
+    return merged
+
+
+def _weigh_evidence(crowds: _Crowds, number: Numbers) -> _Evidence:
+    """Find faults with these groups, and tell how much closer each pair is than they explain."""
+    met, of_pair = crowds.met, crowds.of_pair
+    gamma = crowds.gamma[of_pair]
+    apart = number[met.left] != number[met.right]
+    fault, peers = _find_faults(crowds, number)
+    left, right = fault[met.left], fault[met.right]
+    expected = left + right - gamma * left * right
+    root = np.sqrt(expected) if crowds.squared else expected
+    tells = (met.common >= LEAST_COMMON) & (root > 0)
+    safe = np.where(root > 0, root, 1.0)
+    base, mixed = _spread(crowds, safe, gamma, apart & tells)
+    once = base / np.sqrt(met.common)
+    error = _find_errors(crowds, once * (2 * safe if crowds.squared else 1.0), fault, peers, apart & tells)
+    slope = 2 * safe if crowds.squared else 1.0
+    of_model = np.hypot((1 - gamma * right) * error[met.left], (1 - gamma * left) * error[met.right]) / slope
+    total = np.hypot(once, of_model)
+    tells &= total > 0
+    z = np.full(len(root), np.nan)
+    z[tells] = (met.mean - root)[tells] / total[tells]
+    middle = _medians(of_pair, z, tells & apart, len(crowds.gamma))
+    low = np.minimum(np.nan_to_num(middle), 0.0)[of_pair]
+    above = z - np.nan_to_num(middle)[of_pair]
+    away = _medians(of_pair, above, tells & apart & (above >= 0), len(crowds.gamma))
+    z = (z - low) / np.fmax(_LEAST_SPREAD, _NORMAL_SPREAD * away)[of_pair]
+    return _Evidence(np.where(tells, met.mean / safe, np.nan), z, mixed)
+
+
+def _spread(
+    crowds: _Crowds, root: Floats, gamma: Floats, usual: npt.NDArray[np.bool_]
+) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Return the standard deviation that a distance of each pair should have, by that of the usual pair.
+
+    Return also which pairs may be mixtures, of the same and of independent answers: for numbers, those whose distances
+    vary much more than usual beside their mean; else all.
+    """
+    mean = crowds.met.mean
+    shape, model = (mean, root) if crowds.squared else (_bounded(mean, gamma), _bounded(root, gamma))
+    safe = np.where(shape > 0, shape, 1.0)
+    kappa = _medians(crowds.of_pair, crowds.met.spread / safe, usual & (shape > 0), len(crowds.gamma))
+    kappa = np.nan_to_num(kappa)[crowds.of_pair]
+    mixed = crowds.met.spread >= _MIXED * kappa * mean
+    return kappa * model, mixed if crowds.squared else np.ones(len(mean), bool)
+
+
+def _bounded(distance: Floats, gamma: Floats) -> Floats:
+    return np.asarray(np.sqrt(np.maximum(distance * (1 - gamma * distance), 0.0)))
+
+
+def _find_faults(crowds: _Crowds, number: Numbers) -> tuple[Floats, Floats]:
+    """Return each worker's fault, and how many peers it comes from, those that weigh less counting less."""
+    who, peer, mean, common = _directed(crowds.met, number)
+    n = len(number)
+    q = mean**2 if crowds.squared else mean
+    gamma = crowds.gamma[crowds.problem]
+    voice = 1.0 / np.bincount(number, minlength=n)[number]
+    weight = np.sqrt(common) * voice[peer]
+    most = np.where(gamma > 0, _MOST_FAULT / np.where(gamma > 0, gamma, 1.0), np.inf)
+    fault = np.clip(np.nan_to_num(_weighted_medians(who, q, weight, n) / 2), 0.0, most)
+    for _ in range(_ROUNDS):
+        part = 1 - gamma[peer] * fault[peer]
+        found = _weighted_medians(who, (q - fault[peer]) / part, weight * part, n)
+        fault = np.clip(np.where(np.isnan(found), fault, (fault + found) / 2), 0.0, most)
+    weight = weight * (1 - gamma[peer] * fault[peer])
+    total, squares = (np.bincount(who, each, n) for each in (weight, weight**2))
+    return fault, total**2 / np.where(squares > 0, squares, 1.0)
+
+
+def _directed(met: Meetings, number: Numbers) -> tuple[Numbers, Numbers, Floats, Floats]:
+    """Return each worker's peers outside her group; where there are many, those whom she met most often."""
+    apart = np.flatnonzero(number[met.left] != number[met.right])
+    who = np.concatenate([met.left[apart], met.right[apart]])
+    peer = np.concatenate([met.right[apart], met.left[apart]])
+    mean, common = (np.tile(values[apart], 2) for values in (met.mean, met.common))
+    if len(apart) > _MANY_PAIRS or not met.whole:
+        order, rank = rank_peers(who, peer, common, len(number))
+        kept = order[rank < _MAX_PEERS]
+        who, peer, mean, common = who[kept], peer[kept], mean[kept], common[kept]
+    return who, peer, mean, common
+
+
+def _find_errors(crowds: _Crowds, once: Floats, fault: Floats, peers: Floats, usual: npt.NDArray[np.bool_]) -> Floats:
+    """Return the standard error of each fault, given that of what each pair says."""
+    met, gamma = crowds.met, crowds.gamma[crowds.of_pair]
+    who = np.concatenate([met.left, met.right])
+    each = np.concatenate([once / (1 - gamma * fault[met.right]), once / (1 - gamma * fault[met.left])])
+    typical = _medians(who, each, np.tile(usual, 2), len(fault))
+    return np.asarray(np.nan_to_num(_MEDIAN_ERROR * typical / np.sqrt(np.maximum(peers - 1, 1.0))))
+
+
+def _medians(place: Numbers, values: Floats, which: npt.NDArray[np.bool_], n: int) -> Floats:
+    """Return the median of some of the values at each place, and NaN where there are none."""
+    which = which & ~np.isnan(values)
+    return _weighted_medians(place[which], values[which], np.ones(int(which.sum())), n)
+
+
+def _weighted_medians(place: Numbers, values: Floats, weights: Floats, n: int) -> Floats:
+    """Return the weighted median at each of n places, the middle of two where both will do, and NaN for nothing.
+
+    >>> _weighted_medians(np.array([0, 0, 0, 2]), np.array([5.0, 1.0, 2.0, 7.0]), np.array([1.0, 1.0, 2.0, 1.0]), 3)
+    array([ 2., nan,  7.])
+    """
+    order = np.lexsort((values, place))
+    running = np.cumsum(weights[order])
+    total = np.bincount(place, weights, n)
+    count = np.bincount(place, minlength=n)
+    last = np.cumsum(count)
+    before = np.concatenate([[0.0], running])[last - count]
+    known = np.flatnonzero((count > 0) & (total > 0))
+    found = np.full(n, np.nan)
+    ends = [
+        np.clip(np.searchsorted(running, before[known] + share * total[known]), (last - count)[known], last[known] - 1)
+        for share in (0.5 - _ROUNDING, 0.5 + _ROUNDING)
+    ]
+    found[known] = (values[order[ends[0]]] + values[order[ends[1]]]) / 2
+    return found
+
+
+def _describe(run: Run, crowds: _Crowds, number: Numbers, alike: Numbers, evidence: _Evidence) -> tuple[Group, ...]:
+    """Say of each group what tells it: copies first, then those who are only alike."""
+    found = _describe_groups(run, crowds, number, evidence, copies=True)
+    return found + _describe_groups(run, crowds, _connect(crowds.met, alike, len(number)), evidence, copies=False)
+
+
+def _connect(met: Meetings, pairs: Numbers, n_workers: int) -> Numbers:
+    """Number workers by the first of those to whom these pairs connect them."""
+    number = np.arange(n_workers)
+    for i, j in zip(met.left[pairs], met.right[pairs], strict=True):
+        one, other = sorted((number[i], number[j]))
+        number[number == other] = one
+    return number
+
+
+def _describe_groups(
+    run: Run, crowds: _Crowds, number: Numbers, evidence: _Evidence, *, copies: bool
+) -> tuple[Group, ...]:
+    from scipy.special import ndtr
+
+    several = np.flatnonzero(np.bincount(number, minlength=len(number)) > 1)
+    if not len(several):
+        return ()
+    met, shared = crowds.met, run.sum(_count_shared, number.astype(np.float64))["shared"]
+    pairs = np.bincount(crowds.of_pair[met.common >= LEAST_COMMON], minlength=len(crowds.gamma))
+    inside = np.flatnonzero((number[met.left] == number[met.right]) & ~np.isnan(evidence.z))
+    found = []
+    for first in several:
+        members, own = np.flatnonzero(number == first), inside[number[met.left[inside]] == first]
+        found.append(
+            Group(
+                members=tuple(members.tolist()),
+                copies=copies,
+                common=round(float(shared[members].sum())),
+                rare=round(float(met.same[own].sum())),
+                fidelity=float(np.clip(1 - evidence.ratio[own].mean(), 0.0, 1.0)),
+                chance=float(min(1.0, pairs[crowds.problem[first]] * ndtr(evidence.z[own].min()))),
+            )
+        )
+    return tuple(found)
+
+
+def _count_shared(block: Block, number: Floats) -> dict[str, Floats]:
+    """Count the tasks that others of her group answered too, each of g answers being a g-th of a task."""
+    own = number.take(block.worker).astype(np.intp)
+    voice = voices_of(block, own, np.zeros(len(own), bool)).voice
+    return {"shared": block.per_worker(np.where(voice < 1, voice, 0.0))}

@@ -1,0 +1,147 @@
+"""Numbers: between which limits the truth of a task lies, and by how much a worker is too high or too low.
+
+A weighted mean x^ = sum w_i x_i / W of answers whose errors are independent and have the variances f_i has the variance
+sum w_i^2 f_i / W^2. The variances are estimates, tasks differ in difficulty, and errors have heavier tails than Gauss
+thought. So they are tried on what is known: each answer is predicted from the others to its task, and
+
+    s = mean of (x_i - x^_-i)^2 / (f_i + var(x^_-i))
+
+should be 1. With s f_i in place of f_i the limits x^ +- 1.96 sd hold in 95 of 100 tasks, on average over all tasks. A
+group of workers with one voice counts as one answer, in x^ as in what is held out.
+
+They fail where errors are shared: if all thermometers hang in the sun, they agree about the wrong temperature. The same
+is true of a bias, the mean of x_i - x^_-i over a worker's answers: what all have in common is not seen.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.voices import find_voices
+from allalike.methods.auto.sureness.intervals import NORMAL_QUANTILE, TAIL
+from allalike.methods.auto.voices.groups import with_voices
+from allalike.methods.auto.voices.peers import by_answer
+
+if TYPE_CHECKING:
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike.engines import Run
+    from allalike.methods.insight import Groups
+
+__all__ = ["Biases", "find_biases", "find_truth_limits", "find_variances"]
+
+_ROUNDING = 1e-9
+
+
+class Biases(NamedTuple):
+    """By how much each worker is too high, on average, and the limits of it; NaN where nobody can say."""
+
+    bias: Floats
+    low: Floats
+    high: Floats
+
+
+class _Parts(NamedTuple):
+    """Of each answer: the deviation from the mean of the others, its variance, and whether there are others.
+
+    Of each task: the variance of its mean.
+    """
+
+    deviation: Floats
+    variance: Floats
+    heard: Array
+    of_mean: Floats
+
+
+def find_variances(run: Run, weight: Floats, fault: Floats) -> Floats:
+    """Return the variance of each worker's answers: her fault, stretched to what the answers that are held out show.
+
+    >>> import allalike
+    >>> from allalike._core.blocks.ties import Ties
+    >>> rows = [("ada", 1, 0.0), ("bob", 1, 2.0), ("ada", 2, 5.0), ("bob", 2, 3.0)]
+    >>> run = allalike.Memory().load(allalike.read(rows), Ties())
+    >>> find_variances(run, np.ones(2), np.ones(2))
+    array([2., 2.])
+    """
+    sums = run.sum(_held_out_sums, weight, fault)
+    square, answers = (run.problems.total(sums[name]) for name in ("square", "answers"))
+    stretch = np.where((answers > 0) & (square > 0), square / np.where(answers > 0, answers, 1.0), 1.0)
+    return np.asarray(stretch * fault)
+
+
+def find_truth_limits(
+    block: Block, weight: Floats, variance: Floats, label: Floats, error: Floats, *, groups: Groups | None = None
+) -> dict[str, Floats]:
+    """Return the limits of each task's truth, given the weighted mean and its error; a rule without error has none.
+
+    Groups that are known have one voice, be it that the block knows it already or not.
+
+    >>> from allalike._core.blocks.block import Block
+    >>> find_truth_limits(Block.of([[1.0], [3.0]]), np.ones(2), np.full(2, 2.0), np.array([2.0]), np.ones(1))
+    {'low': array([0.04003602]), 'high': array([3.95996398])}
+    """
+    heard = block if groups is None else with_voices(block, groups=groups)
+    width = NORMAL_QUANTILE * np.sqrt(_compare(heard, weight, variance).of_mean)
+    width = np.where(np.isnan(error), np.nan, width)
+    return {"low": label - width, "high": label + width}
+
+
+def find_biases(run: Run, weight: Floats) -> Biases:
+    """Return by how much each worker is too high, as the weighted mean of the others to her tasks shows it.
+
+    >>> import allalike
+    >>> from allalike._core.blocks.ties import Ties
+    >>> rows = [("ada", 1, 0.0), ("bob", 1, 2.0), ("ada", 2, 5.0), ("bob", 2, 8.0)]
+    >>> find_biases(allalike.Memory().load(allalike.read(rows), Ties()), np.ones(2)).bias
+    array([-2.5,  2.5])
+    """
+    from scipy.special import stdtrit
+
+    first = run.unweighted_peer_sums
+    usual = run.problems.total(first["distance"]) / np.maximum(run.problems.total(first["weight"]), 1.0)
+    unit = np.where(usual > 0, np.sqrt(usual), 1.0)
+    sums = run.sum(_deviation_sums, weight, unit)
+    answers = np.where(sums["answers"] > 0, sums["answers"], np.nan)
+    bias = sums["deviation"] / answers
+    freedom = np.where(answers > 1, answers - 1, np.nan)
+    spread = np.maximum(sums["square"] - answers * bias**2, 0.0) / freedom
+    width = stdtrit(freedom, 1 - TAIL) * np.sqrt(spread / answers)
+    return Biases(bias * unit, (bias - width) * unit, (bias + width) * unit)
+
+
+def _held_out_sums(block: Block, weight: Floats, fault: Floats) -> dict[str, Floats]:
+    parts = _compare(block, weight, fault)
+    told = parts.heard & (parts.variance > 0)
+    square = np.where(told, parts.deviation**2 / np.where(told, parts.variance, 1.0), 0.0)
+    return {"square": block.per_worker(square), "answers": block.per_worker(told.astype(np.float64))}
+
+
+def _deviation_sums(block: Block, weight: Floats, unit: Floats) -> dict[str, Floats]:
+    parts = _compare(block, weight, np.zeros(block.n_workers))
+    deviation = np.where(parts.heard, parts.deviation, 0.0) / unit.take(block.worker)
+    return {
+        "deviation": block.per_worker(deviation),
+        "square": block.per_worker(deviation**2),
+        "answers": block.per_worker(parts.heard.astype(np.float64)),
+    }
+
+
+def _compare(block: Block, weight: Floats, fault: Floats) -> _Parts:
+    """Compare each answer with the mean of the other groups; the errors of a group are taken for the same one."""
+    voices = find_voices(block)
+    own, _ = by_answer(block).answer_weights(weight.take(block.worker) * voices.voice)
+    variance = fault.take(block.worker)
+    n_groups = int(voices.group.max()) + 1
+    inside = sum_by(voices.group, own, n_groups)
+    moment = sum_by(voices.group, own * block.label, n_groups)
+    error = sum_by(voices.group, own * np.sqrt(variance), n_groups) ** 2
+    share = 1 / np.bincount(voices.group, minlength=n_groups)[voices.group]
+    total, mean, square = (block.per_task(share * each[voices.group]) for each in (inside, moment, error))
+    others = block.to_answers(total) - inside[voices.group]
+    heard = others > _ROUNDING * block.to_answers(total)
+    others = np.where(heard, others, 1.0)
+    middle = (block.to_answers(mean) - moment[voices.group]) / others
+    noise = np.maximum(block.to_answers(square) - error[voices.group], 0.0) / others**2
+    return _Parts(block.label - middle, variance + noise, heard, square / total**2)

@@ -1,0 +1,95 @@
+"""Looks: what `auto` finds out about a crowd before it weighs anybody: who carries no signal, and who copies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.methods.auto.copies.copies import find_copies
+from allalike.methods.auto.copies.likeness import find_groups
+from allalike.methods.auto.screening.guesses import find_guess_distances
+from allalike.methods.auto.signal.classes import find_class_signal, silence
+from allalike.methods.auto.signal.distances import find_signal
+from allalike.methods.insight import Groups
+
+if TYPE_CHECKING:
+    from allalike._core.blocks.block import Floats
+    from allalike._core.blocks.problems import Problems
+    from allalike.engines import Run
+    from allalike.methods.insight import Signal
+
+__all__ = ["Look", "look_at"]
+
+_MIN_VOICES = 3
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is known of a crowd.
+
+    Parameters
+    ----------
+    groups
+        Who speaks with one voice, and who has none.
+    signal
+        How much each worker's answers say about the tasks; nothing where nobody looked.
+    guess
+        Of each problem: how far a guess is from the answers to its task, where that was asked for.
+    notes
+        What is to be said of it.
+    """
+
+    groups: Groups
+    signal: Signal | None
+    guess: Floats | None = None
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def camps(self) -> bool:
+        """Whether the crowd is of two minds, of which either may be right."""
+        return "camps" in self.notes
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a weighing tells of it: nothing where nobody looked."""
+        return {} if self.signal is None else {"signal": self.signal, "groups": self.groups}
+
+
+def look_at(run: Run, *, plain: bool) -> Look:
+    """Find who carries no signal, and then who copies among the others; if ``plain``, everyone speaks for herself.
+
+    >>> import allalike
+    >>> from allalike._core.blocks.ties import Ties
+    >>> rows = [(worker, task, "y" if worker == "eve" else "xyz"[task % 3]) for worker in ("ada", "bob", "eve", "kim")
+    ...         for task in range(30)]
+    >>> run = allalike.Memory().load(allalike.read(rows), Ties())
+    >>> look_at(run, plain=False).groups.silent, look_at(run, plain=True).groups.silent
+    (array([False, False,  True, False]), array([False, False, False, False]))
+    """
+    run = replace(run, encoding=run.encoding.for_looks)
+    classes, nominal = run.encoding.n_classes is not None, run.encoding.nominal
+    guess = None if nominal else find_guess_distances(run)
+    if plain:
+        return Look(Groups.everyone(run.problems.n_workers), None, guess)
+    signal = find_class_signal(run) if nominal else find_signal(run)
+    silent = silence(signal, run.answer_counts, run.problems)
+    found = find_copies(run, silent) if guess is None or classes else find_groups(run, guess, silent, signal.empty)
+    notes = {} if signal.looked else {"signal": "too many workers and labels to look at"}
+    if found is not None:
+        return _hear_three(Look(found, signal, guess, notes), run.problems)
+    alone = Groups(np.arange(len(silent)), silent)
+    notes["copies"] = "too many pairs of workers to look at"
+    return _hear_three(Look(alone, signal, guess, notes), run.problems)
+
+
+def _hear_three(look: Look, problems: Problems) -> Look:
+    """Give the workers of a problem their voices back where fewer than three are left, of which any may be right."""
+    groups = look.groups
+    few = problems.spread(problems.add(groups.speaks) < _MIN_VOICES)
+    number, silent = np.where(few, np.arange(len(few)), groups.number), groups.silent & ~few
+    found = tuple(replace(group, copies=group.copies and not few[group.members[0]]) for group in groups.found)
+    camps = sum(group.copies for group in groups.found) - sum(group.copies for group in found)
+    notes = {**look.notes, "camps": camps} if camps else look.notes
+    return replace(look, groups=replace(groups, number=number, silent=silent, found=found), notes=notes)

@@ -1,0 +1,1 @@
+"""Signal: whose answers say anything about the tasks."""

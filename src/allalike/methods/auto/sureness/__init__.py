@@ -1,0 +1,1 @@
+"""Sureness: how far faults, truths and the next answers can be relied upon."""

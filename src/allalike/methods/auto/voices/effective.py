@@ -1,0 +1,85 @@
+"""Effective voices: how many independent answers the answers to a task count like.
+
+Ten answers whose errors come together say less than ten that err each on its own. Where 50 truths are known, the errors
+can be looked at: if two answers to the same task have errors whose correlation is rho on average, after the error rate
+of each worker has been taken out, n answers count like
+
+    n / (1 + (n - 1) rho)
+
+(Kish's design effect; Kish: Survey Sampling. 1965). Without known truths the level of a common error cannot be seen,
+and nothing is said.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.voices import find_voices
+
+if TYPE_CHECKING:
+    from allalike._core.blocks.block import Block, Floats
+    from allalike.domains import Kernels
+    from allalike.engines import Run
+
+__all__ = ["count_effective_voices", "find_error_correlation"]
+
+_PRIOR_ANSWERS = 2.0  # like the crowd's, beside a worker's own answers to tasks whose truth is known
+_LEAST = 0.01  # no error rate is closer to 0 or 1
+
+
+def count_effective_voices(block: Block, correlation: float) -> Floats:
+    """Return, per task, how many independent answers its answers count like, if so do the errors of two of them.
+
+    >>> from allalike._core.blocks.block import Block
+    >>> count_effective_voices(Block.of([[0], [1], [1], [0]]), 1 / 3)
+    array([2.])
+    """
+    n = block.per_task(find_voices(block).voice)
+    return np.maximum(n / (1 + np.maximum(n - 1, 0.0) * correlation), 1.0)
+
+
+def find_error_correlation(run: Run) -> float | None:
+    """Return the mean correlation of the errors of two answers to a task whose truth is known; None without any.
+
+    >>> import allalike
+    >>> rows = [(worker, task, "y" if task < 20 else "x") for worker in "abc" for task in range(100)]
+    >>> result = allalike.discover(rows, gold={task: "x" for task in range(100)})
+    >>> round(find_error_correlation(result.run), 2)
+    1.0
+    """
+    sums = run.sum(partial(_gold_sums, kernels=run.kernels))
+    errors, answers = sums["distance"], sums["answers"]
+    total = answers.sum()
+    mean = errors.sum() / total if total else 0.0
+    rate = np.clip((errors + _PRIOR_ANSWERS * mean) / (answers + _PRIOR_ANSWERS), _LEAST, 1 - _LEAST)
+    pairs = run.sum(partial(_error_products, kernels=run.kernels), rate)
+    number = float(pairs["pairs"].sum())
+    return float(np.clip(pairs["products"].sum() / number, 0.0, 1.0)) if number else None
+
+
+def _gold_sums(block: Block, *, kernels: Kernels) -> dict[str, Floats]:
+    return kernels.gold_sums(block)
+
+
+def _error_products(block: Block, rate: Floats, *, kernels: Kernels) -> dict[str, Floats]:
+    """Add up, in the row of the first worker of a task, the products of its errors, less what is expected of each."""
+    if not len(block.gold_task):
+        nothing = np.zeros(block.n_workers)
+        return {"products": nothing, "pairs": nothing}
+    truth = np.zeros(block.n_tasks, block.gold_label.dtype)
+    truth[block.gold_task] = block.gold_label
+    known = np.zeros(block.n_tasks)
+    known[block.gold_task] = 1.0
+    own = rate.take(block.worker)
+    residual = (kernels.distance_to(block, truth) - own) / np.sqrt(own * (1 - own))
+    products = block.per_task(residual) ** 2 - block.per_task(residual**2)
+    pairs = block.sizes * (block.sizes - 1.0)
+    first = block.worker[block.starts]
+    return {
+        "products": sum_by(first, known * products, block.n_workers),
+        "pairs": sum_by(first, known * pairs, block.n_workers),
+    }

@@ -1,0 +1,178 @@
+"""Fields that are weighed apart: the whole method runs for each field of the labels, as if it were the label.
+
+A source may be good at prices and bad at names. Then it has a weight for each field, found from the answers to this
+field alone, by those who filled it:
+
+    w_if = the weight that the method gives to worker i among the answers to field f,    w_i = mean over f of w_if,
+
+and each field is decided by its own weights. The disparity is that of whole labels, and a worker's fault is her mean
+distance to the truths that were found. Her fault in a field is the method's, in the units of that field.
+
+It fails where fields have few answers and tell the same of workers: one weight then knows more. On the four times of
+100 flights iP-TD finds 0.76 of the cells field by field, and 0.91 with one weight.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from allalike._core.blocks.problems import Problems
+from allalike.errors import GoldError, UnsupportedError
+from allalike.methods.base import Weighing
+from allalike.methods.steps.peers import Peers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike.domains import Encoding, Kernels
+    from allalike.domains.encoding import Apart
+    from allalike.engines import Run
+    from allalike.methods.base import Decide
+
+__all__ = ["weigh_apart"]
+
+
+class _Field(NamedTuple):
+    """What was found of one field: its number, who filled it, the weighing of these, and how it is decided."""
+
+    number: int
+    there: Array
+    found: Weighing
+    decide: Decide
+
+    def spread(self, values: Floats, others: Any) -> Floats:
+        """Return numbers of those who filled the field as numbers of all workers."""
+        spread = np.empty((len(self.there), *values.shape[1:]))
+        spread[...] = others
+        spread[self.there] = values
+        return spread
+
+    @property
+    def parameters(self) -> list[Floats]:
+        """What it takes to decide the field; who did not fill it has those of another, with which kernels can deal."""
+        return [self.spread(each, each[0]) for each in (self.found.weight, self.found.fault, *self.found.parameters)]
+
+    @property
+    def fault(self) -> Floats:
+        """Each worker's fault, as a table of workers shows it."""
+        found = self.found
+        shown = found.fault if found.trust is None else found.trust.best(found.fault)
+        return self.spread(shown if found.error_rate is None else found.error_rate, np.nan)
+
+
+def weigh_apart(run: Run, apart: Apart, weigh: Callable[[Run], Weighing]) -> Weighing:
+    """Weigh the workers of a run in each field alone.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, {"x": "a", "y": "a"}), ("bob", 1, {"x": "a", "y": "b"}), ("eve", 1, {"x": "b", "y": "b"})]
+    >>> domain = allalike.Record("x:categorical, y:categorical", weights="field")
+    >>> found = allalike.discover(rows, domain=domain, method="P-TD").workers
+    >>> found[["worker", "weight", "weight.x", "weight.y"]]
+      worker  weight  weight.x  weight.y
+    0    ada    0.25       0.5       0.0
+    1    bob    0.50       0.5       0.5
+    2    eve    0.25       0.0       0.5
+    """
+    if run.history is not None:
+        raise UnsupportedError(
+            "A history says how good workers are on the whole, but weights='field' weighs them in each field alone."
+            " Leave one of them out."
+        )
+    given = run.sum(apart.count)["answers"]
+    fields = {
+        name: _weigh_field(run, apart, number, encoding, given[:, number], weigh)
+        for number, (name, encoding) in enumerate(apart.encodings)
+        if encoding is not None
+    }
+    each = [field.found for field in fields.values()]
+    parameters = {name: field.parameters for name, field in fields.items()}
+    weights = {f"weight.{name}": field.spread(field.found.weight, 0.0) for name, field in fields.items()}
+    weight = np.mean(list(weights.values()), axis=0)
+    own = [(field.number, field.decide, len(parameters[name])) for name, field in fields.items()]
+    decide = partial(_decide, apart=apart, own=own)
+    flat = tuple(values for told in parameters.values() for values in told)
+    return Weighing(
+        disparity=Peers(run).unweighted.mean,
+        fault=_find_faults(run, decide, weight, *flat),
+        weight=weight,
+        iterations=max(found.iterations for found in each),
+        converged=all(found.converged for found in each),
+        decide=decide,
+        parameters=flat,
+        columns={**weights, **{f"fault.{name}": field.fault for name, field in fields.items()}},
+        notes={"fields": {name: dict(field.found.notes) for name, field in fields.items()}},
+        choices=_list_choices({name: field.found.choices for name, field in fields.items()}),
+    )
+
+
+def _weigh_field(
+    run: Run, apart: Apart, number: int, encoding: Encoding, given: Floats, weigh: Callable[[Run], Weighing]
+) -> _Field:
+    """Weigh those who filled a field, by the answers to it."""
+    there = given > 0
+    example = next(block.label for block in run.gather(partial(apart.pick, field=number)) if len(block.label))
+    place = np.where(there, np.cumsum(there) - 1, -1)
+    crowds = np.rint(run.problems.add(there)).astype(np.int64)
+    alone = replace(
+        run.map(partial(apart.take, field=number, place=place, example=example)),
+        encoding=encoding,
+        workers=run.workers.take(np.flatnonzero(there)),
+        worker_task=None if run.worker_task is None else run.worker_task.take(np.flatnonzero(there)),
+        problems=Problems(crowds[crowds > 0]),
+        answer_counts=np.rint(given[there]).astype(np.int64),
+    )
+    alone.find_units()
+    counts = alone.total(_count)
+    alone.n_tasks, alone.n_gold = int(counts["tasks"]), int(counts["gold"])
+    try:
+        found = weigh(alone)
+    except GoldError as error:
+        raise GoldError(f"The field {apart.encodings[number][0]!r}: {error.args[0]}") from None
+    settled = found.decide or partial(alone.kernels.settle(alone.sum, found.weight).aggregate, ties=run.ties)
+    return _Field(number, there, found, settled)
+
+
+def _count(block: Block) -> dict[str, Array]:
+    live = np.ones(block.n_tasks, np.bool_) if block.live is None else block.live
+    return {"tasks": np.array(live.sum()), "gold": np.array(live[block.gold_task].sum())}
+
+
+def _list_choices(choices: dict[str, Any]) -> dict[str, Any]:
+    return {"choices": {name: dict(told) for name, told in choices.items()}} if any(choices.values()) else {}
+
+
+def _decide(
+    block: Block,
+    weights: Floats,
+    faults: Floats,
+    *more: Floats,
+    apart: Apart,
+    own: Sequence[tuple[int, Decide, int]],
+) -> dict[str, Array]:
+    """Decide each field by its own parameters; weights and faults of whole labels are not asked."""
+    ways, first = {}, 0
+    for number, decide, count in own:
+        ways[number] = decide, more[first : first + count]
+        first += count
+    return apart.decide(block, lambda number, part: ways[number][0](part, *ways[number][1]))
+
+
+def _find_faults(run: Run, decide: Decide, weight: Floats, *parameters: Floats) -> Floats:
+    """Measure how far each worker is from the truths on average, where that is known."""
+    sums = run.sum(partial(_losses, decide=decide, kernels=run.kernels), weight, weight, *parameters)
+    known = sums["answers"] > 0
+    return np.asarray(np.where(known, sums["distance"], np.nan) / np.where(known, sums["answers"], 1.0))
+
+
+def _losses(block: Block, *params: Floats, decide: Decide, kernels: Kernels) -> dict[str, Floats]:
+    distance = kernels.distance_to(block, decide(block, *params)["label"])
+    known = ~np.isnan(distance)
+    return {
+        "distance": block.per_worker(np.where(known, distance, 0.0)),
+        "answers": block.per_worker(known.astype(np.float64)),
+    }

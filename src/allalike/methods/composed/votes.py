@@ -1,0 +1,81 @@
+"""Methods for classes on labels that come down to votes on classes, such as lists of objects.
+
+The method sees the votes as if they were all there is (`allalike.domains.encoding.Votes`), and knows nothing of
+objects. What it decides on each vote is put together where the answers are. The disparity is that of the labels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from allalike.methods.composed.fields import weigh_apart
+from allalike.methods.steps.peers import Peers
+
+if TYPE_CHECKING:
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.ties import Ties
+    from allalike.domains import Encoding
+    from allalike.domains.encoding import Votes
+    from allalike.engines import News, Run
+    from allalike.methods.base import Decide, Method, Weighing
+
+__all__ = ["serves", "weigh", "weigh_blindly"]
+
+
+def serves(method: Method, labels: Encoding) -> bool:
+    """Tell whether a method can deal with such labels, or with the votes that they come down to.
+
+    >>> import allalike
+    >>> boxes = allalike.read([("ada", 1, [[0, 0, 2, 2]])], domain="boxes").encoding
+    >>> allalike.DS().serves(boxes), serves(allalike.DS(), boxes)
+    (False, True)
+    """
+    if labels.apart is not None:
+        return all(each is None or serves(method, each) for _, each in labels.apart.encodings)
+    return method.serves(labels) or (labels.votes is not None and method.serves(labels.votes.encoding))
+
+
+def weigh(method: Method, run: Run, earlier: tuple[Weighing, News] | None = None) -> Weighing:
+    """Weigh the workers of a run by their answers, or else by the votes that these come down to.
+
+    With what was found earlier and what is new, the method goes on from there; votes are weighed anew, and so are
+    labels whose fields are weighed each alone.
+    """
+    if run.encoding.apart is not None:
+        return weigh_apart(run, run.encoding.apart, partial(weigh, method))
+    votes = run.encoding.votes
+    if votes is None or method.serves(run.encoding):
+        return method.go_on(run, *earlier) if earlier else method.weigh(run)
+    cast = replace(run.map(votes.cast), encoding=votes.encoding)
+    cast.answer_counts = np.rint(cast.sum(_count_votes)["votes"]).astype(np.int64)
+    weighing = method.weigh(cast)
+    own = weighing.decide or partial(cast.kernels.aggregate, ties=run.ties)
+    return replace(
+        weighing,
+        disparity=Peers(run).unweighted.mean,
+        decide=partial(_decide, own=own, votes=votes, ties=run.ties),
+        probabilities=None,
+        confusion=None,
+        notes={**weighing.notes, "votes": "on groups of objects"},
+    )
+
+
+def weigh_blindly(method: Method, run: Run, weighing: Weighing) -> Weighing:
+    """Weigh as if no truth were known, beside a weighing that used them."""
+    if run.encoding.apart is not None:
+        return weigh(method.without_gold(), run)
+    return method.weigh_blindly(run, weighing)
+
+
+def _count_votes(block: Block) -> dict[str, Floats]:
+    return {"votes": block.per_worker(np.ones(len(block.label)))}
+
+
+def _decide(
+    block: Block, weights: Floats, faults: Floats, *more: Floats, own: Decide, votes: Votes, ties: Ties
+) -> dict[str, Array]:
+    return votes.count(block, weights, own(votes.cast(block), weights, faults, *more), ties)

@@ -1,0 +1,180 @@
+"""Insight: what the default finds out about a crowd beside faults and weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from allalike._core.blocks.block import Floats
+
+__all__ = ["Faults", "Group", "Groups", "Signal"]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Workers who are more alike than chance and skill explain.
+
+    Parameters
+    ----------
+    members
+        Their numbers in the run, in order.
+    copies
+        Whether they are copies of each other; else they are only alike, as the best workers are, and count each.
+    common
+        How many tasks two or more of them answered.
+    rare
+        How often two of them gave the same answer where few others gave it.
+    fidelity
+        How often one answers as another does, beyond what skill explains.
+    chance
+        How probably some pair of so many would look like this by chance.
+    """
+
+    members: tuple[int, ...]
+    copies: bool
+    common: int
+    rare: int
+    fidelity: float
+    chance: float
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of a run's workers.
+
+    Parameters
+    ----------
+    number
+        Of each worker: the number of her group, which is that of its first member; alone, she is her own.
+    silent
+        Of each worker: whether her answers carry no signal, so that she has no voice.
+    found
+        The groups of two workers and more, also of those who are only alike.
+    part
+        Of each worker: the number of the part of the answers she is in, where it is known; parts have no task in
+        common, so that their workers cannot be compared.
+    """
+
+    number: npt.NDArray[np.intp]
+    silent: npt.NDArray[np.bool_]
+    found: tuple[Group, ...] = ()
+    part: npt.NDArray[np.intp] | None = None
+
+    @classmethod
+    def everyone(cls, n_workers: int) -> Groups:
+        """Let everybody speak for herself."""
+        return cls(np.arange(n_workers), np.zeros(n_workers, bool))
+
+    @property
+    def apart(self) -> Groups:
+        """Nobody in a group; who is silent stays so."""
+        return Groups(np.arange(len(self.number)), self.silent)
+
+    def take(self, order: npt.NDArray[np.intp]) -> Groups:
+        """Return the groups of the same workers in another order.
+
+        >>> Groups(np.array([0, 1, 0]), np.zeros(3, bool)).take(np.array([2, 0, 1])).number
+        array([0, 0, 2])
+        """
+        first = np.full(len(order), len(order))
+        np.minimum.at(first, self.number[order], np.arange(len(order)))
+        return Groups(first[self.number[order]], self.silent[order])
+
+    @property
+    def has_copies(self) -> bool:
+        """Whether some speak with one voice."""
+        return bool((self.number != np.arange(len(self.number))).any())
+
+    @property
+    def everyone_counts(self) -> bool:
+        """Whether nobody copies and nobody is silent."""
+        return not self.silent.any() and not self.has_copies
+
+    @property
+    def n_parts(self) -> int:
+        """How many parts without common tasks the answers have; who is silent is in none, and 1 where nobody knows."""
+        return 1 if self.part is None else max(len(np.unique(self.part[~self.silent])), 1)
+
+    @property
+    def speaks(self) -> npt.NDArray[np.bool_]:
+        """Of each worker: whether she speaks, for herself or first of her group."""
+        speaks: npt.NDArray[np.bool_] = (self.number == np.arange(len(self.number))) & ~self.silent
+        return speaks
+
+
+@dataclass(frozen=True)
+class Signal:
+    """How much the answers of each worker say about the tasks.
+
+    Parameters
+    ----------
+    value, error
+        The signal and its standard error; NaN where too few others answered the same tasks.
+    empty
+        Whether she confidently carries none.
+    looked
+        Whether there was memory enough to look.
+    """
+
+    value: Floats
+    error: Floats
+    empty: npt.NDArray[np.bool_]
+    looked: bool = True
+
+    @classmethod
+    def unknown(cls, n_workers: int, *, looked: bool = True) -> Signal:
+        """Say nothing about anybody."""
+        nothing = np.full(n_workers, np.nan)
+        return cls(nothing, nothing, np.zeros(n_workers, bool), looked)
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What is known about each worker's fault.
+
+    Parameters
+    ----------
+    unit
+        What it is read as: ``error_rate`` for classes, ``rmse``, its root, for squares, and else ``fault``.
+    shared
+        How many of her answers somebody outside her group answered too.
+    fault
+        The estimate, which chance may have made negative; NaN where nobody can say.
+    low, high
+        The limits of the fault, of 95 %.
+    shrunk
+        The estimate pulled to the crowd by as much as her answers are few; that of the crowd if she shares none.
+    few
+        Whether less than five answers are shared.
+    variance
+        Of numbers: the variance of an answer around the truth, tried on answers that were held out.
+    """
+
+    unit: str
+    shared: npt.NDArray[np.int64]
+    fault: Floats
+    low: Floats
+    high: Floats
+    shrunk: Floats
+    few: npt.NDArray[np.bool_]
+    variance: Floats | None = None
+
+    def best(self, otherwise: Floats) -> Floats:
+        """Return the shrunken estimates, or others where labels have no model of faults."""
+        return np.where(np.isnan(self.shrunk), otherwise, self.shrunk)
+
+    def limits_around(self, estimate: Floats) -> tuple[Floats, Floats]:
+        """Return the limits, moved to an estimate that lies outside of them.
+
+        Another model may read the same answers otherwise. Then either may be right, and so wide is what is not known.
+
+        >>> few, four = np.zeros(1, bool), np.array([4.0])
+        >>> faults = Faults("fault", np.array([9]), four, np.array([3.0]), np.array([5.0]), four, few)
+        >>> faults.limits_around(np.array([2.0]))
+        (array([2.]), array([5.]))
+        """
+        return np.minimum(self.low, estimate), np.maximum(self.high, estimate)

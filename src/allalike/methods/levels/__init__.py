@@ -1,1 +1,0 @@
-"""Levels: the most accurate truths for classes that agreement alone can give."""

@@ -1,0 +1,1 @@
+"""Formats: from bytes and data frames to tables of columns."""

@@ -1,0 +1,270 @@
+"""Dialects: how the rows of a text file are written, told by the first of them.
+
+A header is the normal case. It is missed only where the first row looks like those below it: its values recur in their
+columns, or are numbers where these are.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from allalike._core.limits import MAX_FIELD_BYTES
+from allalike.errors import InputError
+from allalike.readers.formats.quotes import check_quotes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+__all__ = ["Dialect", "find_dialect", "long_fields", "name_columns", "split_rows"]
+
+Record = tuple[list[str], int, int]  # its fields, and its first and last line, from 1
+
+_DELIMITERS = (",", "\t", ";", "|", " ")
+_SCORED_ROWS = 200
+_FIRST_ROWS, _HEADER_ROWS = 10_000, 1000
+_MIN_COLUMNS = 3
+_NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*")
+_DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
+_MAX_DIGITS = 19  # of numbers that count columns
+_WHOLE, _NUMBERS = re.compile(r"[+-]?\d+"), re.compile(r"[-+\d.,; ]+")
+_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?[ \t]*(\r\n|\r|\n)')  # with which Excel is told
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How the rows of a text file are written.
+
+    Parameters
+    ----------
+    names
+        The names of the columns.
+    delimiter
+        What stands between them; a blank stands for any number of blanks.
+    skip
+        How many lines come before the first row.
+    width
+        How many fields each row has: as many as there are names, or fewer, or one more that is empty.
+    guessed
+        What was found out, by the option that says otherwise.
+    remarks
+        What the owner of the file should know.
+    """
+
+    names: list[str]
+    delimiter: str = ","
+    skip: int = 1
+    width: int = 0
+    guessed: dict[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def fields(self) -> list[str]:
+        """The names of the fields that a row has."""
+        beyond = [f"\0{number}" for number in range(len(self.names), self.width)]
+        return [*self.names[: self.width], *beyond]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether each row has a field for each name, with one character between them, below a header of one line."""
+        return self.width == len(self.names) and self.delimiter in ",;\t|" and self.skip == 1
+
+
+@contextmanager
+def long_fields() -> Iterator[None]:
+    """Let Python's reader take fields as long as Arrow does.
+
+    >>> with long_fields():
+    ...     csv.field_size_limit() >> 20
+    16
+    """
+    before = csv.field_size_limit(MAX_FIELD_BYTES)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def split_rows(lines: Iterable[str], delimiter: str) -> Iterator[Record]:
+    r"""Yield the rows of a text, with their first and last lines; empty lines are none.
+
+    >>> list(split_rows(["a,b\n", "\n", "1,2\n"], ","))
+    [(['a', 'b'], 1, 1), (['1', '2'], 3, 3)]
+    """
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=delimiter == " ")
+    last = 0
+    for fields in reader:
+        first, last = last + 1, reader.line_num
+        if delimiter == " " and fields and not fields[-1]:
+            fields.pop()
+        if fields:
+            yield fields, first, last
+
+
+def find_dialect(text: str, where: str, *, preferred: str = ",", whole: bool = True) -> Dialect | None:
+    r"""Tell how the rows are written of which this is the ``whole``, or a beginning; nothing if that is too short.
+
+    >>> find_dialect("worker|task|label\nada|t1|x, y\n", "a.txt").delimiter
+    '|'
+    >>> find_dialect("ada,t1,x\nbob,t1,x\nada,t2,y\n", "a.csv").names
+    ['column1', 'column2', 'column3']
+    """
+    told = _SEPARATOR_LINE.match(text)
+    body = text[told.end() :] if told else text
+    delimiter = told[1] if told else _find_delimiter(body, preferred, whole)
+    records = _start(body, delimiter, whole, _FIRST_ROWS)
+    if not records:
+        raise InputError(f"{where} has no rows: nothing but empty lines.")
+    if len(records) == 1 and not whole:  # of which nobody knows whether it is cut
+        return None
+    if len(records) == 1 and not body.endswith(("\n", "\r")):
+        raise InputError(
+            f"{where} is one line that does not end: a header, and no rows below it. The file seems to be cut off."
+        )
+    (first, begin, last), rows = records[0], [fields for fields, _, _ in records[1:]]
+    if "\0" in "".join(first):
+        raise InputError(f"{where} cannot be read as text with columns: its header has zero bytes, which no text has.")
+    names, remarks = name_columns(first, rows, where)
+    headless = bool(remarks)
+    width, names, said = _fit(names, rows or [first], where)
+    if any(top != bottom for _, top, bottom in records[1:]):
+        _check_quotes(names, rows, delimiter, where)
+    comma = delimiter != "," and _has_decimal_commas(rows[:_HEADER_ROWS])
+    return Dialect(
+        names,
+        delimiter,
+        skip=(1 if told else 0) + (begin - 1 if headless else last),
+        width=width,
+        guessed={"decimal": ","} if comma else {},
+        remarks=(*remarks, *said),
+    )
+
+
+def name_columns(first: list[str], rows: Sequence[Sequence[str]], where: str) -> tuple[list[str], list[str]]:
+    """Return the names of columns, and what to say if the first row is no header.
+
+    >>> name_columns(["task", ""], [["t1", "x"]], "a.csv")
+    (['task', 'column2'], [])
+    >>> name_columns(["t1", "x"], [["t1", "y"], ["t2", "x"]], "a.csv")
+    (['column1', 'column2'], ['a.csv has no header: its columns are called column1, column2.'])
+    """
+    if not _is_row(first, rows):
+        return [name if name.strip() else f"column{number}" for number, name in enumerate(first, start=1)], []
+    names = [f"column{number}" for number in range(1, len(first) + 1)]
+    return names, [f"{where} has no header: its columns are called {', '.join(names[:3])}{' ...' * (len(names) > 3)}."]
+
+
+def _check_quotes(names: list[str], rows: list[list[str]], delimiter: str, where: str) -> None:
+    """Look for rows that were swallowed by any column, also by one that is not read later."""
+    import pyarrow as pa
+
+    places = enumerate(dict.fromkeys(names))
+    columns = {name: pa.array([row[place] if place < len(row) else "" for row in rows]) for place, name in places}
+    check_quotes(columns, names, delimiter, where)
+
+
+def _start(text: str, delimiter: str, whole: bool, most: int) -> list[Record]:
+    """Return the first rows, without the last if it may be cut."""
+    records: list[Record] = []
+    with long_fields(), suppress(csv.Error):  # reading will say what is wrong
+        records.extend(islice(split_rows(io.StringIO(text, newline=""), delimiter), most + 1))
+    if len(records) > most:
+        return records
+    return records if whole or len(records) < 2 else records[:-1]
+
+
+def _find_delimiter(text: str, preferred: str, whole: bool) -> str:
+    """Return what stands between columns: of what is in the first line, that which cuts all rows alike."""
+    head = text.lstrip("\r\n").partition("\n")[0].partition("\r")[0]
+    present = [mark for mark in dict.fromkeys((preferred, *_DELIMITERS)) if mark in head]
+    if len(present) < 2 and " " not in present:
+        return present[0] if present else preferred
+    ranked = [(_rank(text, mark, whole), mark == preferred, -place, mark) for place, mark in enumerate(present)]
+    ranked = [rank for rank in ranked if rank[0] is not None]
+    return max(ranked)[-1] if ranked else preferred
+
+
+def _rank(text: str, delimiter: str, whole: bool) -> tuple[bool, float] | None:
+    """Tell whether there are columns enough, and how many of the rows have them; nothing where there is one column."""
+    widths = [len(fields) for fields, _, _ in _start(text, delimiter, whole, _SCORED_ROWS)]
+    usual, times = Counter(widths[1:] or widths or [0]).most_common(1)[0]
+    if usual < 2 or widths[0] < 2 or usual > widths[0] + 1:
+        return None
+    if delimiter == " " and not (widths[0] in (usual, usual - 1) and set(widths[1:]) <= {usual}):  # they are everywhere
+        return None
+    return widths[0] >= _MIN_COLUMNS, times / len(widths[1:] or widths)
+
+
+def _is_row(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Tell whether the first row is one like those below, and no header."""
+    rows = [row for row in rows[:_HEADER_ROWS] if row != first]  # a header may be repeated, where files were joined
+    if not rows or not all(cell.strip() for cell in first):
+        return False
+    columns = [[row[place] for row in rows if place < len(row) and row[place].strip()] for place in range(len(first))]
+    numbers = [_is_number(cell) for cell in first]
+    numeric = [bool(column) and all(map(_is_number, column)) for column in columns]
+    if any(below and not own for own, below in zip(numbers, numeric, strict=True)):  # a word above numbers
+        return False
+    recurs = sum(cell in column for cell, column in zip(first, columns, strict=True))
+    fitting = sum(own and below for own, below in zip(numbers, numeric, strict=True))
+    if len(set(first)) < len(first):  # names are different
+        return recurs + fitting > 0
+    if len(first) > _MIN_COLUMNS and _is_counting([cell for cell, own in zip(first, numbers, strict=True) if own]):
+        return False  # numbers of workers or tasks, above a matrix
+    alike = sum(any(cell == own for cell, own in zip(row, first, strict=False)) for row in rows)
+    with_repeats = sum(len(set(column)) < len(column) for column in columns)
+    if alike < 2 or 2 * recurs < with_repeats:  # a row of texts below the header may repeat some names
+        return all(numbers)
+    return recurs > 1 or fitting > 0
+
+
+def _is_number(cell: str) -> bool:
+    return _NUMBER.fullmatch(cell) is not None
+
+
+def _is_counting(cells: Sequence[str]) -> bool:
+    """Tell whether cells are whole numbers, one after the other."""
+    if len(cells) < _MIN_COLUMNS or not all(cell.strip().isdecimal() and len(cell) < _MAX_DIGITS for cell in cells):
+        return False
+    numbers = [int(cell) for cell in cells]
+    return numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def _fit(names: list[str], rows: Sequence[Sequence[str]], where: str) -> tuple[int, list[str], list[str]]:
+    """Return how many fields rows have, the names of all columns, and what to say where they do not fit."""
+    widths = {len(row) for row in rows}
+    width, number = max(widths), len(names)
+    if len(widths) > 1 or width == number or not number:
+        return number, names, []
+    if width < number:
+        return (
+            width,
+            names,
+            [f"All rows of {where} end before the column {names[width]!r}: it and those behind it are empty."],
+        )
+    if width == number + 1 and not any(row[-1].strip() for row in rows):
+        return width, names, []
+    if width == number + 1 and len(rows) > 1 and len({row[0] for row in rows}) == len(rows):
+        return width, ["column1", *names], [f"The first column of {where} has no name: it is called column1."]
+    return number, names, []
+
+
+def _has_decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
+    """Tell whether some column has numbers with a comma before the fraction, and none has other numbers with commas."""
+    found = False
+    for place in range(max(map(len, rows), default=0)):
+        cells = [row[place].strip() for row in rows if place < len(row)]
+        commas = [cell for cell in cells if "," in cell]
+        if not commas or not all(_NUMBERS.fullmatch(cell) for cell in commas):
+            continue
+        others = [cell for cell in cells if cell and "," not in cell]
+        if not all(map(_DECIMAL_COMMA.fullmatch, commas)) or not all(map(_WHOLE.fullmatch, others)):
+            return False
+        found = True
+    return found

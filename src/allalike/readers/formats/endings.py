@@ -1,0 +1,141 @@
+"""Formats of files, told by their first bytes, their endings and their content, in this order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from allalike.errors import InputError
+from allalike.readers.formats.compression import check_archive, find_packing, inner_path, read_start
+from allalike.readers.formats.delimited import open_delimited
+from allalike.readers.formats.encodings import decode_start, find_encoding, guess_encoding
+from allalike.readers.formats.failures import guard, unreadable
+from allalike.readers.formats.files import Files
+from allalike.readers.formats.json_files import open_json, open_json_lines
+from allalike.readers.formats.matrices import refuse_matrix
+from allalike.readers.formats.parquet import open_arrow, open_parquet
+from allalike.readers.formats.preflib import open_orders, open_soc
+from allalike.readers.formats.spreadsheets import open_sheet, refuse_sheet
+from allalike.readers.formats.tables import Table
+
+__all__ = ["ENDINGS", "open_file"]
+
+Opener = Callable[[Path, Files], Table]
+
+
+def _text(delimiter: str) -> Opener:
+    return lambda path, files: open_delimited(path, delimiter, files)
+
+
+def _json(opener: Callable[[Path, str | None], Table]) -> Opener:
+    def open_encoded(path: Path, files: Files) -> Table:
+        encoding = files.encoding or guard(path, "JSON", lambda: find_encoding(path))
+        table = opener(path, encoding)
+        found = {} if files.encoding or encoding.startswith("utf-8") else {"encoding": encoding}
+        return replace(table, guessed={**table.guessed, **found})
+
+    return open_encoded
+
+
+def _plain(opener: Callable[[Path], Table]) -> Opener:
+    """Make an opener of one that needs no options, and no stream either."""
+
+    def open_plain(path: Path, _: Files) -> Table:
+        if packing := find_packing(path):
+            raise InputError(f"{path} is packed ({packing}), but this format cannot be read so. Unpack it first.")
+        return opener(path)
+
+    return open_plain
+
+
+ENDINGS: dict[str, Opener] = {
+    ".csv": _text(","),
+    ".tsv": _text("\t"),
+    ".tab": _text("\t"),
+    ".jsonl": _json(open_json_lines),
+    ".ndjson": _json(open_json_lines),
+    ".json": _json(open_json),
+    ".parquet": _plain(open_parquet),
+    ".pq": _plain(open_parquet),
+    ".feather": _plain(open_arrow),
+    ".arrow": _plain(open_arrow),
+    ".xlsx": open_sheet,
+    ".xlsm": open_sheet,
+    ".xls": refuse_sheet,
+    ".ods": refuse_sheet,
+    ".npz": refuse_matrix,
+    ".npy": refuse_matrix,
+    ".soc": lambda path, _: open_soc(path),
+    ".soi": lambda path, _: open_orders(path),
+    ".toc": lambda path, _: open_orders(path),
+    ".toi": lambda path, _: open_orders(path),
+}
+_BEGINNINGS: dict[bytes, str] = {
+    b"PAR1": ".parquet",
+    b"ARROW1": ".arrow",
+    b"\x93NUMPY": ".npy",
+    b"\xd0\xcf\x11\xe0": ".xls",
+}
+_TEXT_BYTES = 1 << 16
+_TEXT_ENDINGS = (
+    "",
+    ".txt",
+    ".text",
+    ".dat",
+    ".data",
+    ".asc",
+    ".lst",
+    ".out",
+    ".log",
+)  # of which the content tells more
+
+
+def open_file(path: Path, files: Files) -> Table:
+    """Open a file as what it is.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "answers.txt")
+    ...     _ = path.write_text('[{"worker": "ada"}]')
+    ...     open_file(path, Files()).names
+    ['worker']
+    """
+    if not path.exists():
+        raise InputError(f"There is no file {path}.")
+    try:
+        return _find_opener(path)(path, files)
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def _find_opener(path: Path) -> Opener:
+    start = guard(path, "a file", lambda: read_start(path, _TEXT_BYTES))
+    told = next((ending for mark, ending in _BEGINNINGS.items() if start.startswith(mark)), None)
+    if start.startswith(b"PK\x03\x04"):  # an archive of a kind of its own, for others are unpacked by now
+        if find_packing(path):
+            raise InputError(f"{path} holds another archive, {inner_path(path).name}. Unpack it first.")
+        told = _book_ending(path)
+    ending = told or inner_path(path).suffix.lower()
+    if ending in ENDINGS:
+        return ENDINGS[ending]
+    text = decode_start(start, guess_encoding(start), path).lstrip()
+    if _has_controls(text[:1000]):
+        raise InputError(f"{path} is no text, and of no format that is known. Known endings: {', '.join(ENDINGS)}.")
+    if ending not in _TEXT_ENDINGS or text.startswith("<"):
+        raise InputError(
+            f"{path} is of no format that is known. If it is text with columns, or JSON, give it such an ending. Known"
+            f" endings: {', '.join(ENDINGS)}."
+        )
+    return ENDINGS[".json"] if text.startswith(("[", "{")) else ENDINGS[".csv"]
+
+
+def _has_controls(text: str) -> bool:
+    return any(ord(char) < 32 and char not in "\t\r\n\f\v" for char in text)
+
+
+def _book_ending(path: Path) -> str:
+    names = check_archive(path)
+    if "[Content_Types].xml" in names:
+        return ".xlsx"
+    return ".ods" if "mimetype" in names else ".npz"

@@ -1,0 +1,208 @@
+"""Failures: why a file or a table cannot be read, in one line."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike._core.columns.plain import find_beyond, find_twice, find_zone, make_plain
+from allalike._core.limits import MAX_COLUMNS, MAX_EMPTY_CELLS, MAX_FIELD_BYTES
+from allalike.errors import InputError, TooLargeError
+from allalike.readers.formats.encodings import guess_encoding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+__all__ = [
+    "TOO_LONG",
+    "check_columns",
+    "check_gaps",
+    "check_names",
+    "check_width",
+    "each_batch",
+    "guard",
+    "unreadable",
+]
+
+TOO_LONG = f"a row is longer than {MAX_FIELD_BYTES >> 20} MB, or a quote is never closed"
+
+
+def unreadable(path: Path | str, error: OSError) -> InputError:
+    """Turn a failure of the system into an error that names the file.
+
+    >>> from pathlib import Path
+    >>> str(unreadable(Path("a.csv"), PermissionError(13, "Permission denied")))
+    'a.csv cannot be read: Permission denied.'
+    """
+    return InputError(f"{path} cannot be read: {str(error.strerror or error).rstrip('.')}.")
+
+
+def check_width(names: Sequence[Any], where: str) -> None:
+    """Refuse columns that are too many.
+
+    >>> check_width(["worker", "task"] * 100_000, "a.csv")
+    Traceback (most recent call last):
+    allalike.errors.InputError: a.csv has 200,000 columns, and at most 50,000 are read. Leave some out; if it is a
+    matrix, turn it round, or write a row of worker, task and label for each answer.
+    """
+    if len(names) > MAX_COLUMNS:
+        raise InputError(
+            f"{where} has {len(names):,} columns, and at most {MAX_COLUMNS:,} are read. Leave some out; if it is a"
+            " matrix, turn it round, or write a row of worker, task and label for each answer."
+        )
+
+
+def check_gaps(n_empty: int, where: str) -> None:
+    """Refuse a table of very many empty cells, where these take no room in its file.
+
+    >>> check_gaps(10**9, "a.jsonl")
+    Traceback (most recent call last):
+    allalike.errors.InputError: a.jsonl would be a table with 1,000,000,000 empty cells, and at most 50,000,000 are
+    read. Leave out columns that are not needed; if it is a matrix, write a row of worker, task and label for each
+    answer.
+    """
+    if n_empty > MAX_EMPTY_CELLS:
+        raise InputError(
+            f"{where} would be a table with {n_empty:,} empty cells, and at most {MAX_EMPTY_CELLS:,} are read. Leave"
+            " out columns that are not needed; if it is a matrix, write a row of worker, task and label for each"
+            " answer."
+        )
+
+
+def check_names(names: Sequence[Any], where: str) -> None:
+    """Refuse columns that are too many, or of which two have the same name.
+
+    >>> check_names(["worker", "task", "worker"], "a.csv")
+    Traceback (most recent call last):
+    allalike.errors.InputError: a.csv has two columns called 'worker'. Rename one of them.
+    """
+    check_width(names, where)
+    if len(set(names)) < len(names):
+        twice, _ = Counter(names).most_common(1)[0]
+        raise InputError(f"{where} has two columns called {twice!r}. Rename one of them.")
+
+
+def guard(path: Path | str, file_format: str, read: Callable[[], Any]) -> Any:
+    """Return what a function reads; if it fails, raise an error that names the source, its format and the reason.
+
+    >>> from pathlib import Path
+    >>> guard(Path("a.json"), "JSON", lambda: json.loads("[1,"))
+    Traceback (most recent call last):
+    allalike.errors.InputError: a.json cannot be read as JSON: Expecting value: line 1 column 4 (char 3).
+    """
+    import pyarrow as pa
+
+    try:
+        return read()
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except pa.ArrowMemoryError as error:  # also where a damaged file says that it has so much
+        raise TooLargeError(
+            f"There is not enough memory to read {path} as {file_format}, unless it is damaged. Leave out columns that"
+            " are not needed, or split it; of CSV and Parquet, the disk engine reads only a part at a time."
+        ) from error
+    except (pa.ArrowException, UnicodeError, json.JSONDecodeError, EOFError) as error:
+        reason = str(error).splitlines()[0].strip().rstrip(".")
+        if "straddl" in reason:
+            reason = TOO_LONG
+        raise InputError(f"{path} cannot be read as {file_format}: {reason}.") from error
+
+
+def each_batch(
+    path: Path, file_format: str, batches: Iterator[Any], names: Sequence[str], *, sound: bool = True
+) -> Iterator[dict[str, Any]]:
+    """Yield the columns of one batch of records after the other, each guarded and checked."""
+    before = 0
+    while (batch := guard(path, file_format, lambda: next(batches, None))) is not None:
+        columns = {name: batch.column(name) for name in names}
+        check_columns(columns, str(path), before=before, sound=sound)
+        before += batch.num_rows
+        yield columns
+
+
+def check_columns(
+    columns: Mapping[str, Any], where: str, *, before: int = 0, text: bool = False, sound: bool = True
+) -> None:
+    r"""Refuse Arrow columns with values that nobody can read, and name the row; so many rows came ``before`` them.
+
+    Arrow takes the bytes of JSON lines and Parquet as they are, be they UTF-8 or not, and would write them out again;
+    so it does with dates beyond the calendar, times in zones that do not exist, and records with a name twice.
+
+    Of a ``text`` file it can be said how it is written instead. Where Arrow has taken arrays out of a file as they lie
+    there, they are not ``sound`` before all in them has been looked at.
+
+    >>> import pyarrow as pa
+    >>> broken = pa.StringArray.from_buffers(1, *pa.array([b"caf\xe9"]).buffers()[1:])
+    >>> check_columns({"label": broken}, "a.parquet", before=6)
+    Traceback (most recent call last):
+    allalike.errors.InputError: a.parquet: the 'label' in row 7 is invalid UTF8: b'caf\xe9'. Save it as UTF-8.
+    """
+    import pyarrow as pa
+
+    for name, data in columns.items():
+        column = data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data])
+        _check_type(name, column.type, where)
+        try:
+            column.validate(full=not sound or not _is_ascii(column))
+            if _becomes_bytes(column.type):
+                make_plain(column).cast(pa.large_string())  # which is how it will be written
+        except pa.ArrowInvalid as error:
+            for row, value in enumerate(column if sound else (), start=before + 1):
+                if broken := _broken_text(value):
+                    settles = {"encoding": guess_encoding(broken)} if text else {}
+                    raise InputError(
+                        f"{where}: the {name!r} in row {row} is invalid UTF8: {broken!r}. Save it as UTF-8"
+                        f"{', or say how it is written' if text else ''}.",
+                        **settles,
+                    ) from None
+            raise InputError(f"{where}: the column {name!r} is damaged: {error}.") from error
+        if (place := find_beyond(column)) is not None:
+            raise InputError(
+                f"{where}: the {name!r} in row {before + place + 1} is beyond all dates and times, which go from year 1"
+                " to 9999. Correct it, or leave the row out."
+            )
+
+
+def _check_type(name: str, kind: Any, where: str) -> None:
+    """Refuse a type that no value can be had of."""
+    if (zone := find_zone(kind)) is not None:
+        raise InputError(
+            f"{where}: the column {name!r} has times in the zone {zone!r}, which is not known here. Write them in one"
+            " that is, such as UTC or Europe/Paris."
+        )
+    if (twice := find_twice(kind)) is not None:
+        raise InputError(f"{where}: the records of {name!r} have two fields called {twice!r}. Rename one of them.")
+
+
+def _becomes_bytes(kind: Any) -> bool:
+    """Tell whether a column of this type is one of bytes once it is plain."""
+    import pyarrow as pa
+
+    plain = make_plain(pa.chunked_array([], kind))
+    return not isinstance(plain, list) and (pa.types.is_binary(plain.type) or pa.types.is_large_binary(plain.type))
+
+
+def _is_ascii(column: Any) -> bool:
+    """Tell whether all bytes of a column of texts are ASCII, which is found out much faster than UTF-8 is."""
+    import pyarrow as pa
+
+    if not pa.types.is_string(column.type):
+        return False
+    texts = [np.frombuffer(data, np.int8) for chunk in column.chunks if (data := chunk.buffers()[2]) is not None]
+    return all(not len(text) or int(text.min()) >= 0 for text in texts)
+
+
+def _broken_text(value: Any) -> bytes:
+    try:
+        found = value.as_py()
+        if isinstance(found, bytes):
+            found.decode()
+    except UnicodeDecodeError as error:
+        return bytes(error.object[:60])
+    except (ValueError, OverflowError):  # which is another matter
+        return b""
+    return b""

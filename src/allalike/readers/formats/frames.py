@@ -1,0 +1,314 @@
+"""Frames and other things of Python that hold answers, opened as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike._core.columns.column import Column
+from allalike._core.columns.objects import is_nothing
+from allalike.errors import InputError
+from allalike.readers.formats.failures import check_columns, check_names, guard
+from allalike.readers.formats.tables import Table, of_columns, of_records
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import numpy.typing as npt
+
+__all__ = ["find_opener", "hold", "is_matrix", "is_nested", "of_frame", "of_matrix", "of_nested"]
+
+_ROLES = {"worker", "task", "label"}
+
+
+def find_opener(source: Any) -> Callable[[Any], Table] | None:
+    """Return what opens a frame, a data set, a relation or a nested mapping, if the source is one.
+
+    >>> find_opener({"t1": {"ada": "x"}}) is of_nested, find_opener(5) is None
+    (True, True)
+    """
+    if is_nested(source):
+        return of_nested
+    kind = type(source).__module__.partition(".")[0]
+    if hasattr(source, "collect_schema") and hasattr(source, "collect"):
+        return _of_lazy
+    if kind == "pyarrow" and hasattr(source, "to_table"):
+        return _of_dataset
+    if kind in ("duckdb", "_duckdb") and hasattr(source, "project"):
+        return _of_relation
+    if kind == "pandas" and hasattr(source, "to_frame") and source.index.nlevels > 1:
+        return _of_series
+    if hasattr(source, "__arrow_c_stream__") and (hasattr(source, "columns") or hasattr(source, "schema")):
+        return of_frame
+    return None
+
+
+def hold(source: Any) -> Any:
+    """Return a source that can be read more than once: what is gone when it is read is read now.
+
+    >>> hold(row for row in [("ada", 1, "x")])
+    [('ada', 1, 'x')]
+    """
+    if hasattr(source, "read"):
+        raise InputError(f"Answers cannot be read from an open file ({type(source).__name__}). Give its path.")
+    if hasattr(source, "read_next_batch"):  # a reader of Arrow
+        return guard("The reader", "a table of Arrow", source.read_all)
+    if hasattr(source, "__next__"):
+        return list(source)
+    return source
+
+
+def of_frame(frame: Any) -> Table:
+    """Open a pandas, polars, pyarrow or other frame that can hand over Arrow columns.
+
+    >>> import pandas as pd
+    >>> of_frame(pd.DataFrame({"worker": ["ada"]})).names
+    ['worker']
+    """
+    if hasattr(frame, "iloc"):
+        return _of_pandas(frame)
+    import pyarrow as pa
+
+    if not isinstance(frame, pa.Table) and "\\x00" in repr(getattr(frame, "schema", "")):  # at which polars would abort
+        raise InputError("The table has a name with a zero byte in it, of a column or of a field. Rename it.")
+    objects = _find_objects(frame)
+    if objects:
+        frame = frame.drop(list(objects))
+    table = frame if isinstance(frame, pa.Table) else guard("The table", "one of Arrow", lambda: _take_over(frame))
+
+    def load(asked: Sequence[str]) -> dict[str, Any]:
+        columns = {name: table[name] for name in asked if name not in objects}
+        check_columns(columns, "The table")
+        return {name: objects[name]() if name in objects else columns[name] for name in asked}
+
+    return Table([*table.column_names, *objects], load)
+
+
+def _find_objects(frame: Any) -> dict[str, Callable[[], list[Any]]]:
+    """Return what lists the columns of polars of which Arrow has no type: objects of Python, and very long numbers."""
+    if type(frame).__module__.partition(".")[0] != "polars":
+        return {}
+    beyond = [name for name, kind in frame.schema.items() if str(kind) in ("Object", "Int128", "UInt128")]
+    return {name: frame.get_column(name).to_list for name in beyond}
+
+
+def _of_pandas(frame: Any) -> Table:
+    """Open a frame of pandas; an index that has names becomes columns, another one is what the rows are called."""
+    named = [name for name in frame.index.names if name is not None]
+    plain = type(frame.index).__name__ == "RangeIndex"
+    if frame.index.nlevels > 1 or (named and named[0] not in frame.columns):
+        check_names([str(name) for name in (*named, *frame.columns)], "The table")
+        frame = frame.reset_index()
+        plain = True
+    names = [str(name) for name in frame.columns]
+    place = {name: number for number, name in enumerate(names)}
+    index = None if plain else frame.index.tolist()
+
+    def load(asked: Sequence[str]) -> dict[str, Any]:
+        columns = {name: _read_series(frame.iloc[:, place[name]]) for name in asked}
+        check_columns({name: data for name, data in columns.items() if not isinstance(data, list)}, "The table")
+        return columns
+
+    return Table(names, load, index=index)
+
+
+def _read_series(series: Any) -> Any:
+    """Return a column of pandas as one of Arrow, or as a list of objects if Arrow has no such type."""
+    import pyarrow as pa
+
+    if not len(series):
+        return []
+    if series.dtype != object:
+        with suppress(pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
+            array = pa.Array.from_pandas(series)
+            if not isinstance(array.type, pa.BaseExtensionType):  # periods and intervals of pandas
+                return pa.chunked_array([array])
+    return [None if missing else value for value, missing in zip(series, series.isna(), strict=True)]
+
+
+def is_nested(source: Any) -> bool:
+    """Tell whether a mapping has the workers of each task with their labels: ``{task: {worker: label}}``.
+
+    >>> is_nested({"t1": {"ada": "x"}}), is_nested({"worker": ["ada"]}), is_nested({})
+    (True, False, False)
+    """
+    if not isinstance(source, Mapping) or not source or not all(isinstance(each, Mapping) for each in source.values()):
+        return False
+    labels = [label for each in source.values() for label in each.values()]
+    return bool(labels) and not any(isinstance(label, Mapping) for label in labels)
+
+
+def of_nested(source: Mapping[Any, Mapping[Any, Any]], where: str = "The mapping") -> Table:
+    """Open the labels of workers by task; None and NaN are no answers.
+
+    Frames are also written so, by columns or by rows, as is seen by their names.
+
+    >>> of_nested({"t1": {"ada": "x", "bob": None}}).load(["worker", "label"])
+    {'worker': ['ada'], 'label': ['x']}
+    """
+    if set(source) >= _ROLES and len({tuple(values) for values in source.values()}) == 1:  # columns by number of row
+        named = {str(name): list(values.values()) for name, values in source.items()}
+        return Table(list(named), lambda asked: {name: named[name] for name in asked}, where)
+    if all(set(values) >= _ROLES for values in source.values()):  # records by number of row
+        return of_records(list(source.values()), where)
+    rows = [
+        (worker, task, label)
+        for task, labels in source.items()
+        for worker, label in labels.items()
+        if not is_nothing(label)
+    ]
+    columns = {role: [row[place] for row in rows] for place, role in enumerate(("worker", "task", "label"))}
+    silent = sum(all(map(is_nothing, labels.values())) for labels in source.values())
+    remarks = (f"{silent:,} tasks have no answers and are left out.",) if silent else ()
+    return Table(list(columns), lambda asked: {name: columns[name] for name in asked}, where, remarks=remarks)
+
+
+def _of_lazy(frame: Any) -> Table:
+    """Open a lazy frame of polars, of which only the columns that are asked for are collected."""
+    where = "The lazy frame"
+
+    def load(asked: Sequence[str]) -> dict[str, Any]:
+        return of_frame(_compute(where, frame.select(list(asked)).collect)).load(asked)
+
+    def sample(asked: Sequence[str], rows: int) -> dict[str, Any]:
+        return of_frame(_compute(where, frame.select(list(asked)).head(rows).collect)).load(asked)
+
+    return Table(list(_compute(where, frame.collect_schema).names()), load, where, load_sample=sample)
+
+
+def _take_over(frame: Any) -> Any:
+    import pyarrow as pa
+
+    return _compute("The table", lambda: pa.table(frame))
+
+
+def _compute(where: str, compute: Callable[[], Any]) -> Any:
+    """Return what polars or DuckDB compute; what they refuse is an error of the answers."""
+    try:
+        return compute()
+    except BaseException as error:  # a panic of polars is no Exception
+        if type(error).__module__.partition(".")[0] not in ("polars", "duckdb", "_duckdb", "pyo3_runtime"):
+            raise
+        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise InputError(f"{where} cannot be computed: {reason.rstrip('.')}.") from error
+
+
+def _of_dataset(source: Any) -> Table:
+    """Open a data set or a scanner of Arrow; a data set is read batch after batch."""
+    if not hasattr(source, "schema"):  # a scanner, which says itself what it reads
+        return of_frame(source.to_table())
+
+    def load(asked: Sequence[str]) -> dict[str, Any]:
+        return of_frame(source.to_table(columns=list(asked))).load(asked)
+
+    def load_batches(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
+        before = 0
+        for batch in source.to_batches(columns=list(asked)):
+            columns = {name: batch.column(name) for name in asked}
+            check_columns(columns, "The data set", before=before)
+            before += batch.num_rows
+            if batch.num_rows:
+                yield columns
+
+    def sample(asked: Sequence[str], rows: int) -> dict[str, Any]:
+        return of_frame(source.head(rows, columns=list(asked))).load(asked)
+
+    size = _rough_size(source)
+    return Table(
+        list(source.schema.names),
+        load,
+        "The data set",
+        load_batches=load_batches,
+        load_sample=sample,
+        n_bytes=lambda _: size,
+    )
+
+
+def _rough_size(source: Any) -> int:
+    from pathlib import Path
+
+    return sum(path.stat().st_size for name in getattr(source, "files", ()) if (path := Path(name)).is_file())
+
+
+def _of_relation(relation: Any) -> Table:
+    """Open a relation of DuckDB, of which only the columns that are asked for are computed."""
+
+    def load(asked: Sequence[str], rows: int | None = None) -> dict[str, Any]:
+        part = relation if rows is None else relation.limit(rows)
+        quoted = ", ".join('"{}"'.format(name.replace('"', '""')) for name in asked)
+        return of_frame(_compute("The relation", lambda: _to_arrow(part.project(quoted)))).load(asked)
+
+    return Table(list(relation.columns), load, "The relation", load_sample=load)
+
+
+def _to_arrow(relation: Any) -> Any:
+    ask = getattr(relation, "to_arrow_table", None) or relation.fetch_arrow_table  # as older ones call it
+    return ask()
+
+
+def _of_series(series: Any) -> Table:
+    """Open a series of labels whose index says worker and task."""
+    return of_frame(series.to_frame(name=series.name if series.name is not None else "label"))
+
+
+def is_matrix(source: Any) -> bool:
+    """Tell whether this is a matrix of numpy or scipy.
+
+    >>> is_matrix(np.eye(2)), is_matrix(np.arange(2)), is_matrix([[1]])
+    (True, False, False)
+    """
+    return (isinstance(source, np.ndarray) and source.ndim == 2) or (
+        hasattr(source, "tocoo") and len(source.shape) == 2
+    )
+
+
+def of_matrix(matrix: Any, down: str, across: str) -> Table:
+    """Open a matrix whose rows and columns are numbered from 0; NaN, None, empty texts and masked cells are no answers.
+
+    Of a sparse matrix all that is stored is an answer, zeros too.
+
+    >>> table = of_matrix(np.array([[1.0, np.nan], [2.0, 3.0]]), "task", "worker")
+    >>> [table.load([name])[name].data.to_pylist() for name in table.names]
+    [[0, 1, 1], [0, 0, 1], [1, 2, 3]]
+    """
+    if hasattr(matrix, "tocoo"):
+        cells = matrix.tocoo()
+        rows, columns, values = np.asarray(cells.row), np.asarray(cells.col), cells.data
+    else:
+        rows, columns = (place.ravel() for place in np.indices(matrix.shape))
+        values = np.asarray(matrix).ravel()
+    present = ~_are_nothing(values)
+    if isinstance(matrix, np.ma.MaskedArray):
+        present &= ~np.broadcast_to(matrix.mask, matrix.shape).ravel()
+    values = values[present] if present.all() else _whole_if_possible(values[present])
+    if not len(values):
+        raise InputError("There are no answers: the matrix has no cell with a value.")
+    return of_columns(
+        {
+            down: Column.of_objects(down, rows[present].tolist()),
+            across: Column.of_objects(across, columns[present].tolist()),
+            "label": Column.of_objects("label", list(values) if values.dtype.kind in "mM" else values.tolist()),
+        }
+    )
+
+
+def _are_nothing(values: np.ndarray[Any, Any]) -> npt.NDArray[np.bool_]:
+    """Mark cells without an answer."""
+    if values.dtype.kind == "f":
+        return np.asarray(np.isnan(values), np.bool_)
+    if values.dtype.kind in "mM":
+        return np.asarray(np.isnat(values), np.bool_)
+    if values.dtype.kind in "OU":
+        return np.array([is_nothing(each) or (isinstance(each, str) and not each.strip()) for each in values], np.bool_)
+    return np.zeros(values.shape, np.bool_)
+
+
+def _whole_if_possible(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return floats as whole numbers if all of them are: an empty cell has made floats of them."""
+    if values.dtype.kind == "f" and np.isfinite(values).all() and (np.abs(values) < 2**53).all():
+        whole = values.astype(np.int64)
+        return whole if (whole == values).all() else values
+    return values

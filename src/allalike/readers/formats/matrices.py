@@ -1,0 +1,91 @@
+"""Matrices: files of numpy, and of scipy where few cells have an answer."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from allalike.errors import InputError
+from allalike.readers.formats.compression import check_archive, check_regular, read_start
+from allalike.readers.formats.failures import unreadable
+
+if TYPE_CHECKING:
+    from allalike.readers.formats.files import Files
+    from allalike.readers.formats.tables import Table
+
+__all__ = ["find_matrix", "load_matrix", "refuse_matrix"]
+
+_ENDINGS = (".npy", ".npz")
+_MAGIC = b"\x93NUMPY"
+
+
+def find_matrix(source: Any) -> Path | None:
+    """Return the path of a matrix, if that is the source.
+
+    >>> find_matrix(["answers.npz"]), find_matrix("answers.csv")
+    (PosixPath('answers.npz'), None)
+    """
+    named = source[0] if isinstance(source, list | tuple) and len(source) == 1 else source
+    if not isinstance(named, str | os.PathLike) or Path(named).suffix.lower() not in _ENDINGS:
+        return None
+    return Path(named)
+
+
+def refuse_matrix(path: Path, files: Files) -> Table:
+    """Refuse a matrix of which is not known what its rows are.
+
+    >>> from allalike.readers.formats.files import Files
+    >>> refuse_matrix(Path("a.npz"), Files())
+    Traceback (most recent call last):
+    allalike.errors.InputError: a.npz is a matrix. Its rows may be tasks or workers. Say it with wide='tasks'.
+    """
+    raise InputError(f"{path} is a matrix. Its rows may be tasks or workers.", wide="tasks")
+
+
+def load_matrix(path: Path) -> Any:
+    """Return the matrix in a file: an array of numpy, or a sparse one of scipy. Pickles are never read.
+
+    >>> import numpy as np, scipy.sparse, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "answers.npz")
+    ...     scipy.sparse.save_npz(path, scipy.sparse.coo_array(np.eye(3)))
+    ...     load_matrix(path).nnz
+    3
+    """
+    if not path.exists():
+        raise InputError(f"There is no file {path}.")
+    check_regular(path)
+    try:
+        matrix = _load(path)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except InputError:
+        raise
+    except Exception as error:  # a damaged file may break anything in the parser
+        reason = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+        raise InputError(f"{path} cannot be read as a matrix of numpy or scipy: {reason}.") from error
+    if len(matrix.shape) != 2:
+        raise InputError(f"{path} has {len(matrix.shape)} dimensions: {matrix.shape}. A matrix has 2.")
+    return matrix
+
+
+def _load(path: Path) -> Any:
+    import numpy as np
+
+    if not zipfile.is_zipfile(path):
+        if read_start(path, len(_MAGIC)) != _MAGIC:
+            raise ValueError("it begins like neither")  # before numpy opens it, and lets it open
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    names = {Path(name).stem for name in check_archive(path)}
+    if {"format", "shape", "data"} <= names:
+        from scipy.sparse import load_npz
+
+        with path.open("rb") as file:
+            return load_npz(file)
+    if len(names) != 1:
+        listed = ", ".join(map(repr, sorted(names)))
+        raise InputError(f"{path} has {len(names)} arrays: {listed}. Save a file with one matrix.")
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        return arrays[names.pop()]

@@ -1,0 +1,196 @@
+"""Parquet, and other files of Arrow: columns that are read one by one, or some rows at a time."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from allalike.errors import InputError
+from allalike.readers.formats.failures import check_columns, check_names, check_width, each_batch, guard
+from allalike.readers.formats.tables import Table, take_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+__all__ = ["PARQUET_ENDINGS", "open_arrow", "open_parquet", "open_parts"]
+
+PARQUET_ENDINGS = (".parquet", ".pq")
+
+_MAX_COMPACT_BYTES = 3  # per value; below that a column is stored as a dictionary, and best read as one
+_BATCH_ROWS, _BATCH_BYTES = 1 << 20, 1 << 26
+_ARROW_ROWS = 1 << 17  # of a file of Arrow at a time
+_CODE_BYTES = 4  # of a value that is read as the number of an entry of a dictionary
+_BUFFER_BYTES = 1 << 20  # of a column that are read at once; without, a whole row group is
+
+
+def open_parquet(path: Path) -> Table:
+    """Open a Parquet file; its columns are read when they are asked for.
+
+    >>> import tempfile, pathlib, pyarrow as pa, pyarrow.parquet
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "answers.parquet")
+    ...     pyarrow.parquet.write_table(pa.table({"worker": ["ada"], "task": [1]}), path)
+    ...     open_parquet(path).names
+    ['worker', 'task']
+    """
+    import pyarrow.parquet as pq
+
+    file = guard(path, "Parquet", lambda: pq.ParquetFile(path))
+    names = guard(path, "Parquet", lambda: file.schema_arrow.names)
+    check_width(names, str(path))
+    kinds = dict(zip(names, file.schema_arrow.types, strict=True))
+
+    @cache
+    def extents() -> dict[str, tuple[int, int]]:
+        return _extents(file)
+
+    def read(asked: Sequence[str]) -> dict[str, Any]:
+        table = guard(path, "Parquet", lambda: reopen(asked).read(columns=list(asked)))
+        columns = {name: table[name] for name in asked}
+        check_columns(columns, str(path))
+        return columns
+
+    def reopen(asked: Sequence[str], **options: int) -> Any:
+        compact = [name for name in asked if _is_compact(kinds[name], *extents().get(name, (0, 0)))]
+        return pq.ParquetFile(path, read_dictionary=compact, **options)
+
+    def load(asked: Sequence[str]) -> dict[str, Any]:
+        if n_bytes(asked) > _BATCH_BYTES:  # then one after the other is read when it is needed, to save memory
+            return {name: lambda name=name: read([name])[name] for name in asked}
+        return read(asked)  # which reads columns in parallel
+
+    def load_batches(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
+        rows = max(1, min(_BATCH_ROWS, _BATCH_BYTES * file.metadata.num_rows // max(n_bytes(asked), 1)))
+        with guard(path, "Parquet", lambda: reopen(asked, buffer_size=_BUFFER_BYTES)) as open_file:
+            yield from each_batch(path, "Parquet", open_file.iter_batches(rows, columns=list(asked)), asked)
+
+    def load_sample(asked: Sequence[str], rows: int) -> dict[str, Any]:
+        with guard(path, "Parquet", lambda: reopen(asked, buffer_size=_BUFFER_BYTES)) as open_file:
+            batches = open_file.iter_batches(rows, columns=list(asked), use_threads=False)
+            return take_rows(each_batch(path, "Parquet", batches, asked), asked, rows)
+
+    def n_bytes(asked: Sequence[str]) -> int:
+        known = [extents().get(name, (0, 0)) for name in asked]
+        return sum(max(size, _CODE_BYTES * values) for size, values in known)
+
+    return Table(names, load, str(path), load_batches=load_batches, n_bytes=n_bytes, load_sample=load_sample)
+
+
+def open_arrow(path: Path) -> Table:
+    """Open a file of Arrow, which others call Feather; one batch after the other, for its scanner crashes at errors.
+
+    >>> import tempfile, pathlib, pyarrow as pa, pyarrow.feather
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "answers.feather")
+    ...     pyarrow.feather.write_feather(pa.table({"worker": ["ada"], "task": [1]}), path)
+    ...     open_arrow(path).names
+    ['worker', 'task']
+    """
+    import pyarrow as pa
+
+    with guard(path, "Arrow", lambda: pa.OSFile(str(path))) as file:
+        schema = guard(path, "Arrow", lambda: pa.ipc.open_file(file).schema)
+    names = guard(path, "Arrow", lambda: schema.names)
+
+    def read(asked: Sequence[str]) -> Iterator[Any]:
+        options = pa.ipc.IpcReadOptions(included_fields=[schema.get_field_index(name) for name in asked])
+        with pa.OSFile(str(path)) as file:
+            reader = pa.ipc.open_file(file, options=options)
+            for number in range(reader.num_record_batches):
+                batch = reader.get_batch(number)
+                yield from (batch.slice(start, _ARROW_ROWS) for start in range(0, batch.num_rows, _ARROW_ROWS))
+
+    def load(asked: Sequence[str]) -> dict[str, Any]:
+        parts = list(load_batches(asked))
+        return {name: pa.chunked_array([part[name] for part in parts], schema.field(name).type) for name in asked}
+
+    def load_batches(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
+        yield from each_batch(path, "Arrow", read(asked), asked, sound=False)
+
+    size = path.stat().st_size
+    return Table(names, load, str(path), load_batches=load_batches, n_bytes=lambda _: size)
+
+
+def open_parts(folder: Path) -> Table:
+    """Open a folder of Parquet files; what the names of inner folders say, as in ``task=t1``, are columns, too.
+
+    >>> import tempfile, pathlib, pyarrow as pa, pyarrow.parquet
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for task in ("01", "02"):
+    ...         path = pathlib.Path(folder, f"task={task}", "part-0.parquet")
+    ...         path.parent.mkdir()
+    ...         pyarrow.parquet.write_table(pa.table({"worker": ["ada"]}), path)
+    ...     open_parts(pathlib.Path(folder)).load(["task"])["task"].to_pylist()
+    ['01', '02']
+    """
+    import pyarrow as pa
+    import pyarrow.dataset as pads
+    import pyarrow.parquet as pq
+
+    def discover() -> Any:
+        paths = sorted(path for path in folder.rglob("*") if _is_part(path, folder))
+        if not paths:
+            raise InputError(f"{folder} has no Parquet files but in folders that begin with a line or a point.")
+        check_names(pq.read_schema(paths[0]).names, str(paths[0]))
+        pairs = [part.split("=", 1) for path in paths for part in path.relative_to(folder).parts[:-1] if "=" in part]
+        names = dict.fromkeys(name for name, _ in pairs)
+        kinds = [(name, _kind_of([value for key, value in pairs if key == name])) for name in names]
+        hive = pads.HivePartitioning(pa.schema(kinds))
+        return pads.dataset(
+            [str(path) for path in paths], format="parquet", partitioning=hive, partition_base_dir=str(folder)
+        )
+
+    return _open_dataset(folder, "Parquet", discover)
+
+
+def _is_part(path: Path, folder: Path) -> bool:
+    """Tell whether a file is a part of a table; what begins with a line or a point tells about it."""
+    parts = path.relative_to(folder).parts
+    return path.suffix.lower() in PARQUET_ENDINGS and path.is_file() and not any(each[0] in "._" for each in parts)
+
+
+def _kind_of(values: Sequence[str]) -> Any:
+    """Return the type of what names of folders say: numbers if all are written as numbers are, or else text."""
+    import pyarrow as pa
+
+    whole = all(
+        value.isascii() and value.isdecimal() and len(value) < 19 and value == str(int(value)) for value in values
+    )
+    return pa.int64() if whole else pa.string()
+
+
+def _open_dataset(path: Path, file_format: str, discover: Callable[[], Any]) -> Table:
+    found = guard(path, file_format, discover)
+    names = guard(path, file_format, lambda: found.schema.names)
+    check_width(names, str(path))
+    size = sum(Path(name).stat().st_size for name in found.files)
+
+    def load(asked: Sequence[str]) -> dict[str, Any]:
+        table = guard(path, file_format, lambda: found.to_table(columns=list(asked)))
+        columns = {name: table[name] for name in asked}
+        check_columns(columns, str(path))
+        return columns
+
+    def load_batches(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
+        batches = found.to_batches(columns=list(asked), batch_size=_ARROW_ROWS)
+        yield from each_batch(path, file_format, batches, asked)
+
+    return Table(names, load, str(path), load_batches=load_batches, n_bytes=lambda _: size)
+
+
+def _extents(file: Any) -> dict[str, tuple[int, int]]:
+    """Return how many bytes each column of a Parquet file is before compression, and how many values it has."""
+    found: dict[str, tuple[int, int]] = {}
+    for group in map(file.metadata.row_group, range(file.metadata.num_row_groups)):
+        for chunk in map(group.column, range(group.num_columns)):
+            name = chunk.path_in_schema.split(".")[0]
+            size, values = found.get(name, (0, 0))
+            found[name] = size + chunk.total_uncompressed_size, values + chunk.num_values
+    return found
+
+
+def _is_compact(kind: Any, size: int, values: int) -> bool:
+    import pyarrow as pa
+
+    return (pa.types.is_string(kind) or pa.types.is_binary(kind)) and size < _MAX_COMPACT_BYTES * values

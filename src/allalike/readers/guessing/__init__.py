@@ -1,0 +1,1 @@
+"""Guessing: which column is which, and what kind of label it holds."""

@@ -1,0 +1,329 @@
+"""Kinds: which domain labels belong to, where that is clear."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike._core.columns.column import Column
+from allalike._core.masks.files import MaskFile
+from allalike._core.system.json_text import parse_json
+from allalike.domains import (
+    DOMAINS,
+    Bitmap,
+    Boxes,
+    Categorical,
+    Date,
+    Domain,
+    Points,
+    Ranking,
+    Record,
+    Set,
+    Spans,
+    Text,
+    Vector,
+)
+from allalike.domains.lists import json_list
+from allalike.domains.moments import is_moment
+from allalike.domains.things.box_forms import is_box
+from allalike.domains.things.point_forms import is_point
+from allalike.domains.things.span_forms import are_tags, is_span
+from allalike.errors import LabelError
+from allalike.readers.guessing.number_kinds import MAX_CLASSES, SAMPLE_ROWS, guess_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from allalike._core.columns.factors import Codes
+    from allalike.answers.stream import Sample
+
+__all__ = ["guess_domain"]
+
+_REGIONS = {"polygons": {"points"}}
+_MIN_TEXT_WORDS = 3  # on average, for strings that do not repeat to be texts
+
+
+def guess_domain(
+    labels: Column,
+    parts: Iterable[tuple[Column, Codes]],
+    answers: int,
+    sample: Sample | None = None,
+    *,
+    where: str = "The table",
+    opened: Domain | None = None,
+) -> Domain:
+    """Return the domain of labels, or ask.
+
+    Parameters
+    ----------
+    labels
+        The labels, or every different one once.
+    parts
+        All labels with the number of each one's task, some whole tasks at a time. It is looked at only where labels
+        may be rankings.
+    answers
+        How many labels there are in all.
+    sample
+        Returns the labels of the first rows with the numbers of their tasks. It is asked only where there are many
+        different numbers.
+    where
+        What to call the answers in a message.
+    opened
+        The domain, where it is given, but something of it is still to be guessed.
+
+    Truth values, numbers with at most 20 different values that recur, and strings that repeat are classes; but whole
+    numbers in a row are levels of a scale where different answers to a task are near each other. Many
+    different numbers are real, unless those of a task are often the same and else far apart, as final answers to
+    questions are. Strings of digits are numbers, unless they have leading zeros. Strings of several words that do not
+    repeat are texts. Lists, and strings such as ``a>b>c``, are rankings if the answers to a task all order the same
+    items. Dates that hardly recur are dates, and of others it is asked whether they are right or wrong. Sets, masks and
+    arrays are what they are. Mappings, and strings that are JSON objects, are records, and each
+    of their fields is guessed by the same rules.
+
+    >>> from allalike._core.columns.column import Column
+    >>> def guess(labels):
+    ...     column = Column.of_objects("label", labels)
+    ...     return guess_domain(column, [(column, np.zeros(len(labels), np.int32))], len(labels)).name
+    >>> for labels in ([1, 2, 1], [1.5, 2.0], ["a>b", "b>a"], ["a long text", "another text here"], [{1}, {2}]):
+    ...     print(guess(labels))
+    categorical
+    real
+    ranking
+    text
+    set
+    >>> guess([0.0, 1.0, 1.0, 0.0]), guess(["007", "007", "012"])
+    ('categorical', 'categorical')
+    >>> guess(["x17", "x18"])
+    Traceback (most recent call last):
+    allalike.errors.LabelError: It is unclear what kind of labels these are: 2 different ones in 2 answers, such as
+    'x17'. They may be categorical, ordinal, ... Say it with domain='categorical'.
+    """
+    kind = labels.kind
+    if opened is not None or _are_records(labels):
+        return _guess_fields(opened or Record(), labels, parts)
+    if kind in ("whole", "number") or (kind == "text" and labels.looks_numeric()):
+        return guess_numbers(labels, answers, sample)
+    if kind == "truth value":
+        return Categorical()
+    if _are_dates(labels):
+        return _guess_dates(labels, answers)
+    if kind == "object" and (clear := _by_type(labels.data)) is not None:
+        return clear
+    if kind == "object" and (objects := _guess_objects(labels.data)) is not None:
+        return objects
+    if kind == "text" and (objects := _guess_written_objects(labels)) is not None:
+        return objects
+    if kind == "object" and (regions := _name_regions(labels.data)):
+        raise LabelError(
+            f"{where}: the labels are {regions}, which are not weighed yet. Compare them by a distance of your own"
+            " (domain 'custom' in Python), or read another question of the file."
+        )
+    if _may_be_lists(labels):
+        return _guess_lists(labels, parts, answers)
+    return _guess_words(labels, answers)
+
+
+def _are_records(labels: Column) -> bool:
+    """Tell whether all labels are mappings that are no masks, or strings that are JSON objects."""
+    if labels.kind == "object":
+        return all(isinstance(value, Mapping) and not _is_mask(value) for value in labels.data)
+    return labels.kind == "text" and all(map(_is_json_object, labels.factors[1].tolist()))
+
+
+def _is_json_object(value: Any) -> bool:
+    if not isinstance(value, str) or not value.lstrip().startswith("{"):
+        return False
+    try:
+        found = parse_json(value)
+    except json.JSONDecodeError:
+        return False
+    return isinstance(found, dict) and not _is_mask(found)
+
+
+def _guess_fields(domain: Domain, labels: Column, parts: Iterable[tuple[Column, Codes]]) -> Domain:
+    """Guess what is open of a domain, each field as if it were the label."""
+    said: list[Any] = []
+    tasks = [np.empty(0, np.int32)]
+    for column, numbers in parts:
+        tasks.append(numbers + np.int32(sum(int(part.max(initial=-1)) + 1 for part in tasks)))
+        said += _listed(column)
+        if len(said) >= SAMPLE_ROWS:
+            break
+    if not said:
+        said, tasks = _listed(labels), [np.arange(len(labels), dtype=np.int32)]
+    task = np.concatenate(tasks)
+
+    def guess(column: Column, rows: Codes) -> Domain:
+        return guess_domain(column, [(column, task[rows])], len(rows), lambda: (column, task[rows]))
+
+    return domain.close(Column("label", said, text=labels.text), guess)
+
+
+def _listed(labels: Column) -> list[Any]:
+    codes, values = labels.parsed(lambda value: value)
+    return [values[code] for code in codes]
+
+
+def _are_dates(labels: Column) -> bool:
+    """Tell whether all labels are dates or times by their type, or texts of such."""
+    import pyarrow as pa
+
+    if labels.kind == "text":
+        return all(map(is_moment, labels.factors[1].tolist()))
+    if labels.kind != "object" or isinstance(labels.data, list):
+        return labels.kind == "object" and all(isinstance(value, date) for value in labels.data)
+    return bool(pa.types.is_date(labels.data.type) or pa.types.is_timestamp(labels.data.type))
+
+
+def _guess_dates(labels: Column, answers: int) -> Domain:
+    """Take dates that hardly recur for moments, which are near or far; others may be right or wrong."""
+    different = labels.n_distinct()
+    if different > answers / 2:
+        return Date()
+    raise LabelError(
+        f"The labels are dates that recur, {different:,} different ones in {answers:,} answers. If one that is near is"
+        " better than one that is far, they are date; if they are right or wrong, categorical.",
+        domain="date",
+    )
+
+
+def _by_type(values: Any) -> Domain | None:
+    """Recognise objects whose type says what they are."""
+    tests: dict[type[Domain], Any] = {
+        Set: lambda value: isinstance(value, set | frozenset),
+        Bitmap: _is_mask,
+        Vector: lambda value: isinstance(value, np.ndarray) and value.ndim == 1,
+    }
+    return next((domain() for domain, test in tests.items() if all(map(test, values))), None)
+
+
+def _is_mask(value: Any) -> bool:
+    picture = isinstance(value, np.ndarray) and value.ndim == 2
+    return picture or isinstance(value, MaskFile) or (isinstance(value, dict) and {"size", "counts"} <= set(value))
+
+
+def _guess_objects(values: Any) -> Domain | None:
+    """Return the domain of labels that all are lists of the same kind of object, or of tags of tokens.
+
+    >>> _guess_objects([[{"bbox": [0, 0, 2, 1]}], []]).name, _guess_objects([[[0, 4, "PER"]], []]).name
+    ('boxes', 'spans')
+    >>> _guess_objects([["O", "B-PER"], []]).name, _guess_objects([[[0, 0, 2, 1]]]) is None
+    ('spans', True)
+    """
+    if not all(isinstance(value, list) for value in values):
+        return None
+    things = [item for value in values for item in value]
+    if are_tags(things):
+        return Spans() if any("-" in tag for tag in things) else None
+    tests: dict[type[Domain], Any] = {Boxes: is_box, Spans: _is_any_span, Points: is_point}
+    return next((domain() for domain, test in tests.items() if things and all(map(test, things))), None)
+
+
+def _is_any_span(item: Any) -> bool:
+    """Tell whether something is a span, also as a list [start, end, tag]."""
+    if is_span(item):
+        return True
+    if not isinstance(item, list | tuple) or len(item) != 3:
+        return False
+    start, end, tag = item
+    tagged = tag is None or isinstance(tag, str)
+    return tagged and all(isinstance(place, int) for place in (start, end)) and 0 <= start < end
+
+
+def _guess_written_objects(labels: Column) -> Domain | None:
+    """Return the domain of lists of objects in JSON, or of tags with space between them."""
+    texts = labels.factors[1].tolist()
+    if isinstance(texts[0], bytes):
+        raise LabelError(f"The labels are bytes, such as {texts[0]!r}. Write them as text.", domain="categorical")
+    if all(text.lstrip().startswith("[") for text in texts[:MAX_CLASSES]):
+        try:
+            return _guess_objects([json_list(text) for text in texts])
+        except ValueError:
+            return None
+    tags = [text.split() for text in texts] if are_tags(texts[0].split()) else []
+    several = any(len(each) > 1 for each in tags)
+    return Spans() if several and all(map(are_tags, tags)) and any("-" in text for text in texts) else None
+
+
+def _name_regions(values: Any) -> str:
+    """Return what lists of regions are that are not weighed, such as polygons; nothing if they are something else.
+
+    >>> _name_regions([[{"points": [[2, 1]]}], []]), _name_regions([["a", "b"]])
+    ('polygons', '')
+    >>> _name_regions([[[0.5, 5, "bark"]]])
+    'stretches that do not begin and end at whole numbers'
+    """
+    if not all(isinstance(value, list) for value in values):
+        return ""
+    items = [item for value in values for item in value]
+    if items and all(isinstance(item, dict) for item in items):
+        return next((name for name, keys in _REGIONS.items() if all(keys <= set(item) for item in items)), "objects")
+    spans = bool(items) and all(isinstance(item, list | tuple) and len(item) == 3 for item in items)
+    tagged = spans and all(item[2] is None or isinstance(item[2], str) for item in items)
+    numbers = tagged and all(isinstance(end, int | float) for item in items for end in item[:2])
+    return "stretches that do not begin and end at whole numbers" if numbers else ""
+
+
+def _may_be_lists(labels: Column) -> bool:
+    """Tell whether all labels are lists, or strings that look like lists or orders."""
+    if labels.kind == "object":
+        return all(isinstance(value, list | tuple) for value in labels.data)
+    if labels.kind != "text":
+        return False
+    return all(">" in value[1:-1] or value.lstrip().startswith("[") for value in map(str, labels.factors[1].tolist()))
+
+
+def _guess_lists(labels: Column, parts: Iterable[tuple[Column, Codes]], answers: int) -> Domain:
+    if all(_order_the_same(*part) for part in parts):
+        return Ranking()
+    if labels.kind == "text" and labels.n_distinct() <= MAX_CLASSES and labels.n_distinct() < answers:
+        return Categorical()
+    if labels.kind == "text" and all(">" in str(value) for value in labels.factors[1].tolist()):
+        raise LabelError(
+            "The labels look like orders, but those of a task do not order the same items. If some workers left items"
+            " out, they are rankings with gaps.",
+            domain="ranking",
+        )
+    raise LabelError(
+        "The labels look like lists, but those of a task do not order the same items. They may be ranking, set,"
+        " interval, boxes, spans, points, vector, probability or bitmap.",
+        domain="set",
+    )
+
+
+def _order_the_same(labels: Column, tasks: Codes) -> bool:
+    """Tell whether the labels of each task order the same items."""
+    try:
+        codes, orders = Ranking().read(labels)
+    except LabelError:
+        return False
+    items: dict[int, frozenset[Any]] = {}
+    return all(frozenset(orders[c]) == items.setdefault(t, frozenset(orders[c])) for c, t in zip(codes, tasks))  # noqa: B905
+
+
+def _guess_words(labels: Column, answers: int) -> Domain:
+    odd = labels.text_among_numbers() if labels.text else None
+    if odd is not None:
+        raise LabelError(
+            f"Most labels are numbers, but that in row {odd[0]} is {odd[1]!r}. Correct it, or say what they are:"
+            " categorical, or with further options, such as categorical(extract=number).",
+            domain="categorical",
+        )
+    values = labels.factors[1]
+    if len(values) < answers and len(values) <= max(MAX_CLASSES, answers / 2):
+        return Categorical()
+    texts = values.tolist()
+    if (
+        all(isinstance(text, str) for text in texts)
+        and np.mean([len(text.split()) for text in texts]) >= _MIN_TEXT_WORDS
+    ):
+        return Text()
+    raise LabelError(
+        f"It is unclear what kind of labels these are: {len(values):,} different ones in {answers:,} answers, such as"
+        f" {str(values[0])[:60]!r}. They may be {', '.join(DOMAINS)}.",
+        domain="categorical",
+    )

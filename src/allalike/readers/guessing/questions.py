@@ -1,0 +1,108 @@
+"""Questions: what is asked where it is not clear which columns are worker, task and label."""
+
+from __future__ import annotations
+
+import re
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
+
+from allalike.errors import ColumnError
+from allalike.readers.formats.column_names import list_names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from allalike.readers.formats.tables import Table
+    from allalike.readers.guessing.contents import Sample
+
+__all__ = ["ask_candidates", "ask_columns", "name_pattern", "show_rows"]
+
+_ROWS, _CELL, _NAME, _COLUMNS, _WIDTH = 3, 24, 60, 40, 110
+
+
+def ask_columns(
+    table: Table, sample: Sample, columns: Mapping[str, str], why: str, *, others: Sequence[Mapping[str, str]] = ()
+) -> ColumnError:
+    """Return the error that asks for columns: what was seen, what is most probable, and why that is not sure.
+
+    >>> from allalike.readers.guessing.contents import Sample
+    >>> from allalike.readers.formats.tables import of_records
+    >>> rows = {"a": [1, 1], "b": ["x", "y"], "c": [0, 0]}
+    >>> table = of_records([dict(zip(rows, row)) for row in zip(*rows.values())])
+    >>> print(ask_columns(table, Sample(rows), {"worker": "b", "task": "a", "label": "c"}, "Nothing says so."))
+    The table does not say which columns are worker, task and label. Nothing says so. It has: 'a', 'b', 'c'.
+    The most probable: worker 'b' (2 different), task 'a' (1), label 'c' (1).
+      a  b  c
+      1  x  0
+      1  y  0
+    Say it with columns={'worker': 'b', 'task': 'a', 'label': 'c'}.
+    """
+    counts = {role: sample[name].n_present for role, name in columns.items() if name in sample.contents}
+    parts = [
+        f"{role} {name!r}" + (f" ({counts[role]:,}{'' if number else ' different'})" if role in counts else "")
+        for number, (role, name) in enumerate(columns.items())
+    ]
+    lines = [f"The most probable: {', '.join(parts)}."] if columns else []
+    lines += [f"Or: {', '.join(f'{role} {name!r}' for role, name in other.items())}." for other in others]
+    return ColumnError(
+        f"{table.where} does not say which columns are worker, task and label. {why} It has:"
+        f" {list_names(table.names)}.",
+        lines=[*lines, *show_rows(sample)],
+        **({"columns": {role: name for role, name in columns.items() if role not in table.roles}} if columns else {}),
+    )
+
+
+def ask_candidates(table: Table, role: str, candidates: Sequence[str]) -> ColumnError:
+    """Return the error that asks which of several columns of an export has a role.
+
+    >>> from allalike.readers.formats.tables import of_records
+    >>> print(ask_candidates(of_records([{}]), "label", ("Answer.mood", "Answer.tone")))
+    The table has 2 columns that may be the label: 'Answer.mood', 'Answer.tone'. The pattern 'Answer.*' takes each of
+    them by itself. Say it with columns={'label': 'Answer.mood'}.
+    """
+    what = f"{table.where} has {len(candidates)} columns that may be the {role}: {list_names(candidates)}."
+    return ColumnError(what + (name_pattern(candidates) if role == "label" else ""), columns={role: candidates[0]})
+
+
+def name_pattern(labels: Sequence[str]) -> str:
+    """Say that a pattern gives a result for each label, if they begin alike.
+
+    >>> name_pattern(["q.a", "q.b"]), name_pattern(["a", "b"])
+    (" The pattern 'q.*' takes each of them by itself.", '')
+    """
+    start = _common_start(labels) if len(labels) > 1 else ""
+    return f" The pattern {start + '*'!r} takes each of them by itself." if start else ""
+
+
+def _common_start(names: Sequence[str]) -> str:
+    """Return what all names begin with, up to a mark."""
+    first, last = min(names), max(names)
+    same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))))
+    found = re.match(r".*[^\w\s]|.*_", first[:same])
+    return found[0] if found else ""
+
+
+def show_rows(sample: Sample) -> list[str]:
+    """Write down the first rows, each cell cut; in a wide table each of its columns is a line.
+
+    >>> from allalike.readers.guessing.contents import Sample
+    >>> show_rows(Sample({"who": ["ada"], "what": ["x" * 40]}))
+    ['  who  what', '  ada  xxxxxxxxxxxxxxxxxxxxx...']
+    """
+    contents = list(sample.contents.values())[:_COLUMNS]
+    names = [_cut(content.name, _NAME) for content in contents]
+    rows = [[_cut(content.row(place)) for content in contents] for place in range(min(_ROWS, sample.n_rows))]
+    lines = _set([names, *rows])
+    return lines if max(map(len, lines)) <= _WIDTH else _set([list(row) for row in zip(names, *rows, strict=True)])
+
+
+def _set(rows: list[list[str]]) -> list[str]:
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    return [
+        ("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))).rstrip() for row in rows
+    ]
+
+
+def _cut(value: Any, length: int = _CELL) -> str:
+    text = " ".join(str("" if value is None else value).split())
+    return text if len(text) <= length else text[: length - 3] + "..."

@@ -1,0 +1,265 @@
+"""Roles: which columns of a table are worker, task and label, by their names and by what they hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from allalike.errors import ColumnError, InputError
+from allalike.readers.formats.column_names import SYNONYMS, check_chosen, list_names, pick_columns, rate_name
+from allalike.readers.guessing.candidates import find_readings, rate_structure
+from allalike.readers.guessing.contents import Sample
+from allalike.readers.guessing.questions import ask_candidates, ask_columns, name_pattern, show_rows
+from allalike.readers.guessing.shapes import find_shape
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from allalike.readers.formats.tables import Table
+    from allalike.readers.guessing.candidates import Reading
+
+__all__ = ["SAMPLE_ROWS", "Found", "find_roles"]
+
+SAMPLE_ROWS, _LEAST_ROWS, _SAMPLE_CELLS = 100_000, 5_000, 240_000
+_FEW_ROWS = 12  # from which nothing is told by what columns hold
+_POSSIBLE = 0.3  # structure of a reading that names tell, which is then not doubted
+_LEAST_STRUCTURE = 0.25  # of a reading that wins over what names tell
+_CLEARLY_BETTER = 2.0  # how many times as good a structure must be to win over what names tell
+_LEAST_CONTENT = 0.3  # of a reading that is taken without a question
+_MARGIN = 0.15  # by which the total of a reading that is taken without a question is above any other's
+_LEAST_AGREEMENT = 0.2  # more within tasks than within workers, where no name says which is which
+_FILES_LOOKED_AT, _ROWS_OF_A_FILE = 20, 10_000
+_PATHS_LOOKED_AT = 30
+_NAMED = 0.4  # the rate of a name that says something
+
+
+@dataclass(frozen=True)
+class Found:
+    """A table, which of its columns are worker, task and label, which of them were guessed, and what to say of it."""
+
+    table: Table
+    picked: dict[str, str]
+    guessed: dict[str, str]
+
+
+def find_roles(table: Table, chosen: Mapping[str, str], na: frozenset[str] = frozenset()) -> Found:
+    """Find worker, task and label: as chosen, as a tool's reader knows, by their names, or by what columns hold.
+
+    Names decide unless what the columns hold is impossible, such as a task that has a worker's answers many times, or
+    a label that is the same in all answers to a task; then, and where names say nothing, the best reading is taken if
+    no other comes near. Else it is an error that asks.
+
+    >>> from allalike.readers.formats.tables import of_records
+    >>> pairs = [(worker, nr) for worker in range(5) for nr in range(9)]
+    >>> rows = [{"who": f"w{w}", "task": "all", "item": nr, "label": (nr + (w == nr)) % 2} for w, nr in pairs]
+    >>> find_roles(of_records(rows), {"worker": "who"}).picked
+    {'worker': 'who', 'task': 'item', 'label': 'label'}
+    """
+    if table.expand is not None and any(name not in table.names for name in chosen.values()):
+        table = table.expand(_in_step(table, list(chosen.values())))
+    known = _known(table, chosen)
+    if len(known) == len(SYNONYMS):
+        return _found(table, known, chosen)
+    if set(table.names) == set(SYNONYMS):
+        return _found(table, {**{role: role for role in SYNONYMS}, **known}, chosen)
+    return _found(table, _look(table, known, na), chosen)
+
+
+def _in_step(table: Table, paths: list[str]) -> list[str]:
+    """Return paths with all others that are in step with them, if some are still to be found."""
+    if len(paths) == len(SYNONYMS) or table.list_paths is None:
+        return paths
+    same = (group for group in table.list_paths() if _through(group) == _through(paths))
+    return list(dict.fromkeys((*paths, *next(same, []))))
+
+
+def _through(paths: Sequence[str]) -> str:
+    """Return the innermost list that paths go through.
+
+    >>> _through(["id", "said[].by"]), _through(["id"])
+    ('said[]', '')
+    """
+    return max((path[: path.rfind("[]") + 2] if "[]" in path else "" for path in paths), key=len, default="")
+
+
+def _known(table: Table, chosen: Mapping[str, str]) -> dict[str, str]:
+    """Return the columns that are given, and that a tool's reader knows."""
+    check_chosen(table.names, chosen, table.where)
+    known = dict(chosen)
+    for role, names in table.roles.items():
+        if role not in chosen:
+            if not isinstance(names, str):
+                raise ask_candidates(table, role, names)
+            known[role] = names
+    return known
+
+
+def _found(table: Table, picked: Mapping[str, str], chosen: Mapping[str, str]) -> Found:
+    guessed = {role: name for role, name in picked.items() if role not in chosen and name != role}
+    return Found(table, {role: picked[role] for role in SYNONYMS}, guessed)
+
+
+def _look(table: Table, known: Mapping[str, str], na: frozenset[str]) -> dict[str, str]:
+    """Look at a sample, and take the reading of the names, or the best one, or ask."""
+    by_name, missing = _read_names(table, known)
+    structure = 0.0
+    if by_name:
+        try:
+            named = Sample(table.sample(SAMPLE_ROWS, list(by_name.values())), na)
+            whole = named.n_rows < SAMPLE_ROWS
+            structure = rate_structure(named, by_name, whole=whole, known=known) if named.n_rows >= _FEW_ROWS else 1.0
+            if structure >= _POSSIBLE:
+                return by_name
+            sample = _sample(table, na)
+        except InputError:  # of which reading itself will tell, if it is not in a column that nobody needs
+            return by_name
+    else:
+        sample = _sample(table, na)
+    readings = find_readings(sample, known) if sample.n_rows >= _FEW_ROWS else []
+    best = readings[0] if readings else None
+    if by_name and not _beats(best, by_name, structure):
+        return by_name
+    if not known:
+        _refuse_matrix(table, sample, best)
+    if best is None or best.content < _LEAST_CONTENT:
+        raise _ask_without(table, sample, known, missing, best)
+    rivals = [other for other in readings[1:] if other.total > best.total - _MARGIN and not best.is_like(other, sample)]
+    doubt = _doubt(sample, known, best, rivals) or _contradict(by_name, best)
+    if not doubt:
+        return best.columns
+    raise ask_columns(table, sample, best.columns, doubt, others=[other.columns for other in rivals[:2]])
+
+
+def _sample(table: Table, na: frozenset[str]) -> Sample:
+    """Return a sample of all columns, of fewer rows if there are many."""
+    return Sample(table.sample(min(SAMPLE_ROWS, max(_LEAST_ROWS, _SAMPLE_CELLS // max(len(table.names), 1)))), na)
+
+
+def _beats(best: Reading | None, by_name: Mapping[str, str], structure: float) -> bool:
+    """Tell whether a reading is so much better than what names say that they cannot be right."""
+    if best is None or best.structure < max(_CLEARLY_BETTER * structure, _LEAST_STRUCTURE):
+        return False
+    return all(name == by_name[role] or rate_name(name, role) >= 0 for role, name in best.columns.items())
+
+
+def _read_names(table: Table, known: Mapping[str, str]) -> tuple[dict[str, str], ColumnError | None]:
+    """Return what the names alone say, or else why they do not."""
+    try:
+        return pick_columns(table.names, known, table.where)[0], None
+    except ColumnError as error:
+        return {}, error
+
+
+def _doubt(sample: Sample, known: Mapping[str, str], best: Reading, rivals: list[Reading]) -> str:
+    """Say why a reading is not sure; nothing if it is."""
+    if rivals:
+        other = rivals[0].columns
+        role = next(role for role, name in best.columns.items() if not sample.alike(name, other[role]))
+        if not {*best.columns.values()} - {*other.values()}:
+            return "Two of them may be the other way round."
+        labels = [best.columns["label"], *(each.columns["label"] for each in rivals)] if role == "label" else []
+        return f"The {role} may be {best.columns[role]!r} or {other[role]!r}." + name_pattern(labels)
+    odd = [name for role, name in best.columns.items() if role not in known and rate_name(name, role) < 0]
+    if odd:
+        return f"The name {odd[0]!r} says something else."
+    named = [role for role, name in best.columns.items() if role in known or rate_name(name, role) >= _NAMED]
+    if len(named) >= 2:
+        return ""
+    if len(sample.contents) > len(SYNONYMS):
+        return "Their names do not say so, and what they hold may mean something else."
+    worker, task, label = best.columns.values()
+    apart = sample.agreement(label, task) - sample.agreement(label, worker)
+    if apart >= _LEAST_AGREEMENT and sample[worker].n_values <= sample[task].n_values:
+        return ""
+    return "Worker and task may be the other way round."
+
+
+def _refuse_matrix(table: Table, sample: Sample, best: Reading | None) -> None:
+    """Say how to read a matrix, if that is what a table looks like and no other reading does without its cells."""
+    wide, cells = find_shape(sample)
+    if not wide or (best is not None and not {best.columns["worker"], best.columns["task"]} & {*cells}):
+        return
+    raise ColumnError(
+        f"{table.where} has no columns that fit worker, task and label, but looks like a matrix with one row per"
+        f" {wide.removesuffix('s')}. It has: {list_names(table.names)}.",
+        lines=show_rows(sample),
+        wide=wide,
+    )
+
+
+def _contradict(by_name: Mapping[str, str], best: Reading) -> str:
+    """Say what the names say, where another column is better that no name speaks for; nothing if one does."""
+    for role, name in by_name.items():
+        if name != best.columns[role] and rate_name(best.columns[role], role) < _NAMED:
+            return f"The name {name!r} says that it is the {role}, but what it holds does not fit."
+    return ""
+
+
+def _ask_without(
+    table: Table, sample: Sample, known: Mapping[str, str], missing: ColumnError | None, best: Reading | None
+) -> ColumnError:
+    """Return the error where no columns fit: the table may be nested, or one of several, a worker each."""
+    if "worker" not in known and (task := _task_of_files(table)):
+        return ColumnError(
+            f"{table.where} have no column that fits the worker, but each file has each {task!r} once: each may be a"
+            " worker's.",
+            lines=show_rows(sample),
+            worker_from="filename",
+        )
+    if (nested := _look_inside(table, known)) is not None:
+        return nested
+    if best is None and missing is not None:
+        return ColumnError(str(missing.args[0]), lines=show_rows(sample), **_propose(table, known))
+    return ask_columns(table, sample, {} if best is None else best.columns, "None of them fits well.")
+
+
+def _propose(table: Table, known: Mapping[str, str]) -> dict[str, Any]:
+    """Return what settles it, if names say something about every role."""
+    proposed = dict(known)
+    for role in SYNONYMS:
+        free = [name for name in table.names if name not in proposed.values()]
+        best = max(free, key=lambda name: rate_name(name, role), default="")
+        if role not in proposed and rate_name(best, role) >= _NAMED:
+            proposed[role] = best
+    return {"columns": proposed} if len(proposed) == len(SYNONYMS) else {}
+
+
+def _task_of_files(table: Table) -> str:
+    """Return the column that is a task if each file is a worker: each has it once, and the files share values."""
+    if len(table.parts) < 2:
+        return ""
+    samples = [Sample(part.sample(_ROWS_OF_A_FILE)) for part in table.parts[:_FILES_LOOKED_AT]]
+    for name in sorted(table.names, key=lambda name: -rate_name(name, "task")):
+        columns = [sample[name] for sample in samples]
+        times = Counter(str(value) for column in columns for value in column.values)
+        once = all(column.n_values == sample.n_rows > 0 for column, sample in zip(columns, samples, strict=True))
+        if once and 2 * sum(count > 1 for count in times.values()) > len(times):
+            return name
+    return ""
+
+
+def _look_inside(table: Table, known: Mapping[str, str]) -> ColumnError | None:
+    """Return the error that proposes paths into nested records, if one of their lists gives a reading."""
+    if table.list_paths is None or table.expand is None:
+        return None
+    groups = [group for group in table.list_paths() if any("[]" in path or path not in table.names for path in group)]
+    if not groups:
+        return None
+    best: tuple[float, Table, Sample, dict[str, str]] | None = None
+    for paths in groups:
+        inner = table.expand(list(dict.fromkeys((*known.values(), *paths)))[:_PATHS_LOOKED_AT])
+        sample = Sample(inner.sample(SAMPLE_ROWS))
+        readings = find_readings(sample, known) if sample.n_rows >= _FEW_ROWS else []
+        named = _propose(inner, known).get("columns")
+        columns = named or (readings[0].columns if readings else None)
+        rate = readings[0].total if readings else 0.0
+        if columns and (best is None or rate >= best[0]):
+            best = rate, inner, sample, columns
+    if best is not None:
+        return ask_columns(*best[1:], "Its records are nested.")
+    paths = list(dict.fromkeys(path for group in groups for path in group))
+    return ColumnError(
+        f"{table.where} has no columns that fit worker, task and label, but its records are nested. Name paths into"
+        f" them. It has: {list_names(paths)}."
+    )

@@ -1,0 +1,160 @@
+"""Shapes: whether a table is a matrix, which of its columns names the rows, and which are no answers."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from allalike.readers.formats.column_names import SYNONYMS, is_aside, is_gold, rate_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from allalike.readers.guessing.contents import Content, Sample
+
+__all__ = ["find_row_ids", "find_shape", "find_strangers"]
+
+_MOST_CLASSES = 20
+_LEAST_COLUMNS = 3
+_TIMES_MORE = 3  # values than usual, in a column that is still like the others
+_TEXT_WORDS = 4  # of free text, on average
+_FEWEST_DIFFERENT = 10  # rows that must all differ for a column to be no answers
+_LONG_NAME, _LONG_ADDRESS = 1000, 400  # characters beyond which nobody looks for more
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+_QUESTION = re.compile(r"(?:q|question|item|task)[\W_]*\d+.*|.*\?|.*\[.+\]", re.IGNORECASE)
+
+
+def find_shape(sample: Sample) -> tuple[str, list[str]]:
+    """Tell what the rows of a table are if it looks like a matrix, tasks or workers, and which columns look alike.
+
+    >>> from allalike.readers.guessing.contents import Sample
+    >>> cells = {"q": ["q1", "q2", "q3", "q4"], "rater1": [*"abab"], "rater2": [*"abba"], "rater3": [*"aaab"]}
+    >>> find_shape(Sample(cells)), find_shape(Sample({"user": ["x", "y"], "said": ["a", "b"]}))
+    (('tasks', ['rater1', 'rater2', 'rater3']), ('', []))
+    """
+    names = sample.names
+    alike = _hold_the_same(sample, _numbered(names)) or _of_few_values(sample)
+    if len(alike) < _LEAST_COLUMNS or 2 * len(alike) < len(names):
+        return "", []
+    like = set(alike)
+    others = [name for name in names if name not in like]
+    if _stem(alike[0]) in SYNONYMS["worker"]:
+        return "tasks", alike
+    if sum(_QUESTION.fullmatch(name[:_LONG_NAME]) is not None for name in alike) > len(alike) / 2:
+        return "workers", alike
+    rates = [max((rate_name(name, role) for name in others), default=0.0) for role in ("task", "worker")]
+    tasks = rates[0] > rates[1] if rates[0] != rates[1] else sample.n_rows >= len(alike)
+    return "tasks" if tasks else "workers", alike
+
+
+def _stem(name: str) -> str:
+    """Return what stands before the first number of a name.
+
+    >>> _stem("Q48_1"), _stem("worker 7"), _stem("ada")
+    ('q', 'worker', '')
+    """
+    found = re.match(r"([^\d]*?)[\W_]*\d", name[:_LONG_NAME].strip().casefold())
+    return found[1] if found else ""
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    """Return the columns that are called alike and numbered, if there are some."""
+    stems = Counter(stem for name in names if (stem := _stem(name)))
+    usual, number = stems.most_common(1)[0] if stems else ("", 0)
+    return [name for name in names if _stem(name) == usual] if number >= _LEAST_COLUMNS else []
+
+
+def _hold_the_same(sample: Sample, names: Sequence[str]) -> list[str]:
+    """Return columns if nearly all of them hold numbers with fractions, or about as many values, that others hold."""
+    contents = [sample[name] for name in names if not sample[name].is_blank]
+    if not contents:
+        return []
+    times = Counter(str(value) for content in contents for value in content.values)
+    usual = sorted(content.n_present for content in contents)[len(contents) // 2]
+    fitting = [
+        content
+        for content in contents
+        if content.kind == "number"
+        or (
+            usual <= _TIMES_MORE * content.n_present <= _TIMES_MORE**2 * usual
+            and 2 * sum(times[str(value)] > 1 for value in content.values) >= content.n_values
+        )
+    ]
+    return list(names) if len(fitting) > 0.8 * len(contents) else []
+
+
+def _of_few_values(sample: Sample) -> list[str]:
+    """Return the columns that have one small set of values in common."""
+    few = {
+        name: {str(content.values[code]) for code in set(content.codes[~content.missing].tolist())}
+        for name, content in sample.contents.items()
+        if content.kind != "date" and 1 <= content.n_present <= _MOST_CLASSES
+    }
+    times = Counter(value for values in few.values() for value in values)
+    common = {value for value, count in times.items() if count > 1}
+    return [name for name, values in few.items() if values <= common] if len(common) <= _MOST_CLASSES else []
+
+
+def find_row_ids(sample: Sample) -> str | None:
+    """Return the first column if it names the rows of a matrix: no value twice, and no answers.
+
+    >>> from allalike.readers.guessing.contents import Sample
+    >>> find_row_ids(Sample({"x": ["a", "b"], "ada": [1, 1]})), find_row_ids(Sample({"ada": [1, 1], "bob": [1, 2]}))
+    ('x', None)
+    """
+    first, *others = sample.contents.values()
+    if not others or first.kind in ("number", "date", "nested", "truth value") or first.missing.any():
+        return None
+    if first.n_values < sample.n_rows or (_stem(first.name) and others and _stem(first.name) == _stem(others[0].name)):
+        return None
+    answers = {str(value) for content in others for value in content.values[: _MOST_CLASSES + 1]}
+    return first.name if sum(str(value) in answers for value in first.values) <= len(first.values) / 2 else None
+
+
+def find_strangers(sample: Sample, names: Sequence[str]) -> dict[str, str]:
+    """Return the columns of a matrix that are no answers, with the reason.
+
+    >>> from allalike.readers.guessing.contents import Sample
+    >>> cells = {"ada": ["x", "y"], "bob": ["x", "x"], "gold": ["x", "y"], "day": ["2020-01-02", "2020-01-03"]}
+    >>> find_strangers(Sample(cells), list(cells))
+    {'gold': 'known truths', 'day': 'dates'}
+    """
+    contents = [sample[name] for name in names if not sample[name].is_blank]
+    kinds = Counter(_family(content) for content in contents)
+    usual, number = kinds.most_common(1)[0] if kinds else ("", 0)
+    recur = [content for content in contents if content.n_present <= max(_present(content) / 2, 2)]
+    mostly = {"usual": usual if 2 * number > len(contents) else "", "recur": 2 * len(recur) > len(contents)}
+    reasons = {
+        content.name: _reason(content, str(mostly["usual"]), recur=bool(mostly["recur"])) for content in contents
+    }
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _present(content: Content) -> int:
+    return int((~content.missing).sum())
+
+
+def _family(content: Content) -> str:
+    if content.kind in ("whole", "number", "truth value"):
+        return "numbers"
+    if content.kind in ("date", "url", "nested"):
+        return content.kind
+    return "free text" if content.words >= _TEXT_WORDS and content.n_present > 0.8 * _present(content) else "words"
+
+
+def _reason(content: Content, usual: str, *, recur: bool) -> str:
+    """Say why a column is no answers, where most columns are of the usual family, and recur or not."""
+    if is_gold(content.name):
+        return "known truths"
+    family = _family(content)
+    if family != usual and usual:
+        plain = {"date": "dates", "url": "addresses", "nested": "nested values"}
+        if family in plain or family == "free text" or "numbers" in (family, usual):
+            return plain.get(family, family)
+    values = [str(value) for value in content.values if value is not None]
+    if values and all(len(value) <= _LONG_ADDRESS and _EMAIL.fullmatch(value) for value in values):
+        return "e-mail addresses"
+    if recur and content.n_present == _present(content) >= _FEWEST_DIFFERENT:
+        return "all different"
+    return "told by its name" if is_aside(content.name) else ""
