@@ -16,7 +16,6 @@ import pyarrow as pa
 
 import allalike
 from allalike import METHODS, Memory
-from allalike._core.blocks.ties import Ties
 from allalike.api.agreement.agreement import measure_agreement
 from allalike.api.results.deciding import find_truths
 
@@ -55,7 +54,7 @@ def ratio(kind: str) -> tuple[float, float, float]:
     """Return the least CPU seconds of P-TD and of agreement on a loaded run, and their ratio."""
     answers, table = allalike.read(draw(kind), domain=kind), []
     for _ in range(TIMES):
-        run = Memory().load(answers, Ties())
+        run = Memory().load(answers)
 
         def solve(run: Any = run) -> object:
             return find_truths(run, METHODS["P-TD"]().weigh(run), unweighted=True)

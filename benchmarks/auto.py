@@ -29,7 +29,7 @@ task = np.repeat(np.arange(n_tasks), per_task)
 fault, truth = np.clip(rng.normal(0.4, 0.2, n_workers), 0.02, 0.95), rng.integers(0, k, n_tasks)
 label = (truth[task] + (rng.random(len(task)) < fault[worker]) * rng.integers(1, k, len(task))) % k
 answers = allalike.read(pa.table({"worker": worker, "task": task, "label": label}), domain="categorical")
-run = Memory().load(answers, Ties())
+run = Memory().load(answers)
 taken = {}
 for name, method in (("proximity", IPTD()), ("dawid_skene", DS(max_iter=50, tol=0)), ("auto", Auto(plain=True))):
     start = time.process_time()

@@ -48,7 +48,7 @@ def compare() -> pd.DataFrame:
 
 def fit(answers: Any) -> None:
     """Fit strengths to answers, all workers alike."""
-    run = Memory().load(answers, Ties())
+    run = Memory().load(answers)
     equal = np.ones(len(run.workers))
     run.find(partial(run.kernels.aggregate, ties=Ties()), equal, equal)
 
@@ -96,7 +96,7 @@ def rate() -> pa.Table:
 
 def run_rounds(table: pa.Table, domain: str) -> float:
     """Return the CPU seconds of so many rounds."""
-    run = Memory().load(allalike.read(table, domain=domain), Ties())
+    run = Memory().load(allalike.read(table, domain=domain))
     weights = np.random.default_rng(1).random(len(run.workers))
     return cpu(lambda: [run.sum(run.kernels.peer_sums, weights) for _ in range(_ROUNDS)], 3)
 

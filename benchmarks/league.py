@@ -105,7 +105,7 @@ def describe(name: str, answers: Answers) -> Data:
 
 def correlate(answers: Answers) -> float:
     """Return the rank correlation, over workers, of disparity and distance to gold, where both are known."""
-    run = Memory().load(answers, Ties())
+    run = Memory().load(answers)
     disparity, fault = PTD().weigh(run).disparity, OA().weigh(run).fault
     known = ~(np.isnan(disparity) | np.isnan(fault))
     return float(scipy.stats.spearmanr(disparity[known], fault[known]).statistic)

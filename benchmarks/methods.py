@@ -50,7 +50,7 @@ import allalike, scipy.special
 from allalike.methods import METHODS
 from allalike._core.registry import make
 from allalike._core.blocks.ties import Ties
-run = allalike.Memory().load(allalike.read(path), Ties())
+run = allalike.Memory().load(allalike.read(path))
 taken = {}
 for name in ("iP-TD(max_iter={rounds}, tol=0)", "CRH(max_iter={rounds}, tol=0)", "CATD(n_iter={rounds})"):
     method, best = make(name, METHODS, "method"), float("inf")
@@ -73,7 +73,7 @@ for n_workers in (10, 30):
     truth, faults = rng.integers(0, 2, 15), rng.uniform(0.1, 0.5, n_workers)
     labels = OneCoin().sample(truth, faults, 0)
     rows = [(i, j, int(labels[i, j])) for i in range(n_workers) for j in range(15)]
-    run = allalike.Memory().load(allalike.read(rows, domain="categorical"), Ties())
+    run = allalike.Memory().load(allalike.read(rows, domain="categorical"))
     allalike.MAS().weigh(run)
     start = time.perf_counter()
     for _ in range(5):

@@ -16,7 +16,6 @@ import pyarrow as pa
 
 import allalike
 from allalike import METHODS, Memory, Text
-from allalike._core.blocks.ties import Ties
 from allalike._core.system.serialization import pack, unpack
 from allalike.api.update import Origin
 from allalike.errors import LabelError
@@ -51,12 +50,12 @@ def update_ratio() -> float:
     everything, method, ratios = pa.concat_tables([first, more]), METHODS["P-TD"](), []
 
     def from_scratch() -> Any:
-        return method.weigh(Memory().load(allalike.read(everything), Ties()))
+        return method.weigh(Memory().load(allalike.read(everything)))
 
     for _ in range(3):
         scratch = cpu(from_scratch)
         answers = allalike.read(first)
-        run = Memory().load(answers, Ties())
+        run = Memory().load(answers)
         method.weigh(run)
         begin = time.process_time()
         found = method.weigh(Origin.of(answers, None).grow(run, more, None)[0])

@@ -28,7 +28,7 @@ import allalike, numpy as np
 from allalike.engines import Memory
 from allalike._core.blocks.ties import Ties
 answers = allalike.read(path)
-run, weights = Memory().load(answers, Ties()), np.ones(len(answers.workers))
+run, weights = Memory().load(answers), np.ones(len(answers.workers))
 values = np.random.default_rng(0).random(answers.n_answers)
 def shortest(action):
     taken = []

@@ -15,7 +15,6 @@ import numpy as np
 import allalike
 from allalike import Auto, Memory
 from allalike._core.blocks.problems import Problems
-from allalike._core.blocks.ties import Ties
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
 from allalike.answers import Answers
@@ -77,7 +76,7 @@ def play(name: str, truth: Table, said: Table, sizes: tuple[int, ...] = (), miss
     crowds, n, _ = said.shape
     present = np.random.default_rng(1).random(said.shape) >= missing
     present[:, :2] = True
-    run = Memory().load(answers_of(said, present), Ties())
+    run = Memory().load(answers_of(said, present))
     found = Auto().weigh(run)
     assert found.groups is not None
     number = found.groups.number.reshape(crowds, n)
@@ -102,7 +101,7 @@ def measure_cost(answers_per_task: int) -> None:
     rows = {"worker": worker, "task": task, "label": label}
     import pandas as pd
 
-    run = Memory().load(allalike.read(pd.DataFrame(rows).drop_duplicates(["worker", "task"]), domain="real"), Ties())
+    run = Memory().load(allalike.read(pd.DataFrame(rows).drop_duplicates(["worker", "task"]), domain="real"))
     begin = time.process_time()
     Auto().weigh(run)
     seconds, peak = time.process_time() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6

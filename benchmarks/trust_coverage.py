@@ -15,7 +15,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 import allalike
-from allalike._core.blocks.ties import Ties
 from allalike.methods.auto.sureness.faults import find_faults
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ def cover_workers(setting: Setting) -> tuple[float, float]:
     """Return the share of workers whose fault is within the limits, and of those with fewest answers, in percent."""
     inside, shared = [], []
     for crowd in setting.crowds():
-        found = find_faults(allalike.Memory().load(crowd.answers, Ties()))
+        found = find_faults(allalike.Memory().load(crowd.answers))
         faults = crowd.drawn.faults
         inside.append((found.low <= faults) & (faults <= found.high))
         shared.append(found.shared)

@@ -27,7 +27,6 @@ import psutil
 import allalike
 from allalike import AllalikeError, Memory, Method
 from allalike._core.blocks.block import sum_by
-from allalike._core.blocks.ties import Ties
 from allalike._core.registry import make
 from allalike.methods.auto.voices.effective import find_error_correlation
 from allalike.methods.composed.votes import serves
@@ -138,7 +137,7 @@ def measure(
         "answers": answers.n_answers,
         "classes": answers.encoding.n_labels,
         "gold": len(answers.gold_task),
-        "correlation": find_error_correlation(Memory().load(answers, Ties())),
+        "correlation": find_error_correlation(Memory().load(answers)),
     }
     for name, method in methods.items():
         if serves(method, answers.encoding):

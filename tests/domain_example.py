@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import Array, Floats
 from allalike.domains.pairwise import Pairwise, objects
+from allalike.extending import Array, Floats
 from allalike.rules import Rule
 from allalike.rules.choice import best_worker, medoid
 

@@ -12,14 +12,12 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, ClassVar, TypeVar
 
-from allalike._core.blocks.block import Block, Floats, Kernel
-from allalike._core.blocks.ties import Ties
-from allalike._core.options import Options, whole
 from allalike.answers import Answers
 from allalike.engines import Engine, Run, TaskTable
 from allalike.engines.memory import MemoryTable
 from allalike.engines.shards import Shard, describe, find_piece, of_answers
 from allalike.engines.sums import PairSums, PlainSums, Sums, select_workers
+from allalike.extending import DRAWN, Block, Floats, Kernel, Options, Ties, whole
 
 T = TypeVar("T")
 
@@ -32,7 +30,7 @@ class Threads(Options, Engine):
     number: int = whole(2, least=1)
     block_answers: int | None = whole(None, least=1)
 
-    def load(self, answers: Answers, ties: Ties) -> ThreadsRun:
+    def load(self, answers: Answers, ties: Ties = DRAWN) -> ThreadsRun:
         """Cut the answers into blocks, and prepare these."""
         shard, _ = of_answers(answers, self.block_answers)
         return ThreadsRun(shard=shard, number=self.number, **describe(answers, ties))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike import Method
-from allalike._core.options import number
+from allalike.extending import number
 from allalike.methods import Weighing
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import normalise

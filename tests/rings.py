@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 import allalike
 from allalike import Memory
-from allalike._core.blocks.ties import Ties
 from allalike.engines.memory import MemoryRun
 
 __all__ = ["answer", "attack", "loaded", "rows_of"]
@@ -45,4 +44,4 @@ def rows_of(said: Table) -> list[tuple[str, str, str]]:
 
 def loaded(said: Table, **options: Any) -> MemoryRun:
     """Load a table of answers into memory."""
-    return Memory(**options).load(allalike.read(rows_of(said), domain="categorical"), Ties())
+    return Memory(**options).load(allalike.read(rows_of(said), domain="categorical"))

@@ -12,8 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from allalike import Real
-from allalike._core.blocks.block import Block, Floats
-from allalike._core.blocks.ties import TOLERANCE, Ties
+from allalike.extending import TOLERANCE, Block, Floats, Ties
 from allalike.rules import Decision, Rule
 from allalike.rules.base import unknown
 

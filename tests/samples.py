@@ -13,7 +13,6 @@ import crowd_custom
 import crowd_record
 from allalike import DOMAINS, METHODS, Categorical, Custom, Memory, Method, Points, Real, Record
 from allalike._core.blocks.problems import Problems
-from allalike._core.blocks.ties import Ties
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
 from allalike.answers import Answers
@@ -113,7 +112,7 @@ def problems(matrices: npt.NDArray[Any], classes: int | None = None) -> Answers:
 
 def weigh_problems(matrices: npt.NDArray[Any], method: Method, classes: int | None = None) -> Weighing:
     """Weigh the workers of many problems in one pass."""
-    return method.weigh(Memory().load(problems(matrices, classes), Ties()))
+    return method.weigh(Memory().load(problems(matrices, classes)))
 
 
 @cache

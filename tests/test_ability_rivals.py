@@ -121,7 +121,7 @@ def test_the_difficulty_of_a_task_is_the_best_there_is(k: int) -> None:
 def test_tasks_that_divide_good_workers_are_hard() -> None:
     said = {"ada": "xxxxxxxx", "bob": "xxxxxxxx", "eve": "xxxxxxxy", "kim": "xxxxxxyy", "joe": "xxxxxyyy"}
     answers = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
-    run = Memory().load(allalike.read(answers, domain="categorical"), Ties())
+    run = Memory().load(allalike.read(answers, domain="categorical"))
     ease = run.collect(partial(_ease, k=2), GLAD().weigh(run).parameters[0])["ease"]
     assert (np.diff(ease)[4:] < 0).all()
     assert np.ptp(ease[:5]) < 1e-12

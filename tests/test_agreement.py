@@ -13,7 +13,6 @@ import pytest
 
 import allalike
 from allalike import Disk, Memory
-from allalike._core.blocks.ties import Ties
 from allalike._core.columns.column import Column
 from allalike.api.agreement.agreement import measure_agreement
 from allalike.api.agreement.alpha import measure_alpha
@@ -62,7 +61,7 @@ def frame(said: Any) -> pd.DataFrame:
 
 def by_the_book(rows: list[Row], domain: Any) -> float:
     """Compute alpha from all pairs of pairable answers."""
-    run = Memory(block_answers=10**6).load(allalike.read(rows, domain=domain), Ties())
+    run = Memory(block_answers=10**6).load(allalike.read(rows, domain=domain))
     block, measure = run.blocks[0], run.kernels
     kept = np.flatnonzero(block.to_answers(block.sizes > 1))
     label, task = measure.restore_answers(block, kept), block.to_answers(np.arange(block.n_tasks))[kept]
@@ -341,6 +340,6 @@ def test_chance_gives_zero_and_opposition_less() -> None:
 
 
 def test_many_problems_are_refused() -> None:
-    run = Memory().load(problems(np.zeros((2, 3, 4), int), classes=2), Ties())
+    run = Memory().load(problems(np.zeros((2, 3, 4), int), classes=2))
     with pytest.raises(UnsupportedError, match="one crowd, but these answers are 2 problems.*per_task"):
         measure_alpha(run)

@@ -18,7 +18,6 @@ import pytest
 import allalike
 from allalike import Auto, Disk, Memory
 from allalike._core.blocks.block import Block
-from allalike._core.blocks.ties import Ties
 from allalike._core.blocks.voices import Voices
 from allalike.answers import Answers
 from allalike.datasets import load
@@ -165,7 +164,7 @@ def reference() -> Any:
 
 
 def crowd_of(answers: Answers) -> Crowd:
-    run = sample_tasks(Memory().load(answers, Ties()), answers.n_answers)
+    run = sample_tasks(Memory().load(answers), answers.n_answers)
     return prepare(run, Groups.everyone(len(answers.workers)))[0]
 
 
@@ -244,7 +243,7 @@ def test_a_sample_is_the_same_on_every_engine_and_in_every_order() -> None:
     rows, truth = drawn(9, 500, 3, 0.6, 4, share=0.5)
     order = np.random.default_rng(0).permutation(len(rows))
     samples = [
-        sample_tasks(engine.load(allalike.read(some, domain="categorical"), Ties()), 600).blocks[0]
+        sample_tasks(engine.load(allalike.read(some, domain="categorical")), 600).blocks[0]
         for engine in (Memory(), Memory(block_answers=7), Disk(partitions=3))
         for some in (rows, [rows[place] for place in order])
     ]
@@ -254,7 +253,7 @@ def test_a_sample_is_the_same_on_every_engine_and_in_every_order() -> None:
             np.testing.assert_array_equal(getattr(samples[0], name), getattr(other, name))
     few = dict(list(truth.items())[:20])
     known = allalike.read(rows, domain="categorical").with_gold(open_gold(few))
-    assert sample_tasks(Memory().load(known, Ties()), 600).n_gold == 20  # which are all taken
+    assert sample_tasks(Memory().load(known), 600).n_gold == 20  # which are all taken
 
 
 def test_a_sampled_run_is_the_same_on_every_engine() -> None:

@@ -12,7 +12,6 @@ import pytest
 import allalike
 from allalike import Disk, Memory, simulate
 from allalike._core.blocks.problems import Problems
-from allalike._core.blocks.ties import Ties
 from allalike.methods.auto.distances.shrunken import _describe, distance_sums
 from allalike.methods.auto.screening.guesses import find_guess_distances
 from allalike.methods.base import Weighing
@@ -38,7 +37,7 @@ every_kind = pytest.mark.parametrize("domain", KINDS)
 
 def load(answers: Any, domain: str | None = None, engine: Any = None) -> Run:
     given = answers if domain is None else allalike.read(answers, domain=kind(domain))
-    run: Run = (engine or Memory()).load(given, Ties())
+    run: Run = (engine or Memory()).load(given)
     return run
 
 

@@ -169,7 +169,7 @@ def in_order(matrix: npt.NDArray[np.int64], run: allalike.engines.Run) -> tuple[
 
 def test_la_is_what_plain_loops_find() -> None:
     matrix = drawn_matrix(4, m=60)
-    run = Memory().load(answers_of(matrix), Ties())
+    run = Memory().load(answers_of(matrix))
     order, ties = in_order(matrix, run)
     tasks = [[(w, int(matrix[w, j])) for w in range(len(matrix)) if matrix[w, j] >= 0] for j in order]
     truths, accuracy = walk(tasks, len(matrix), ties)
@@ -301,7 +301,7 @@ def test_la_is_as_accurate_as_the_code_of_its_authors(
     scores = []
     for number in range(50 if name == "bench_bluebird" else 8):  # there, an order more or less is a point
         tasks = type(answers.tasks)([(number, task) for task in answers.tasks.tolist()])
-        run = Memory().load(replace(answers, tasks=tasks), Ties())
+        run = Memory().load(replace(answers, tasks=tasks))
         label = find_truths(run, LA().weigh(run)).joined().found["label"]
         scores.append(np.mean(label[known.gold_task] == known.gold_label))
     assert np.mean(scores) == pytest.approx(expected, abs=0.005)
@@ -311,7 +311,7 @@ def test_la_is_as_accurate_as_the_code_of_its_authors(
 def test_a_problem_is_solved_as_if_others_were_not_there(method: allalike.Method) -> None:
     """Draws and order are made of the ids of tasks, which the first problem keeps when there are more."""
     matrices = np.stack([np.maximum(drawn_matrix(seed), 0) for seed in range(4)])
-    alone, together = (Memory().load(problems(matrices[:n], K), Ties()) for n in (1, 4))
+    alone, together = (Memory().load(problems(matrices[:n], K)) for n in (1, 4))
     one, all_of_them = method.weigh(alone), method.weigh(together)
     np.testing.assert_allclose(all_of_them.weight[:7], one.weight, rtol=1e-9)
     np.testing.assert_allclose(all_of_them.fault[:7], one.fault, rtol=1e-9)

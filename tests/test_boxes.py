@@ -15,7 +15,6 @@ from scipy.optimize import linear_sum_assignment
 
 import allalike
 from allalike import Boxes, Disk, Memory
-from allalike._core.blocks.ties import Ties
 from allalike._core.columns.column import Column
 from allalike.distances.matching import match
 from allalike.errors import LabelError, OptionError, UnsupportedError
@@ -164,7 +163,7 @@ def plain_groups(rows: list[Any], least: float) -> set[frozenset[tuple[int, int]
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.lists(BOX, max_size=4, unique_by=tuple).map(sorted), min_size=2, max_size=4))
 def test_groups_are_those_of_joining_edge_by_edge(labels: list[Any]) -> None:
-    run = Memory().load(allalike.read([(w, 1, boxes) for w, boxes in enumerate(labels)], domain="boxes"), Ties())
+    run = Memory().load(allalike.read([(w, 1, boxes) for w, boxes in enumerate(labels)], domain="boxes"))
     [block] = run.blocks
     grouped = block[GroupedObjects]
     sizes = np.bincount(grouped.answer, minlength=len(labels))

@@ -11,7 +11,6 @@ import pytest
 
 import allalike
 from allalike import Disk, Memory, Result
-from allalike._core.blocks.ties import Ties
 from allalike.engines.sample import sample_tasks
 from allalike.errors import OptionError, UnsupportedError
 from allalike.methods.auto.classes.hypotheses import prepare
@@ -205,7 +204,7 @@ def test_hard_tasks_make_truths_less_sure() -> None:
 def test_fifty_known_truths_are_expected_to_be_right_as_often_as_they_are(difficulty: float) -> None:
     rows, truth = drawn(3, 5, difficulty, seed=1, tasks=150)
     answers = allalike.read(rows, domain="categorical").with_gold(open_gold(dict(list(truth.items())[:60])))
-    run = sample_tasks(allalike.Memory().load(answers, Ties()), answers.n_answers)
+    run = sample_tasks(allalike.Memory().load(answers), answers.n_answers)
     crowd, _ = prepare(run, Groups.everyone(len(answers.workers)))
     nowhere = np.zeros(1, bool)
     rung = climb_ladder(crowd, nowhere, use_gold=True)

@@ -11,7 +11,6 @@ import pytest
 
 import allalike
 from allalike import Auto, Disk, Memory
-from allalike._core.blocks.ties import Ties
 from allalike._core.blocks.voices import find_voices
 from allalike.methods.auto.copies import copies
 from allalike.methods.auto.copies.copies import find_copies
@@ -115,7 +114,7 @@ def sparse_crowd() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def load_sparse(said: np.ndarray, **options: Any) -> Any:
     rows = [(f"w{who:03}", f"t{task:04}", "abcd"[label]) for (who, task), label in np.ndenumerate(said) if label >= 0]
-    return Memory(**options).load(allalike.read(rows, domain="categorical"), Ties())
+    return Memory(**options).load(allalike.read(rows, domain="categorical"))
 
 
 def foretold(votes: Counter[int], label: int) -> float:
@@ -182,7 +181,7 @@ def test_what_is_usual_is_that_of_pairs_counted_one_by_one(ranges: list[range]) 
 
 
 def test_where_nobody_meets_nobody_is_alike() -> None:
-    run = Memory().load(allalike.read([("ada", 1, "x"), ("bob", 2, "y"), ("eve", 3, "x")]), Ties())
+    run = Memory().load(allalike.read([("ada", 1, "x"), ("bob", 2, "y"), ("eve", 3, "x")]))
     groups = find_copies(run, np.zeros(3, bool))
     assert groups is not None
     assert groups.found == ()
@@ -226,7 +225,7 @@ def test_a_group_has_one_voice_on_a_task_however_many_of_it_answered() -> None:
 
 def test_where_only_silent_workers_answered_they_are_heard() -> None:
     rows = [("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x"), ("ada", 3, "y"), ("bob", 3, "y")]
-    run = Memory().load(allalike.read(rows), Ties())
+    run = Memory().load(allalike.read(rows))
     block = with_voices(run.blocks[0], groups=Groups(np.arange(2), np.array([True, False])))
     assert find_voices(block).voice.tolist() == [0.0, 1.0, 1.0, 0.0, 1.0]
 

@@ -14,7 +14,6 @@ from crowdkit.aggregation import DawidSkene, OneCoinDawidSkene
 
 import allalike
 from allalike import DS, DS1, Categorical, Engine
-from allalike._core.blocks.ties import Ties
 from allalike.errors import OptionError, TooLargeError, UnsupportedError
 from samples import BINARY, Row, crowd, rows
 
@@ -60,7 +59,7 @@ def test_one_step_on_four_classes_is_that_of_crowd_kit(adult: pd.DataFrame) -> N
     """
     method = DS(max_iter=6, tol=0)
     answers = allalike.read(adult, domain="categorical")
-    run = allalike.Memory().load(answers, Ties())
+    run = allalike.Memory().load(answers)
     before, after = (DS(max_iter=n, tol=0).weigh(run).parameters[0] for n in (6, 7))
     workers, labels = answers.workers.tolist(), list(range(4))
     index = pd.MultiIndex.from_product([workers, labels], names=["worker", "label"])
@@ -123,7 +122,7 @@ def test_one_coin_is_what_plain_loops_find(k: int, positive: bool) -> None:
     matrix[rng.random((6, 12)) < 0.3] = -1
     matrix[:2] = np.arange(12) % k
     answers = allalike.read(rows(matrix, present=matrix >= 0), domain=Categorical(classes=k))
-    run = allalike.Memory().load(answers, Ties())
+    run = allalike.Memory().load(answers)
     found = DS1(positive=positive, max_iter=7, tol=0).weigh(run).parameters[0]
     np.testing.assert_allclose(found, one_coin(matrix, k, 7, positive=positive), rtol=1e-9)
 
@@ -203,7 +202,7 @@ def test_confusions_that_do_not_fit_in_memory_are_refused(monkeypatch: pytest.Mo
 def test_the_memory_that_is_asked_for_is_what_it_takes(n: int, k: int, m: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Be most of it the posteriors of a block, or confusion matrices."""
     answers = [(worker, task, (task + worker * (task % 3 == 0)) % k) for worker in range(n) for task in range(m)]
-    run = allalike.Memory().load(allalike.read(answers, domain="categorical"), Ties())
+    run = allalike.Memory().load(allalike.read(answers, domain="categorical"))
     tracemalloc.start()
     DS(max_iter=2).weigh(run)
     _, most = tracemalloc.get_traced_memory()

@@ -16,7 +16,6 @@ from scipy.stats import binom
 
 import allalike
 from allalike import Categorical, Memory, Method, Result
-from allalike._core.blocks.ties import Ties
 from allalike.answers import Answers
 from allalike.errors import OptionError
 from allalike.methods.pairwise.expert_core import (
@@ -45,7 +44,7 @@ BINARY_GAMMA = [3.348, 1.9343, 1.0126, 0.1561, 1.0126, 0.4514, 0.4514, 0.1561, 0
 
 
 def stack_of(answers: Answers, **options: Any) -> Stack:
-    [stack] = stacks(Memory(**options).load(answers, Ties()), each=0)
+    [stack] = stacks(Memory(**options).load(answers), each=0)
     assert isinstance(stack, Stack)
     return stack
 
@@ -153,7 +152,7 @@ def test_similarities_of_incomplete_answers_use_the_common_tasks_of_each_pair(ch
     present = rng.random((6, 20)) < 0.5
     present[4], present[5] = np.arange(20) < 9, np.arange(20) >= 9
     answers = allalike.read(rows(matrix, present=present), domain=Categorical(classes=3))
-    run = Memory(block_answers=7).load(answers, Ties())
+    run = Memory(block_answers=7).load(answers)
     p = EXP(chance=chance, tail=tail)._chance(run, Peers(run).unweighted)
     assert p is not None
     gamma = surprise(stack_of(answers, block_answers=7), float(p[0])).values[0]

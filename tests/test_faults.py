@@ -11,7 +11,6 @@ import pytest
 import allalike
 from allalike import Disk, Memory, simulate
 from allalike._core.blocks.block import Block
-from allalike._core.blocks.ties import Ties
 from allalike.cli.text import few_text
 from allalike.cli.workers import worker_rows
 from allalike.errors import UnsupportedError
@@ -34,7 +33,7 @@ ARRAYS = ("shared", "fault", "low", "high", "shrunk", "few")
 
 def faults_of(answers: Any, engine: Any = None, **options: Any) -> Faults:
     read = allalike.read(answers, **options) if isinstance(answers, list) else answers
-    return find_faults((engine or Memory()).load(read, Ties()))
+    return find_faults((engine or Memory()).load(read))
 
 
 def numbers(deviations: list[float], tasks: int, seed: int = 0) -> Matrix:
@@ -152,7 +151,7 @@ def test_many_problems_in_one_run_are_as_if_each_were_alone(classes: int | None)
     rng = np.random.default_rng(4)
     matrices = rng.normal(size=(4, 5, 12)) if classes is None else rng.integers(0, classes, (4, 5, 12))
     domain = "real" if classes is None else allalike.Categorical(classes=classes)
-    together = find_faults(Memory().load(problems(matrices, classes), Ties()))
+    together = find_faults(Memory().load(problems(matrices, classes)))
     for number, matrix in enumerate(matrices):
         alone = faults_of(rows(matrix), domain=domain)
         for name in ARRAYS:
@@ -163,7 +162,7 @@ def test_many_problems_in_one_run_are_as_if_each_were_alone(classes: int | None)
 def test_copies_that_are_known_are_no_peers_of_each_other() -> None:
     matrix = numbers([1.0, 1.0, 1.0, 1.0, 2.0], 300)
     copied = np.vstack([matrix, matrix[4:], matrix[4:]])
-    run = Memory().load(allalike.read(rows(copied), domain="real"), Ties())
+    run = Memory().load(allalike.read(rows(copied), domain="real"))
     groups = Groups(np.array([0, 1, 2, 3, 4, 4, 4]), np.zeros(7, bool))
     known, alone = find_faults(give_voices(run, groups)), faults_of(rows(matrix), domain="real")
     np.testing.assert_allclose(known.fault[[0, 1, 2, 3, 4, 4, 4]][:5], alone.fault, rtol=0.02)

@@ -117,7 +117,7 @@ def test_no_place_on_a_fine_grid_is_denser_than_the_mode(size: int) -> None:
     tasks = 12 if size < 100 else 2
     matrix = rng.standard_t(2, (size, tasks)) + 3 * rng.integers(0, 2, (size, tasks))
     weights = rng.uniform(0.5, 1.5, size)
-    run = Memory().load(problems(matrix[None]), Ties())
+    run = Memory().load(problems(matrix[None]))
     found = run.collect(lambda block, w: {"label": mode(block, w, w, Ties()).label + block[Centred].centre}, weights)
     for x, label in zip(matrix.T, found["label"], strict=True):
         dense = density(x, weights)
@@ -187,7 +187,7 @@ def test_answers_to_what_nobody_else_answered_make_no_worker_better() -> None:
 def test_each_of_many_problems_ends_as_if_it_were_alone() -> None:
     matrices = np.stack([numbers(seed, n=5, m=6)[0] for seed in range(12)])
     matrices[3] = 1.0
-    run = Memory().load(problems(matrices), Ties())
+    run = Memory().load(problems(matrices))
     together = KDE().weigh(run)
     assert together.decide is not None
     found = run.collect(together.decide, together.weight, together.fault)["label"].reshape(12, 6)
@@ -210,7 +210,7 @@ def relative_improvement(repetitions: int, n: int, m: int) -> tuple[float, float
     deviation = np.take_along_axis(deviation, np.argmax(deviation > 0, axis=2)[:, :, None], axis=2)
     truth = rng.normal(0, 2, (repetitions, m))
     matrices = truth[:, None] + deviation * rng.normal(size=(repetitions, n, m))
-    run = Memory().load(problems(matrices), Ties())
+    run = Memory().load(problems(matrices))
     weighing = KDE().weigh(run)
     assert weighing.decide is not None
     found = run.collect(weighing.decide, weighing.weight, weighing.fault)["label"].reshape(truth.shape)

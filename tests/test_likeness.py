@@ -12,7 +12,6 @@ import pytest
 
 import allalike
 from allalike import Disk, Memory
-from allalike._core.blocks.ties import Ties
 from allalike.datasets import load
 from allalike.methods.auto.copies import worker_pairs as meetings
 from allalike.methods.auto.copies.likeness import find_groups
@@ -47,14 +46,14 @@ def rings(seed: int, *sizes: int, tasks: int = 100, fidelity: float = 0.8) -> tu
 def number_groups(said: Table) -> npt.NDArray[np.int64]:
     """Return the number of each worker's group within her crowd."""
     trials, n, _ = said.shape
-    run = Memory().load(problems(said), Ties())
+    run = Memory().load(problems(said))
     groups = find_groups(run, np.full(trials, np.inf), np.zeros(trials * n, bool))
     assert groups is not None
     return np.asarray(groups.number.reshape(trials, n) - n * np.arange(trials)[:, None])
 
 
 def run_of(rows: list[Row], domain: str, engine: Any = None) -> Any:
-    return (engine or Memory()).load(allalike.read(rows, domain=kind(domain)), Ties())
+    return (engine or Memory()).load(allalike.read(rows, domain=kind(domain)))
 
 
 def plant(rows: list[Row], leader: str, names: tuple[str, ...], other: str) -> list[Row]:
@@ -195,7 +194,7 @@ def test_a_constant_and_answers_to_other_tasks_carry_no_signal_and_honest_ones_d
     place = np.arange(3200).reshape(400, 8)
     place[:, 6] = place[np.random.default_rng(1).permutation(400), 6]
     place[:, 7] = place[0, 7]
-    signal = find_signal(Memory().load(replace(drawn, label=drawn.label[place.ravel()]), Ties()))
+    signal = find_signal(Memory().load(replace(drawn, label=drawn.label[place.ravel()])))
     assert signal.empty.tolist() == [False] * 6 + [True] * 2
     assert (signal.value[:6] > 4 * signal.error[:6]).all()
 
@@ -246,7 +245,7 @@ def test_double_accounts_of_translators_are_found_and_nobody_else(public_data: N
 @pytest.mark.parametrize("part", ["T1", "T4"])
 def test_forecasters_who_always_say_about_one_half_are_no_copies(part: str, public_data: None) -> None:
     answers = load(f"predict_mandal2020/{part}").answers
-    found = weigh(Memory().load(answers, Ties()))
+    found = weigh(Memory().load(answers))
     assert found.groups is not None
     for group in found.groups.found:
         if group.copies:

@@ -94,7 +94,7 @@ def test_copies_of_numbers_are_the_same_in_parts(engine: Any, monkeypatch: pytes
 
 
 def test_pairs_that_tell_nothing_are_left_out_and_all_others_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = Memory().load(allalike.read(scattered("real"), domain="real"), Ties())
+    run = Memory().load(allalike.read(scattered("real"), domain="real"))
     whole = meetings.find_meetings(run)
     monkeypatch.setattr(meetings, "_MAX_PEERS", 20)
     monkeypatch.setattr(Run, "pair_memory", 300_000)
@@ -120,7 +120,7 @@ def test_pairs_that_tell_nothing_are_left_out_and_all_others_stay(monkeypatch: p
 def test_parts_are_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     rows = [(int(w), t, "x") for t in range(60) for w in rng.choice(8, 2, replace=False) + 8 * rng.integers(5)]
-    run = Memory(block_answers=20).load(allalike.read(rows, domain="categorical"), Ties())
+    run = Memory(block_answers=20).load(allalike.read(rows, domain="categorical"))
     whole = parts.find_parts(run)
     assert whole is not None
     assert len(set(whole.tolist())) >= 5

@@ -18,7 +18,6 @@ from allalike._core.blocks.block import Block
 from allalike._core.blocks.groups import group_labels
 from allalike._core.blocks.matrices import MatrixSum
 from allalike._core.blocks.pairs import pair_chunks
-from allalike._core.blocks.ties import Ties
 from allalike.distances import hamming
 from allalike.errors import TooLargeError
 from allalike.methods.pairwise import mas, scaling
@@ -71,11 +70,11 @@ def test_sums_of_pairs_are_those_of_one_by_one(
 ) -> None:
     answers = allalike.read(crowd(domain, seed=1, n=7, m=12, missing=0.4), domain=kind(domain))
     expected = plain_pairs(answers)
-    [stack] = stacks(engine.load(answers, Ties()), each=0)
+    [stack] = stacks(engine.load(answers), each=0)
     assert isinstance(stack, Stack)
     np.testing.assert_allclose([stack.distance[0], stack.common[0]], expected, atol=1e-12)
     be_large(monkeypatch, form)
-    [large] = stacks(engine.load(answers, Ties()), each=0)
+    [large] = stacks(engine.load(answers), each=0)
     assert isinstance(large, Large)
     assert len(large.ranges) > 1
     found = large.measure(lambda pairs: (pairs.distance, pairs.common))
@@ -291,7 +290,7 @@ def test_pairs_that_do_not_fit_are_refused_with_what_they_need(monkeypatch: pyte
 
 
 def test_what_may_be_needed_grows_with_those_who_may_have_met() -> None:
-    run = Memory().load(allalike.read([(w, t, "x") for t in range(700) for w in (2 * t, 2 * t + 1)]), Ties())
+    run = Memory().load(allalike.read([(w, t, "x") for t in range(700) for w in (2 * t, 2 * t + 1)]))
     [large] = stacks(run, each=0)
     assert isinstance(large, Large)
     [common] = large.measure(lambda pairs: (pairs.common,))

@@ -10,7 +10,6 @@ import pytest
 
 import allalike
 from allalike import Auto, Disk, Memory
-from allalike._core.blocks.ties import Ties
 from allalike.engines.halves import halve
 from allalike.methods.auto.distances import sides
 from allalike.methods.auto.distances.pulls import find_pull
@@ -91,7 +90,7 @@ def test_a_pull_does_not_depend_on_where_numbers_begin_or_on_their_unit() -> Non
     weight = np.linspace(0.5, 2.0, len(said))
     pulls = []
     for numbers in (said, 1e6 + 1000 * said):
-        run = Memory().load(allalike.read(rows(numbers), domain="real"), Ties())
+        run = Memory().load(allalike.read(rows(numbers), domain="real"))
         pulls.append(find_pull(run, weight, Groups.everyone(len(said))))
     np.testing.assert_allclose(pulls[0], pulls[1], rtol=1e-6)
 
@@ -111,9 +110,9 @@ def test_parts_whose_tasks_are_harder_are_no_workers_who_differ(engine: Any) -> 
     rng = np.random.default_rng(6)
     pairs = [(part, task, worker) for part in range(9) for task in range(30) for worker in rng.permutation(4)[:2]]
     said = [(f"{part}-{w}", f"{part}-{t}", float(rng.normal(0, 2.0**part))) for part, t, w in pairs]
-    weighing = weigh(engine.load(allalike.read(said, domain="real"), Ties()))
+    weighing = weigh(engine.load(allalike.read(said, domain="real")))
     assert weighing.notes["f_ratio"] < 2
-    together = weigh(engine.load(allalike.read([(w, t, x) for w, t, x in said if t[0] == "8"], domain="real"), Ties()))
+    together = weigh(engine.load(allalike.read([(w, t, x) for w, t, x in said if t[0] == "8"], domain="real")))
     assert weighing.weight.max() < 3 * weighing.weight.min()
     assert together.weight.max() < 3 * together.weight.min()
 

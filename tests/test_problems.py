@@ -10,7 +10,6 @@ import pytest
 
 import allalike
 from allalike import METHODS, Categorical, Memory, Real
-from allalike._core.blocks.ties import Ties
 from allalike._core.registry import make
 from allalike.noise import OneCoin
 from samples import problems, rows, weigh_problems
@@ -55,7 +54,7 @@ def test_blocks_know_only_their_own_workers_where_there_are_many() -> None:
     blocks = list(answers.blocks(24))
     assert all(block.n_workers <= 12 for block in blocks)
     assert sum(block.n_tasks for block in blocks) == 150
-    whole = Memory(block_answers=10**6).load(answers, Ties()).sum(answers.encoding.kernels.peer_sums, np.ones(200))
-    parts = Memory(block_answers=24).load(answers, Ties()).sum(answers.encoding.kernels.peer_sums, np.ones(200))
+    whole = Memory(block_answers=10**6).load(answers).sum(answers.encoding.kernels.peer_sums, np.ones(200))
+    parts = Memory(block_answers=24).load(answers).sum(answers.encoding.kernels.peer_sums, np.ones(200))
     for name in whole:
         np.testing.assert_allclose(parts[name], whole[name], rtol=1e-12)

@@ -68,7 +68,7 @@ def test_the_footrule_adds_up_displacements(q: int, seed: int) -> None:
 def test_the_sums_over_peers_are_those_over_all_pairs(distance: str, engine: Engine) -> None:
     rows = crowd_ranking.answers(seed=1, n=7, m=25, missing=0.3)
     answers = answers_of(rows, Ranking(distance=distance))
-    run = engine.load(answers, Ties())
+    run = engine.load(answers)
     weights = np.random.default_rng(0).random(7)
     sums = run.sum(run.kernels.peer_sums, weights)
     expected = np.zeros((2, 7))
@@ -94,7 +94,7 @@ def _apart(left: tuple[str, ...], right: tuple[str, ...], distance: str) -> floa
 @pytest.mark.parametrize("distance", Ranking.distances)
 def test_sums_over_pairs_of_workers_agree_with_those_over_peers(distance: str) -> None:
     answers = answers_of(crowd_ranking.answers(seed=2, n=6, m=20, missing=0.2), Ranking(distance=distance))
-    run = Memory().load(answers, Ties())
+    run = Memory().load(answers)
     pairs = run.pairs(run.kernels.pair_sums)["distance"].sum(axis=1)
     assert run.sum(run.kernels.peer_sums, np.ones(6))["distance"] == pytest.approx(pairs)
 
@@ -190,7 +190,7 @@ def test_tasks_may_have_other_items_and_other_numbers_of_them() -> None:
 
 def test_weights_of_zero_count_the_same() -> None:
     answers = answers_of([("ada", 1, "a>b"), ("bob", 1, "a>b"), ("eve", 1, "b>a")])
-    run = Memory().load(answers, Ties())
+    run = Memory().load(answers)
     [block] = run.blocks
     found = run.kernels.decide(block, np.zeros(3), np.zeros(3), Ties())
     assert run.encoding.decode(found.label).tolist() == [["a", "b"]]

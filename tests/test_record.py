@@ -14,7 +14,6 @@ import pytest
 
 import allalike
 from allalike import Categorical, Disk, Memory, Ordinal, Real, Record
-from allalike._core.blocks.ties import Ties
 from allalike.engines import Engine
 from allalike.errors import ColumnError, GoldError, InputError, LabelError, OptionError
 from program import call
@@ -280,7 +279,7 @@ def test_the_program_reads_fields_of_columns_and_writes_one_column_each(tmp_path
 
 def test_numbers_of_a_run_are_capped_at_their_mean_difference() -> None:
     rows = [("ada", 1, {"x": 0.0}), ("bob", 1, {"x": 1.0}), ("eve", 1, {"x": 8.0})]
-    run = Memory().load(allalike.read(rows, domain=Record({"x": Real()})), Ties())
+    run = Memory().load(allalike.read(rows, domain=Record({"x": Real()})))
     assert run.find_units()
     [block] = run.blocks
     unit = (1 + 7 + 8) / 3

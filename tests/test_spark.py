@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import allalike
-from allalike._core.blocks.ties import Ties
 from allalike.engines import Memory, Piece
 from allalike.engines.shards import Cuts
 from allalike.engines.spark import Spark
@@ -86,7 +85,7 @@ def equal(left: Piece, right: Piece) -> bool:
 )
 def test_sums_pairs_and_truths_are_those_of_memory(spark: Spark, domain: str) -> None:
     answers = some(domain)
-    memory, run = Memory().load(answers, Ties()), spark.load(answers, Ties())
+    memory, run = Memory().load(answers), spark.load(answers)
     assert run.shards.getNumPartitions() == 3
     assert close(peer_sums(memory), peer_sums(run))
     assert close(memory.pairs(memory.kernels.pair_sums), run.pairs(run.kernels.pair_sums))
@@ -112,14 +111,14 @@ def test_discover_finds_the_same(spark: Spark, method: str) -> None:
 def test_known_truths_go_with_their_tasks(spark: Spark) -> None:
     truths = {f"t{number:04d}": number % 3 for number in (0, 1, 13, 14, 39)}
     answers = allalike.readers.read_gold(truths, some())
-    memory, run = Memory().load(answers, Ties()), spark.load(answers, Ties())
+    memory, run = Memory().load(answers), spark.load(answers)
     assert run.n_gold == 5
     assert close(memory.sum(memory.kernels.gold_sums), run.sum(run.kernels.gold_sums))
 
 
 def test_tasks_that_are_problems_of_their_own_stay_so(spark: Spark) -> None:
     answers = some(m=10).per_task()
-    memory, run = Memory().load(answers, Ties()), spark.load(answers, Ties())
+    memory, run = Memory().load(answers), spark.load(answers)
     ones = np.ones(answers.n_answers)
     assert close(memory.sum(memory.kernels.peer_sums, ones), run.sum(run.kernels.peer_sums, ones))
     assert run.worker_task is not None
@@ -129,7 +128,7 @@ def test_tasks_that_are_problems_of_their_own_stay_so(spark: Spark) -> None:
 @pytest.mark.parametrize("partitions", [1, 2, 50])
 def test_the_number_of_partitions_does_not_matter(spark: Spark, partitions: int) -> None:
     answers = some(m=9)
-    memory, run = Memory().load(answers, Ties()), replace(spark, partitions=partitions).load(answers, Ties())
+    memory, run = Memory().load(answers), replace(spark, partitions=partitions).load(answers)
     assert run.shards.getNumPartitions() == min(partitions, 9)
     assert close(peer_sums(memory), peer_sums(run))
     assert equal(aggregate(memory).joined(), aggregate(run).joined())
@@ -141,7 +140,7 @@ def test_sums_of_many_partitions_are_the_same_in_every_run(
 ) -> None:
     monkeypatch.setattr(spark_engine, "_MAX_DRIVER_BYTES", little)
     answers = some("real")
-    memory, run = Memory().load(answers, Ties()), replace(spark, partitions=12).load(answers, Ties())
+    memory, run = Memory().load(answers), replace(spark, partitions=12).load(answers)
     once, again = peer_sums(run), peer_sums(run)
     assert all(np.array_equal(once[name], again[name]) for name in once)
     assert close(peer_sums(memory), once)
@@ -151,9 +150,9 @@ def test_sums_of_many_partitions_are_the_same_in_every_run(
 def test_large_parts_are_sent_in_halves(spark: Spark, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spark_engine, "_MAX_PARCEL_BYTES", 2000)
     answers = some("text")
-    run = spark.load(answers, Ties())
+    run = spark.load(answers)
     assert run.shards.getNumPartitions() > 3
-    assert equal(aggregate(Memory().load(answers, Ties())).joined(), aggregate(run).joined())
+    assert equal(aggregate(Memory().load(answers)).joined(), aggregate(run).joined())
 
 
 def double(block: Block) -> Block:
@@ -165,7 +164,7 @@ def doubled(block: Block) -> dict[str, Floats]:
 
 
 def test_changed_blocks_stand_beside_the_old_ones(spark: Spark) -> None:
-    run = spark.load(some(), Ties())
+    run = spark.load(some())
     changed = run.map(double)
     assert changed.sum(doubled)["doubled"].tolist() == [6.0] * WORKERS
     assert run.sum(doubled)["doubled"].tolist() == [0.0] * WORKERS
@@ -182,7 +181,7 @@ def scattered(spark: Spark) -> SparkRun:
     """Return a run whose even tasks are in one shard, and whose odd ones in another."""
     rows = crowd("categorical", seed=1, n=WORKERS, m=40, missing=0.2)
     parts = [allalike.read([row for row in rows if int(row[1][1:]) % 2 == odd], domain="categorical") for odd in (0, 1)]
-    one, other = (replace(spark, partitions=1).load(part, Ties()) for part in parts)
+    one, other = (replace(spark, partitions=1).load(part) for part in parts)
     return replace(one, shards=one.shards.union(other.shards), cuts=Cuts(["t0011", "t0012", "t0030"]))
 
 
@@ -190,7 +189,7 @@ def test_tasks_of_many_shards_are_put_in_order(spark: Spark) -> None:
     found = aggregate(scattered(spark))
     pieces = list(found.pieces())
     assert [len(piece.tasks) for piece in pieces] == [11, 1, 18, 10]
-    assert equal(Piece.join(pieces), aggregate(Memory().load(some(), Ties())).joined())
+    assert equal(Piece.join(pieces), aggregate(Memory().load(some())).joined())
 
 
 def as_table(piece: Piece) -> pa.Table:
@@ -199,17 +198,17 @@ def as_table(piece: Piece) -> pa.Table:
 
 @pytest.mark.parametrize("in_order", [True, False])
 def test_executors_write_parts_in_order(spark: Spark, tmp_path: Path, in_order: bool) -> None:
-    run = spark.load(some(), Ties()) if in_order else scattered(spark)
+    run = spark.load(some()) if in_order else scattered(spark)
     path = tmp_path / "new" / "truth.parquet"
     aggregate(run).write(path, as_table)
     names = sorted(part.name for part in path.iterdir())
     assert names == [f"part-{number:05}.parquet" for number in range(3 if in_order else 4)]
-    expected = as_table(aggregate(Memory().load(some(), Ties())).joined())
+    expected = as_table(aggregate(Memory().load(some())).joined())
     assert pa.concat_tables([pq.read_table(path / name) for name in names]).combine_chunks() == expected
 
 
 def test_csv_is_one_file(spark: Spark, tmp_path: Path) -> None:
-    aggregate(spark.load(some(), Ties())).write(tmp_path / "truth.csv", as_table)
+    aggregate(spark.load(some())).write(tmp_path / "truth.csv", as_table)
     lines = (tmp_path / "truth.csv").read_text().splitlines()
     assert len(lines) == 41
     assert lines[1].startswith('"t0000",' if lines[1].startswith('"') else "t0000,")
@@ -220,7 +219,7 @@ def unwritable(piece: Piece) -> pa.Table:
 
 
 def test_a_full_disk_of_an_executor_is_a_clear_error(spark: Spark, tmp_path: Path) -> None:
-    found = aggregate(spark.load(some(), Ties()))
+    found = aggregate(spark.load(some()))
     with pytest.raises(OutputError, match=r"An executor cannot write .*part-0000.\.parquet: No space left on device\."):
         found.write(tmp_path / "truth.parquet", unwritable)
     assert not list((tmp_path / "truth.parquet").iterdir())
@@ -239,7 +238,7 @@ def refused(block: Block) -> Block:
 
 
 def test_errors_of_ours_arrive_as_they_are(spark: Spark, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = spark.load(some(), Ties())
+    run = spark.load(some())
     for ask in (run.sum, run.pairs, run.find):
         with pytest.raises(LabelError, match=r"^The label in row 3 does not fit\.$"):
             ask(refuse)
@@ -247,11 +246,11 @@ def test_errors_of_ours_arrive_as_they_are(spark: Spark, monkeypatch: pytest.Mon
         run.map(refused).sum(doubled)
     monkeypatch.setattr(spark_engine, "_MAX_DRIVER_BYTES", 0)
     with pytest.raises(LabelError, match="row 3"):
-        replace(spark, partitions=12).load(some(), Ties()).sum(refuse)
+        replace(spark, partitions=12).load(some()).sum(refuse)
 
 
 def test_other_errors_say_what_went_wrong(spark: Spark) -> None:
-    run = spark.load(some(), Ties())
+    run = spark.load(some())
     with pytest.raises(EngineError, match=r"^Spark gave up\. ZeroDivisionError: nothing to divide by$"):
         run.sum(fail)
 
@@ -259,7 +258,7 @@ def test_other_errors_say_what_went_wrong(spark: Spark) -> None:
 def test_executors_that_lack_a_module_are_explained(
     spark: Spark, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    run = spark.load(some(), Ties())
+    run = spark.load(some())
     (tmp_path / "only_here.py").write_text("def kernel(block):\n    return {}\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(UnsupportedError, match=r"^The executors of Spark do not have only_here\. .*--py-files"):
@@ -268,7 +267,7 @@ def test_executors_that_lack_a_module_are_explained(
 
 def test_what_nobody_needs_any_more_is_let_go(spark: Spark) -> None:
     context = find_context(None, "local[2]")
-    run = spark.load(some(), Ties())
+    run = spark.load(some())
     peer_sums(run)
     found = aggregate(run)
     kept = set(context._jsc.getPersistentRDDs().keySet())
@@ -277,7 +276,7 @@ def test_what_nobody_needs_any_more_is_let_go(spark: Spark) -> None:
 
 
 def test_the_active_session_is_used_again(spark: Spark) -> None:
-    spark.load(some(), Ties())
+    spark.load(some())
     context = find_context(None, "local[2]")
     assert context is find_context(None, None)
     assert context is find_context(SimpleNamespace(sparkContext=context), "local[*]")
@@ -288,7 +287,7 @@ def test_the_active_session_is_used_again(spark: Spark) -> None:
 @pytest.mark.parametrize("session", ["local[2]", object()])
 def test_what_is_no_session_is_refused(session: object) -> None:
     with pytest.raises(UnsupportedError, match="Give it a SparkSession"):
-        Spark(session).load(some(), Ties())
+        Spark(session).load(some())
 
 
 def test_no_partitions_are_refused() -> None:
@@ -301,16 +300,16 @@ def test_a_master_that_is_not_there_is_named_at_once(monkeypatch: pytest.MonkeyP
     monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
     monkeypatch.delenv("YARN_CONF_DIR", raising=False)
     with pytest.raises(EngineError, match="No Spark master answers at spark://127.0.0.1:1"):
-        Spark(master="spark://127.0.0.1:1").load(some(), Ties())
+        Spark(master="spark://127.0.0.1:1").load(some())
     with pytest.raises(EngineError, match=r"does not know where YARN is\. Set HADOOP_CONF_DIR or YARN_CONF_DIR\."):
-        Spark(master="yarn").load(some(), Ties())
+        Spark(master="yarn").load(some())
 
 
 def test_another_master_beside_the_active_one_is_refused(spark: Spark) -> None:
-    run = spark.load(some(), Ties())
+    run = spark.load(some())
     with pytest.raises(UnsupportedError, match=r"runs already with master 'local\[2\]', and cannot run with 'local'"):
-        Spark(master="local").load(some(), Ties())
-    assert Spark().load(some(), Ties()).shards.context is run.shards.context
+        Spark(master="local").load(some())
+    assert Spark().load(some()).shards.context is run.shards.context
     peer_sums(run)
 
 
@@ -346,7 +345,7 @@ def test_an_old_java_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
 def test_a_missing_or_old_pyspark_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pyspark.__version__", "3.5.1")
     with pytest.raises(UnsupportedError, match="needs PySpark 4, and this is 3.5.1"):
-        Spark().load(some(), Ties())
+        Spark().load(some())
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(UnsupportedError, match=r'not installed\. Install it with `pip install "allalike\[spark\]"`'):
-        Spark().load(some(), Ties())
+        Spark().load(some())

@@ -10,7 +10,6 @@ import pytest
 
 import allalike
 from allalike import METHODS, Memory
-from allalike._core.blocks.ties import Ties
 from allalike.api.doubts.doubts import find_doubts
 from allalike.engines.spark.engine import SparkRun
 from allalike.errors import ConvergenceWarning
@@ -91,5 +90,5 @@ def test_workers_agree_as_much_on_spark_as_in_memory(domain: str) -> None:
 
 def test_spark_has_the_same_doubts() -> None:
     rows = [*crowd("categorical", seed=1, n=3, m=12), *crowd("categorical", seed=1, n=3, m=12)[:3], ("w000", "s", 0)]
-    runs = [engine.load(allalike.read(rows, domain="categorical"), Ties()) for engine in (Memory(), SPARK)]
+    runs = [engine.load(allalike.read(rows, domain="categorical")) for engine in (Memory(), SPARK)]
     assert find_doubts(runs[0]) == find_doubts(runs[1]) != []

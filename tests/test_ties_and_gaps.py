@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import allalike
-from allalike._core.blocks.ties import Ties
 from allalike._core.columns.column import Column
 from allalike.domains.rankings.items import list_items, read_ranking
 from allalike.engines import Disk, Engine, Memory
@@ -104,7 +103,7 @@ def test_a_label_that_is_no_ranking_says_why(label: str, message: str) -> None:
 def test_sums_over_peers_are_pooled_over_pairs_of_items(repeated: bool, engine: Engine) -> None:
     rows = crowd(seed=3, repeated=repeated)
     weights = np.random.default_rng(0).random(6)
-    run = engine.load(allalike.read(rows, domain="ranking"), Ties())
+    run = engine.load(allalike.read(rows, domain="ranking"))
     sums = run.sum(run.kernels.peer_sums, weights)
     expected = np.zeros((2, 6))
     for answers in by_worker(rows).values():

@@ -28,7 +28,7 @@ COPIES = ("w000 a", "w000 b")
 
 
 def load(rows: list[Row], domain: str) -> MemoryRun:
-    return Memory().load(allalike.read(rows, domain=kind(domain)), Ties())
+    return Memory().load(allalike.read(rows, domain=kind(domain)))
 
 
 def with_copies(rows: list[Row]) -> list[Row]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike._core.blocks.ties import Ties
 from allalike.datasets import DATASETS, load
 from allalike.engines import Memory
 from allalike.methods import METHODS
@@ -51,7 +50,7 @@ def disparities(source: str) -> tuple[Encoding, Floats, Floats]:
     ('real', 150, True)
     """
     answers = load(source).answers if source in DATASETS else _generated(source)
-    run = Memory().load(answers, Ties())
+    run = Memory().load(answers)
     disparity = METHODS["UA"]().weigh(run).disparity
     fault = METHODS["OA"]().weigh(run).fault
     known = run.sum(run.kernels.gold_sums)["answers"] > 0

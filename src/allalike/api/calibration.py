@@ -15,9 +15,8 @@ def calibrate(run: Run) -> Run:
     """Return the run over answers without what is each worker's own, if the domain estimates such a thing.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> rows = [("ada", 1, 2.0), ("bob", 1, 4.0), ("ada", 2, 3.0), ("bob", 2, 5.0)]
-    >>> run = allalike.Memory().load(allalike.read(rows, domain=allalike.Real(bias=True)), Ties())
+    >>> run = allalike.Memory().load(allalike.read(rows, domain=allalike.Real(bias=True)))
     >>> calibrate(run).unweighted_peer_sums["distance"].round(9)
     array([0., 0.])
     """

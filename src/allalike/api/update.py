@@ -28,9 +28,8 @@ class Origin:
     """How the answers of a run were read, from which files, the known truths, and what is known of workers.
 
     >>> from allalike import Memory, read
-    >>> from allalike._core.blocks.ties import Ties
     >>> first = read([("ada", 1, "yes"), ("bob", 1, "yes")])
-    >>> run, origin, news = Origin.of(first, None).grow(Memory().load(first, Ties()), [("eve", 1, "no")], {1: "yes"})
+    >>> run, origin, news = Origin.of(first, None).grow(Memory().load(first), [("eve", 1, "no")], {1: "yes"})
     >>> run.answer_counts, run.n_gold, origin.gold is not None, news.after.n_answers
     (array([1, 1, 1]), 1, True, 3)
     """

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.blocks.ties import Ties
 from allalike._core.columns.column import Column
 from allalike._core.columns.frames import frame_of
 from allalike._core.registry import choose
@@ -69,7 +68,7 @@ def weigh(
     chosen = choose(method, METHODS, "method", Method)
     if not chosen.serves(domain):
         raise UnsupportedError(f"{chosen.name} needs the answers themselves. Use allalike.discover.")
-    run = Memory().load(answers, Ties())
+    run = Memory().load(answers)
     run.find_units()
     weighing = chosen.weigh(run)
     if warning := chosen.limit_reached(weighing):

@@ -67,7 +67,7 @@ def pair_sums(block: Block, rows: slice | None = None) -> dict[str, Array]:
            [1., 0., 1.]], dtype=float32)
     """
     rows = rows or slice(0, block.n_workers)
-    task = block.to_answers(np.arange(block.n_tasks))
+    task = block.task
     common = _products(block, rows, task, block.n_tasks)
     agreed = _products(block, rows, block[Groups].group, len(block[Groups]))
     return {"distance": common - agreed, "common": common}

@@ -84,7 +84,7 @@ def direction(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
     if lost.any():
         hashes = mix(np.ascontiguousarray(block.label).view(np.uint64))
         priority = ties.priority(block.to_answers(block.task_hash), hashes, np.argsort(np.argsort(block.label)))
-        drawn = np.lexsort((priority, block.to_answers(np.arange(block.n_tasks))))[block.starts]
+        drawn = np.lexsort((priority, block.task))[block.starts]
         label = np.where(lost, block.label[drawn], label)
     return Decision(label % (2 * np.pi), np.minimum(length, 1.0), unknown(block.n_tasks), lost)
 

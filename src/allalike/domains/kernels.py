@@ -72,12 +72,9 @@ class Kernels(ABC):
         """Add up, per worker, the distance to the truths that are known, and her answers to these tasks."""
         if not len(block.gold_task):
             return _loss(block, np.zeros(len(block.label)), np.zeros(len(block.label)))
-        place = np.zeros(block.n_tasks, np.int64)  # tasks without gold borrow the first truth, and count nothing
-        place[block.gold_task] = np.arange(len(block.gold_task))
-        known = np.zeros(block.n_tasks)
-        known[block.gold_task] = 1.0
-        counts = block.to_answers(known)
-        return _loss(block, counts * self.distance_to(block, block.gold_label[place]), counts)
+        row = block.gold_row  # tasks without gold borrow the last truth, and count nothing
+        counts = block.to_answers((row >= 0).astype(np.float64))
+        return _loss(block, counts * self.distance_to(block, block.gold_label[row]), counts)
 
     def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
         """Add up, per pair of workers, the distance and the number of common tasks.

@@ -201,7 +201,7 @@ class PairwiseKernels(Kernels):
 
     def distance_to(self, block: Block, truth: Array) -> Floats:
         """Measure how far each answer is from its task's truth, stored or parsed."""
-        task = block.to_answers(np.arange(block.n_tasks))
+        task = block.task
         return self._distance_to(block, np.arange(len(block.label)), truth, task)
 
     def _distance_to(self, block: Block, answer: Array, truth: Array, place: Array) -> Floats:
@@ -214,9 +214,7 @@ class PairwiseKernels(Kernels):
         """Add up, per worker, the distance to the truths that are known, where it is known, and her answers there."""
         if not len(block.gold_task):
             return super().gold_sums(block)
-        place = np.full(block.n_tasks, -1)
-        place[block.gold_task] = np.arange(len(block.gold_task))
-        place = block.to_answers(place)
+        place = block.to_answers(block.gold_row)
         answer = np.flatnonzero(place >= 0)
         distance = self._distance_to(block, answer, block.gold_label, place[answer])
         worker, known = block.worker[answer], ~np.isnan(distance)

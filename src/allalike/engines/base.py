@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from allalike._core.blocks.ties import DRAWN, Ties
 from allalike._core.system.memory import free_memory
 from allalike._core.system.progress import report
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Block, Floats, Kernel
     from allalike._core.blocks.problems import Problems
-    from allalike._core.blocks.ties import Ties
     from allalike._core.columns.values import Values
     from allalike.answers import Answers
     from allalike.answers.gold import Gold
@@ -37,7 +37,7 @@ class Engine(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def load(self, answers: Answers, ties: Ties) -> Run:
+    def load(self, answers: Answers, ties: Ties = DRAWN) -> Run:
         """Cut the answers into blocks, and prepare these."""
 
     def reads(self, source: Scan) -> bool:

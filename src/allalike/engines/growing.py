@@ -188,8 +188,7 @@ def grow(
         All truths that are known, and those among them that are known only now.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
-    >>> run = allalike.Memory().load(allalike.read([("ada", 1, 3), ("bob", 1, 3), ("bob", 2, 4)]), Ties())
+    >>> run = allalike.Memory().load(allalike.read([("ada", 1, 3), ("bob", 1, 3), ("bob", 2, 4)]))
     >>> grown, news = grow(run, allalike.read([("eve", 2, 4), ("bob", 3, 3)]), repeats="first")
     >>> grown.workers.tolist(), grown.answer_counts, grown.n_tasks
     (['ada', 'bob', 'eve'], array([1, 3, 1]), 3)

@@ -31,10 +31,9 @@ def draw_halves(run: MemoryRun, group: Array, seed: int) -> npt.NDArray[np.intp]
     Each group has the number of one of its members, and stays together.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> from allalike.engines.sample import sample_tasks
     >>> rows = [(worker, task, "x") for worker in "abcd" for task in range(9)]
-    >>> run = sample_tasks(allalike.Memory().load(allalike.read(rows), Ties()), 100)
+    >>> run = sample_tasks(allalike.Memory().load(allalike.read(rows)), 100)
     >>> half = draw_halves(run, np.array([0, 0, 2, 3]), 0)
     >>> int(half[0]) == int(half[1]), int(half.sum()) in (1, 2, 3)
     (True, True)
@@ -58,10 +57,9 @@ def halve(run: MemoryRun, half: npt.NDArray[np.intp]) -> tuple[MemoryRun, npt.ND
     A task stands in both, with the same hash, where workers of both have answered it. Known truths are left out.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> from allalike.engines.sample import sample_tasks
     >>> rows = [(worker, task, "x") for worker in "abc" for task in range(9)]
-    >>> run, order = halve(sample_tasks(allalike.Memory().load(allalike.read(rows), Ties()), 100), np.array([0, 1, 0]))
+    >>> run, order = halve(sample_tasks(allalike.Memory().load(allalike.read(rows)), 100), np.array([0, 1, 0]))
     >>> run.problems.sizes, run.n_tasks, order
     (array([2, 1]), 18, array([0, 2, 1]))
     """
@@ -87,7 +85,7 @@ def halve(run: MemoryRun, half: npt.NDArray[np.intp]) -> tuple[MemoryRun, npt.ND
 
 
 def _halve(block: Block, half: npt.NDArray[np.intp], place: npt.NDArray[np.intp]) -> Block:
-    part = 2 * block.to_answers(np.arange(block.n_tasks)) + half[block.worker]
+    part = 2 * block.task + half[block.worker]
     rows = np.argsort(part, kind="stable")
     sizes = np.bincount(part, minlength=2 * block.n_tasks)
     there = np.flatnonzero(sizes)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from allalike._core.blocks.ties import DRAWN, Ties
 from allalike._core.options import Options, whole
 from allalike._core.system.progress import report
 from allalike.engines.base import Engine
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from allalike._core.blocks.block import Block, Floats, Kernel
-    from allalike._core.blocks.ties import Ties
     from allalike._core.columns.hashes import Hashes
     from allalike._core.columns.values import Values
     from allalike.answers import Answers
@@ -56,7 +56,7 @@ class Memory(Options, Engine):
     name: ClassVar[str] = "memory"
     block_answers: int | None = whole(None, least=1)
 
-    def load(self, answers: Answers, ties: Ties) -> MemoryRun:
+    def load(self, answers: Answers, ties: Ties = DRAWN) -> MemoryRun:
         """Cut the answers into blocks, and prepare these."""
         shard, _ = of_answers(answers, self.block_answers, partial(report, "preparing"))
         return MemoryRun([shard], **describe(answers, ties), block_answers=self.block_answers)

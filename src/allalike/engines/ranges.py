@@ -36,9 +36,8 @@ def count_met(run: Run, *, once: bool = False) -> Floats:
     If ``once``, a pair counts for the first of the two only.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("eve", 2, "y"), ("kim", 2, "y")]
-    >>> run = allalike.Memory().load(allalike.read(rows), Ties())
+    >>> run = allalike.Memory().load(allalike.read(rows))
     >>> count_met(run), count_met(run, once=True)
     (array([2., 2., 3., 1.]), array([2., 1., 1., 0.]))
     """
@@ -75,8 +74,7 @@ def look_through(
     """Yield what a function makes of each range and the sums of its pairs, which are let go before the next are made.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
-    >>> run = allalike.Memory().load(allalike.read([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]), Ties())
+    >>> run = allalike.Memory().load(allalike.read([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]))
     >>> ranges = [range(0, 1), range(1, 3)]
     >>> list(look_through(run, run.kernels.pair_sums, ranges, lambda rows, sums: float(sums["distance"].sum())))
     [1.0, 3.0]

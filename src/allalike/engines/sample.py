@@ -41,9 +41,8 @@ def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True, again: boo
     known are preferred. A sample of a sample must be drawn ``again``, for tasks are chosen by a hash.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> rows = [(worker, task, "x") for worker in "abc" for task in range(100)]
-    >>> run = allalike.Memory().load(allalike.read(rows), Ties())
+    >>> run = allalike.Memory().load(allalike.read(rows))
     >>> sample_tasks(run, 1000).n_tasks, 15 < sample_tasks(run, 90).n_tasks < 45
     (100, True)
     >>> 2 < sample_tasks(sample_tasks(run, 90), 30, again=True).n_tasks < 20
@@ -74,10 +73,9 @@ def pick_tasks(run: Run, wanted: npt.NDArray[np.uint64], *, share: float = 0.0) 
     The labels are codes, nothing is prepared, and workers have the numbers that they have in the run.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> rows = [(worker, task, "x") for worker in "abc" for task in range(100)]
     >>> answers = allalike.read(rows)
-    >>> run = allalike.Memory().load(answers, Ties())
+    >>> run = allalike.Memory().load(answers)
     >>> pick_tasks(run, answers.tasks.hashes()[:2]).n_tasks, pick_tasks(run, np.empty(0, np.uint64), share=1.0).n_tasks
     (2, 100)
     """
@@ -89,9 +87,8 @@ def thin_tasks(run: MemoryRun, n_answers: int, seed: int) -> MemoryRun:
     """Keep so many answers of each task, or all of it, chosen by a hash of seed, task and worker.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> rows = [(worker, task, "x") for worker in "abc" for task in range(9)]
-    >>> run = sample_tasks(allalike.Memory().load(allalike.read(rows), Ties()), 100)
+    >>> run = sample_tasks(allalike.Memory().load(allalike.read(rows)), 100)
     >>> thin_tasks(run, 2, 0).answer_counts.sum()
     np.int64(18)
     """
@@ -103,7 +100,7 @@ def thin_tasks(run: MemoryRun, n_answers: int, seed: int) -> MemoryRun:
 
 
 def _thin(block: Block, n_answers: int, worker_hash: Array) -> Block:
-    task = block.to_answers(np.arange(block.n_tasks))
+    task = block.task
     order = np.lexsort((mix(block.task_hash[task] ^ worker_hash[block.worker]), task))
     sizes = np.minimum(block.sizes, n_answers)
     rank = np.arange(len(order)) - block.to_answers(block.starts)
@@ -114,7 +111,7 @@ def _thin(block: Block, n_answers: int, worker_hash: Array) -> Block:
 
 def _choose(block: Block, share: Floats, *, kernels: Kernels, gold: bool, again: bool) -> Block:
     drawn = mix(block.task_hash) if again else block.task_hash
-    chosen = drawn / _HASHES < share.take(block.worker[block.starts])
+    chosen = drawn / _HASHES < share.take(block.first_worker)
     if gold:
         chosen[block.gold_task] = True
     return _take(block, chosen, kernels)

@@ -112,7 +112,7 @@ class BWA(Method):
 def _average(block: Block, state: Floats, *, k: int, prior: float) -> Floats:
     """Return z_jc = (lambda mu_c + sum_i v_ic y_ijc) / (lambda + sum_i v_ic), with a row per task."""
     precision = 1.0 / np.maximum(state[:, :k], _LEAST_VARIANCE)
-    mean = prior * state[:, k:].take(block.worker[block.starts], axis=0)
+    mean = prior * state[:, k:].take(block.first_worker, axis=0)
     table = np.empty((block.n_tasks, k))
     for c in range(k):
         of_answer = precision[:, c].take(block.worker)
@@ -124,7 +124,7 @@ def _average(block: Block, state: Floats, *, k: int, prior: float) -> Floats:
 def _measure(block: Block, state: Floats, *, k: int, prior: float) -> dict[str, Floats]:
     """Add up squared distances to the averages, per worker and class, and what belongs to tasks per problem."""
     table = _average(block, state, k=k, prior=prior)
-    likely = _shares(table)[block.to_answers(np.arange(block.n_tasks)), block.label]
+    likely = _shares(table)[block.task, block.label]
     apart = [np.square(block.to_answers(table[:, c]) - (block.label == c)) for c in range(k)]
     return {
         "squares": np.stack([block.per_worker(squares) for squares in apart], axis=1),

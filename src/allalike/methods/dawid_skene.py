@@ -158,7 +158,7 @@ def find_shares(block: Block, k: int) -> Floats:
     array([[0.5, 0. ],
            [0.5, 1. ]])
     """
-    task = block.to_answers(np.arange(block.n_tasks))
+    task = block.task
     votes = np.bincount(task * k + block.label, minlength=block.n_tasks * k)
     return np.asarray(votes.reshape(-1, k).T / block.sizes)
 
@@ -201,7 +201,7 @@ def _cells(block: Block, k: int) -> Array:
 
 def _first_workers(block: Block) -> Array:
     """Return, per task, the first who answered it: what belongs to a task is counted with a worker of its problem."""
-    return block.worker[block.starts]
+    return block.first_worker
 
 
 def _count_tasks(block: Block) -> dict[str, Floats]:

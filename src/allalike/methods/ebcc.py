@@ -227,7 +227,7 @@ def _join(parts: list[dict[str, Floats]]) -> dict[str, Floats]:
 
 def _posterior(block: Block, rows: Floats, logs: Floats, k: int) -> tuple[Floats, Floats]:
     """Return q_jcm, by task, start, class and subtype, and the log likelihood of each task, by start."""
-    prior = logs.take(block.worker[block.starts], axis=0)
+    prior = logs.take(block.first_worker, axis=0)
     score = ballots_of(block, k).add_up(rows).reshape(prior.shape) + prior
     states, likelihood = softmax(score.reshape(-1, logs[0, 0].size))
     return states.reshape(prior.shape), likelihood.reshape(prior.shape[:2])

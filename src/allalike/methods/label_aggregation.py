@@ -246,7 +246,7 @@ def _vote(block: Block, votes: Floats, ties: Ties) -> dict[str, Array]:
 
 def _judge(block: Block, accuracy: Floats, begin: Floats, end: Floats, *, ties: Ties) -> dict[str, Floats]:
     """Count right answers to the tasks of a stretch, and all of them."""
-    place, first = block.task_hash / _HASHES, block.worker[block.starts]
+    place, first = block.task_hash / _HASHES, block.first_worker
     inside = block.to_answers((begin.take(first) <= place) & (place < end.take(first)))
     truth = block.to_answers(_vote(block, accuracy.take(block.worker), ties)["label"])
     return {"right": block.per_worker(inside * (block.label == truth)), "given": block.per_worker(inside * 1.0)}
@@ -264,7 +264,7 @@ def _decide_once(
     ties: Ties,
 ) -> dict[str, Array]:
     """Return what was decided on the walk, and decide other tasks with the accuracies before their stretch."""
-    first = block.worker[block.starts]
+    first = block.first_worker
     stretch = (ends.take(first, axis=0) <= (block.task_hash / _HASHES)[:, None]).sum(axis=1)
     before = block.to_answers(np.maximum(stretch - 1, 0))
     found = _vote(block, accuracies[block.worker, before], ties)

@@ -124,7 +124,7 @@ def compare_pairs(block: Block, encoding: Encoding, workers: npt.NDArray[np.intp
     place = np.full(block.n_workers, -1, np.intp)
     place[workers] = np.arange(len(workers))
     rows = np.flatnonzero(place[block.worker] >= 0)
-    task = block.to_answers(np.arange(block.n_tasks))[rows]
+    task = block.task[rows]
     tasks, sizes = np.unique(task, return_counts=True)
     matrix = np.full((len(workers), len(workers)), np.nan)
     if len(tasks):

@@ -72,7 +72,7 @@ def best_worker(block: Block, weights: Floats, faults: Floats, ties: Ties) -> De
 def _choose(block: Block, weights: Floats, score: Floats, ties: Ties) -> Decision:
     """Take each task's answer with the largest score; its confidence is the weight of those who gave the same."""
     weight, total = block.answer_weights(weights)
-    task = block.to_answers(np.arange(block.n_tasks))
+    task = block.task
     best = np.maximum.reduceat(score, block.starts)
     leads = score >= best[task] - TOLERANCE * np.abs(best[task])
     hashes = block[AnswerHashes].hashes

@@ -61,7 +61,7 @@ def find_branches(block: Block, ways: list[tuple[str, ...]], nodes: npt.NDArray[
     (array([0, 1, 0, 2]), array([0, 1, 0]), [('a',), ('a', 'b'), ('c',)])
     """
     answer, depth = np.nonzero(nodes[block.label])
-    task = block.to_answers(np.arange(block.n_tasks))[answer]
+    task = block.task[answer]
     hashes, code = np.unique(nodes[block.label[answer], depth], return_inverse=True)
     _, first, group = np.unique(task * max(len(hashes), 1) + code, return_index=True, return_inverse=True)
     parent = np.where(depth[first] > 0, group[first - 1], -1)

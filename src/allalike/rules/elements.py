@@ -52,7 +52,7 @@ def name_elements(block: Block, answer: Array, code: Array, elements: Sequence[o
     >>> named.group, named.task, named.element, named.elements
     (array([0, 0, 1, 2]), array([0, 0, 1]), array([0, 1, 1]), array(['a', 'c'], dtype=object))
     """
-    task = block.to_answers(np.arange(block.n_tasks))
+    task = block.task
     width = max(len(elements), 1)
     pairs, group = np.unique(task[answer] * width + code, return_inverse=True)
     group_task, group_element = np.divmod(pairs, width)

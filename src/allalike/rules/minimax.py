@@ -64,7 +64,7 @@ def _least_worst(votes: Ballots) -> Ranked:
     check_items(votes.n_items)
     orders = all_orders(votes.n_items)
     n_orders, n_pairs = len(orders.order), len(orders.forth)
-    task = votes.part.block.to_answers(np.arange(votes.n_tasks))
+    task = votes.part.block.task
     number = orders.number(np.argsort(votes.position, axis=0).T)
     order, drawn = np.empty((votes.n_tasks, votes.n_items), np.intp), np.empty(votes.n_tasks, np.bool_)
     for tasks in task_chunks(np.arange(votes.n_tasks), n_orders):

@@ -166,7 +166,7 @@ def _climb(block: Block, points: Floats, weight: Floats) -> tuple[Floats, Floats
 
 def _choose(block: Block, place: Floats, height: Floats, ties: Ties) -> tuple[Array, Array]:
     """Return, per task, an answer that leads to the highest mode, and whether it was drawn among equals."""
-    task = block.to_answers(np.arange(block.n_tasks))
+    task = block.task
     number = _number(block, task, place)
     leads = height >= block.to_answers(np.maximum.reduceat(height, block.starts)) * (1 - TOLERANCE)
     priority = ties.priority(block.task_hash[task], number.astype(np.uint64), number)

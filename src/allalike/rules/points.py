@@ -47,7 +47,7 @@ def find_boundaries(block: Block, answer: Array, begin: Floats, end: Floats) -> 
     >>> found.boundary, found.turn, found.place, found.length
     (array([0, 1, 1, 2]), array([ 1.,  1., -1., -1.]), array([0., 2., 5.]), array([2., 3., 0.]))
     """
-    task = block.to_answers(np.arange(block.n_tasks))
+    task = block.task
     turn_answer, place = np.concatenate([answer, answer]), np.concatenate([begin, end])
     turn = np.repeat([1.0, -1.0], len(answer))
     values, rank = np.unique(place, return_inverse=True)

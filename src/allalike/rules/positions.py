@@ -67,7 +67,7 @@ def vote_on_positions(block: Block, weights: Floats, faults: Floats, ties: Ties)
 
 def _tasks(block: Block) -> Array:
     """Return the task of each object."""
-    return np.asarray(block.to_answers(np.arange(block.n_tasks))[block[GroupedObjects].answer])
+    return np.asarray(block.task[block[GroupedObjects].answer])
 
 
 def _find_ends(block: Block, values: Floats) -> Array:

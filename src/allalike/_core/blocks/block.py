@@ -95,6 +95,23 @@ class Block:
         size = int(self.sizes[0]) if self.n_tasks else 0  # as of pairs, where rankings have one item each
         return size if len(self.label) == size * self.n_tasks and np.all(self.sizes == size) else 0
 
+    @property
+    def task(self) -> npt.NDArray[np.intp]:
+        """Of each answer: its task."""
+        return self.to_answers(np.arange(self.n_tasks))
+
+    @property
+    def first_worker(self) -> npt.NDArray[np.intp]:
+        """Of each task: who gave its first answer; the constants of a problem stand in the rows of its workers."""
+        return self.worker[self.starts]
+
+    @property
+    def gold_row(self) -> npt.NDArray[np.int64]:
+        """Of each task: the place of its truth among those that are known, or -1."""
+        row = np.full(self.n_tasks, -1)
+        row[self.gold_task] = np.arange(len(self.gold_task))
+        return row
+
     def per_task(self, values: Floats) -> Floats:
         """Add up one number, or one row of numbers, per answer over the answers to each task."""
         if self.same_size:

@@ -132,7 +132,7 @@ class Comparisons:
     @property
     def pair(self) -> npt.NDArray[np.intp]:
         """Of each comparison: its pair."""
-        return self.block.to_answers(np.arange(self.block.n_tasks))
+        return self.block.task
 
     def per_answer(self, values: Floats) -> Floats:
         """Add up one number per comparison over the comparisons of each answer, in units of its task."""

@@ -56,7 +56,7 @@ def group_labels(block: Block, label_hash: npt.NDArray[np.uint64], *, most: floa
     (array([0, 2]), array([2, 2]))
     """
     n_labels = len(label_hash)
-    task = block.to_answers(np.arange(block.n_tasks))
+    task = block.task
     if block.n_tasks * n_labels <= most * len(block.label):
         tasks, labels = np.arange(block.n_tasks, dtype=np.int32), np.arange(n_labels, dtype=np.int32)
         group = task * n_labels + block.label
@@ -82,7 +82,7 @@ def number_within_tasks(block: Block) -> tuple[npt.NDArray[np.intp], npt.NDArray
     >>> number_within_tasks(Block.of([[0, 5], [0, 7], [2, 7]]))
     (array([0, 0, 1, 0, 1, 1]), array([2, 2]))
     """
-    task, base = block.to_answers(np.arange(block.n_tasks)), int(block.label.max()) + 1
+    task, base = block.task, int(block.label.max()) + 1
     pairs, cell = np.unique(task * base + block.label, return_inverse=True)
     count = np.bincount(pairs // base, minlength=block.n_tasks)
     return (cell - (np.cumsum(count) - count)[task]).astype(np.intp), count

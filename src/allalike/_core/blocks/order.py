@@ -39,4 +39,4 @@ def find_order(block: Block) -> Order:
     >>> find_order(Block.of([[3.0, 1.0], [2.0, 5.0]])).rows
     array([1, 0, 2, 3])
     """
-    return Order(np.lexsort((block.label, block.to_answers(np.arange(block.n_tasks)))))
+    return Order(np.lexsort((block.label, block.task)))

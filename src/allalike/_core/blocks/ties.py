@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from allalike._core.columns.hashes import mix
 
-__all__ = ["TOLERANCE", "Ties"]
+__all__ = ["DRAWN", "TOLERANCE", "Ties"]
 
 TOLERANCE = 1e-9  # scores that are closer than this, relative to the best, are equal
 
@@ -40,3 +40,6 @@ class Ties:
             return order.astype(np.uint64)
         salt = mix(np.array([self.seed % (1 << 64)], dtype=np.uint64))
         return mix(mix(task_hash ^ salt) ^ label_hash)
+
+
+DRAWN = Ties()  # as everywhere by default

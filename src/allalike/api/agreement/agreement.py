@@ -185,9 +185,8 @@ def measure_agreement(run: Run) -> Agreement:
     """Measure how much the workers of a run agree.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> rows = [("ada", 1, 1.0), ("bob", 1, 1.0), ("ada", 2, 3.0), ("bob", 2, 3.0)]
-    >>> measure_agreement(allalike.Memory().load(allalike.read(rows, domain="real"), Ties()))
+    >>> measure_agreement(allalike.Memory().load(allalike.read(rows, domain="real")))
     Krippendorff's alpha 1.000
     """
     n_classes = run.encoding.n_classes

@@ -81,10 +81,9 @@ def measure_alpha(run: Run, label_counts: Floats | None = None) -> Alpha:
     """Measure how much the answers of a crowd agree; for classes, given how many pairable answers each has.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> said = {"ada": [1, 2, 3, 3, 2, 1], "bob": [1, 2, 3, 3, 2, 2], "eve": [2, 3, 3, 3, 2, 3]}
     >>> rows = [(worker, task, float(x)) for worker, numbers in said.items() for task, x in enumerate(numbers)]
-    >>> found = measure_alpha(allalike.Memory().load(allalike.read(rows, domain="real"), Ties()))
+    >>> found = measure_alpha(allalike.Memory().load(allalike.read(rows, domain="real")))
     >>> round(found.value, 3), found.without.round(3), found.source
     (0.509, array([0.441, 0.175, 0.867]), 'label totals')
     """
@@ -178,9 +177,8 @@ def find_mean_distances(run: Run) -> Floats:
     """Return the mean distance of each two workers on their common tasks, NaN where they have none.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "x"), ("bob", 2, "y"), ("eve", 3, "y")]
-    >>> find_mean_distances(allalike.Memory().load(allalike.read(rows), Ties()))
+    >>> find_mean_distances(allalike.Memory().load(allalike.read(rows)))
     array([[0. , 0.5, nan],
            [0.5, 0. , nan],
            [nan, nan, 0. ]])

@@ -76,9 +76,8 @@ def measure_cohen(run: Run) -> Cohen | None:
     """Return the mean of Cohen's kappa over pairs of workers; None if it is defined for none, or takes too much memory.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "y"), ("bob", 2, "y"), ("ada", 3, "x"), ("bob", 3, "y")]
-    >>> found = measure_cohen(allalike.Memory().load(allalike.read(rows), Ties()))
+    >>> found = measure_cohen(allalike.Memory().load(allalike.read(rows)))
     >>> round(found.kappa, 3), found.pairs
     (0.4, 1)
     """

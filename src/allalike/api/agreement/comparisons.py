@@ -57,9 +57,8 @@ def compare_tasks(block: Block, kernels: Kernels) -> Compared:
     """Compare the answers to each task with each other; tasks that do not count are not paired.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "x")]
-    >>> run = allalike.Memory().load(allalike.read(rows), Ties())
+    >>> run = allalike.Memory().load(allalike.read(rows))
     >>> found = compare_tasks(run.blocks[0], run.kernels)
     >>> found.paired, found.mean.round(2)
     (array([ True, False]), array([0.67, 0.  ]))
@@ -102,9 +101,8 @@ def find_leaving(block: Block, kernels: Kernels) -> Leaving:
     """Find what goes with each answer.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "x"), ("bob", 2, "y")]
-    >>> run = allalike.Memory().load(allalike.read(rows), Ties())
+    >>> run = allalike.Memory().load(allalike.read(rows))
     >>> found = find_leaving(run.blocks[0], run.kernels)
     >>> found.answers, found.observed
     (array([1., 1., 1., 2., 2.]), array([0., 0., 2., 2., 2.]))

@@ -123,10 +123,9 @@ def draw_pairs(run: Run, n_paired: float, groups: TaskGroups) -> LabelPairs:
     """Draw pairs of answers to different tasks, and compare them; ``n_paired`` answers are pairable.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> from allalike.api.agreement.resamples import TaskGroups
     >>> rows = [(worker, task, f"word {worker if task else 'one'}") for worker in "ab" for task in (0, 1)]
-    >>> run = allalike.Memory().load(allalike.read(rows, domain="text"), Ties())
+    >>> run = allalike.Memory().load(allalike.read(rows, domain="text"))
     >>> pairs = draw_pairs(run, 4, TaskGroups(10))
     >>> pairs.source, pairs.distance.round(2)
     ('all 4 pairs', array([0.67, 0.67, 0.67, 0.67]))

@@ -207,8 +207,7 @@ def find_number_totals(run: Run) -> LabelTotals:
     """Find the mean of all numbers, to which all sums are relative.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
-    >>> run = allalike.Memory().load(allalike.read([("ada", 1, 2.5), ("bob", 1, 4.5)]), Ties())
+    >>> run = allalike.Memory().load(allalike.read([("ada", 1, 2.5), ("bob", 1, 4.5)]))
     >>> find_number_totals(run).features
     Numbers(mean=array([3.5]))
     """

@@ -57,8 +57,7 @@ def find_doubts(run: Run, gold: Gold | None = None, *, again: bool = False) -> l
     Where they are looked at again, because some were added, all of them are not gone over.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
-    >>> run = allalike.Memory().load(allalike.read([("ada", 1, "x"), ("bob", 2, "x"), ("bob", 3, "y")]), Ties())
+    >>> run = allalike.Memory().load(allalike.read([("ada", 1, "x"), ("bob", 2, "x"), ("bob", 3, "y")]))
     >>> for doubt in find_doubts(run):
     ...     print(doubt.severe, doubt.what[:29])
     True No task has two answers: 3 an

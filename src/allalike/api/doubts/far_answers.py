@@ -53,13 +53,12 @@ def find_far_answers(run: Run) -> FarAnswers | None:
     """Find the few answers that carry most of the squared distance, if there are such.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> rng = np.random.default_rng(0)
     >>> rows = [(worker, task, float(rng.normal())) for worker in "abcd" for task in range(20)]
-    >>> find_far_answers(allalike.Memory().load(allalike.read(rows, domain="real"), Ties())) is None
+    >>> find_far_answers(allalike.Memory().load(allalike.read(rows, domain="real"))) is None
     True
     >>> rows[7] = ("a", 7, -999.0)
-    >>> find_far_answers(allalike.Memory().load(allalike.read(rows, domain="real"), Ties()))
+    >>> find_far_answers(allalike.Memory().load(allalike.read(rows, domain="real")))
     FarAnswers(number=1, answers=80, share=0.999..., worker='a', label=-999.0)
     """
     if len(run.problems.sizes) > 1:

@@ -87,7 +87,7 @@ def _answers_of(block: Block, *, kernels: Kernels, number: int) -> Block:
     if block.live is not None:
         mine &= block.to_answers(block.live)
     rows = np.flatnonzero(mine)
-    task = block.to_answers(np.arange(block.n_tasks))[rows]
+    task = block.task[rows]
     return replace(
         block.pick(task, rows),
         starts=np.arange(len(rows)),

@@ -75,12 +75,11 @@ def find_open_chance(run: Run, error_rate: Floats, groups: Groups, n_labels: int
     """Find how many wrong labels there seem to be, and the temperature that held-out answers tell.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> from allalike.methods.insight import Groups
     >>> rng = np.random.default_rng(1)
     >>> said = np.where(rng.random((4, 200)) < 0.7, 0, rng.integers(1, 4, (4, 200)))  # three wrong labels
     >>> rows = [(worker, task, f"x{label}") for (worker, task), label in np.ndenumerate(said)]
-    >>> run = allalike.Memory().load(allalike.read(rows, domain="categorical"), Ties())
+    >>> run = allalike.Memory().load(allalike.read(rows, domain="categorical"))
     >>> found = find_open_chance(run, np.full(4, 0.3), Groups.everyone(4), 4)
     >>> 2.3 < found.n_wrong <= 3, 0.5 < found.beta <= 1
     (True, True)
@@ -181,7 +180,7 @@ def _wrong_pairs(block: Block, error_rate: Floats, *, n_wrong: float) -> dict[st
     voices = sum_by(group, voice, len(score)) * wrong
     total = np.add.reduceat(voices, first)
     same = np.add.reduceat(voices * np.maximum(voices - 1, 0.0), first) / 2
-    lead = block.worker[block.starts]
+    lead = block.first_worker
     return {
         "same": sum_by(lead, same, block.n_workers),
         "pairs": sum_by(lead, total * np.maximum(total - 1, 0.0) / 2, block.n_workers),

@@ -97,9 +97,8 @@ def take_verdicts(run: Run, n_answers: int, believe: Callable[[Block], Floats], 
         What the panel says of all tasks, some at a time.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> answers = allalike.read([("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x")], domain="categorical")
-    >>> run, tasks = allalike.Memory().load(answers, Ties()), answers.tasks.hashes()
+    >>> run, tasks = allalike.Memory().load(answers), answers.tasks.hashes()
     >>> panel = Told(tasks, np.array([1, 0]), np.array([0.6, 0.9]))  # y and x
     >>> found = take_verdicts(run, 100, lambda block: np.full(len(block.label), 0.5), [panel])
     >>> order = np.argsort(-found.sure)
@@ -124,7 +123,7 @@ def take_verdicts(run: Run, n_answers: int, believe: Callable[[Block], Floats], 
 def _spread(block: Block, chance: Floats, n: int, width: int) -> tuple[Array, Floats, Array]:
     """Return, of each task, what each judge said, and of each of its labels the chance and the code."""
     slot, _ = number_within_tasks(block)
-    task = block.to_answers(np.arange(block.n_tasks))
+    task = block.task
     said = np.full((block.n_tasks, n), NOBODY, np.intp)
     said[task, block.worker] = slot
     chances, codes = np.zeros((block.n_tasks, width)), np.full((block.n_tasks, width), NOBODY - 1, np.int64)

@@ -79,7 +79,7 @@ class Clipped(Confusions):
         posterior = _correct(block, posterior)
         certain = np.maximum(posterior, _LEAST)
         entropy = -(certain * np.log(certain)).sum(axis=0)
-        first = block.worker[block.starts]
+        first = block.first_worker
         return {**count_answers(block, posterior), "entropy": sum_by(first, entropy, block.n_workers)}
 
 

@@ -93,7 +93,7 @@ def _vote(block: Block, weights: Floats, *, n_labels: int) -> dict[str, Array]:
     from allalike.rules.vote import plurality
 
     weight, total = block.answer_weights(weights)
-    cell = block.to_answers(np.arange(block.n_tasks)) * n_labels + block.label
+    cell = block.task * n_labels + block.label
     votes = sum_by(cell, weight, block.n_tasks * n_labels).reshape(-1, n_labels)
     found = plurality(block, weights, np.zeros(len(weights)), TIES)
     return {"label": found.label, "share": votes / total[:, None]}

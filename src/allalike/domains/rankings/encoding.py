@@ -216,7 +216,7 @@ class RankingEncoding(Encoding):
         """Fill the gaps of answers and truths, of which some may have come later than others."""
         if self.domain.gaps != "last" or block.label.ndim == 2:
             return block
-        task = np.append(block.to_answers(np.arange(block.n_tasks)), block.gold_task)
+        task = np.append(block.task, block.gold_task)
         label, gold = np.split(
             fill_gaps(np.append(block.label, block.gold_label), task, block.n_tasks), [len(block.label)]
         )
@@ -269,7 +269,7 @@ class RankingEncoding(Encoding):
         if not len(block.gold_task):
             return
         truth, width = Listed.of(block.gold_label), len(self.items)
-        task = np.repeat(block.to_answers(np.arange(block.n_tasks)), orders.sizes)
+        task = np.repeat(block.task, orders.sizes)
         known = np.isin(np.repeat(block.gold_task, truth.sizes) * width + truth.items, task * width + orders.items)
         owner = np.repeat(np.arange(len(block.gold_task)), truth.sizes)
         met = np.bincount(owner[known], minlength=len(block.gold_task))

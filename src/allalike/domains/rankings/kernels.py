@@ -96,12 +96,9 @@ class RankingKernels(Kernels):
         """Add up, per worker, the distance to the truths that are known, and her answers to these tasks."""
         if not len(block.gold_task):
             return super().gold_sums(block)
-        place = np.zeros(block.n_tasks, np.int64)  # tasks without gold borrow the first truth, and count nothing
-        place[block.gold_task] = np.arange(len(block.gold_task))
-        known = np.zeros(block.n_tasks, np.bool_)
-        known[block.gold_task] = True
-        distance = self.distance_to(block, block.gold_label[place])
-        return _loss(block, np.where(block.to_answers(known), distance, np.nan))
+        row = block.gold_row  # tasks without gold borrow the last truth, and count nothing
+        distance = self.distance_to(block, block.gold_label[row])
+        return _loss(block, np.where(block.to_answers(row >= 0), distance, np.nan))
 
     def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
         """Aggregate each task by the rule; the agreement of the answers with the outcome is its confidence."""

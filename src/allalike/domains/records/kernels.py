@@ -132,10 +132,9 @@ class RecordKernels(Kernels):
         """Add up, per worker, the distance to the truths that are known, where it is known, and her answers there."""
         if not len(block.gold_task):
             return _known_sums(block, unknown(len(block.worker)))
-        place, known = np.zeros(block.n_tasks, np.int64), np.zeros(block.n_tasks, np.bool_)
-        place[block.gold_task], known[block.gold_task] = np.arange(len(block.gold_task)), True
-        distance = self.distance_to(block, block.gold_label[place])
-        return _known_sums(block, np.where(block.to_answers(known), distance, np.nan))
+        row = block.gold_row  # tasks without gold borrow the last truth, and count nothing
+        distance = self.distance_to(block, block.gold_label[row])
+        return _known_sums(block, np.where(block.to_answers(row >= 0), distance, np.nan))
 
     def length_sums(self, block: Block) -> dict[str, Floats]:
         """Add up, per worker, the differences to her peers in each field of numbers, and how many there are."""

@@ -168,7 +168,7 @@ class ObjectEncoding(PairwiseEncoding):
 def list_members(block: Block, store: Collections) -> Members:
     """List the objects of all answers, answer after answer."""
     answer, place = ranges(store.first[block.label], store.first[block.label + 1])
-    task = block.to_answers(np.arange(block.n_tasks))
+    task = block.task
     return Members(store.geometry[place], store.kind[place], answer, task[answer])
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from allalike._core.blocks.ties import DRAWN, Ties
 from allalike._core.options import Options, whole
 from allalike._core.system.memory import parse_size
 from allalike._core.system.processes import Processes
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Block, Floats, Kernel
-    from allalike._core.blocks.ties import Ties
     from allalike._core.columns.hashes import Hashes
     from allalike._core.columns.values import Values
     from allalike.answers import Answers
@@ -104,7 +104,7 @@ class Disk(Options, Engine):
         if self.folder is not None and not isinstance(self.folder, str | os.PathLike):
             raise OptionError(f"folder is {self.folder!r}. Give the path of a folder.")
 
-    def load(self, answers: Answers, ties: Ties) -> DiskRun:
+    def load(self, answers: Answers, ties: Ties = DRAWN) -> DiskRun:
         """Write answers that are in memory to disk, as one shard."""
         space = Workspace(self.folder).inner()
         shard, tally = of_answers(answers)

@@ -23,6 +23,7 @@ import numpy as np
 
 from allalike._core.blocks.matrices import stack_rows
 from allalike._core.blocks.problems import Problems
+from allalike._core.blocks.ties import DRAWN, Ties
 from allalike._core.columns.values import Values
 from allalike._core.options import Options, whole
 from allalike._core.system.progress import report
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from allalike._core.blocks.block import Block, Floats, Kernel
-    from allalike._core.blocks.ties import Ties
     from allalike.answers import Answers
     from allalike.answers.gold import Gold
     from allalike.engines.shards import Cuts
@@ -94,7 +94,7 @@ class Spark(Options, Engine):
         report("starting Spark")
         return find_session(self.session, self.master)
 
-    def load(self, answers: Answers, ties: Ties) -> SparkRun:
+    def load(self, answers: Answers, ties: Ties = DRAWN) -> SparkRun:
         """Cut answers that are in memory into ranges of tasks, and send these to the executors."""
         report("starting Spark")
         context = find_context(self.session, self.master)

@@ -235,7 +235,7 @@ def _decide(
 ) -> dict[str, Array]:
     found = kernels.aggregate(block, weights, faults, ties=ties)
     rows = np.flatnonzero(drawn.take(block.worker) > 0)
-    task = block.to_answers(np.arange(block.n_tasks))[rows]
+    task = block.task[rows]
     differs = kernels.differs(kernels.restore_answers(block, rows), found["label"][task], kernels.scatter(block)[task])
     tied = found["tied"].copy()
     tied[task[differs]] = True

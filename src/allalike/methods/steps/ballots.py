@@ -127,7 +127,7 @@ def count_ballots(block: Block, shares: Floats, *, k: int) -> dict[str, Floats]:
 
 def by_problem(block: Block, values: Array) -> Floats:
     """Add up numbers of tasks in the row of a worker of their problem, the first who answered."""
-    first, each = block.worker[block.starts], np.arange(block.n_tasks + 1)
+    first, each = block.first_worker, np.arange(block.n_tasks + 1)
     if values.ndim == 1:
         return sum_by(first, values, block.n_workers)
     from scipy.sparse import csc_array

@@ -68,7 +68,7 @@ def believe(block: Block, *reading: Floats, k: int) -> Floats:
     if not more:
         return vote_shares(block, weights, k=k)
     decides, rows, shares = more
-    reads = decides.take(block.worker[block.starts])[:, None] > 0
+    reads = decides.take(block.first_worker)[:, None] > 0
     if reads.all():
         return class_posterior(block, rows, shares, k=k)
     return np.where(reads, class_posterior(block, rows, shares, k=k), vote_shares(block, weights, k=k))
@@ -126,7 +126,7 @@ def probabilities(
 def _believe_all(block: Block, again: Floats, *reading: Floats, k: int) -> Floats:
     """Return how much each class of each task is believed in, also where all workers are alike."""
     belief = believe(block, *reading, k=k)
-    alike = again.take(block.worker[block.starts], axis=0)[:, 3:] > 0
+    alike = again.take(block.first_worker, axis=0)[:, 3:] > 0
     if not alike.any():
         return belief
     votes = ballots_of(block, k).add_up(reading[0][:, None, None] * np.eye(k))
@@ -135,13 +135,13 @@ def _believe_all(block: Block, again: Floats, *reading: Floats, k: int) -> Float
 
 def _odds(block: Block, again: Floats, k: int) -> Floats:
     """Return, per task, the logarithm of how much more probable the label of a typical worker is than another."""
-    error = np.clip(again.take(block.worker[block.starts], axis=0)[:, 2], _LEAST_ERROR, 1 - 1 / k)
+    error = np.clip(again.take(block.first_worker, axis=0)[:, 2], _LEAST_ERROR, 1 - 1 / k)
     return np.asarray(np.log((1 - error) * (k - 1) / error))
 
 
 def _doubt(block: Block, belief: Floats, again: Floats, *, by_less: bool = False) -> Floats:
     """Return beliefs as far as they are found again, and else those of a guess."""
-    share = again.take(block.worker[block.starts], axis=0)[:, by_less : by_less + 1]
+    share = again.take(block.first_worker, axis=0)[:, by_less : by_less + 1]
     return np.asarray(share * belief + (1 - share) / belief.shape[1])
 
 
@@ -171,7 +171,7 @@ def _error_sums(block: Block, again: Floats, *reading: Floats, k: int, groups: G
     heard = with_voices(block, groups=groups)
     belief = _believe_all(heard, again, *reading, k=k)
     met = block.to_answers(heard.per_task(find_voices(heard).voice) > 1).astype(np.float64)
-    wrong = 1 - belief[block.to_answers(np.arange(block.n_tasks)), block.label]
+    wrong = 1 - belief[block.task, block.label]
     return {
         "answers": block.per_worker(met),
         "errors": block.per_worker(met * wrong),

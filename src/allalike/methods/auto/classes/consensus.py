@@ -116,7 +116,7 @@ def agreement_sums(block: Block, weights: Floats, *, k: int, use_gold: bool = Fa
     array([1., 1., 1.])
     """
     said = find_voices(block)
-    task, mine = block.to_answers(np.arange(block.n_tasks)), np.arange(len(block.label))
+    task, mine = block.task, np.arange(len(block.label))
     others = _votes_of_others(block, said.voice * weights.take(block.worker), task, said.group, k)
     top, total = row_peaks(others), row_sums(others)
     winners = row_sums((others >= (top - _EPS)[:, None]).astype(np.float64))

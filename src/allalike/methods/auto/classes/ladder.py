@@ -301,7 +301,7 @@ def _decide(
 
     Ties are drawn by a hash of half, task and label: two halves that draw alike would seem to agree.
     """
-    first = block.worker[block.starts]
+    first = block.first_worker
     number = part.take(first).astype(np.int64)
     drawn = mix(block.task_hash ^ mix((number * _HALVINGS + salt).astype(np.uint64)))
     noise = mix(drawn[:, None] ^ np.arange(k, dtype=np.uint64)) / 2.0**64

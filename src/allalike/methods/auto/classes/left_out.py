@@ -57,7 +57,7 @@ def others_votes(block: Block, weights: Floats, *, k: int) -> Floats:
 def others_classes(block: Block, rows: Floats, shares: Floats, *, k: int) -> Floats:
     """Return, per answer, how probable each class is without the answers of her group."""
     own = find_voices(block).voice[:, None] * rows[block.worker, block.label]
-    states = ballots_of(block, k).add_up(rows) + shares.take(block.worker[block.starts], axis=0)
+    states = ballots_of(block, k).add_up(rows) + shares.take(block.first_worker, axis=0)
     return classes_of(softmax(without_own(block, states, own))[0], k)
 
 

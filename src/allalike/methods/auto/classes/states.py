@@ -48,7 +48,7 @@ class Levels:
 def disagreement(block: Block, *, k: int) -> dict[str, Array]:
     """Return, per task, how probably two of its answers differ; and a worker of its problem."""
     shares = vote_shares(block, np.ones(block.n_workers), k=k)
-    first = block.worker[block.starts]
+    first = block.first_worker
     worker = first if isinstance(block.workers, slice) else block.workers[first]
     return {"disagreement": 1 - np.square(shares).sum(axis=1), "worker": worker}
 
@@ -125,7 +125,7 @@ def settle(states: Floats, block: Block, k: int) -> Floats:
 
 def posterior(block: Block, rows: Floats, shares: Floats, *, k: int) -> tuple[Floats, Floats]:
     """Return how probable each state of each task is, and the log likelihood of its answers; both are logarithms."""
-    return softmax(ballots_of(block, k).add_up(rows) + shares.take(block.worker[block.starts], axis=0))
+    return softmax(ballots_of(block, k).add_up(rows) + shares.take(block.first_worker, axis=0))
 
 
 def count_states(block: Block, rows: Floats, shares: Floats, *, k: int, use_gold: bool = False) -> dict[str, Floats]:

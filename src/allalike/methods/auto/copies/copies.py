@@ -78,13 +78,12 @@ def find_copies(run: Run, silent: npt.NDArray[np.bool_]) -> Groups | None:
     Return None where the pairs of workers are too many to look at.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> rng = np.random.default_rng(1)
     >>> truth = rng.integers(4, size=100)
     >>> said = np.where(rng.random((8, 100)) < 0.6, truth, rng.integers(4, size=(8, 100)))
     >>> said[7] = np.where(rng.random(100) < 0.95, said[6], said[7])
     >>> rows = [(worker, task, int(label)) for (worker, task), label in np.ndenumerate(said)]
-    >>> run = allalike.Memory().load(allalike.read(rows, domain="categorical"), Ties())
+    >>> run = allalike.Memory().load(allalike.read(rows, domain="categorical"))
     >>> [group.members for group in find_copies(run, np.zeros(8, bool)).found if group.copies]
     [(6, 7)]
     """

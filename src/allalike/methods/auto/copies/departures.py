@@ -114,7 +114,7 @@ def departure_sums(block: Block, member: Floats, silent: Floats) -> dict[str, Fl
     heard = silent.take(block.worker) == 0
     slot, labels = number_within_tasks(block)
     width = int(labels.max())
-    task = block.to_answers(np.arange(block.n_tasks))
+    task = block.task
     votes = sum_by(task * width + slot, heard.astype(np.float64), block.n_tasks * width).reshape(-1, width)
     group = member.take(block.worker).astype(np.int64)
     mine = np.flatnonzero((group >= 0) & heard)

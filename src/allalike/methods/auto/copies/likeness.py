@@ -109,12 +109,11 @@ def find_groups(
     Examples
     --------
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> rng = np.random.default_rng(0)
     >>> said = np.vstack([rng.normal(size=(6, 40)), np.zeros((1, 40))])
     >>> said[6] = np.where(rng.random(40) < 0.9, said[5], rng.normal(size=40))  # the last copies from the one before
     >>> rows = [(i, t, said[i, t]) for i, t in np.ndindex(*said.shape)]
-    >>> run = allalike.Memory().load(allalike.read(rows, domain="real"), Ties())
+    >>> run = allalike.Memory().load(allalike.read(rows, domain="real"))
     >>> [group] = find_groups(run, np.array([np.inf]), np.zeros(7, bool)).found
     >>> group.members, group.copies, group.common, group.rare, group.chance < 0.01
     ((5, 6), True, 40, 34, True)

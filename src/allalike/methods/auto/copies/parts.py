@@ -28,9 +28,8 @@ def find_parts(run: Run) -> npt.NDArray[np.intp] | None:
     a voice connect nobody.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> rows = [("ada", 1, "x"), ("eve", 1, "x"), ("bob", 2, "x"), ("eve", 3, "y"), ("kim", 3, "y")]
-    >>> find_parts(allalike.Memory().load(allalike.read(rows), Ties()))
+    >>> find_parts(allalike.Memory().load(allalike.read(rows)))
     array([0, 1, 0, 0])
     """
     ranges = fit_ranges(run, run.answer_counts.astype(np.float64), _COPIES, share=_MAX_SHARE)
@@ -55,7 +54,7 @@ def _chain(block: Block, rows: slice) -> dict[str, Any]:
     from scipy import sparse
 
     heard = np.flatnonzero(find_voices(block).voice > 0)
-    task = block.to_answers(np.arange(block.n_tasks))[heard]
+    task = block.task[heard]
     left, right = (block.worker[heard[place]] for place in (slice(None, -1), slice(1, None)))
     asked = (task[:-1] == task[1:]) & (left >= rows.start) & (left < rows.stop)
     shape = (rows.stop - rows.start, block.n_workers)

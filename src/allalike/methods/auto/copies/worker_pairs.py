@@ -71,9 +71,8 @@ class Meetings:
         Whether these are all pairs that met.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> rows = [("ada", 1, {"x"}), ("bob", 1, {"x"}), ("ada", 2, {"y"}), ("bob", 2, {"z"}), ("eve", 2, {"y"})]
-    >>> met = find_meetings(allalike.Memory().load(allalike.read(rows, domain="set"), Ties()))
+    >>> met = find_meetings(allalike.Memory().load(allalike.read(rows, domain="set")))
     >>> met.left, met.right, met.common, met.mean
     (array([0, 0, 1]), array([1, 2, 2]), array([2., 1., 1.]), array([0.5, 0. , 1. ]))
     """
@@ -191,7 +190,7 @@ def _with_scale(block: Block, *, kernels: Kernels) -> Block:
         rights.append(first[left] + (place[left] + step) % size[left])
     left, right = np.concatenate(lefts), np.concatenate(rights)
     distance = np.sqrt(_measure(block, left, right, kernels))
-    task = block.to_answers(np.arange(block.n_tasks))[left]
+    task = block.task[left]
     order = np.lexsort((distance, task))
     count = np.bincount(task, minlength=block.n_tasks)
     begin, scale = np.cumsum(count) - count, np.full(block.n_tasks, np.nan)
@@ -202,7 +201,7 @@ def _with_scale(block: Block, *, kernels: Kernels) -> Block:
 
 
 def _scale_of(block: Block, problem: Floats) -> dict[str, Array]:
-    return {"scale": block[TaskScale].scale, "problem": problem.take(block.worker[block.starts])}
+    return {"scale": block[TaskScale].scale, "problem": problem.take(block.first_worker)}
 
 
 def _compare_answers(
@@ -219,7 +218,7 @@ def _compare_answers(
             yield left[once], right[once], distance[once]
         else:
             own = np.append(least[block.workers], 1.0)  # that of the dummy worker, whose sums are discarded
-            scale = block.to_answers(np.fmax(block[TaskScale].scale, own[block.worker[block.starts]]))
+            scale = block.to_answers(np.fmax(block[TaskScale].scale, own[block.first_worker]))
             apart = np.sqrt(distance[once]) / scale[left[once]]
             yield left[once], right[once], np.minimum(apart, _FARTHEST)
 

@@ -31,7 +31,7 @@ def decide_by_voices(
 
     >>> import allalike
     >>> from allalike._core.blocks.ties import Ties
-    >>> run = allalike.Memory().load(allalike.read([("ada", 1, 0.0), ("bob", 1, 0.0), ("eve", 1, 3.0)]), Ties())
+    >>> run = allalike.Memory().load(allalike.read([("ada", 1, 0.0), ("bob", 1, 0.0), ("eve", 1, 3.0)]))
     >>> one = np.ones(3)
     >>> found = decide_by_voices(
     ...     run.blocks[0], one, one, np.array([0.0, 0.0, 2.0]), np.zeros(3), kernels=run.kernels, ties=Ties())
@@ -66,7 +66,7 @@ def decide_surely(
         p_l ~ ((1 - e) (k - 1) / e)^(n s_l).
     """
     found = decide_by_voices(block, weights, faults, number, silent, kernels=kernels, ties=ties)
-    share, error = again.take(block.worker[block.starts], axis=0).T
+    share, error = again.take(block.first_worker, axis=0).T
     error = np.clip(error, _LEAST_ERROR, 1 - 1 / k)
     slot, labels = number_within_tasks(block)
     voice = voices_of(block, number.take(block.worker).astype(np.intp), silent.take(block.worker) > 0).voice

@@ -59,9 +59,8 @@ def find_variances(run: Run, weight: Floats, fault: Floats) -> Floats:
     """Return the variance of each worker's answers: her fault, stretched to what the answers that are held out show.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> rows = [("ada", 1, 0.0), ("bob", 1, 2.0), ("ada", 2, 5.0), ("bob", 2, 3.0)]
-    >>> run = allalike.Memory().load(allalike.read(rows), Ties())
+    >>> run = allalike.Memory().load(allalike.read(rows))
     >>> find_variances(run, np.ones(2), np.ones(2))
     array([2., 2.])
     """
@@ -92,9 +91,8 @@ def find_biases(run: Run, weight: Floats) -> Biases:
     """Return by how much each worker is too high, as the weighted mean of the others to her tasks shows it.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> rows = [("ada", 1, 0.0), ("bob", 1, 2.0), ("ada", 2, 5.0), ("bob", 2, 8.0)]
-    >>> find_biases(allalike.Memory().load(allalike.read(rows), Ties()), np.ones(2)).bias
+    >>> find_biases(allalike.Memory().load(allalike.read(rows)), np.ones(2)).bias
     array([-2.5,  2.5])
     """
     from scipy.special import stdtrit

@@ -223,7 +223,7 @@ def _climb(
 
 def _count(block: Block) -> dict[str, Floats]:
     """Count voices, and tasks in the row of a worker of their problem."""
-    tasks = np.bincount(block.worker[block.starts], minlength=block.n_workers).astype(np.float64)
+    tasks = np.bincount(block.first_worker, minlength=block.n_workers).astype(np.float64)
     return {"answers": block.per_worker(find_voices(block).voice), "tasks": tasks}
 
 

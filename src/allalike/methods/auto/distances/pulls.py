@@ -66,10 +66,9 @@ def find_pull(run: Run, weight: Floats, groups: Groups) -> Pull:
     """Find how clearly weights move the truths of numbers whose answers have these voices.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> from allalike.methods.insight import Groups
     >>> rows = [(worker, task, task * worker) for worker in range(1, 9) for task in range(5)]
-    >>> run = allalike.Memory().load(allalike.read(rows, domain="real"), Ties())
+    >>> run = allalike.Memory().load(allalike.read(rows, domain="real"))
     >>> pull = find_pull(run, 1.0 / np.arange(1, 9), Groups.everyone(8))  # the more she hedges, the more she weighs
     >>> pull.level.round(1), pull.slope.round(1)
     (array([1.7]), array([-1.7]))

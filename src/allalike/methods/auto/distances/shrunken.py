@@ -104,11 +104,10 @@ def find_shrunken(run: Run, groups: Groups, guess: Floats, unit: Floats, *, use_
     the truths that are known instead of with the others.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> from allalike.methods.insight import Groups
     >>> wrong = [[1, 1, -1, -1], [1, -1, 1, -1], [-1, 1, 1, -1], [9, 9, 9, 9]]
     >>> rows = [(worker, task, task + wrong[worker][task]) for worker in range(4) for task in range(4)]
-    >>> run = allalike.Memory().load(allalike.read(rows, domain="real"), Ties())
+    >>> run = allalike.Memory().load(allalike.read(rows, domain="real"))
     >>> find_shrunken(run, Groups.everyone(4), np.array([np.inf]), np.ones(4)).weight.round(2)
     array([0.32, 0.32, 0.32, 0.03])
     """
@@ -165,7 +164,7 @@ def distance_sums(
     middle = np.where(heard, among / (2 * others**2), 0.0)
     fault = np.where(heard, np.maximum(distance / others - middle, 0.0), 0.0)
     if use_gold and len(block.gold_task):
-        fault = _settle(block, fault, kernels, unit)
+        fault = _pin_known(block, fault, kernels, unit)
     counts = heard & (voices.voice > 0)
     size = block.per_task(counts.astype(np.float64))
     tells = counts & block.to_answers(size > 2)
@@ -183,12 +182,11 @@ def distance_sums(
     }
 
 
-def _settle(block: Block, fault: Floats, kernels: Kernels, unit: Floats) -> Floats:
+def _pin_known(block: Block, fault: Floats, kernels: Kernels, unit: Floats) -> Floats:
     """Return faults in which answers to tasks whose truth is known are as far from it as they are."""
-    place, known = np.zeros(block.n_tasks, np.int64), np.zeros(block.n_tasks, bool)
-    place[block.gold_task], known[block.gold_task] = np.arange(len(block.gold_task)), True
-    distance = kernels.distance_to(block, block.gold_label[place]) / unit.take(block.worker)
-    return np.where(block.to_answers(known) & ~np.isnan(distance), distance, fault)
+    row = block.gold_row  # tasks without gold borrow the last truth, and keep their fault
+    distance = kernels.distance_to(block, block.gold_label[row]) / unit.take(block.worker)
+    return np.where(block.to_answers(row >= 0) & ~np.isnan(distance), distance, fault)
 
 
 def _describe(sums: dict[str, Floats], problems: Problems, part: Array | None = None) -> Crowd:

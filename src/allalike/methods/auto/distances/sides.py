@@ -50,11 +50,10 @@ def find_support(run: Run, groups: Groups, before: Way, after: Way, witness: Way
     """Return S of each problem: halves, in which groups stay together, decide before and after a step, and a witness.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> from allalike.methods.insight import Groups
     >>> rng = np.random.default_rng(0)
     >>> rows = [(i, t, rng.normal(scale=1 if i < 4 else 9)) for i in range(8) for t in range(50)]
-    >>> run = allalike.Memory().load(allalike.read(rows, domain="real"), Ties())
+    >>> run = allalike.Memory().load(allalike.read(rows, domain="real"))
     >>> def of_four(half, groups):
     ...     return groups, np.where(np.isin(half.workers.tolist(), range(4)), 1.0, 0.1)
     >>> find_support(run, Groups.everyone(8), count_alike, of_four, count_alike).round(1)
@@ -114,7 +113,7 @@ def _decide(
     everyone: bool,
 ) -> dict[str, Array]:
     """Decide the tasks of a block. Ties are drawn by half: two halves that draw alike would seem to agree."""
-    side = part.take(block.worker[block.starts]).astype(np.int64)
+    side = part.take(block.first_worker).astype(np.int64)
     drawn = replace(block, task_hash=mix(block.task_hash ^ mix(side.astype(np.uint64))))
     label = decide_as_heard(drawn, weight, number, silent, kernels=kernels, ties=ties, everyone=everyone)
     return {"label": label, "hash": block.task_hash, "part": side}

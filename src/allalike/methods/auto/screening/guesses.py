@@ -34,9 +34,8 @@ def find_guess_distances(run: Run) -> Floats:
     one task, or where labels of different tasks cannot be compared, and the domain does not know it either.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> rows = [("ada", 1, {"x", "y"}), ("bob", 1, {"x"}), ("ada", 2, {"y"}), ("bob", 2, {"z"})]
-    >>> find_guess_distances(allalike.Memory().load(allalike.read(rows, domain="set"), Ties()))
+    >>> find_guess_distances(allalike.Memory().load(allalike.read(rows, domain="set")))
     array([0.875])
     """
     n_problems, noise = len(run.problems.sizes), run.encoding.noise

@@ -61,10 +61,9 @@ def look_at(run: Run, *, plain: bool) -> Look:
     """Find who carries no signal, and then who copies among the others; if ``plain``, everyone speaks for herself.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> rows = [(worker, task, "y" if worker == "eve" else "xyz"[task % 3]) for worker in ("ada", "bob", "eve", "kim")
     ...         for task in range(30)]
-    >>> run = allalike.Memory().load(allalike.read(rows), Ties())
+    >>> run = allalike.Memory().load(allalike.read(rows))
     >>> look_at(run, plain=False).groups.silent, look_at(run, plain=True).groups.silent
     (array([False, False,  True, False]), array([False, False, False, False]))
     """

@@ -56,10 +56,9 @@ def find_class_signal(run: Run) -> Signal:
     """Find the signal of workers whose labels are classes.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> said = {"ada": "xyxyxyxyxyxy", "bob": "xyxyxyxyxyxy", "eve": "xyxyxyxxyxyx", "lea": "xxxxxxxxxxxx"}
     >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
-    >>> find_class_signal(allalike.Memory().load(allalike.read(rows), Ties())).empty
+    >>> find_class_signal(allalike.Memory().load(allalike.read(rows))).empty
     array([False, False, False,  True])
     """
     n, k = run.problems.n_workers, run.encoding.n_labels
@@ -149,7 +148,7 @@ class _Others(NamedTuple):
 
 def _listen(block: Block, voice: Floats, k: int) -> _Others:
     own = voice.take(block.worker)
-    task, mine = block.to_answers(np.arange(block.n_tasks)), np.arange(len(block.label))
+    task, mine = block.task, np.arange(len(block.label))
     slot, label = block.label.astype(np.intp), np.broadcast_to(np.arange(k), (block.n_tasks, k))
     if k > _MAX_NAMED_LABELS:  # only the labels of a task, not all of them
         slot, count = number_within_tasks(block)

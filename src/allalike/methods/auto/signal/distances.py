@@ -73,10 +73,9 @@ def find_signal(run: Run) -> Signal:
     """Find how much the answers of each worker go with those of the others.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> said = {"ada": range(12), "bob": range(1, 13), "eve": [2, *range(11)], "lea": [5] * 12}
     >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
-    >>> signal = find_signal(allalike.Memory().load(allalike.read(rows, domain="real"), Ties()))
+    >>> signal = find_signal(allalike.Memory().load(allalike.read(rows, domain="real")))
     >>> signal.value.round(1), signal.empty
     (array([1. , 1. , 0.9, 0. ]), array([False, False, False,  True]))
     """

@@ -67,10 +67,9 @@ def find_faults(run: Run) -> Faults:
     Where labels have no model of faults, such as texts, all but ``shared`` and ``few`` is NaN.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> said = {"ada": "xxxxxxxx", "bob": "xxxxxxxx", "eve": "xxxxyyyy", "kim": "yyxxxxxx"}
     >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
-    >>> found = find_faults(allalike.Memory().load(allalike.read(rows), Ties()))
+    >>> found = find_faults(allalike.Memory().load(allalike.read(rows)))
     >>> found.fault.round(2), found.low.round(2), found.high.round(2)
     (array([-0.08, -0.08,  0.6 ,  0.38]), array([0.  , 0.  , 0.25, 0.09]), array([0.49, 0.49, 0.9 , 0.74]))
     """

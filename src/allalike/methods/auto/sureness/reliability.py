@@ -97,9 +97,8 @@ def find_reliability(run: Run, k: int) -> Reliability:
     """Find how reliable the votes of a run with k classes are.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> rows = [(worker, task, int(task % 10 == worker)) for worker in range(5) for task in range(100)]
-    >>> found = find_reliability(allalike.Memory().load(allalike.read(rows), Ties()), 2)
+    >>> found = find_reliability(allalike.Memory().load(allalike.read(rows)), 2)
     >>> found.pairs.round(2), found.votes.round(2), found.error.round(3), found.expect_again().round(2)
     (array([0.6]), array([1.]), array([0.113]), array([0.99]))
     """
@@ -138,7 +137,7 @@ def count_sides(block: Block) -> dict[str, Floats]:
     }
     found = {name: block.per_task(each) for name, each in of_answers.items()}
     found["tasks"] = (found["met"] > 0).astype(np.float64)
-    first = block.worker[block.starts]  # a worker of the problem, in whose row its sums stand
+    first = block.first_worker  # a worker of the problem, in whose row its sums stand
     return {name: sum_by(first, each, block.n_workers) for name, each in found.items()}
 
 

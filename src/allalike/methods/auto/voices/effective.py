@@ -78,7 +78,7 @@ def _error_products(block: Block, rate: Floats, *, kernels: Kernels) -> dict[str
     residual = (kernels.distance_to(block, truth) - own) / np.sqrt(own * (1 - own))
     products = block.per_task(residual) ** 2 - block.per_task(residual**2)
     pairs = block.sizes * (block.sizes - 1.0)
-    first = block.worker[block.starts]
+    first = block.first_worker
     return {
         "products": sum_by(first, known * products, block.n_workers),
         "pairs": sum_by(first, known * pairs, block.n_workers),

@@ -29,8 +29,7 @@ def give_voices(run: Run, groups: Groups) -> Any:
     """Return the run with the voices of its answers.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
-    >>> run = allalike.Memory().load(allalike.read([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]), Ties())
+    >>> run = allalike.Memory().load(allalike.read([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]))
     >>> groups = Groups(np.array([0, 0, 2]), np.zeros(3, bool))
     >>> give_voices(run, groups).blocks[0][Voices]
     Voices(voice=array([0.5, 0.5, 1. ]), group=array([0, 0, 1]))
@@ -59,7 +58,7 @@ def voices_of(block: Block, number: npt.NDArray[np.intp], silent: npt.NDArray[np
 
     Where nobody else answered a task, those who are silent have their voices.
     """
-    task = block.to_answers(np.arange(block.n_tasks))
+    task = block.task
     nobody = block.per_task(np.where(silent, 0.0, 1.0)) == 0
     silent = silent & ~block.to_answers(nobody)
     order = np.lexsort((number, task))

@@ -66,10 +66,9 @@ def peer_distances(block: Block, weights: Floats, *, kernels: Kernels) -> tuple[
     """Return, per answer, the weighted distance to the answers of other groups to its task, and their weight.
 
     >>> import allalike
-    >>> from allalike._core.blocks.ties import Ties
     >>> from allalike.methods.auto.voices.groups import give_voices
     >>> from allalike.methods.insight import Groups
-    >>> run = allalike.Memory().load(allalike.read([("ada", 1, 0.0), ("bob", 1, 1.0), ("eve", 1, 3.0)]), Ties())
+    >>> run = allalike.Memory().load(allalike.read([("ada", 1, 0.0), ("bob", 1, 1.0), ("eve", 1, 3.0)]))
     >>> heard = give_voices(run, Groups(np.array([0, 0, 2]), np.zeros(3, bool)))
     >>> peer_distances(heard.blocks[0], np.ones(3), kernels=run.kernels)
     (array([9. , 4. , 6.5]), array([1., 1., 1.]))
