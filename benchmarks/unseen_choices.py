@@ -1,7 +1,5 @@
 """What the default would be worth on a family of crowds if only the other families had chosen its constants.
 
-python benchmarks/unseen_choices.py                       # half an hour: docs/unseen_choices.csv and docs/UNSEEN.md
-
 Each variant changes one constant or leaves out one part of the default, and is tried on all crowds of a few classes.
 For each family, the variant that is best on the others, on average over these families, is what somebody who had not
 seen this family would have taken; what it is worth on this family is the figure that was **left out**.
@@ -10,16 +8,13 @@ seen this family would have taken; what it is worth on this family is the figure
 from __future__ import annotations
 
 import csv
-import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from allalike import Auto
 from allalike.methods.auto.classes import ladder
-from allalike.methods.auto.classes.weighing import MAX_CLASSES
 from allalike.methods.auto.copies import departures
 from league_page import tabulate
 
@@ -145,40 +140,3 @@ def read_trials(path: Path) -> list[Trial]:
     """Read what was tried."""
     with path.open(encoding="utf-8", newline="") as file:
         return [Trial(v, c, f, float(right), float(vote)) for v, c, f, right, vote in list(csv.reader(file))[1:]]
-
-
-def _write(trials: Sequence[Trial]) -> None:
-    with CHOICES.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(Trial._fields)
-        writer.writerows((*trial[:3], f"{trial.right:.6f}", f"{trial.vote:.6f}") for trial in trials)
-
-
-def main() -> None:
-    """Try all variants, and write the page."""
-    from public_data import use_data_beside_the_clone
-    from unseen import play
-    from unseen_crowds import find_crowds
-    from unseen_figures import read_figures
-    from unseen_page import FIGURES, PAGE, write_page
-    from unseen_scores import share_ties
-
-    warnings.simplefilter("ignore")
-    use_data_beside_the_clone()
-    crowds = [(crowd, crowd.read()) for crowd in find_crowds(("panels", "weak", "people", "league"))]
-    trials = []
-    for variant, values in VARIANTS.items():
-        with changed(values):
-            for crowd, answers in crowds:
-                if answers.encoding.n_labels <= MAX_CLASSES:  # of more, nothing of this is asked
-                    right = play(Auto(), answers)["right"]
-                    trials.append(Trial(variant, crowd.name, crowd.family, right, share_ties(answers)))
-        print(
-            variant, f"{100 * fmean(one.right - one.vote for one in trials if one.variant == variant):+.2f}", flush=True
-        )
-    _write(trials)
-    PAGE.write_text(write_page(read_figures(FIGURES)), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
