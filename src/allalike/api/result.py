@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.columns.frames import frame_of
+from allalike._core.columns.values import frame_of
 from allalike._core.options import check_number
 from allalike.api.agreement.agreement import Agreement, measure_agreement
 from allalike.api.explanations.explain import Explained

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.column import Column
-from allalike._core.columns.frames import frame_of
+from allalike._core.columns.values import frame_of
 from allalike._core.registry import choose
 from allalike.answers import Answers
 from allalike.api.results.tables import worker_columns

@@ -14,15 +14,14 @@ from allalike._core.options import Options, choice
 from allalike._core.registry import choose
 from allalike._core.system.progress import report
 from allalike.answers import Answers
-from allalike.answers.blanks import check_ids
-from allalike.answers.cleaning import Cleaning
+from allalike.answers.cleaning import Cleaning, check_ids
 from allalike.answers.stream import SAMPLE_ROWS, Stream
 from allalike.domains import DOMAINS, Domain
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import ColumnError, InputError, OptionError
 from allalike.readers.formats.column_names import list_names
 from allalike.readers.formats.files import FileOptions, Files
-from allalike.readers.formats.frames import hold, is_matrix, of_matrix
+from allalike.readers.formats.frames import hold, is_matrix, is_rows, of_matrix, of_rows
 from allalike.readers.formats.matrices import find_matrix, load_matrix
 from allalike.readers.formats.paths import is_path_into
 from allalike.readers.formats.tables import Table, of_columns
@@ -34,7 +33,6 @@ from allalike.readers.reshaping.comparisons import read_comparisons
 from allalike.readers.reshaping.long_tables import gather_objects
 from allalike.readers.reshaping.records import combine, has_fields
 from allalike.readers.reshaping.wide import ROWS, stack
-from allalike.readers.rows import is_rows, of_rows
 from allalike.readers.sources import is_path, matching, open_table
 from allalike.readers.tools import PLAIN
 

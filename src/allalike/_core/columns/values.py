@@ -10,12 +10,22 @@ import numpy.typing as npt
 from allalike._core.columns.hashes import hash_objects, hash_strings, mix, string_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["Values", "arrow_of", "is_string", "numpy_of", "plain_of", "take_rows"]
+__all__ = [
+    "Values",
+    "arrow_of",
+    "frame_of",
+    "is_string",
+    "numpy_of",
+    "plain_of",
+    "table_of",
+    "take_rows",
+    "text_column",
+]
 
 
 def numpy_of(array: Any) -> npt.NDArray[Any]:
@@ -204,3 +214,27 @@ class Values:
             if pa.types.is_integer(self.data.type):
                 return mix(numpy_of(self.data).astype(np.int64).view(np.uint64))
         return hash_objects(self.tolist())
+
+
+def frame_of(columns: Mapping[str, Values | npt.NDArray[Any]]) -> pd.DataFrame:
+    """Return columns as a pandas frame."""
+    import pandas as pd
+
+    return pd.DataFrame({n: c.series() if isinstance(c, Values) else c for n, c in columns.items()})
+
+
+def table_of(columns: Mapping[str, Values | npt.NDArray[Any]]) -> pa.Table:
+    """Return columns as an Arrow table."""
+    import pyarrow as pa
+
+    arrays = [column.arrow() if isinstance(column, Values) else arrow_of(column) for column in columns.values()]
+    return pa.Table.from_arrays(arrays, names=list(columns))
+
+
+def text_column(texts: list[str]) -> Values:
+    """Return texts as a column, from their bytes (Arrow's own way imports pandas)."""
+    import pyarrow as pa
+
+    parts = [text.encode() for text in texts]
+    ends = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+    return Values(pa.LargeStringArray.from_buffers(len(parts), pa.py_buffer(ends), pa.py_buffer(b"".join(parts))))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.columns.frames import frame_of
+from allalike._core.columns.values import frame_of
 from allalike.api.agreement.alpha import find_mean_distances, measure_alpha
 from allalike.api.agreement.coefficients import measure_cohen, measure_fleiss, measure_gwet
 from allalike.api.agreement.label_totals import count_labels

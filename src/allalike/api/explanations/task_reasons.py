@@ -20,7 +20,7 @@ import numpy as np
 
 from allalike._core.blocks.block import sum_by
 from allalike._core.blocks.voices import find_voices
-from allalike._core.columns.frames import frame_of
+from allalike._core.columns.values import frame_of
 from allalike.api.explanations.explanations import TaskExplanation
 from allalike.api.results.tables import sureness, trust_columns
 from allalike.engines.sample import pick_tasks

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.columns.frames import frame_of
+from allalike._core.columns.values import frame_of
 from allalike.api.explanations.absence import MAX_ANSWERS, find_absence
 from allalike.api.explanations.explanations import Flag, WorkerExplanation
 from allalike.api.explanations.task_reasons import number_labels

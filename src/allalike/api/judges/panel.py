@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.columns.frames import frame_of, text_column
+from allalike._core.columns.values import frame_of, text_column
 from allalike.api.results.tables import trust_columns, worker_columns
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allalike._core.columns.frames import text_column
+from allalike._core.columns.values import text_column
 from allalike.api.results.tables import fault_columns
 
 if TYPE_CHECKING:

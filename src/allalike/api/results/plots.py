@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.columns.frames import frame_of
+from allalike._core.columns.values import frame_of
 from allalike.api.results.tables import worker_columns
 from allalike.engines.sample import pick_tasks
 from allalike.errors import UnsupportedError

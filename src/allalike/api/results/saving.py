@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.columns.frames import table_of
+from allalike._core.columns.values import table_of
 from allalike._core.options import check_choice
 from allalike._core.system.files import list_files
 from allalike._core.system.formulas import guard_table

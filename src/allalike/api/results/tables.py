@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike._core.columns.frames import table_of, text_column
-from allalike._core.columns.values import Values
+from allalike._core.columns.values import Values, table_of, text_column
 from allalike.writers import Truth
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from allalike._core.columns.factors import ranked
 from allalike._core.columns.hashes import hash_strings, mix, string_bytes
 from allalike._core.columns.values import arrow_of, is_string, numpy_of, take_rows
 from allalike._core.system.progress import report
-from allalike.answers.blanks import check_ids
-from allalike.answers.cleaning import Dropped
+from allalike.answers.cleaning import Dropped, check_ids
 from allalike.answers.stream import SAMPLE_ROWS, join_batches
 from allalike.engines.ingest.partitions import Partitions, Rows, append, pickle_objects
 from allalike.engines.ingest.vocabulary import Vocabulary

@@ -16,7 +16,7 @@ import numpy as np
 
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import arrow_of
-from allalike.answers.blanks import check_ids
+from allalike.answers.cleaning import check_ids
 from allalike.domains.things.box_forms import BOX_KEYS, CLASS_KEYS
 from allalike.errors import LabelError
 from allalike.readers.formats.column_names import pick_columns
