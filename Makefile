@@ -26,14 +26,14 @@ check: .venv/dev
 	$(BIN)/lint-imports
 
 release: .venv/dev
-	$(BIN)/pytest -m release tests/test_release.py
+	$(BIN)/pytest -m release tests/project
 
 audit: .venv/dev
 	$(BIN)/python -m bandit -c pyproject.toml -r src -q
-	$(BIN)/python tests/audit.py
+	$(BIN)/python tests/programs/audit.py
 
 soak: .venv/dev
-	$(BIN)/python tests/soak.py
+	PYTHONPATH=tests $(BIN)/python tests/programs/soak.py
 
 bench: .venv/dev
 	$(BIN)/python benchmarks/core.py

@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
 from allalike.engines import Disk, Engine, Memory
-from chromium import MISSING
+from running.chromium import MISSING
 
 _SHARED = Path(__file__).parents[1] / "shared"
 USUAL_DATA = os.pathsep.join(str(_SHARED / name) for name in ("datasets", "datasets-kinds"))
 
-pytest_plugins = ["spark_files"]
+pytest_plugins = ["files.for_spark"]
 
 settings.register_profile(
     "neither clock nor chance", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]

@@ -20,7 +20,7 @@ import allalike
 from allalike.methods.auto.copies.copies import find_copies
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from rings import answer, attack, loaded, rows_of
+from crowds.copiers import answer, attack, loaded, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

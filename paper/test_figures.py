@@ -16,6 +16,7 @@ from allalike.datasets import DATASETS, load
 from allalike.errors import DataError, OutputError, UnsupportedError
 from allalike.experiments import Results, Sampler, Setting, run
 from allalike.experiments.settings import CHUNK
+from crowds.samples import RUNNING_EXAMPLE
 from paper.figures import FIGURES, Figure, save
 from paper.figures.faults import disparities
 from paper.figures.lines import draw_lines
@@ -23,7 +24,6 @@ from paper.figures.matrices import pair_matrix
 from paper.figures.panels import SYNTHETIC, VARIANTS
 from paper.figures.style import look_of
 from paper.reported_tables import TABLES, interpret_row
-from samples import RUNNING_EXAMPLE
 
 pytestmark = pytest.mark.slow
 

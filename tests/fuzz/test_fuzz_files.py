@@ -13,7 +13,7 @@ import allalike
 from allalike.errors import AllalikeError
 from allalike.readers.formats.files import Files
 from allalike.readers.sources import open_files
-from mutations import mutated
+from files.mutations import mutated
 
 CORPUS = Path(__file__).parent / "corpus"
 FILES = sorted(path for path in CORPUS.rglob("*") if path.is_file())

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import allalike
 from allalike.errors import AllalikeError
-from schemas import tables
+from files.arrow_schemas import tables
 
 DOMAINS = st.sampled_from(["categorical", None, "real", "date", "text", "set", "vector", "record", "ordinal"])
 ENGINES = st.sampled_from(["memory", "disk"])

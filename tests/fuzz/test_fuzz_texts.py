@@ -21,7 +21,7 @@ from allalike.methods import METHODS
 from allalike.readers import scan
 from allalike.serve.desk import Desk
 from allalike.serve.server import Server
-from mutations import mutated, soups
+from files.mutations import mutated, soups
 
 FEW, MANY = settings(max_examples=2), settings(max_examples=500)
 DOMAIN_NAMES = sorted(set(DOMAINS) - {"custom"})

@@ -1,0 +1,223 @@
+"""Answers that are hardly what was meant are not taken without a word."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pytest
+
+import allalike
+from allalike.api.doubts.doubts import is_about_numbers
+from allalike.errors import DataWarning
+from allalike.readers import scans, sources
+from allalike.readers.formats import tables
+from running.program import call
+
+if TYPE_CHECKING:
+    from allalike.engines import Engine
+
+Rows = list[tuple[Any, ...]]
+
+WORKERS = ("ada", "bob", "eve", "kim")
+ENGINES = [allalike.Memory(), allalike.Disk(partitions=3)]
+
+
+def crowd(tasks: int = 12, labels: str = "xy") -> Rows:
+    """Return a crowd of which nothing is strange."""
+    kinds = itertools.cycle(labels)
+    rows = [(worker, f"t{task}", label) for task, label in zip(range(tasks), kinds, strict=False) for worker in WORKERS]
+    return [*rows[1:], ("ada", "t0", labels[1])]
+
+
+SEVERE: dict[str, tuple[Rows, str]] = {
+    "candidates": (
+        [(worker, task, item) for worker in "ab" for task in range(2) for item in "xyzxy"][:18],
+        "14 of 18 (78 %) rows have a worker and a task that an earlier row has",
+    ),
+    "one worker": ([("ada", task, "xy"[task % 2]) for task in range(9)], "All 9 answers are by one worker, 'ada'"),
+    "one task": ([(worker, "t", "xxyy"[n]) for n, worker in enumerate(WORKERS)], "All 4 answers are about one task"),
+    "one label": ([(w, t, "cat") for w in WORKERS for t in range(3)], "All 12 labels are the same, 'cat'"),
+    "one number": ([(w, t, 0.1) for w in WORKERS for t in range(3)], "All 12 labels are the same, 0.1"),
+    "nobody meets": (
+        [(WORKERS[task % 4], task, "xy"[task % 2]) for task in range(150)],
+        "No task has two answers: 150 answers to 150 tasks",
+    ),
+    "all different": (
+        [(worker, task, f"{worker}{task}") for worker in WORKERS for task in range(3)],
+        "There are as many different labels as answers, 12, such as 'ada0'",
+    ),
+}
+
+
+def domain_of(case: str) -> str:
+    return {"one number": "real"}.get(case, "categorical")
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)
+@pytest.mark.parametrize("case", SEVERE)
+def test_nonsense_is_a_warning_in_python_and_in_the_summary(case: str, engine: Engine) -> None:
+    rows, message = SEVERE[case]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DataWarning)
+        result = allalike.discover(rows, domain=domain_of(case), method="UA", engine=engine)
+    said = [warning for warning in caught if warning.category is DataWarning]
+    assert message in str(said[0].message)
+    assert {warning.filename for warning in said} == {__file__}
+    assert any(message in sentence for sentence in result.summary["warnings"])
+
+
+@pytest.mark.parametrize("case", SEVERE)
+def test_nonsense_stops_the_program_which_says_how_to_go_on(case: str, tmp_path: Path) -> None:
+    rows, message = SEVERE[case]
+    pd.DataFrame(rows, columns=["worker", "task", "label"]).to_csv(tmp_path / "my answers.csv", index=False)
+    typed = ["discover", "my answers.csv", "--domain", domain_of(case), "--method", "UA", "-q"]
+    done = call(*typed, folder=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert done.stderr.splitlines()[-1].strip().endswith("-q --force")
+    assert "'my answers.csv'" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["my answers.csv"]
+    done = call(*typed[:-1], "--force", folder=tmp_path)
+    assert done.returncode == 0
+    assert f"Note: {message}" in done.stderr
+    summary = json.loads((tmp_path / "allalike-out" / "summary.json").read_text())
+    assert any(message in sentence for sentence in summary["warnings"])
+
+
+def test_comparing_stops_too_and_warns_in_python(tmp_path: Path) -> None:
+    rows, message = SEVERE["nobody meets"]
+    pd.DataFrame(rows, columns=["worker", "task", "label"]).to_csv(tmp_path / "a.csv", index=False)
+    done = call("compare", "a.csv", "--methods", "P-TD", folder=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.endswith("allalike compare a.csv --methods P-TD --force\n")
+    with pytest.warns(DataWarning, match="No task has two answers") as caught:
+        found = allalike.compare(rows, methods="P-TD")
+    assert caught[0].filename == __file__
+    assert message in found.summary["warnings"][0]
+    done = call("compare", "a.csv", "--methods", "P-TD", "--force", folder=tmp_path)
+    assert (done.returncode, f"Note: {message}" in done.stderr) == (0, True)
+
+
+def test_a_column_of_seven_values_is_no_task_and_is_named() -> None:
+    rows = [("w" + str(row % 40), f"topic{row % 7}", "xy"[row % 2]) for row in range(2000)]
+    table = pd.DataFrame(rows, columns=["who", "topic", "said"])
+    with pytest.warns(DataWarning) as caught:
+        allalike.discover(table, columns={"worker": "who", "task": "topic", "label": "said"}, method="UA")
+    assert "1,720 of 2,000 (86 %) rows" in str(caught[0].message)
+    with pytest.warns(DataWarning, match="Perhaps 'item', of 7 different values, is not what was asked"):
+        allalike.discover(table.rename(columns={"who": "rater", "topic": "item", "said": "vote"}), method="UA")
+
+
+MILD: dict[str, tuple[Rows, str]] = {
+    "some repeats": ([*crowd(), *crowd()[:5]], "5 of 53 (9 %) rows have a worker and a task that another row has"),
+    "two workers": ([row for row in crowd() if row[0] in ("ada", "bob")], "There are two workers only"),
+    "tasks with one answer": ([*crowd(), ("ada", "s", "x"), ("bob", "t", "y")], "2 of 14 (14 %) tasks have one answer"),
+    "case": (
+        [*crowd(), ("ada", "s", "X"), ("bob", "s", "X ")],
+        "2 labels differ only in how they are written: 'X' and 'x'",
+    ),
+    "wrapping": (
+        [*crowd(), ("ada", "s", "[[x]]"), ("bob", "s", "z")],
+        "'[[x]]' and 'x'. If they mean the same, the domain categorical(extract='choice') or a label map joins them",
+    ),
+    "ratings": (
+        [(worker, task, (task + place // 2) % 3) for place, worker in enumerate(WORKERS) for task in range(9)],
+        "The labels are 3 different numbers, read as classes",
+    ),
+    "means": ([(w, t, t + n / 3) for n, w in enumerate(WORKERS) for t in range(9)], "The labels are read as numbers"),
+    "words for yes": (
+        [*crowd(), ("ada", "s", "yes"), ("bob", "s", "True"), ("ada", "t", "no"), ("bob", "t", "no")],
+        "'True' and 'yes'. If they mean the same, a label map joins them",
+    ),
+    "a word for nothing": (
+        [*crowd(), ("ada", "s", "Not sure"), ("bob", "s", "x")],
+        "The label 'Not sure' may mean that there is no answer",
+    ),
+    "less than nothing": (
+        [(w, t, (t + n) % 3 - 1) for n, w in enumerate(WORKERS) for t in range(9)],
+        "The label -1 may mean that there is no answer",
+    ),
+    "the wrong way round": (
+        [(f"t{t}", f"w{w}", "xyz"[t % 3] if (w + t) % 5 else "x") for t in range(12) for w in range(15)],
+        "Perhaps 'worker' is what was asked and 'task' who answered",
+    ),
+    "swapped": ([(f"w{w}", t, "xy"[w % 2]) for w in range(30) for t in range(5)], "There are 30 workers and 5 tasks"),
+    "drawn": ([(w, t, "xxyy"[n]) for n, w in enumerate(WORKERS) for t in range(4)], "4 of 4 truths were drawn among"),
+}
+
+
+@pytest.mark.parametrize("case", MILD)
+def test_what_is_strange_is_said_and_the_run_goes_on(case: str, tmp_path: Path) -> None:
+    rows, message = MILD[case]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        said = allalike.discover(rows, method="UA").summary["warnings"]
+    assert any(message in sentence for sentence in said), said
+    pd.DataFrame(rows, columns=["worker", "task", "label"]).to_json(tmp_path / "a.jsonl", orient="records", lines=True)
+    done = call("discover", "a.jsonl", "--method", "UA", folder=tmp_path)
+    assert done.returncode == 0
+    assert f"Note: {said[0]}" in done.stderr or is_about_numbers(said[0])
+    assert "Recognised" in done.stderr
+
+
+def test_a_crowd_of_which_nothing_is_strange_gives_no_warning() -> None:
+    assert allalike.discover(crowd(), method="UA").summary["warnings"] == []
+
+
+def test_an_election_is_one_task_and_no_doubt() -> None:
+    rows = [(voter, "election", order) for voter, order in enumerate(["a>b>c", "a>c>b", "b>a>c", "a>b>c"])]
+    assert allalike.discover(rows, method="UA").summary["warnings"] == []
+
+
+def test_a_problem_for_each_task_has_workers_for_each_task() -> None:
+    result = allalike.discover(allalike.read(crowd()).per_task(), method="UA")
+    assert result.summary["warnings"] == []
+
+
+def test_more_answers_are_looked_at_again() -> None:
+    with pytest.warns(DataWarning, match="No task has two answers"):
+        result = allalike.discover([("ada", task, "xy"[task % 2]) for task in range(9)] + [("bob", 9, "x")])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        result = result.update([(worker, task, "xy"[task % 2]) for worker in ("bob", "eve") for task in range(8)])
+    assert result.summary["warnings"] == ["2 of 10 (20 %) tasks have one answer only, which is taken for the truth."]
+    with pytest.warns(DataWarning, match="rows have a worker and a task") as caught:
+        result.update([("bob", task, "x") for _ in range(3) for task in range(8)])
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)
+def test_what_a_reader_found_out_is_told_on_every_engine(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    _tell(monkeypatch)
+    summary = allalike.discover(crowd(), method="UA", engine=engine).summary
+    assert summary["remarks"] == ["Two rows were empty."]
+    assert summary["guessed"]["encoding"] == "cp1252"
+
+
+def _tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = tables.of_columns
+    found: dict[str, Any] = {"guessed": {"encoding": "cp1252"}, "remarks": ("Two rows were empty.",)}
+    monkeypatch.setattr(scans, "of_columns", lambda columns: replace(plain(columns), **found))
+
+
+def test_the_program_says_what_a_reader_found_out_with_the_flag_that_says_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = sources.open_table
+    found: dict[str, Any] = {
+        "guessed": {"encoding": "cp1252", "tool": "pencil"},
+        "remarks": ("Two rows were empty.",),
+    }
+    monkeypatch.setattr(scans, "open_table", lambda *given: replace(plain(*given), **found))
+    pd.DataFrame(crowd(), columns=["worker", "task", "label"]).to_csv(tmp_path / "a.csv", index=False)
+    done = call("discover", "a.csv", "--method", "UA", folder=tmp_path)
+    assert "Recognised: encoding cp1252 (--encoding cp1252)." in done.stderr
+    assert "Recognised: an export of pencil (--from pencil)." in done.stderr
+    assert "Note: Two rows were empty." in done.stderr

@@ -1,0 +1,352 @@
+"""auto on classes: the figures that are known, what halves and known truths say, and samples."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+import warnings
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import allalike
+from allalike import Auto, Disk, Memory
+from allalike._core.blocks.block import Block
+from allalike._core.blocks.voices import Voices
+from allalike.answers import Answers
+from allalike.datasets import load
+from allalike.engines.sample import sample_tasks
+from allalike.errors import UnknownNameError, UnsupportedError
+from allalike.methods.auto.classes.consensus import ALIKE, agreement_sums, core_weights
+from allalike.methods.auto.classes.hypotheses import Crowd, prepare, read_from
+from allalike.methods.auto.classes.ladder import BorneOut
+from allalike.methods.auto.classes.states import class_posterior
+from allalike.methods.insight import Groups
+from allalike.readers import open_gold
+from crowds.one_coin import drawn, error
+
+# The accuracy that trials found on each set, in percent; ties are averaged.
+KNOWN = {
+    name: float(percent)
+    for name, percent in re.findall(
+        r"(\S+) ([0-9.]+)",
+        """
+        Pred.T1 77.8  Pred.T2 83.3  Pred.T3 77.8  Pred.T4 83.3  snow_rte 92.8  snow_temp 94.2  gdots 76.0
+        bench_bluebird 89.8  bench_product 93.7  bench_sentiment 96.2  bench_sp 91.9  bench_trec2011 68.6
+        bench_zencrowd_all 82.0  llmbar_llm_judges 58.6  Chinese 66.7  English 60.0  IT 88.0  Medicine 88.9
+        Pokemon 100.0  Science 75.0  triangles_hart2018/Exp5 100.0  snow_wsd 99.4  bench_adult 73.0  bench_dog 82.8
+        bench_face 65.1  bench_fact_eval 89.1  bench_labelme 78.3  bench_relevance 61.0
+        """,
+    )
+}
+LARGE = ("bench_fact_eval", "bench_relevance", "bench_adult")  # which take as long as all the others
+CLEARLY = 0.01  # what chance does in one of a hundred cases, as the method itself has it
+pytestmark = pytest.mark.filterwarnings("ignore::allalike.ConvergenceWarning")
+
+
+@pytest.fixture
+def public_data(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALLALIKE_DATA", str(data))
+
+
+def blind(answers: Answers) -> Answers:
+    """Return answers of which no truth is known."""
+    return replace(answers, gold_task=answers.gold_task[:0], gold_label=answers.gold_label[:0], gold=None)
+
+
+def hits(answers: Answers, method: Any) -> npt.NDArray[np.float64]:
+    """Return, for each task with gold, how probably the method decides for it where ties are drawn."""
+    return drawn_hits(answers, allalike.discover(blind(answers), method=method).probabilities.to_numpy()[:, 1:])
+
+
+def vote_hits(answers: Answers) -> npt.NDArray[np.float64]:
+    """Return the same for a plain vote."""
+    votes = np.zeros((len(answers.tasks), answers.encoding.n_labels))
+    np.add.at(votes, (np.repeat(np.arange(len(votes)), np.diff(answers.starts)), answers.label), 1)
+    return drawn_hits(answers, votes)
+
+
+def drawn_hits(answers: Answers, table: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return, for each task with gold, how probably it is drawn among the best classes."""
+    table = table.astype(float)
+    best = table >= table.max(axis=1, keepdims=True) * (1 - 1e-9)
+    known = np.minimum(answers.gold_label, table.shape[1] - 1).astype(int)
+    found: npt.NDArray[np.float64] = (best / best.sum(axis=1, keepdims=True))[answers.gold_task, known]
+    return np.where(answers.gold_label < table.shape[1], found, 0.0)
+
+
+@cache
+def scores(name: str, method: Any) -> npt.NDArray[np.float64]:
+    return hits(load(name).answers, method)
+
+
+@pytest.mark.usefixtures("public_data")
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long if name in LARGE else ()) for name in KNOWN]
+)
+def test_real_crowds_are_read_as_well_as_is_known_and_not_clearly_worse_than_by_a_vote(name: str) -> None:
+    found = scores(name, Auto(plain=True))
+    assert 100 * found.mean() == pytest.approx(KNOWN[name], abs=0.06)
+    assert chance_to_be_below(found, vote_hits(load(name).answers)) > CLEARLY
+
+
+def chance_to_be_below(found: npt.NDArray[np.float64], vote: npt.NDArray[np.float64]) -> float:
+    """Return how probably chance alone sets two apart as far as this, if the first is below; else 1.
+
+    The signs of all differences are drawn, also of the halves by which a tie differs from a decision: without these,
+    who decides ties rightly would get nothing for it.
+    """
+    lost = (vote - found)[np.abs(vote - found) > 1e-9]
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], (20_000, len(lost)))
+    return float((np.abs(signs @ lost) >= lost.sum() - 1e-9).mean()) if lost.sum() > 0 else 1.0
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("public_data")
+def test_auto_is_far_ahead_of_a_vote_on_average_and_clearly_behind_it_nowhere() -> None:
+    votes = {name: vote_hits(load(name).answers) for name in KNOWN}
+    ahead = np.mean([scores(name, "auto").mean() - vote.mean() for name, vote in votes.items()])
+    assert ahead >= 0.07
+    assert not [name for name, vote in votes.items() if chance_to_be_below(scores(name, "auto"), vote) <= CLEARLY]
+
+
+def test_unequal_workers_are_told_apart_and_their_errors_known() -> None:
+    accuracy = np.array([0.95, 0.9, 0.85, 0.6, 0.4, 0.3, 0.35])
+    rows, truth = drawn(7, 200, 3, accuracy, 1)
+    result = allalike.discover(rows, domain="categorical")
+    vote = allalike.discover(rows, domain="categorical", method="UA")
+    assert error(result, truth) < 0.6 * error(vote, truth)
+    assert result.workers["error_rate"][:3].max() < result.workers["error_rate"][3] < result.workers["error_rate"][4]
+    assert (result.workers["low"] <= 1 - accuracy).all()
+    assert (result.workers["high"] >= 1 - accuracy).all()
+    assert result.summary["reading"]["f_ratio"] > 3
+    assert result.summary["reading"]["taken"] == "reading"
+
+
+def test_a_confusion_matrix_shows_who_mistakes_what() -> None:
+    rng = np.random.default_rng(3)
+    truth = rng.integers(3, size=300)
+    said = {f"w{i}": np.where(rng.random(300) < 0.85, truth, rng.integers(3, size=300)) for i in range(5)}
+    said["odd"] = np.where(truth == 2, 1, truth)  # who takes the last class for the second
+    rows = [(worker, task, "abc"[label]) for worker, labels in said.items() for task, label in enumerate(labels)]
+    result = allalike.discover(rows)
+    odd = result.confusion("odd")
+    np.testing.assert_allclose(odd.sum(axis=1), 1)
+    assert odd["b"]["c"] > 0.8
+    assert odd["a"]["a"] > 0.8
+    with pytest.raises(UnknownNameError, match="No worker is called 'nobody'"):
+        result.confusion("nobody")
+    with pytest.raises(UnsupportedError, match="UA found no confusion matrices"):
+        allalike.discover(rows, method="UA").confusion("odd")
+
+
+@cache
+def reference() -> Any:
+    """Return the program that the trials were made with, which is not part of the project."""
+    path = Path(__file__).parents[3] / "shared" / "reference" / "levels.py"
+    if not path.exists() or importlib.util.find_spec("numba") is None:
+        pytest.skip("the reference is not here")
+    spec = importlib.util.spec_from_file_location("levels", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["levels"] = module  # where what it compiled looks for it
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        spec.loader.exec_module(module)
+    return module
+
+
+def crowd_of(answers: Answers) -> Crowd:
+    run = sample_tasks(Memory().load(answers), answers.n_answers)
+    return prepare(run, Groups.everyone(len(answers.workers)))[0]
+
+
+def as_reference(answers: Answers, k: int) -> Any:
+    return reference().Crowd(*(part.astype(np.int64) for part in (answers.starts, answers.worker, answers.label)), k)
+
+
+def reference_beliefs(x: Any, crowd: Crowd) -> tuple[npt.NDArray[np.float64], float]:
+    """Make five rounds of EM with the steps of the reference, from the votes of the consensus."""
+    program, strength = reference(), float(crowd.consensus.strength[0])
+    agreed = (x.shares(np.ones(x.n)) ** 2).sum(axis=1, keepdims=True)
+    rounded = np.sqrt(
+        np.round(agreed, 9)
+    )  # whose square is all that counts: what is equal must be so to the last digit
+    states = program.split(x, x.shares(crowd.consensus.weight), rounded)
+    counts = np.zeros((x.n, x.k * program.G, x.k))
+    program.count_pass(x.starts, x.W, x.L, states, counts)
+    likelihood = np.nan
+    for _ in range(program.ROUNDS):
+        table = states.reshape(x.m, x.k, program.G).sum(axis=0)
+        free = np.outer((table.sum(axis=1) + 1) / (x.m + x.k), (table.sum(axis=0) + 1) / (x.m + program.G))
+        share = (table + program.K_PI * free + 1e-3).ravel()
+        rows = program.rows(x, counts, strength)[0]
+        likelihood = program.em_pass(x.starts, x.W, x.L, np.log(share / share.sum()), np.log(rows), states, counts)
+    return states.reshape(x.m, x.k, program.G).sum(axis=2), likelihood
+
+
+@pytest.mark.parametrize(("n", "m", "k"), [(5, 100, 2), (10, 60, 4), (8, 300, 3), (20, 15, 5)])
+def test_a_reading_is_that_of_the_reference(n: int, m: int, k: int) -> None:
+    rng = np.random.default_rng(n)
+    rows, _ = drawn(n, m, k, rng.uniform(0.2, 0.95, n), n, share=0.7)
+    answers = allalike.read(rows, domain="categorical")
+    crowd = crowd_of(answers)
+    assert crowd.consensus.strength[0] < ALIKE
+    expected, likelihood = reference_beliefs(as_reference(answers, k), crowd)
+    reading = read_from(crowd, "consensus")
+    found = crowd.run.collect(partial(posterior_of, k=k), reading.rows, reading.shares)
+    given = dict(zip(answers.tasks.hashes().tolist(), expected, strict=True))
+    np.testing.assert_allclose(found["table"], [given[each] for each in found["hash"].tolist()], atol=1e-8)
+    assert reading.likelihood[0] == pytest.approx(likelihood, rel=1e-9)
+
+
+def posterior_of(block: Block, rows: Any, shares: Any, *, k: int) -> dict[str, Any]:
+    return {"table": class_posterior(block, rows, shares, k=k), "hash": block.task_hash}
+
+
+def test_weights_and_cores_are_those_of_the_reference_where_tasks_have_three_answers() -> None:
+    answers = allalike.read(drawn(9, 120, 3, np.linspace(0.3, 0.95, 9), 6)[0], domain="categorical")
+    x, crowd = as_reference(answers, 3), crowd_of(answers)
+    weight, strength = reference().consensus(x)
+    np.testing.assert_allclose(crowd.consensus.weight, weight, rtol=1e-9)
+    assert crowd.consensus.strength[0] == pytest.approx(strength)
+    for fraction in (0.5, 0.25, 0.125):
+        core = core_weights(crowd.run, crowd.consensus, crowd.answers, fraction, 3)
+        np.testing.assert_allclose(core, reference().core(x, fraction, weight, strength))
+
+
+def test_tasks_of_two_answers_tell_workers_apart_though_both_hit_or_none_does() -> None:
+    rng = np.random.default_rng(1)
+    pairs = [tuple(rng.permutation(12)[:2].tolist()) for _ in range(600)]
+    rows = [(who, task, int(who >= 8 and rng.random() < 0.5)) for task, both in enumerate(pairs) for who in both]
+    assert crowd_of(allalike.read(rows, domain="categorical")).consensus.ratio[0] > 3
+
+
+@pytest.mark.usefixtures("public_data")
+@pytest.mark.parametrize(
+    "name", ["bench_product", "bench_trec2011", *(pytest.param(name, marks=pytest.mark.long) for name in LARGE)]
+)
+def test_a_start_that_was_chosen_on_a_quarter_of_the_answers_is_as_good(name: str) -> None:
+    answers = load(name).answers
+    part = hits(answers, Auto(plain=True, sample_answers=answers.n_answers // 4))
+    assert part.mean() == pytest.approx(scores(name, Auto(plain=True)).mean(), abs=0.01)
+
+
+def test_a_sample_is_the_same_on_every_engine_and_in_every_order() -> None:
+    rows, truth = drawn(9, 500, 3, 0.6, 4, share=0.5)
+    order = np.random.default_rng(0).permutation(len(rows))
+    samples = [
+        sample_tasks(engine.load(allalike.read(some, domain="categorical")), 600).blocks[0]
+        for engine in (Memory(), Memory(block_answers=7), Disk(partitions=3))
+        for some in (rows, [rows[place] for place in order])
+    ]
+    assert 400 < len(samples[0].label) < 800
+    for other in samples[1:]:
+        for name in ("starts", "worker", "label", "task_hash"):
+            np.testing.assert_array_equal(getattr(samples[0], name), getattr(other, name))
+    few = dict(list(truth.items())[:20])
+    known = allalike.read(rows, domain="categorical").with_gold(open_gold(few))
+    assert sample_tasks(Memory().load(known), 600).n_gold == 20  # which are all taken
+
+
+def test_a_sampled_run_is_the_same_on_every_engine() -> None:
+    rows, _ = drawn(12, 300, 3, np.linspace(0.3, 0.95, 12), 5, share=0.6)
+    runs = [
+        allalike.discover(rows, domain="categorical", method=Auto(sample_answers=500), engine=engine)
+        for engine in (Memory(), Memory(block_answers=150), Disk(partitions=3))
+    ]
+    for other in runs[1:]:
+        np.testing.assert_allclose(other.workers["error_rate"], runs[0].workers["error_rate"], rtol=1e-9)
+        assert other.truth["label"].tolist() == runs[0].truth["label"].tolist()
+
+
+@pytest.mark.usefixtures("public_data")
+def test_a_reading_that_halves_refute_is_not_taken_unless_known_truths_overrule_them() -> None:
+    answers = load("llmbar_llm_judges").answers
+    blindly = allalike.discover(blind(answers)).summary["reading"]
+    assert blindly["taken"] == "vote"
+    assert blindly["support"] < -2.576
+    assert "overruled" not in blindly
+    ids, truths = answers.tasks.tolist(), answers.encoding.decode(answers.gold_label).tolist()
+    gold = [(ids[task], truth) for task, truth in zip(answers.gold_task, truths, strict=True)]
+    order = np.random.default_rng(0).permutation(len(gold))
+    known, rest = (dict(gold[place] for place in places) for places in (order[:50], order[50:]))
+    told = allalike.discover(blind(answers), gold=known)
+    reading = told.summary["reading"]
+    assert reading["overruled"]
+    assert reading["taken"] == "reading"
+    truth = told.truth.set_index("task")["label"]
+    assert all(truth[task] == label for task, label in known.items())
+    assert np.mean([truth[task] == label for task, label in rest.items()]) == pytest.approx(0.86, abs=0.02)
+    assert "second_reading" not in reading  # between which the truths have chosen
+    few = allalike.discover(blind(answers), gold=dict(list(known.items())[:5])).summary["reading"]
+    assert few["taken"] == "vote"
+
+
+def test_halves_must_not_refute_a_reading_and_must_side_with_weights() -> None:
+    told = {name: np.array(values) for name, values in {"reading": [-2.5, -2.7], "weighted vote": [-0.1, 0.1]}.items()}
+    fine = {name: np.zeros(2) for name in told}
+    halves = BorneOut(support=told, information=fine, again=fine, told=np.ones(2, bool))
+    assert halves.stands("reading").tolist() == [True, False]
+    assert halves.stands("weighted vote", least=0.0).tolist() == [False, True]
+    assert replace(halves, support=fine, information=told).stands("reading").tolist() == [True, False]
+    assert not replace(halves, support=fine, told=np.zeros(2, bool)).stands("reading").any()
+
+
+def test_where_confusions_do_not_fit_in_memory_one_coin_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, truth = drawn(7, 300, 3, [0.95, 0.9, 0.85, 0.5, 0.4, 0.3, 0.35], 2)
+    monkeypatch.setattr("allalike.engines.base.free_memory", lambda: 1000)
+    result = allalike.discover(rows, domain="categorical")
+    assert result.summary["reading"]["lack"] == "memory"
+    assert error(result, truth) < error(allalike.discover(rows, domain="categorical", method="UA"), truth)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param([(worker, task, "x") for worker in "abc" for task in range(5)], id="one class"),
+        pytest.param([("a", task, "xy"[task % 2]) for task in range(5)], id="one worker"),
+        pytest.param(
+            [(worker, task, "xy"[(task + (worker == "a")) % 2]) for worker in "ab" for task in range(6)],
+            id="two workers",
+        ),
+        pytest.param([(task % 3, task, "xy"[task % 2]) for task in range(9)], id="one answer a task"),
+        pytest.param([(worker, 0, "xxy"[worker]) for worker in range(3)], id="one task"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
+def test_small_crowds_are_no_trouble(rows: list[Any]) -> None:
+    result = allalike.discover(rows)
+    assert result.workers["weight"].sum() == pytest.approx(1)
+    assert not result.truth["changed"].any()
+    assert result.workers[["low", "high"]].notna().all(axis=None) or (result.workers["shared"] == 0).all()
+
+
+def test_those_of_one_voice_count_once_and_are_not_each_others_peers() -> None:
+    rng = np.random.default_rng(0)
+    block = Block.of(rng.integers(0, 3, (5, 40)))
+    group = np.array([0, 0, 0, 1, 2])  # the first three are one voice
+    party = np.repeat(np.arange(40), 5) * 3 + np.tile(group, 40)
+    voices = Voices(np.where(np.tile(group, 40) == 0, 1 / 3, 1.0), party)
+    weights = rng.uniform(0.5, 1.5, 5)
+    found = agreement_sums(block.keeping(voices), weights, k=3)
+    expected = np.zeros(5)
+    for task in range(40):
+        said = block.label[5 * task : 5 * task + 5]
+        for worker in range(5):
+            others = [other for other in range(5) if group[other] != group[worker]]
+            votes = np.zeros(3)
+            for other in others:
+                votes[said[other]] += weights[other] * (1 / 3 if group[other] == 0 else 1.0)
+            best = np.flatnonzero(votes >= votes.max() - 1e-12)
+            strength = max(0.0, (votes.max() / votes.sum() - 1 / 3) / (2 / 3)) ** 2
+            share = (said[worker] in best) / len(best)
+            expected[worker] += (1 / 3 if group[worker] == 0 else 1.0) * strength * share
+    np.testing.assert_allclose(found["hits"], expected, rtol=1e-12)

@@ -1,0 +1,243 @@
+"""The default for labels that are not a few classes: shrunken faults, and weights that end at a guess."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import allalike
+from allalike import Disk, Memory, simulate
+from allalike._core.blocks.problems import Problems
+from allalike.methods.auto.distances.shrunken import _describe, distance_sums
+from allalike.methods.auto.screening.guesses import find_guess_distances
+from allalike.methods.base import Weighing
+from crowds.distance_weights import weigh
+from crowds.samples import crowd, kind
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from allalike.engines import Run
+
+    Matrix = npt.NDArray[np.float64]
+
+EQUAL = {
+    "real": "gaussian(population='fixed(values=1)')",
+    "ranking": "mallows(items=5, population='fixed(values=0.6)')",
+    "interval": "intervals(population='fixed(values=50)')",
+    "many classes": "one-coin(classes=30, population='fixed(values=0.5)')",
+}
+KINDS = ["real", "vector", "probability", "ranking", "text", "set", "interval", "boxes", "bitmap", "record", "custom"]
+every_kind = pytest.mark.parametrize("domain", KINDS)
+
+
+def load(answers: Any, domain: str | None = None, engine: Any = None) -> Run:
+    given = answers if domain is None else allalike.read(answers, domain=kind(domain))
+    run: Run = (engine or Memory()).load(given)
+    return run
+
+
+def distances(run: Run) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Matrix]:
+    """Return worker and task of each answer, and the distance of each two answers."""
+    assert isinstance(run, allalike.engines.memory.MemoryRun)
+    [block] = run.blocks
+    code = run.kernels.restore_answers(block, np.arange(len(block.label)))
+    n = len(block.label)
+    left, right = np.divmod(np.arange(n * n), n)
+    apart = run.kernels.distance_between(code[left], code[right]).reshape(n, n)
+    return block.worker, block.to_answers(np.arange(block.n_tasks)), apart
+
+
+def brute_force(run: Run, weights: Matrix) -> tuple[Matrix, float, float]:
+    """Return the mean distance of each worker to the middle of the others, F, and the answers of a usual worker."""
+    worker, task, apart = distances(run)
+    n = int(worker.max()) + 1
+    faults: list[list[float]] = [[] for _ in range(n)]
+    deviations: list[list[float]] = [[] for _ in range(n)]
+    for number in range(int(task.max()) + 1):
+        here = np.flatnonzero(task == number)
+        found = []
+        for i in here:
+            others = [j for j in here if j != i]
+            share = weights[worker[others]] / weights[worker[others]].sum()
+            found.append(share @ apart[i, others] - share @ apart[np.ix_(others, others)] @ share / 2)
+        for i, fault in zip(here, found, strict=True):
+            faults[worker[i]].append(fault)
+            if len(here) > 2:
+                deviations[worker[i]].append((fault - np.mean(found)) * np.sqrt(len(here) / (len(here) - 1)))
+    each = [np.array(part) for part in deviations if part]
+    total = sum(map(len, each))
+    between = sum(len(part) * part.mean() ** 2 for part in each) / len(each)
+    within = sum(((part - part.mean()) ** 2).sum() for part in each) / (total - len(each))
+    usual = (total - sum(len(part) ** 2 for part in each) / total) / (len(each) - 1)
+    return np.array([np.mean(part) for part in faults]), between / within, usual
+
+
+@pytest.mark.parametrize("domain", ["real", "ranking", "text", "set"])
+def test_faults_and_how_workers_differ_agree_with_brute_force(domain: str) -> None:
+    run = load(crowd(domain, seed=1, n=6, m=12, missing=0.3), domain)
+    weights = np.linspace(0.5, 2.0, 6)
+    fault, ratio, usual = brute_force(run, weights)
+    sums = run.sum(partial(distance_sums, kernels=run.kernels), weights, np.ones(6))
+    assert sums["fault"] / sums["answers"] == pytest.approx(fault)
+    found = _describe(sums, Problems.single(6))
+    assert found.ratio[0] == pytest.approx(ratio, rel=1e-6)
+    assert found.strength[0] == pytest.approx(max(usual / (ratio - 1), 1.0) if ratio > 1 else np.inf, rel=1e-6)
+
+
+@pytest.mark.parametrize("domain", ["vector", "text", "set", "interval", "bitmap"])
+def test_the_distance_of_a_guess_agrees_with_brute_force(domain: str) -> None:
+    run = load(crowd(domain, seed=2, n=5, m=9, missing=0.2), domain)
+    worker, task, apart = distances(run)
+    pairs = [apart[i, j] for i, j in combinations(range(len(worker)), 2) if task[i] != task[j]]
+    expected = np.inf if domain == "vector" else np.mean(pairs)
+    assert find_guess_distances(run)[0] == pytest.approx(expected)
+
+
+def test_a_guess_is_known_where_labels_of_different_tasks_cannot_be_compared() -> None:
+    rows = [(worker, task, f"{task}a>{task}b>{task}c") for worker in range(3) for task in range(4)]
+    assert find_guess_distances(load(allalike.read(rows, domain="ranking"))) == [0.5]
+    footrule = allalike.Ranking(distance="footrule")
+    assert find_guess_distances(load(allalike.read(rows, domain=footrule))) == pytest.approx(8 / 12)
+    far = allalike.Custom(distance={task: [[0, task], [task, 0]] for task in (1, 2)}, farthest=3.0)
+    answers = [("ada", 1, 0), ("bob", 1, 1), ("ada", 2, 0), ("bob", 2, 1)]
+    assert find_guess_distances(load(allalike.read(answers, domain=far))) == [3.0]
+    unsure = allalike.Custom(distance={task: [[0, task], [task, 0]] for task in (1, 2)})
+    assert find_guess_distances(load(allalike.read(answers, domain=unsure))) == [np.inf]
+
+
+def test_a_distance_of_your_own_need_not_compare_labels_of_different_tasks() -> None:
+    def within(left: tuple[int, int], right: tuple[int, int]) -> float:
+        if left[0] != right[0]:
+            raise ValueError("labels of different tasks")
+        return float(abs(left[1] - right[1]))
+
+    rows = [(worker, task, (task, worker)) for task in (1, 2) for worker in range(13)]  # twelve labels are tried
+    run = load(allalike.read(rows, domain=allalike.Custom(distance=within)))
+    assert find_guess_distances(run) == [np.inf]
+    assert weigh(run).weight.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("name", "n"),
+    [
+        pytest.param(name, n, marks=pytest.mark.long if (place + n // 2) % 2 else ())
+        for place, name in enumerate(EQUAL)
+        for n in (3, 5)
+    ],
+)
+def test_equal_workers_are_hardly_weighed(name: str, n: int) -> None:
+    error = unweighted = 0.0
+    for seed in range(4):
+        drawn = simulate(EQUAL[name], workers=n, tasks=150, seed=seed)
+        result = allalike.discover(drawn.answers, method="auto", gold=drawn.truth)
+        error += result.summary["gold"]["error"]
+        unweighted += result.summary["gold"]["unweighted_error"]
+        assert result.workers["weight"].min() > 0.6 / n
+    assert error < 1.03 * unweighted
+
+
+@pytest.mark.parametrize(
+    ("model", "spammer"),
+    [
+        ("gaussian(population='fixed(values=(1, 1, 1, 1, 20))')", 4),
+        ("mallows(items=6, population='fixed(values=(0.4, 0.4, 0.4, 0.4, 1))')", 4),
+        ("one-coin(classes=30, population='fixed(values=(0.4, 0.4, 0.4, 0.4, 0.96))')", 4),
+        ("intervals(population='fixed(values=(20, 20, 20, 20, 400))')", 4),
+    ],
+)
+def test_a_spammer_has_hardly_any_weight_and_the_others_count_the_same(model: str, spammer: int) -> None:
+    run = load(simulate(model, workers=5, tasks=100, seed=1).answers)
+    weighing = weigh(run, plain=True)
+    assert weighing.weight[spammer] < 0.05
+    assert np.delete(weighing.weight, spammer) == pytest.approx(np.full(4, 0.25), abs=0.06)
+    assert weighing.fault.argmax() == spammer
+    assert weighing.notes["f_ratio"] > 5
+    assert weighing.notes.get("workers") != "alike"
+
+
+@pytest.mark.parametrize("model", ["real-n", "real-hs", "ranking-n", "ranking-hs", "intervals", "one-coin(classes=30)"])
+def test_unequal_workers_are_told_apart_and_truths_are_better(model: str) -> None:
+    error = unweighted = 0.0
+    for seed in range(5):
+        drawn = simulate(model, workers=10, tasks=40, seed=seed)
+        result = allalike.discover(drawn.answers, method="auto", gold=drawn.truth)
+        error += result.summary["gold"]["error"]
+        unweighted += result.summary["gold"]["unweighted_error"]
+    assert error < unweighted
+
+
+def test_the_last_of_three_is_not_thrown_away() -> None:
+    drawn = simulate(EQUAL["ranking"], workers=3, tasks=100, seed=5)
+    assert allalike.discover(drawn.answers, method="iP-TD").workers["weight"].min() == 0
+    assert allalike.discover(drawn.answers, method="auto").workers["weight"].min() > 0.2
+
+
+def test_who_answered_one_task_only_is_not_told_apart() -> None:
+    rows = [(worker, 0, label) for worker, label in enumerate([1.0, 1.1, 1.2, 9.0])]
+    weighing = weigh(load(allalike.read(rows, domain="real")))
+    assert weighing.weight == pytest.approx(np.full(4, 0.25))
+    assert weighing.notes == {
+        "workers": "alike",
+        "taken": "everyone the same",
+        "why": "workers are alike",
+        "f_ratio": None,
+        "prior_answers": None,
+        "guess_distance": None,
+    }
+
+
+def test_workers_who_meet_in_pairs_only_are_told_apart_by_their_distances() -> None:
+    rng = np.random.default_rng(6)
+    meetings = [(worker, task) for task in range(300) for worker in rng.permutation(6)[:2].tolist()]
+    rows = [(worker, task, float(rng.normal(0, 10 if worker == 5 else 1))) for worker, task in meetings]
+    weighing = weigh(load(allalike.read(rows, domain="real")))
+    assert weighing.weight[5] < 0.1
+    assert weighing.weight[:5].min() > 0.08
+
+
+@every_kind
+def test_engines_blocks_and_the_order_of_rows_do_not_matter(domain: str) -> None:
+    answers = crowd(domain, seed=7, n=6, m=20, missing=0.3)
+    first = weigh(load(answers, domain))
+    order = np.random.default_rng(8).permutation(len(answers))
+    others = [
+        load(answers, domain, Memory(block_answers=7)),
+        load(answers, domain, Disk(partitions=3)),
+        load([answers[i] for i in order], domain),
+    ]
+    for other in map(weigh, others):
+        same(first, other)
+
+
+def same(left: Weighing, right: Weighing) -> None:
+    for name in ("weight", "fault", "disparity"):
+        np.testing.assert_allclose(getattr(left, name), getattr(right, name), rtol=1e-9)
+    assert left.notes.keys() == right.notes.keys()
+    for name, value in left.notes.items():
+        assert right.notes[name] == (pytest.approx(value, rel=1e-9) if isinstance(value, float) else value)
+
+
+def test_who_is_far_from_known_truths_weighs_less() -> None:
+    rng = np.random.default_rng(9)
+    rows = [(worker, task, float(task + rng.normal())) for worker in range(6) for task in range(60)]
+    near = {task: label for worker, task, label in rows if worker == 0 and task < 40}
+    blind, told = (allalike.discover(rows, domain="real", gold=gold).workers for gold in (None, near))
+    assert told["weight"].iloc[0] > 1.2 * blind["weight"].iloc[0]
+    assert (told["weight"].iloc[1:].to_numpy() < blind["weight"].iloc[0]).all()
+
+
+def test_notes_are_plain() -> None:
+    run = load(simulate("intervals", workers=6, tasks=30, seed=10).answers)
+    notes = weigh(run).notes
+    assert {name: type(value) for name, value in notes.items()} == {
+        "f_ratio": float,
+        "prior_answers": float,
+        "guess_distance": float,
+        "support": float,
+        "taken": str,
+    }

@@ -1,0 +1,281 @@
+"""Copies among classes: who is found, who is not, and what one voice does to the truths."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+import allalike
+from allalike import Auto, Disk, Memory
+from allalike._core.blocks.voices import find_voices
+from allalike.methods.auto.copies import copies
+from allalike.methods.auto.copies.copies import find_copies
+from allalike.methods.auto.copies.departures import departure_sums, find_departures
+from allalike.methods.auto.voices.groups import with_voices
+from allalike.methods.insight import Group, Groups
+from crowds.copiers import answer, attack, loaded, rows_of
+
+Rows = list[tuple[str, str, str]]
+
+
+def groups_in(said: np.ndarray) -> tuple[Group, ...]:
+    groups = find_copies(loaded(said), np.zeros(len(said), bool))
+    assert groups is not None
+    return groups.found
+
+
+def copies_in(said: np.ndarray) -> list[tuple[int, ...]]:
+    return [group.members for group in groups_in(said) if group.copies]
+
+
+def error(rows: Rows, truth: np.ndarray, *, plain: bool = False) -> float:
+    labels = allalike.discover(rows, plain=plain).truth["label"].to_numpy()
+    return float(np.mean(labels != np.array(list("abcd"))[truth]))
+
+
+@pytest.mark.parametrize("copiers", [3, 6])
+def test_a_ring_is_found(copiers: int) -> None:
+    assert all(copies_in(attack(seed, rings=(copiers,))[1]) == [tuple(range(7, 8 + copiers))] for seed in range(5))
+
+
+@pytest.mark.parametrize(("copiers", "most"), [(3, 0.06), (6, 0.08)])
+def test_a_ring_does_little_harm(copiers: int, most: float) -> None:
+    drawn = [(rows_of(said), truth) for truth, said in (attack(seed, rings=(copiers,)) for seed in range(2))]
+    assert np.mean([error(*each) for each in drawn]) <= most
+    assert np.mean([error(*each, plain=True) for each in drawn]) > 2 * most
+
+
+def test_one_of_two_rings_hides_the_other_and_both_are_shown_as_alike() -> None:
+    found = groups_in(attack(1, rings=(2, 2))[1])
+    assert [(group.members, group.copies) for group in found] == [((7, 8, 9), False), ((10, 11, 12), False)]
+    assert min(group.fidelity for group in found) > 0.8
+
+
+@pytest.mark.parametrize("skill", [0.35, 0.7])
+def test_a_pair_of_identical_workers_copies_be_they_good_or_bad(skill: float) -> None:
+    for seed in range(4):
+        assert copies_in(attack(seed, rings=(1,), skill=skill, fidelity=1.0)[1]) == [(7, 8)]
+
+
+def test_a_pair_that_is_not_quite_identical_is_shown_at_least() -> None:
+    found = [groups_in(attack(seed, rings=(1,), fidelity=0.8)[1]) for seed in range(5)]
+    assert all((7, 8) in [group.members for group in groups] for groups in found)
+
+
+@pytest.mark.parametrize("tasks", [30, 100])
+def test_honest_workers_are_not_called_copies(tasks: int) -> None:
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(0, 4, tasks)
+        decoy = (truth + rng.integers(1, 4, tasks)) % 4
+        said = answer(rng, truth, 0.7, 9)
+        tempted = np.where((said != truth) & (rng.random(said.shape) < 0.6), decoy, said)
+        skill = 1 / (1 + np.exp(-np.log(0.7 / 0.3) - rng.standard_normal(tasks)))
+        uneven = answer(rng, truth, skill, 9)
+        assert copies_in(said) == copies_in(tempted) == copies_in(uneven) == []
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_experts_among_guessers_are_only_alike_and_keep_their_voices(k: int) -> None:
+    rng = np.random.default_rng(5)
+    truth = rng.integers(0, k, 200)
+    said = np.concatenate([answer(rng, truth, 0.97, 3, k), answer(rng, truth, 0.55, 9, k)])
+    groups = find_copies(loaded(said), np.zeros(12, bool))
+    assert groups is not None
+    assert [(group.members, group.copies) for group in groups.found] == [((0, 1, 2), False)]
+    assert groups.everyone_counts
+
+
+def test_one_model_copied_nine_times_beside_two_people_a_task_costs_little() -> None:
+    rng = np.random.default_rng(77)
+    truth = rng.integers(0, 4, 300)
+    people, model = answer(rng, truth, 0.8, 12), answer(rng, truth, 0.7)[0]
+    asked = [(person, task) for task in range(300) for person in rng.permutation(12)[:2].tolist()]
+    rows = [(f"person {person}", f"t{task:04}", "abcd"[people[person, task]]) for person, task in asked]
+    one, nine = (
+        rows
+        + [(f"model {each}", f"t{task:04}", "abcd"[label]) for each in range(n) for task, label in enumerate(model)]
+        for n in (1, 9)
+    )
+    assert error(nine, truth) <= error(one, truth) + 0.02
+    assert error(nine, truth, plain=True) > error(one, truth) + 0.1
+
+
+def sparse_crowd() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the answers of a ring of four among eleven, -1 where there is none; groups, one by chance; the silent."""
+    said = attack(1, tasks=60)[1]
+    said = np.where(np.random.default_rng(3).random(said.shape) < 0.25, -1, said)
+    return said, np.array([0, 1, 1, 3, 4, 5, 6, 7, 7, 7, 7]), np.arange(11) == 10
+
+
+def load_sparse(said: np.ndarray, **options: Any) -> Any:
+    rows = [(f"w{who:03}", f"t{task:04}", "abcd"[label]) for (who, task), label in np.ndenumerate(said) if label >= 0]
+    return Memory(**options).load(allalike.read(rows, domain="categorical"))
+
+
+def foretold(votes: Counter[int], label: int) -> float:
+    """Tell whether a label has most votes, a tie being shared, once one vote for it is taken away."""
+    left = [votes[each] - (each == label) for each in range(4)]
+    ahead = [each for each in range(4) if left[each] >= max(left) - 1e-9]
+    return (label in ahead) / len(ahead)
+
+
+def departures_of(said: np.ndarray, members: list[int], silent: np.ndarray) -> list[float]:
+    """Add up, task after task, what the members of a group say."""
+    sums = np.zeros(7)
+    for labels in said.T:
+        heard = [who for who in np.flatnonzero(labels >= 0).tolist() if not silent[who]]
+        mine = [int(labels[who]) for who in heard if who in members]
+        others = [int(labels[who]) for who in heard if who not in members]
+        if len(mine) < 2:
+            continue
+        top, second = [*sorted(Counter(others).values(), reverse=True), 0, 0][:2]
+        winner = Counter(others).most_common(1)[0][0] if others else -1
+        clear = top - second >= 2 and (top - second) >= 4 / 3 * len(others) ** 0.5 - 1e-9
+        pairs = list(itertools.permutations(mine, 2))
+        departs = np.mean([label != winner for label in mine])
+        joint = np.mean([one == two != winner for one, two in pairs])
+        one_voice, all_voices = Counter(others), Counter(others)
+        for label in mine:
+            one_voice[label] += 1 / len(mine)  # type: ignore[assignment]
+            all_voices[label] += 1
+        gain = sum(foretold(one_voice, label) - foretold(all_voices, label) for label in others)
+        same = np.mean([one == two for one, two in pairs])
+        sums += np.array([clear, clear * departs, clear * joint, 1, same, gain, gain**2], float)
+    return sums.tolist()
+
+
+@pytest.mark.parametrize("options", [{}, {"block_answers": 40}])
+def test_departures_are_those_added_up_task_by_task(options: dict[str, int]) -> None:
+    said, number, silent = sparse_crowd()
+    found = find_departures(load_sparse(said, **options), number, silent)
+    assert sorted(found) == [1, 7]
+    for group, seen in found.items():
+        expected = departures_of(said, np.flatnonzero(number == group).tolist(), silent)
+        sums = [seen.clear, seen.departs, seen.joint, seen.shared, seen.same, seen.gain, seen.squares]
+        np.testing.assert_allclose(sums, expected, rtol=1e-12)
+        assert 0 < seen.clear < seen.shared
+        assert seen.squares > 0
+
+
+def test_departures_of_nobody_are_nothing() -> None:
+    [block] = loaded(attack(1, tasks=5)[1]).blocks
+    assert not departure_sums(block, np.full(11, -1.0), np.zeros(11))["sums"].any()
+
+
+@pytest.mark.parametrize("ranges", [[range(11)], [range(4), range(4, 11)]])
+def test_what_is_usual_is_that_of_pairs_counted_one_by_one(ranges: list[range]) -> None:
+    said, _, _ = sparse_crowd()
+    run, silent = load_sparse(said), np.zeros(11, bool)
+    for rows in ranges:
+        looked = copies._look(rows, run.pairs(run.kernels.pair_sums, rows), silent=silent)
+        assert looked.n_pairs == len(rows) * 10
+        for one, usual in zip(rows, looked.usual, strict=True):
+            both = [(said[one] >= 0) & (said[other] >= 0) for other in range(11)]
+            apart = [np.mean(said[one, met] != said[two, met]) for two, met in enumerate(both) if two != one]
+            assert usual == pytest.approx(sorted(apart)[5])
+
+
+def test_where_nobody_meets_nobody_is_alike() -> None:
+    run = Memory().load(allalike.read([("ada", 1, "x"), ("bob", 2, "y"), ("eve", 3, "x")]))
+    groups = find_copies(run, np.zeros(3, bool))
+    assert groups is not None
+    assert groups.found == ()
+    assert groups.n_parts == 3
+
+
+def test_a_few_common_tasks_tell_nothing() -> None:
+    rng = np.random.default_rng(2)
+    said = rng.integers(0, 4, (9, 4))
+    said[8] = said[7]
+    assert groups_in(said) == ()
+
+
+def test_a_group_is_described_by_the_tasks_it_has_in_common() -> None:
+    truth, said = attack(4)
+    [group] = groups_in(said)
+    seen = find_departures(loaded(said), np.array([*range(7), 7, 7, 7, 7]), np.zeros(11, bool))[7]
+    assert group.common == len(truth) == 100
+    assert group.rare == round(seen.joint) < seen.clear
+    assert group.fidelity == pytest.approx(seen.joint / seen.departs)
+    assert group.chance < 0.01
+
+
+@pytest.mark.parametrize("engine", [Memory(block_answers=7), Disk()])
+def test_groups_are_the_same_on_every_engine_and_in_any_order(engine: Memory | Disk) -> None:
+    _, said = attack(4)
+    rows = rows_of(said)
+    expected = allalike.discover(rows).groups
+    shuffled = [rows[place] for place in np.random.default_rng(0).permutation(len(rows))]
+    found = allalike.discover(shuffled, engine=engine).groups
+    assert found["members"].tolist() == expected["members"].tolist() == ["w007; w008; w009; w010"]
+    np.testing.assert_allclose(found["fidelity"], expected["fidelity"], rtol=1e-9)
+
+
+def test_a_group_has_one_voice_on_a_task_however_many_of_it_answered() -> None:
+    run = loaded(attack(5, tasks=3)[1])
+    number = np.array([0, 1, 2, 3, 4, 5, 6, 7, 7, 7, 7])
+    block = with_voices(run.blocks[0], groups=Groups(number, np.zeros(11, bool)))
+    assert find_voices(block).voice.reshape(3, 11).sum(axis=1).tolist() == [8.0, 8.0, 8.0]
+
+
+def test_where_only_silent_workers_answered_they_are_heard() -> None:
+    rows = [("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x"), ("ada", 3, "y"), ("bob", 3, "y")]
+    run = Memory().load(allalike.read(rows))
+    block = with_voices(run.blocks[0], groups=Groups(np.arange(2), np.array([True, False])))
+    assert find_voices(block).voice.tolist() == [0.0, 1.0, 1.0, 0.0, 1.0]
+
+
+def test_plain_is_the_method_without_any_of_it() -> None:
+    _, said = attack(6)
+    plain = allalike.discover(rows_of(said), plain=True)
+    assert (
+        plain.truth["label"].tolist()
+        == allalike.discover(rows_of(said), method=Auto(plain=True)).truth["label"].tolist()
+    )
+    assert plain.groups.empty
+    assert "group" not in plain.workers
+    assert allalike.discover(rows_of(said), method="iP-TD").workers.columns.tolist() == [
+        "worker",
+        "answers",
+        "disparity",
+        "fault",
+        "weight",
+    ]
+
+
+def test_a_crowd_without_copies_is_read_as_plainly() -> None:
+    rng = np.random.default_rng(8)
+    said = answer(rng, rng.integers(0, 4, 60), 0.7, 8)
+    one, two = (allalike.discover(rows_of(said), plain=plain).workers for plain in (False, True))
+    np.testing.assert_array_equal(one["weight"], two["weight"])
+    np.testing.assert_array_equal(one["error_rate"], two["error_rate"])
+
+
+def test_parts_without_a_common_task_are_reported() -> None:
+    rng = np.random.default_rng(9)
+    said = answer(rng, rng.integers(0, 4, 40), 0.8, 4)
+    rows = rows_of(said) + [(f"other {worker}", f"other {task}", label) for worker, task, label in rows_of(said)[:120]]
+    result = allalike.discover(rows)
+    assert result.summary["trust"]["parts"] == {"number": 2, "largest": 4}
+    assert result.workers.groupby("part")["worker"].count().tolist() == [3, 4]
+    assert "parts" not in allalike.discover(rows_of(said)).summary["trust"]
+
+
+def test_where_pairs_are_too_many_nobody_looks_for_copies_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("allalike.engines.base.free_memory", lambda: 10)
+    result = allalike.discover(rows_of(attack(7)[1]))
+    assert result.summary["reading"]["copies"] == "too many pairs of workers to look at"
+    assert result.groups.empty
+
+
+@pytest.mark.parametrize("n", [4, 5, 6, 7, 8])
+def test_who_hands_in_her_answers_twice_counts_once_however_few_the_others_are(n: int) -> None:
+    rng = np.random.default_rng(n)
+    truth = rng.integers(0, 4, 120)
+    said = np.concatenate([answer(rng, truth, skill) for skill in np.linspace(0.5, 0.9, n)])
+    assert copies_in(np.concatenate([said, said[:1]])) == [(0, n)]

@@ -1,0 +1,261 @@
+"""Copies and empty answers among numbers, rankings, texts and whatever else has a distance."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import allalike
+from allalike import Disk, Memory
+from allalike.datasets import load
+from allalike.methods.auto.copies import worker_pairs as meetings
+from allalike.methods.auto.copies.likeness import find_groups
+from allalike.methods.auto.copies.worker_pairs import find_meetings
+from allalike.methods.auto.signal.distances import find_signal
+from crowds.distance_weights import weigh
+from crowds.samples import Row, crowd, kind, problems
+
+Table = npt.NDArray[np.float64]
+KINDS = ["real", "vector", "probability", "ranking", "text", "set", "interval", "bitmap", "custom"]
+HONEST, TRIALS = 7, 30
+RANKINGS = "mallows(items=5, population='fixed(values=0.3)')"
+
+
+@pytest.fixture
+def public_data(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALLALIKE_DATA", str(data))
+
+
+def rings(seed: int, *sizes: int, tasks: int = 100, fidelity: float = 0.8) -> tuple[Table, Table]:
+    """Draw crowds of honest workers and of rings whose leader errs twice as much; return truths and answers."""
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(0, 3, (TRIALS, 1, tasks))
+    said = [truth + rng.normal(size=(TRIALS, HONEST, tasks))]
+    for size in sizes:
+        own = truth + 2 * rng.normal(size=(TRIALS, size, tasks))
+        copied = rng.random(own.shape) < fidelity
+        said.append(np.where(copied, own[:, :1], own))
+    return truth[:, 0], np.concatenate(said, axis=1)
+
+
+def number_groups(said: Table) -> npt.NDArray[np.int64]:
+    """Return the number of each worker's group within her crowd."""
+    trials, n, _ = said.shape
+    run = Memory().load(problems(said))
+    groups = find_groups(run, np.full(trials, np.inf), np.zeros(trials * n, bool))
+    assert groups is not None
+    return np.asarray(groups.number.reshape(trials, n) - n * np.arange(trials)[:, None])
+
+
+def run_of(rows: list[Row], domain: str, engine: Any = None) -> Any:
+    return (engine or Memory()).load(allalike.read(rows, domain=kind(domain)))
+
+
+def plant(rows: list[Row], leader: str, names: tuple[str, ...], other: str) -> list[Row]:
+    """Let workers copy what the leader says, but for every sixth task, where they say what another one does."""
+    labels = {(worker, task): label for worker, task, label in rows}
+    tasks = [task for worker, task, _ in rows if worker == leader and (other, task) in labels]
+    return rows + [
+        (name, task, labels[other if (place + len(name)) % 6 == 0 else leader, task])
+        for name in names
+        for place, task in enumerate(tasks)
+    ]
+
+
+@pytest.mark.parametrize("sizes", [(4,), (7,), (3, 3)])
+@pytest.mark.parametrize("tasks", [100, 30])
+def test_rings_of_numbers_are_found_and_nobody_else_is_in_them(sizes: tuple[int, ...], tasks: int) -> None:
+    number = number_groups(rings(1, *sizes, tasks=tasks)[1])
+    begin, right = HONEST, np.arange(HONEST + sum(sizes))
+    for size in sizes:
+        right[begin : begin + size] = begin
+        begin += size
+    assert (number[:, :HONEST] == np.arange(HONEST)).all()
+    assert (number == right).all(axis=1).mean() >= (1.0 if tasks == 100 else 0.9)
+
+
+def test_rings_are_found_where_half_of_the_answers_are_missing() -> None:
+    said = rings(2, 4)[1][0]
+    present = np.random.default_rng(3).random(said.shape) < 0.5
+    rows = [(int(i), int(t), float(said[i, t])) for i, t in np.argwhere(present)]
+    [group] = [group for group in weigh(run_of(rows, "real")).groups.found if group.copies]  # type: ignore[union-attr]
+    assert group.members == (7, 8, 9, 10)
+    assert 0.4 < group.fidelity < 0.9
+    assert group.chance < 0.01
+    assert group.common == (present[7:].sum(axis=0) > 1).sum()
+    same = sum(((said[i] == said[j]) & present[i] & present[j]).sum() for i in range(7, 11) for j in range(7, i))
+    assert group.rare == same
+
+
+@pytest.mark.parametrize("noise", ["normal", "heavy", "scales", "bias", "unequal"])
+def test_honest_workers_are_hardly_ever_taken_for_copies(noise: str) -> None:
+    rng, tasks = np.random.default_rng(4), 30
+    shape = (100, 11, tasks)
+    error = rng.standard_t(2.5, shape) if noise == "heavy" else rng.normal(size=shape)
+    if noise == "scales":
+        error *= np.exp(rng.normal(0, 0.7, (100, 1, tasks)))
+    elif noise == "bias":
+        error += rng.normal(size=(100, 1, tasks))
+    elif noise == "unequal":
+        error *= np.exp(rng.uniform(np.log(0.2), np.log(3), (100, 11, 1)))
+    number = number_groups(error + rng.normal(0, 3, (100, 1, tasks)))
+    assert (number != np.arange(11)).any(axis=1).sum() <= 1
+
+
+def test_a_ring_does_not_spoil_the_mean() -> None:
+    truth, said = rings(5, 4)
+    error = {False: 0.0, True: 0.0}
+    for number in range(12):
+        rows = [(int(i), int(t), float(x)) for (i, t), x in np.ndenumerate(said[number])]
+        for plain in error:
+            found = allalike.discover(rows, domain="real", method=allalike.Auto(plain=plain)).truth["label"]
+            error[plain] += float(np.mean((found.to_numpy() - truth[number]) ** 2)) / 12
+    assert error[False] < 0.16  # the mean of the honest alone has 0.14
+    assert error[True] > 0.2
+
+
+@pytest.mark.parametrize("domain", KINDS)
+def test_copies_of_every_kind_of_label_are_found(domain: str) -> None:
+    rows = crowd(domain, seed=8, n=9, m=30)
+    clean = weigh(run_of(rows, domain))
+    assert clean.groups is not None
+    assert not clean.groups.has_copies
+    leader, other = np.argsort(clean.fault)[[5, 4]].tolist()  # the best are close to each other anyway
+    found = weigh(run_of(plant(rows, f"w{leader:03}", ("x", "yy"), f"w{other:03}"), domain))
+    assert found.groups is not None
+    assert [group.members for group in found.groups.found if group.copies] == [(leader, 9, 10)]
+
+
+@pytest.mark.parametrize("domain", ["real", "text"])
+def test_engines_blocks_and_the_order_of_rows_find_the_same_groups(domain: str) -> None:
+    rows = plant(crowd(domain, seed=9, n=8, m=30, missing=0.2), "w003", ("x", "yy"), "w002")
+    shuffled = [rows[place] for place in np.random.default_rng(0).permutation(len(rows))]
+    first = weigh(run_of(rows, domain))
+    assert first.groups is not None
+    assert first.groups.has_copies
+    for other in (
+        run_of(shuffled, domain),
+        run_of(rows, domain, Memory(block_answers=9)),
+        run_of(rows, domain, Disk(partitions=3)),
+    ):
+        found = weigh(other)
+        assert found.groups is not None
+        assert found.signal is not None
+        assert first.signal is not None
+        assert np.array_equal(found.groups.number, first.groups.number)
+        np.testing.assert_allclose(found.signal.value, first.signal.value, rtol=1e-9)
+        np.testing.assert_allclose(found.weight, first.weight, rtol=1e-8)
+
+
+@pytest.mark.parametrize("domain", ["real", "ranking", "text"])
+def test_meetings_are_those_of_all_pairs(domain: str) -> None:
+    run = run_of(crowd(domain, seed=10, n=6, m=12, missing=0.3), domain)
+    met = find_meetings(run)
+    assert met is not None
+    [block] = run.blocks
+    code = run.kernels.restore_answers(block, np.arange(len(block.label)))
+    task = block.to_answers(np.arange(block.n_tasks))
+    apart: dict[tuple[int, int], list[float]] = {}
+    pairs = [(i, j) for i in range(len(task)) for j in range(len(task)) if task[i] == task[j] and i < j]
+    left, right = np.array(pairs).T
+    distance = run.kernels.distance_between(code[left], code[right])
+    if domain == "real":
+        distance = np.sqrt(distance)
+        scale = np.array([np.median(distance[task[left] == t]) for t in range(block.n_tasks)])
+        usual = np.sort(scale)[len(scale) // 2]
+        distance = np.minimum(distance / np.maximum(scale, 0.1 * usual)[task[left]], 5.0)
+    for i, j, d in zip(block.worker[left], block.worker[right], distance, strict=True):
+        apart.setdefault((min(i, j), max(i, j)), []).append(d)
+    assert sorted(apart) == list(zip(met.left.tolist(), met.right.tolist(), strict=True))
+    for k, pair in enumerate(sorted(apart)):
+        assert met.common[k] == len(apart[pair])
+        assert met.mean[k] == pytest.approx(np.mean(apart[pair]))
+        assert met.spread[k] == pytest.approx(
+            np.std(apart[pair], ddof=1) if len(apart[pair]) > 1 else np.nan, nan_ok=True
+        )
+
+
+def test_where_pairs_are_too_many_nobody_is_grouped_and_the_summary_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meetings, "_MAX_PAIRS", 10)
+    result = allalike.discover(crowd("real", seed=1), domain="real")
+    assert result.weighing.groups is not None
+    assert result.weighing.groups.everyone_counts
+    assert "too many pairs" in result.summary["reading"]["copies"]
+
+
+@pytest.mark.parametrize("model", ["gaussian", RANKINGS, "intervals", "one-coin(classes=30)"])
+def test_a_constant_and_answers_to_other_tasks_carry_no_signal_and_honest_ones_do(model: str) -> None:
+    drawn = allalike.simulate(model, workers=8, tasks=400, seed=11).answers
+    place = np.arange(3200).reshape(400, 8)
+    place[:, 6] = place[np.random.default_rng(1).permutation(400), 6]
+    place[:, 7] = place[0, 7]
+    signal = find_signal(Memory().load(replace(drawn, label=drawn.label[place.ravel()])))
+    assert signal.empty.tolist() == [False] * 6 + [True] * 2
+    assert (signal.value[:6] > 4 * signal.error[:6]).all()
+
+
+def test_a_crowd_in_which_the_truth_never_changes_has_nobody_without_signal() -> None:
+    rng = np.random.default_rng(12)
+    said = np.vstack([5 + rng.normal(size=(6, 40)), np.full((3, 40), 5.0)])
+    rows = [(int(i), int(t), float(x)) for (i, t), x in np.ndenumerate(said)]
+    assert not find_signal(run_of(rows, "real")).empty.any()
+
+
+@pytest.mark.parametrize("domain", KINDS)
+def test_crowds_of_which_nothing_can_be_told_have_no_groups(domain: str) -> None:
+    rows = crowd(domain, seed=13, n=4, m=12)
+    first = {task: label for _, task, label in reversed(rows)}
+    for few in (
+        rows[:1],
+        [row for row in rows if row[0] == "w000"],
+        [(worker, task, label) for worker in "abcd" for task, label in first.items()],
+        [(worker, task, rows[0][2]) for worker in "abc" for task in range(20)]
+        if domain not in ("ranking",)
+        else rows[:3],
+    ):
+        found = weigh(run_of(few, domain))
+        assert found.groups is not None
+        assert found.groups.everyone_counts
+
+
+def test_two_people_who_are_a_little_close_everywhere_are_alike_and_count_both() -> None:
+    rng = np.random.default_rng(14)
+    said = rng.normal(size=(9, 60)) + rng.normal(0, 3, 60)
+    said[8] = said[7] + 0.25 * rng.normal(size=60)
+    rows = [(int(i), int(t), float(x)) for (i, t), x in np.ndenumerate(said)]
+    groups = weigh(run_of(rows, "real")).groups
+    assert groups is not None
+    assert [(group.members, group.copies) for group in groups.found] == [((7, 8), False)]
+    assert groups.everyone_counts
+
+
+def test_double_accounts_of_translators_are_found_and_nobody_else(public_data: None) -> None:
+    result = allalike.discover(load("TRANSL").answers)
+    groups = [members.split("; ") for members in result.groups["members"]]
+    assert len(groups) >= 4
+    assert all(second == f"{first} (2)" for first, second in groups)
+    assert {"worker24", "worker44", "worker71", "worker81"} <= {first for first, _ in groups}
+
+
+@pytest.mark.parametrize("part", ["T1", "T4"])
+def test_forecasters_who_always_say_about_one_half_are_no_copies(part: str, public_data: None) -> None:
+    answers = load(f"predict_mandal2020/{part}").answers
+    found = weigh(Memory().load(answers))
+    assert found.groups is not None
+    for group in found.groups.found:
+        if group.copies:
+            for member in group.members:
+                assert np.mean(np.abs(answers.label[answers.worker == member] - 0.5)) > 0.2
+
+
+def test_parts_of_numbers_without_a_common_task_are_reported() -> None:
+    rng = np.random.default_rng(2)
+    rows = [
+        (f"{part}{worker}", f"{part}{task}", rng.normal()) for part in "ab" for worker in range(3) for task in range(9)
+    ]
+    assert allalike.discover(rows, domain="real").summary["trust"]["parts"] == {"number": 2, "largest": 3}

@@ -1,0 +1,205 @@
+"""Little memory: pairs of workers are looked at in parts, with the same result, and what does not fit is said."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import psutil
+import pytest
+
+import allalike
+from allalike import Disk, Memory, Result
+from allalike._core.blocks import matrices
+from allalike._core.blocks.ties import Ties
+from allalike._core.system.progress import watching
+from allalike.cli.text import unseen_text
+from allalike.engines.base import Run
+from allalike.engines.disk import budget, engine
+from allalike.methods.auto.copies import likeness, parts
+from allalike.methods.auto.copies import worker_pairs as meetings
+from allalike.readers import scan
+from crowds.copiers import answer
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+from crowd_file import write_crowd
+
+Rows = list[tuple[str, str, Any]]
+MB = 10**6
+
+
+def scattered(domain: str) -> Rows:
+    """Draw 60 workers, most of whom share few of 200 tasks; three copy a bad one, and two always say the same."""
+    rng = np.random.default_rng(5)
+    if domain == "real":
+        said = rng.normal(0, 3, 200) + rng.normal(size=(60, 200)) * np.where(np.arange(60) < 4, 3.0, 1.0)[:, None]
+    else:
+        truth = rng.integers(0, 4, 200)
+        said = np.concatenate([answer(rng, truth, 0.3, 4), answer(rng, truth, 0.75, 56)])
+    said[1:4] = np.where(rng.random((3, 200)) < 0.95, said[0], said[1:4])
+    said[58:] = said[58, 0]
+    there = rng.random(said.shape) < np.where(np.arange(60) < 4, 0.4, 0.15)[:, None]
+    return [(f"w{worker:03}", f"t{task:04}", said[worker, task].item()) for worker, task in np.argwhere(there)]
+
+
+def found_in_parts(rows: Rows, domain: str, engine: Any, memory: int, patch: pytest.MonkeyPatch) -> tuple[Result, int]:
+    """Return the result with so little memory for pairs, and into how many parts these were cut."""
+    cut = [0]
+    with patch.context() as short, watching(lambda stage, _, total: cut.append(total if stage == "pairs" else 0)):
+        short.setattr(Run, "pair_memory", memory)
+        return allalike.discover(rows, domain=domain, engine=engine), max(cut)
+
+
+def check_alike(found: Result, whole: Result) -> None:
+    """Check that copies, signal and truths are the same, and that there are copies, and workers without signal."""
+    assert whole.groups["members"].tolist() == ["w000; w001; w002; w003"]
+    assert whole.workers["no_signal"].sum() == 2
+    for name in ("groups", "workers", "truth"):
+        pd.testing.assert_frame_equal(getattr(found, name), getattr(whole, name), rtol=1e-9, atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def whole() -> Result:
+    """Find the truths of classes with memory for all."""
+    return allalike.discover(scattered("categorical"), domain="categorical")
+
+
+@pytest.mark.parametrize(
+    ("engine", "small"), [(Memory(), 1 << 20), (Memory(block_answers=300), 0), (Disk(partitions=3), 0)], ids=repr
+)
+def test_copies_of_classes_are_the_same_in_parts(
+    engine: Any, small: int, whole: Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matrices, "_MAX_DENSE_ENTRIES", small)  # of sums that are arrays
+    found, cut = found_in_parts(scattered("categorical"), "categorical", engine, 60_000, monkeypatch)
+    assert cut > 3
+    check_alike(found, whole)
+
+
+@pytest.mark.parametrize("engine", [Memory(), Disk(partitions=3)], ids=repr)
+def test_copies_of_numbers_are_the_same_in_parts(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(likeness, "_MANY_PAIRS", 0)
+    monkeypatch.setattr(likeness, "_MAX_PEERS", 20)
+    monkeypatch.setattr(meetings, "_MAX_PEERS", 30)
+    rows = scattered("real")
+    found, cut = found_in_parts(rows, "real", engine, 300_000, monkeypatch)
+    assert cut > 1
+    check_alike(found, allalike.discover(rows, domain="real"))
+
+
+def test_pairs_that_tell_nothing_are_left_out_and_all_others_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Memory().load(allalike.read(scattered("real"), domain="real"))
+    whole = meetings.find_meetings(run)
+    monkeypatch.setattr(meetings, "_MAX_PEERS", 20)
+    monkeypatch.setattr(Run, "pair_memory", 300_000)
+    dropped = np.arange(60) == 7
+    found = meetings.find_meetings(run, dropped)
+    assert whole is not None
+    assert found is not None
+    met = whole.some(~(dropped[whole.left] | dropped[whole.right]))
+    pairs = [list(zip(each.left.tolist(), each.right.tolist(), strict=True)) for each in (met, found)]
+    told = dict(zip(pairs[0], zip(met.common, met.mean, strict=True), strict=True))
+    assert len(pairs[1]) < len(pairs[0])
+    assert {pair for pair, (common, _) in told.items() if common >= 5} < set(pairs[1])
+    for place, pair in enumerate(pairs[1]):
+        assert told[pair] == pytest.approx((found.common[place], found.mean[place]))
+    for worker in np.flatnonzero(~dropped).tolist():
+        before, after = (
+            [common for pair, common in each if worker in pair]
+            for each in (zip(pairs[0], met.common, strict=True), zip(pairs[1], found.common, strict=True))
+        )
+        assert sorted(before)[-20:] == sorted(after)[-20:]
+
+
+def test_parts_are_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    rows = [(int(w), t, "x") for t in range(60) for w in rng.choice(8, 2, replace=False) + 8 * rng.integers(5)]
+    run = Memory(block_answers=20).load(allalike.read(rows, domain="categorical"))
+    whole = parts.find_parts(run)
+    assert whole is not None
+    assert len(set(whole.tolist())) >= 5
+    monkeypatch.setattr(Run, "pair_memory", 6000)
+    with watching(lambda *event: cut.append(event[2])):
+        cut: list[int] = []
+        assert parts.find_parts(run) is not None
+        assert np.array_equal(parts.find_parts(run), whole)  # type: ignore[arg-type]
+    assert max(cut) > 3
+    monkeypatch.setattr(Run, "pair_memory", 10)
+    assert parts.find_parts(run) is None
+
+
+def test_copies_too_many_to_compare_are_not_looked_for_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = scattered("categorical")
+    rows += [("copy of " + worker, task, label) for worker, task, label in rows if worker < "w030"]
+    found, _ = found_in_parts(rows, "categorical", None, 5_000, monkeypatch)
+    assert unseen_text(found.summary) == ["Copies were not looked for: there are too many pairs of workers."]
+
+
+@pytest.mark.parametrize("domain", ["categorical", "real"])
+def test_where_tables_of_signal_do_not_fit_it_is_said(domain: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("allalike.engines.base.free_memory", lambda: 4000)
+    found = allalike.discover(scattered(domain), domain=domain)
+    assert "no_signal" not in found.workers or not found.workers["no_signal"].any()
+    assert unseen_text(found.summary)[0].startswith("Answers without signal were not looked for")
+
+
+def test_what_a_disk_run_may_take_is_what_its_limit_leaves() -> None:
+    run = Disk(memory="500MB", partitions=2).open(scan(scattered("categorical")), None, Ties())
+    before = run.free_memory
+    taken = np.ones(100 * MB // 8)
+    after = run.free_memory
+    assert 0 < before <= 500 * MB
+    assert before - after > 0.8 * taken.nbytes or after == budget._LITTLE_BYTES
+
+
+@pytest.mark.parametrize(("memory", "number"), [("500MB", 1), ("1GB", 3), ("100GB", 64)])
+def test_there_are_no_more_processes_than_memory_for_them(
+    memory: str, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_MIN_PARALLEL_ANSWERS", 0)
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    run = Disk(memory=memory, partitions=1).open(scan(scattered("categorical")), None, Ties())
+    assert run.n_processes == number
+
+
+CHILD = """
+import sys
+from allalike.cli import main
+sys.argv[:] = ["allalike", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("n_workers", [300, 20_000])
+def test_a_program_stays_within_its_memory(n_workers: int, tmp_path: Path) -> None:
+    path = write_crowd(tmp_path / "crowd.csv", 2_000_000, n_workers, mixed=True)
+    options = ["--engine", "disk", "--memory", "500MB", "--output", str(tmp_path / "out")]
+    child = psutil.Popen([sys.executable, "-c", CHILD, "discover", str(path), *options], stdout=subprocess.DEVNULL)
+    peak = 0
+    while child.poll() is None:
+        peak = max(peak, sum(map(held, [child, *children(child)])))
+        time.sleep(0.05)
+    assert child.returncode == 0
+    assert peak < 600 * MB  # with the process that draws the charts
+
+
+def children(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return process.children(recursive=True)
+    except psutil.Error:
+        return []
+
+
+def held(process: psutil.Process) -> int:
+    try:
+        return int(process.memory_info().rss)
+    except psutil.Error:
+        return 0

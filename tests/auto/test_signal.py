@@ -1,0 +1,106 @@
+"""Signal: whose answers depend on the tasks, and what is done about those whose do not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import allalike
+from allalike import Disk, Memory
+from allalike.methods.auto.signal.classes import find_class_signal, silence
+from crowds.copiers import answer, loaded, rows_of
+
+
+def with_constants(seed: int, constants: int, tasks: int = 500) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng([seed, 90])
+    truth = (rng.random(tasks) < 0.1).astype(np.int64)
+    return truth, np.concatenate([answer(rng, truth, 0.85, 6, k=2), np.zeros((constants, tasks), np.int64)])
+
+
+def test_signal_is_how_much_more_others_agree_on_the_same_task() -> None:
+    rng = np.random.default_rng(1)
+    said = answer(rng, rng.integers(0, 3, 9), 0.6, 5, k=3)
+    found = find_class_signal(loaded(said))
+    for worker in range(5):
+        others = np.delete(said, worker, axis=0)
+        agree = np.array([[np.mean(others[:, there] == said[worker, here]) for there in range(9)] for here in range(9)])
+        same, other = np.diag(agree).mean(), (agree.sum() - np.trace(agree)) / 72
+        assert found.value[worker] == pytest.approx(same - other, rel=1e-9)
+
+
+def test_many_labels_have_the_signal_of_few() -> None:
+    rng = np.random.default_rng(2)
+    said = answer(rng, rng.integers(0, 3, 30), 0.6, 5, k=3)
+    rows = rows_of(said)
+    apart = [(f"x{number}", f"y{number}", f"only {number}") for number in range(60)]
+    one, two = (
+        allalike.discover(each, domain="categorical").workers.set_index("worker") for each in (rows, rows + apart)
+    )
+    np.testing.assert_allclose(one["signal"], two.loc[one.index, "signal"], rtol=1e-9)
+    np.testing.assert_allclose(one["signal_error"], two.loc[one.index, "signal_error"], rtol=1e-9)
+
+
+def test_the_standard_error_is_that_of_many_draws() -> None:
+    values, errors = [], []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        found = find_class_signal(loaded(answer(rng, rng.integers(0, 2, 40), 0.7, 4, k=2)))
+        values.append(found.value[0])
+        errors.append(found.error[0])
+    assert np.mean(errors) == pytest.approx(np.std(values), rel=0.25)
+
+
+def test_a_constant_has_no_signal_and_no_error() -> None:
+    found = find_class_signal(loaded(with_constants(1, 4)[1]))
+    assert found.value[6:].tolist() == found.error[6:].tolist() == [0.0] * 4
+    assert found.empty.tolist() == [False] * 6 + [True] * 4
+
+
+def test_a_rare_class_is_found_among_constants() -> None:
+    recalls = []
+    for seed in range(4):
+        truth, said = with_constants(seed, 4)
+        label = allalike.discover(rows_of(said)).truth["label"].to_numpy()
+        recalls.append(np.mean(label[truth == 1] == "b"))
+    assert np.mean(recalls) > 0.92  # a vote has 0.58
+
+
+def test_many_without_signal_lose_their_voice_and_few_are_only_named() -> None:
+    many, few = (allalike.discover(rows_of(with_constants(3, constants)[1])) for constants in (4, 1))
+    assert many.workers["weight"].tolist()[6:] == [0.0] * 4
+    assert few.workers["weight"].iloc[6] > 0
+    assert few.workers["no_signal"].tolist() == [False] * 6 + [True]
+    assert [many.summary["trust"]["no_signal"][name] for name in ("workers", "silenced")] == [4, True]
+    assert [few.summary["trust"]["no_signal"][name] for name in ("workers", "silenced")] == [1, False]
+
+
+def test_nobody_is_deleted() -> None:
+    result = allalike.discover(rows_of(with_constants(3, 4)[1]))
+    assert len(result.workers) == 10
+    assert result.workers["answers"].tolist() == [500] * 10
+
+
+def test_who_answers_at_random_is_named() -> None:
+    rng = np.random.default_rng(4)
+    truth = rng.integers(0, 4, 1000)
+    said = np.concatenate([answer(rng, truth, 0.8, 6), rng.integers(0, 4, (3, 1000))])
+    assert find_class_signal(loaded(said)).empty.tolist() == [False] * 6 + [True] * 3
+
+
+def test_few_answers_are_no_evidence() -> None:
+    found = find_class_signal(loaded(with_constants(5, 4, tasks=9)[1]))
+    assert not found.empty.any()
+
+
+def test_a_crowd_without_any_signal_keeps_its_voices() -> None:
+    run = loaded(np.tile(np.arange(5)[:, None] % 2, 30))
+    found = find_class_signal(run)
+    assert not silence(found, run.answer_counts, run.problems).any()
+
+
+@pytest.mark.parametrize("engine", [Memory(block_answers=13), Disk()])
+def test_signal_is_the_same_on_every_engine(engine: Memory | Disk) -> None:
+    rows = rows_of(with_constants(2, 4, tasks=60)[1])
+    one, two = allalike.discover(rows).workers, allalike.discover(rows, engine=engine).workers
+    np.testing.assert_allclose(one["signal"], two["signal"], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(one["signal_error"], two["signal_error"], rtol=1e-9, atol=1e-12)

@@ -1,0 +1,140 @@
+"""Voices: groups count as one and the silent not at all, for every kind of label."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import allalike
+from allalike import DOMAINS, Memory
+from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.voices import Voices
+from allalike.engines.memory import MemoryRun
+from allalike.methods.auto.distances.decision import decide_by_voices
+from allalike.methods.auto.distances.shrunken import distance_sums
+from allalike.methods.auto.voices.groups import give_voices
+from allalike.methods.auto.voices.peers import peer_distances
+from allalike.methods.insight import Groups
+from crowds.distance_weights import weigh
+from crowds.samples import Row, crowd, kind
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+every_domain = pytest.mark.parametrize("domain", list(DOMAINS))
+COPIES = ("w000 a", "w000 b")
+
+
+def load(rows: list[Row], domain: str) -> MemoryRun:
+    return Memory().load(allalike.read(rows, domain=kind(domain)))
+
+
+def with_copies(rows: list[Row]) -> list[Row]:
+    """Add two workers who say what the first one says, on some of her tasks."""
+    mine = [row for row in rows if row[0] == "w000"]
+    return rows + [(name, task, label) for name in COPIES for _, task, label in mine[len(name) % 2 :: 2] + mine[:4]]
+
+
+def unique(rows: list[Row]) -> list[Row]:
+    return list({(worker, task): (worker, task, label) for worker, task, label in rows}.values())
+
+
+def grouped(run: MemoryRun) -> Groups:
+    """Put the first worker and her copies in one group."""
+    ids = run.workers.tolist()
+    first = ids.index("w000")
+    number = np.array([first if name in COPIES else place for place, name in enumerate(ids)])
+    return Groups(number, np.zeros(len(ids), bool))
+
+
+@every_domain
+def test_distances_to_other_groups_are_those_of_all_pairs(domain: str) -> None:
+    run = load(crowd(domain, seed=3, n=7, m=6, missing=0.3), domain)
+    rng = np.random.default_rng(4)
+    weights, silent = rng.uniform(0.2, 1.0, 7), np.arange(7) == 5
+    number = np.array([0, 1, 0, 3, 1, 5, 0])
+    [block] = give_voices(run, Groups(number, silent)).blocks
+    found, weight = peer_distances(block, weights, kernels=run.kernels)
+    task = block.to_answers(np.arange(block.n_tasks))
+    code = run.kernels.restore_answers(block, np.arange(len(task)))
+    group = number[block.worker]
+    members = [((task == t) & (group == g) & ~silent[block.worker]).sum() for t, g in zip(task, group, strict=True)]
+    voice = np.where(silent[block.worker], 0.0, 1.0 / np.maximum(members, 1))
+    np.testing.assert_allclose(block[Voices].voice, voice)
+    for i in range(len(task)):
+        peers = np.flatnonzero((task == task[i]) & (group != group[i]))
+        apart = run.kernels.distance_between(code[np.full(len(peers), i)], code[peers])
+        shared = run.kernels.shared(code[np.full(len(peers), i)], code[peers])
+        share = shared * voice[peers] * weights[block.worker[peers]]
+        assert found[i] == pytest.approx(share @ apart, abs=1e-9)
+        assert weight[i] == pytest.approx(share.sum(), abs=1e-12)
+
+
+@every_domain
+def test_copies_change_neither_the_faults_of_others_nor_the_truths(domain: str) -> None:
+    rows = crowd(domain, seed=5, n=6, m=12)
+    alone, copied = load(rows, domain), load(unique(with_copies(rows)), domain)
+    groups = grouped(copied)
+    names = [name.rsplit(" ", 1)[0] for name in copied.workers.tolist()]
+    place = np.array([alone.workers.tolist().index(name) for name in names])
+    honest = np.array([name not in COPIES for name in copied.workers.tolist()])
+    weight, fault = np.linspace(0.5, 1.0, 6), np.linspace(0.1, 0.4, 6)
+
+    def sums(run: Any, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        kernels = run.kernels
+        found = run.sum(
+            lambda block, *more: distance_sums(block, *more, kernels=kernels), weights, np.ones_like(weights)
+        )
+        return np.asarray(found["fault"])
+
+    np.testing.assert_allclose(
+        sums(give_voices(copied, groups), weight[place])[honest], sums(alone, weight), rtol=1e-9, atol=1e-12
+    )
+    kernels, ties = copied.kernels, Ties()
+    [block], [plain] = copied.blocks, alone.blocks
+    found = decide_by_voices(
+        block,
+        weight[place],
+        fault[place],
+        groups.number.astype(np.float64),
+        groups.silent.astype(np.float64),
+        kernels=kernels,
+        ties=ties,
+    )
+    expected = alone.kernels.aggregate(plain, weight, fault, ties=ties)
+    scatter = np.zeros(plain.n_tasks)
+    assert (kernels.distance_between(found["label"], expected["label"]) < 1e-12).all()
+    assert not kernels.differs(found["label"], expected["label"], scatter + 1e3).any()
+    np.testing.assert_allclose(found["error"], expected["error"], rtol=1e-9)
+
+
+@every_domain
+def test_nothing_changes_where_nobody_copies_and_nobody_is_silent(domain: str) -> None:
+    run = load(crowd(domain, seed=6, n=6, m=9), domain)  # too few tasks to tell
+    found, plain = weigh(run), weigh(run, plain=True)
+    assert found.groups is not None
+    assert found.groups.everyone_counts
+    assert found.decide is None or found.confidence is not None
+    assert plain.groups is None
+    assert plain.signal is None
+    for name in ("disparity", "fault", "weight"):
+        assert np.array_equal(getattr(found, name), getattr(plain, name), equal_nan=True)
+
+
+def test_where_only_the_silent_answered_their_answers_count_the_same() -> None:
+    rng = np.random.default_rng(7)
+    truth = rng.normal(0, 5, 40)
+    rows: list[Row] = [(f"w{i}", t, truth[t] + rng.normal()) for i in range(6) for t in range(40)]
+    rows += [(f"x{i}", t, 3.0) for i in range(3) for t in range(40)]
+    rows += [("x0", "new", 3.0), ("x1", "new", 4.0)]
+    result = allalike.discover([(w, str(t), float(x)) for w, t, x in rows], domain="real")
+    assert result.weighing.groups is not None
+    assert result.run.workers.tolist()[6:] == ["x0", "x1", "x2"]
+    assert result.weighing.groups.silent.tolist() == [False] * 6 + [True] * 3
+    assert (result.workers["weight"][6:] == 0).all()
+    label = dict(zip(result.truth["task"], result.truth["label"], strict=True))
+    assert label["new"] == pytest.approx(3.5)
+    found = np.array([label[str(t)] for t in range(40)])
+    assert np.mean((found - truth) ** 2) < 0.3

@@ -1,0 +1,97 @@
+"""The command `allalike agreement`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import allalike
+from allalike.cli import main
+from crowds.samples import crowd
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Path:
+    path = tmp_path / "answers.csv"
+    rows = [(worker, task, "cat" if label else "dog") for worker, task, label in crowd("binary", seed=1, n=12, m=40)]
+    pd.DataFrame([*rows, ("w000", "alone", "cat")], columns=["worker", "task", "label"]).to_csv(path, index=False)
+    return path
+
+
+def run(*arguments: Any, capfd: pytest.CaptureFixture[str], code: int = 0) -> tuple[str, str]:
+    with pytest.raises(SystemExit) as stop:
+        main(["agreement", *map(str, arguments)])
+    printed = capfd.readouterr()
+    assert stop.value.code == code, printed
+    return printed.out, printed.err
+
+
+def test_it_fits_on_one_screen_and_says_what_python_says(answers: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    out, err = run(answers, capfd=capfd)
+    lines, found = out.splitlines(), allalike.agreement(answers)
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+    assert f"alpha  {found.alpha:.3f}" in out.replace("   ", "  ")
+    assert f"{100 * (found.percent or 0):.1f} %" in out
+    assert "480 are to the 40 tasks with several answers" in out.replace("\n", " ")
+    assert "mean over 66 pairs of workers" in out
+    order = found.workers.sort_values("effect", ascending=False)["worker"].tolist()
+    assert [line.split()[0] for line in lines[-9:]] == [*order[:4], "...", *order[-4:]]
+    assert "--domain categorical" in err
+
+
+def test_json_is_the_summary_and_nothing_else(answers: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    printed = json.loads(run(answers, "--json", "-q", capfd=capfd)[0])
+    expected = allalike.agreement(answers).summary()
+    assert {name: printed[name] for name in expected} == expected
+    assert printed["guessed"]["domain"] == "categorical"
+
+
+@pytest.mark.parametrize("engine", ["memory", "disk"])
+def test_engines_print_the_same(engine: str, answers: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(answers, "--engine", engine, capfd=capfd)[0] == run(answers, capfd=capfd)[0]
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ("a,1,x\nb,2,y\n", "no task has two answers"),
+        ("a,1,x\nb,1,x\na,2,x\nb,2,x\n", "all answers are the same"),
+    ],
+)
+def test_what_is_not_known_is_said(rows: str, reason: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "answers.csv"
+    path.write_text(f"worker,task,label\n{rows}")
+    assert f"Alpha is not known: {reason}." in run(path, "--domain", "categorical", capfd=capfd)[0]
+    assert json.loads(run(path, "--domain", "categorical", "--json", capfd=capfd)[0])["alpha"] is None
+
+
+def test_a_sample_of_pairs_is_named_with_its_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "answers.csv"
+    rows = crowd("text", seed=1, n=3, m=100)
+    pd.DataFrame(rows, columns=["worker", "task", "label"]).to_csv(path, index=False)
+    out, _ = run(path, "--domain", "text", capfd=capfd)
+    assert "(known from a sample of 20,000 pairs, give or take 0.00" in out.replace("\n", " ")
+    assert "kappa" not in out
+
+
+def test_every_task_for_itself_is_refused(answers: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    out, err = run(answers, "--per-task", capfd=capfd, code=2)
+    assert out == ""
+    assert "Leave per_task (--per-task) out." in err
+
+
+def test_control_characters_in_ids_are_made_visible(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "answers.csv"
+    names = ["w\x1b[2J", "x" * 50, "bob"]
+    rows = [(name, task, int(said)) for name in names for task, said in enumerate(np.arange(6) % 3)]
+    pd.DataFrame(rows, columns=["worker", "task", "label"]).to_csv(path, index=False)
+    out, _ = run(path, "--domain", "categorical", capfd=capfd)
+    assert "\x1b" not in out
+    assert "\\u001b[2J" in out
+    assert max(map(len, out.splitlines())) <= 80

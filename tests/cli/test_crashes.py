@@ -1,0 +1,244 @@
+"""What ended the program without a word, or with a traceback: each is one line that says what to do."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import allalike
+from allalike._core.limits import MAX_DEPTH
+from allalike._core.registry import make
+from allalike._core.system.json_text import Nesting, is_deep, parse_json
+from allalike.errors import AllalikeError, InputError, OptionError, OutputError, TooLargeError
+from allalike.methods import METHODS
+from allalike.readers.formats.failures import guard
+from running.program import call
+
+GOOD = "worker,task,label\nada,1,x\nbob,1,x\neve,1,y\nada,2,y\nbob,2,y\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "good.csv").write_text(GOOD)
+    return tmp_path
+
+
+def depth(text: str) -> int:
+    """Return how deep brackets are nested, character by character."""
+    deepest = level = 0
+    inside = escaped = False
+    for char in text:
+        if inside and not escaped and char == "\\":
+            escaped = True
+            continue
+        if char == '"' and not escaped:
+            inside = not inside
+        elif not inside:
+            level += (char in "[{") - (char in "]}")
+            deepest = max(deepest, level)
+        escaped = False
+    return deepest
+
+
+def test_the_depth_of_json_is_that_of_its_brackets_outside_of_texts() -> None:
+    draw = np.random.default_rng(1)
+    pieces = ('"', "\\", "[", "{", "a", "é", ", ")
+    for _ in range(30):
+        value: Any = "".join(draw.choice(pieces, 5))
+        for _ in range(int(draw.integers(130))):
+            value = [value, "]"] if draw.random() < 0.5 else {"".join(draw.choice(pieces, 3)): value, "}": "\\"}
+        text = json.dumps(value, ensure_ascii=False)
+        nesting, data = Nesting(), text.encode()
+        cuts = [0, *sorted(draw.integers(len(data) + 1, size=3)), len(data)]
+        deepest = max(nesting.feed(data[start:end]) for start, end in pairwise(cuts))
+        assert (deepest, nesting.depth, nesting.inside) == (depth(text), 0, False)
+        assert is_deep(text) == (depth(text) > MAX_DEPTH)
+
+
+def test_of_lines_the_depth_is_counted_fast_but_never_too_low() -> None:
+    flat, deep = b'{"a": "}\\n{", "b": [1]}\n', b'{"a":\n' + b"[\n" * 200 + b"]\n" * 200 + b"}\n"
+    for lines, is_fine in (
+        (flat * 50, True),
+        (flat * 50 + deep, False),
+        (deep + flat, False),
+        (flat + deep[:300], False),
+    ):
+        for size in (7, 64, 1 << 20):
+            nesting = Nesting()
+            found = max(nesting.feed_lines(lines[start : start + size]) for start in range(0, len(lines), size))
+            assert (found <= MAX_DEPTH) == is_fine, (lines[:30], size)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 101, "[" + "7" * 5000 + "]", "[1,"])
+def test_whatever_is_wrong_with_json_is_one_error(text: str) -> None:
+    for given in (text, text.encode(), text.encode("utf-16")):
+        with pytest.raises(json.JSONDecodeError):
+            parse_json(given)
+
+
+@pytest.mark.parametrize(
+    "domain", ["boxes", "spans", "points", "set", "ranking", "interval", "vector", "record", "bitmap"]
+)
+def test_labels_that_are_nested_deeply_are_refused(domain: str) -> None:
+    for mark in ("[", '{"a":'):
+        with pytest.raises(InputError):
+            allalike.read([("ada", 1, mark * 5000), ("bob", 1, mark * 5000)], domain=domain)
+
+
+@pytest.mark.parametrize("spec", [" " * 5000 + ")", "P-TD(" + "-" * 5000 + "1)", "P-TD(a=1" + "+1" * 5000 + ")"])
+def test_options_that_nobody_means_are_refused_at_once(spec: str, folder: Path) -> None:
+    with pytest.raises(OptionError, match="characters. It may have 1,000 at most"):
+        make(spec, METHODS, "method")
+    with pytest.raises(AllalikeError):
+        make(spec[-1000:], METHODS, "method")
+    for flag in ("--method", "--domain", "--gold", "--only", "--memory", "-o"):
+        done = call("discover", "good.csv", flag, spec, folder=folder)
+        assert done.returncode == 2
+        assert done.stderr.startswith("allalike: --"), done.stderr
+        assert "It may have 1,000 at most" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "ending", ["csv", "json", "jsonl", "parquet", "feather", "xlsx", "soc", "toi", "npy", "xml", "zip"]
+)
+def test_a_pipe_is_not_waited_for(ending: str, folder: Path) -> None:
+    path = folder / f"pipe.{ending}"
+    os.mkfifo(path)
+    cases: tuple[dict[str, Any], ...] = ({}, {"tool": "label-studio"}, {"tool": "cvat"})
+    for options in cases:
+        with pytest.raises(InputError, match=rf"pipe.{ending} is no file, but a pipe"):
+            allalike.read(path, **options)
+
+
+def test_pipes_devices_and_sockets_are_no_gold_no_history_and_no_map(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(folder / "pipe.csv")
+    monkeypatch.chdir(folder)  # for the name of a socket has to be short
+    with socket.socket(socket.AF_UNIX) as unix:
+        unix.bind("unix.csv")
+    for name, kind in (("pipe.csv", "a pipe"), ("unix.csv", "a socket"), ("/dev/zero", "a device")):
+        for flag in ("--gold", "--history", "--label-map"):
+            done = call("discover", "good.csv", flag, name, folder=folder)
+            assert (done.returncode, done.stdout) == (2, "")
+            assert f"{name} is no file, but {kind}" in done.stderr
+    done = call("discover", "good.csv", "--history", ".", folder=folder)
+    assert (done.returncode, "cannot be read: Is a directory" in done.stderr) == (2, True)
+
+
+def test_a_pipe_in_the_place_of_a_summary_is_not_waited_for(folder: Path) -> None:
+    (folder / "out").mkdir()
+    os.mkfifo(folder / "out" / "summary.json")
+    done = call("discover", "good.csv", "-o", "out", folder=folder)
+    assert (done.returncode, "summary.json is a device or a pipe" in done.stderr) == (2, True)
+    assert call("explain", "out", "task", "1", folder=folder).returncode == 2
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.uint64()])
+def test_whole_numbers_beyond_the_exact_ones_are_the_nearest(kind: Any, folder: Path, engine: Any) -> None:
+    label = [2**53 + 1, 2**53 + 3, 2**62 + 1]
+    pq.write_table(
+        pa.table({"worker": ["a", "b", "c"], "task": [1] * 3, "label": pa.array(label, kind)}), folder / "a.parquet"
+    )
+    found = allalike.discover(folder / "a.parquet", domain="real(rule=median)", method="UA", engine=engine)
+    assert found.truth["label"].tolist() == pytest.approx([2**53 + 3], rel=1e-12)
+    found = allalike.discover(folder / "a.parquet", domain="categorical", method="UA", engine=engine)
+    assert found.truth["label"].tolist()[0] in label
+
+
+def test_bytes_that_are_no_text_are_refused_with_their_row(folder: Path, engine: Any) -> None:
+    for name in ("worker", "label"):
+        columns: dict[str, Any] = {"worker": ["a", "b"], "task": [1, 1], "label": ["x", "y"], name: [b"x", b"\xff"]}
+        pq.write_table(pa.table(columns), folder / "a.parquet")
+        with pytest.raises(InputError, match=f"the '{name}' in row 2 is invalid UTF8"):
+            allalike.discover(folder / "a.parquet", domain="categorical", engine=engine)
+    pq.write_table(pa.table({"worker": ["a", "b"], "task": [1, 1], "label": [b"x", b"y"]}), folder / "a.parquet")
+    with pytest.raises(InputError, match="The labels are bytes, such as b'x'"):
+        allalike.read(folder / "a.parquet")
+
+
+@pytest.mark.parametrize("values", [["ada", "bob"], [5, 6]])
+def test_a_dictionary_of_dictionaries_which_arrow_does_not_write_whole_is_refused(
+    values: list[Any], folder: Path, engine: Any
+) -> None:
+    inner = pa.DictionaryArray.from_arrays(pa.array([1, 0], pa.int8()), pa.array(values))
+    worker = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0], pa.int8()), inner)
+    table = pa.table({"worker": worker, "task": [1, 1, 2], "label": ["x", "x", "y"]})
+    assert allalike.read(table, domain="categorical").workers.tolist() == values
+    with pa.ipc.new_file(str(folder / "a.arrow"), table.schema) as file:
+        file.write_table(table)
+    for _ in range(20):  # for its scanner crashes now and then
+        with pytest.raises(InputError, match=r"a\.arrow.* (cannot be read|is damaged): "):
+            allalike.discover(folder / "a.arrow", engine=engine)
+
+
+def test_names_that_the_system_cannot_have_are_one_line(folder: Path) -> None:
+    done = call("discover", "x" * 300 + ".csv", folder=folder)
+    assert (done.returncode, "cannot be read: File name too long" in done.stderr) == (2, True)
+    result = allalike.discover(folder / "good.csv", method="UA")
+    with pytest.raises(OutputError, match="null byte|NUL"):
+        result.save(folder / "a\0b")
+
+
+@pytest.mark.parametrize("size", ["1e999GB", "1e30GB", "9" * 400, "1e-9GB", "nan"])
+def test_sizes_of_memory_that_no_machine_has_are_refused(size: str, folder: Path) -> None:
+    done = call("discover", "good.csv", "--memory", size, folder=folder)
+    assert (done.returncode, "Write a size such as" in done.stderr) == (2, True)
+
+
+def test_what_arrow_cannot_allocate_is_told_as_such(tmp_path: Path) -> None:
+    with pytest.raises(TooLargeError, match=r"not enough memory to read .*a\.csv as CSV, unless it is damaged"):
+        guard(tmp_path / "a.csv", "CSV", lambda: pa.allocate_buffer(1 << 62))
+
+
+def test_out_of_memory_is_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        np.empty(1 << 60, np.int8)
+
+    monkeypatch.setattr("allalike.api.discover.find_doubts", fail)
+    done = call("discover", "good.csv", folder=folder)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "There is not enough memory for this. Keep the answers on disk with --engine disk" in done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("streams", "code", "told"),
+    [
+        ("> /dev/full", 1, "allalike: Standard output cannot be written: No space left on device.\n"),
+        ("2> /dev/full", 0, ""),
+        ("2>&-", 0, ""),
+        (">&-", 0, ""),
+        ("<&- >&- 2>&-", 0, ""),
+    ],
+)
+def test_streams_that_are_full_or_closed_are_no_traceback(streams: str, code: int, told: str, folder: Path) -> None:
+    program = f'"{sys.executable}" -c "from allalike.cli import main; main()"'
+    command = f"{program} discover good.csv --domain categorical --no-report -o out {streams}"
+    done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (code, told)
+    assert (folder / "out" / "truth.csv").read_text().startswith('"task","label"')
+    help_ = subprocess.run(f"{program} --help {streams}", shell=True, capture_output=True, text=True, check=False)
+    assert "Traceback" not in help_.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a process ends at once there")
+def test_a_signal_that_comes_when_all_is_done_says_nothing() -> None:
+    program = (
+        "import atexit, os, signal, threading; from allalike.cli import main;"
+        "late = lambda: os.kill(os.getpid(), signal.SIGTERM); atexit.register(late);"
+        "threading._register_atexit(late); main(['rules'])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

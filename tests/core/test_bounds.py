@@ -1,0 +1,223 @@
+"""Bounds: what would need too much memory or time is refused before it begins, and what is long says how far it is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import allalike
+from allalike._core.blocks import pairs
+from allalike._core.blocks.block import Block
+from allalike._core.blocks.ties import Ties
+from allalike._core.system import memory
+from allalike._core.system.progress import watching
+from allalike.domains.rankings.ranking import Ranking
+from allalike.errors import InputError, TooLargeError
+from allalike.readers.tools import cvat
+from allalike.rules import elimination, kemeny, tables
+from allalike.rules.ballots import Ballots, Part
+from crowds import samples
+
+PAIRWISE = ("text", "set", "interval", "bitmap", "custom", "boxes", "spans", "points")
+
+
+def be_poor(monkeypatch: pytest.MonkeyPatch, free: int) -> None:
+    """Have so little memory that it is looked at what is needed."""
+    monkeypatch.setattr(memory, "free_memory", lambda: free)
+    monkeypatch.setattr(memory, "_LITTLE", 0)
+
+
+@pytest.mark.parametrize("domain", PAIRWISE)
+def test_pairs_of_answers_that_do_not_fit_are_refused_with_what_to_do(
+    domain: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = samples.crowd(domain, seed=0, n=6, m=2)
+    be_poor(monkeypatch, 1000)
+    with pytest.raises(TooLargeError, match=r"each two answers to the same task, of which one has 6, .*Give fewer"):
+        allalike.discover(rows, domain=samples.kind(domain), method="UA")
+
+
+@pytest.mark.parametrize("domain", ["boxes", "spans"])
+def test_objects_of_a_task_that_are_too_many_are_refused(domain: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = {"boxes": [0, 0, 9, 9], "spans": [0, 9, "x"]}[domain]
+    kind = samples.kind(domain)
+    be_poor(monkeypatch, 200)
+    rows = [(worker, 1, [one] * 3) for worker in "ab"]
+    with pytest.raises(
+        TooLargeError, match=r"objects that may be the same, up to 6 of a task, .* split large pictures"
+    ):
+        allalike.discover(rows, domain=kind, method="UA")
+
+
+@pytest.mark.parametrize("domain", PAIRWISE)
+def test_pairs_of_answers_are_the_same_in_many_chunks(domain: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = samples.crowd(domain, seed=1, n=6, m=5, missing=0.2)
+    whole = allalike.discover(rows, domain=samples.kind(domain), method="P-TD").workers
+    monkeypatch.setattr(pairs, "_PAIRS_PER_CHUNK", 7)
+    parts = allalike.discover(rows, domain=samples.kind(domain), method="P-TD").workers
+    for column in ("disparity", "weight"):
+        np.testing.assert_allclose(parts[column], whole[column], rtol=1e-12)
+
+
+def test_texts_that_meet_again_and_again_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from allalike.domains.text import Text
+
+    compared: list[int] = []
+    plain = Text.compare
+
+    def count(self: Text, left: Any, i: Any, right: Any, j: Any) -> Any:
+        compared.append(len(i))
+        return plain(self, left, i, right, j)
+
+    rows = [(worker, 1, ("the cat", "a cat", "the dog")[worker % 3]) for worker in range(60)]
+    with monkeypatch.context() as each:
+        each.setattr(Text, "_compare_once", lambda self, store, i, j: self.compare(store, i, store, j))
+        expected = allalike.discover(rows, domain="text", method="UA").workers["disparity"]
+    monkeypatch.setattr(Text, "compare", count)
+    found = allalike.discover(rows, domain="text", method="UA").workers["disparity"]
+    assert max(compared) <= 60  # and not all 1,770 pairs
+    np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes have no such limit there")
+def test_the_limit_of_the_process_counts_as_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    import resource
+
+    import psutil
+
+    used = psutil.Process().memory_info().vms
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (used + (1 << 28), used + (1 << 28)))
+    assert 0 <= memory.free_memory() <= 1 << 28
+
+
+def ranked(rule: str, q: int, workers: int = 3, **options: Any) -> Any:
+    rng = np.random.default_rng(q)
+    rows = [(w, 1, np.argsort(np.arange(q) + rng.normal(0, q / 4, q)).tolist()) for w in range(workers)]
+    return allalike.discover(rows, domain=Ranking(rule=rule), method="UA", plain=True, **options)
+
+
+@pytest.mark.parametrize("rule", ["kemeny", "slater", "ranked pairs"])
+def test_rules_whose_time_explodes_have_a_bound_and_name_others(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kemeny, "MAX_ORDERED_ITEMS", 20)
+    monkeypatch.setattr(elimination, "MAX_ORDERED_ITEMS", 20)
+    ranked(rule, 20)
+    with pytest.raises(TooLargeError, match=rf"has 21 items, and the rule '{rule}' takes at most 20.* Take schulze"):
+        ranked(rule, 21)
+
+
+@pytest.mark.parametrize("rule", ["kemeny", "slater", "ranked pairs"])
+def test_whoever_watches_sees_how_far_a_long_search_is(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "_WORTH_REPORTING", 40)
+    monkeypatch.setattr(elimination, "_PAIRS_AT_ONCE", 100)
+    seen: list[tuple[str, int, int]] = []
+    with watching(lambda *event: seen.append(event)):
+        ranked(rule, 45)
+    own = [done for stage, done, _ in seen if stage.startswith(f"{rule}, ") and stage.endswith("of 45 items")]
+    assert len(set(own)) > 1
+
+
+@pytest.mark.parametrize("rule", ["copeland", "schulze", "bradley terry", "ranked pairs", "kemeny"])
+def test_tables_of_items_that_do_not_fit_are_refused_and_borda_needs_none(
+    rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    be_poor(monkeypatch, 20_000)
+    ranked("borda", 30)
+    with pytest.raises(TooLargeError, match=r"each two of 30 items would need .* the rule 'borda' compares no pairs"):
+        ranked(rule, 30)
+
+
+def test_many_tasks_are_decided_some_at_a_time_with_the_same_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    rows = [(w, t, rng.permutation(4 + t % 2).tolist()) for t in range(20) for w in range(5) if (w + t) % 4]
+    for rule in ("copeland", "kemeny", "minimax", "stv"):
+        domain = Ranking(rule=rule)
+        whole = allalike.discover(rows, domain=domain, method="P-TD").truth
+        with monkeypatch.context() as small:
+            small.setattr(tables, "_NUMBERS_PER_TABLE", 60)
+            parts = allalike.discover(rows, domain=domain, method="P-TD").truth
+        assert parts["label"].tolist() == whole["label"].tolist()
+        assert parts["tied"].tolist() == whole["tied"].tolist()
+
+
+def ballots(q: int, seed: int, *, equal: bool) -> Ballots:
+    rng = np.random.default_rng(seed)
+    position = np.stack([rng.permutation(q) for _ in range(5)], axis=1)
+    share = np.full(5, 0.2) if equal else rng.dirichlet(np.ones(5))
+    return Ballots(Part.of(position), share, Ties(seed))
+
+
+@pytest.mark.parametrize("equal", [True, False])
+def test_ranked_pairs_of_many_items_are_those_of_few(equal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(elimination, "_PAIRS_AT_ONCE", 5)
+    for seed in range(20):
+        votes = ballots(4 + seed % 9, seed, equal=equal)
+        monkeypatch.setattr(elimination, "_MAX_TOGETHER", 40)
+        order, drawn = elimination._lock_in(votes)[:2]
+        monkeypatch.setattr(elimination, "_MAX_TOGETHER", 0)
+        again, drawn_again = elimination._lock_in(votes)[:2]
+        assert again.tolist() == order.tolist()
+        assert drawn_again.tolist() == drawn.tolist()
+
+
+def test_a_search_ends_where_no_move_of_an_item_lowers_the_cost() -> None:
+    for seed in range(3):
+        votes = ballots(20, seed, equal=seed == 0)
+        against = votes.before[0]
+        (order,), (drawn,) = kemeny._search(votes, votes.before, "kemeny")[:2]
+
+        def cost(order: list[int], against: Any = against) -> float:
+            return float(sum(against[b, a] for place, a in enumerate(order) for b in order[place + 1 :]))
+
+        least, others = cost(order.tolist()), []
+        for item in order.tolist():
+            rest = [other for other in order.tolist() if other != item]
+            moved = [[*rest[:place], item, *rest[place:]] for place in range(20)]
+            others += [cost(each) for each in moved if each != order.tolist()]
+        assert min(others) >= least - 1e-9
+        assert drawn == (min(others) <= least + 1e-9)
+
+
+def test_xml_that_declares_entities_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "annotations.xml"
+    path.write_text(
+        '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><annotations>&x;</annotations>'
+    )
+    with pytest.raises(InputError, match="declares entities, which CVAT does not. It is not read"):
+        cvat._parse(path)
+
+
+def test_pairs_of_one_task_are_counted_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    be_poor(monkeypatch, 11_000_000_000)
+    block = Block.of(np.zeros((20_000, 1), np.int8))
+    with pytest.raises(TooLargeError, match=r"of which one has 20,000, would need about 11\.2 GB of memory"):
+        pairs.check_pairs(block)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("rule", ["kemeny", "slater", "ranked pairs", "schulze"])
+def test_five_hundred_items_are_ordered(rule: str) -> None:
+    found = ranked(rule, 500, workers=9).truth["label"][0]
+    assert sorted(found) == list(range(500))
+    assert np.corrcoef(found, np.arange(500))[0, 1] > 0.9
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="only there such a limit is kept")
+def test_twenty_thousand_texts_of_a_task_are_one_message_where_memory_is_short(tmp_path: Path) -> None:
+    lines = [f"w{number},1,text {number}" for number in range(20_000)]
+    (tmp_path / "answers.csv").write_text("\n".join(["worker,task,label", *lines]))
+    program = (
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30));"
+        "from allalike.cli import main;"
+        "main(['discover', 'answers.csv', '--domain', 'text', '--method', 'UA', '--force'])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode in (1, 2), done.stderr
+    assert "of which one has 20,000, would need about 11.2 GB of memory" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "allalike-out").exists()

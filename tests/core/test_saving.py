@@ -1,0 +1,347 @@
+"""Saving: nothing of the user is lost, and a result is there whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+import allalike
+from allalike._core.system import journal, output
+from allalike._core.system.output import Output
+from allalike.api.result import Result
+from allalike.cli import main
+from allalike.errors import OutputError
+
+ROWS = [("ada", "t1", "x"), ("bob", "t1", "x"), ("eve", "t1", "y"), ("ada", "t2", "y"), ("bob", "t2", "y")]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in a folder with answers and gold of the names that the README has."""
+    pd.DataFrame(ROWS, columns=["worker", "task", "label"]).to_csv(tmp_path / "answers.csv", index=False)
+    (tmp_path / "truth.csv").write_text("task,label\nt1,x\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: str, code: int = 0, capfd: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit) as stop:
+        main([*arguments])
+    printed = capfd.readouterr()
+    assert stop.value.code == code, printed
+    assert len(printed.err.splitlines()) == 1 or not code
+    return printed.err
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def result(**options: object) -> Result:
+    return allalike.discover(ROWS, method="UA", **options)  # type: ignore[arg-type]
+
+
+def draw_masks(folder: Path, workers: str = "abc", tasks: int = 3) -> None:
+    rng = np.random.default_rng(0)
+    for worker in workers:
+        (folder / worker).mkdir(parents=True)
+        for task in range(tasks):
+            pixels = (rng.random((4, 4 + task)) < 0.5).astype(np.uint8) * 255
+            Image.fromarray(pixels).save(folder / worker / f"t{task}.png")
+
+
+# What may be replaced
+
+
+def test_an_earlier_result_is_replaced_also_in_another_format(tmp_path: Path) -> None:
+    result().save(tmp_path / "out")
+    result().save(tmp_path / "out", format="parquet")
+    assert sorted(content(tmp_path / "out")) == ["next.parquet", "summary.json", "truth.parquet", "workers.parquet"]
+    result().save(tmp_path / "out")
+    assert sorted(content(tmp_path / "out")) == ["next.csv", "summary.json", "truth.csv", "workers.csv"]
+
+
+def test_a_file_that_allalike_did_not_write_stays_unless_it_may_be_overwritten(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    before = content(here)
+    message = run("discover", "answers.csv", "-o", ".", code=2, capfd=capfd)
+    assert "truth.csv is there already, and allalike did not write it." in message
+    assert "--overwrite" in message
+    assert content(here) == before
+    with pytest.raises(OutputError, match="overwrite=True"):
+        result().save(here)
+    run("discover", "answers.csv", "-o", ".", "--overwrite", capfd=capfd)
+    assert (here / "truth.csv").read_text().startswith('"task","label","confidence"')
+    assert (here / "answers.csv").read_bytes() == before["answers.csv"]
+
+
+def test_a_summary_of_another_program_says_nothing_about_what_may_be_replaced(tmp_path: Path) -> None:
+    others: list[object] = [{"files": ["truth.csv", "notes.txt"]}, {"files": 3, "versions": {"allalike": "0"}}, [], "x"]
+    for summary in others:
+        (tmp_path / "summary.json").write_text(json.dumps(summary))
+        with pytest.raises(OutputError, match="summary.json is there already"):
+            result().save(tmp_path)
+    result().save(tmp_path, overwrite=True)
+    listed = json.loads((tmp_path / "summary.json").read_text())
+    listed["files"] += ["notes.txt", "../other.txt", str(tmp_path.parent / "other.txt"), "labels/../notes.txt", ""]
+    (tmp_path / "summary.json").write_text(json.dumps(listed))
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path.parent / "other.txt").write_text("mine")
+    result().save(tmp_path)
+    assert (tmp_path / "notes.txt").read_text() == (tmp_path.parent / "other.txt").read_text() == "mine"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes in folders")
+@pytest.mark.parametrize("more", [[], ["--overwrite"]])
+def test_a_device_or_a_pipe_is_never_replaced(more: list[str], here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(here / "pipe")
+    told = run("compare", "answers.csv", "-o", "pipe", *more, code=2, capfd=capfd)
+    assert "is a device or a pipe, which no file replaces" in told
+    assert (here / "pipe").is_fifo()
+
+
+@pytest.mark.parametrize("option", ["gold", "answers"])
+@pytest.mark.parametrize("link", [None, "symlink_to", "hardlink_to"])
+def test_an_input_is_never_replaced_not_even_if_allalike_wrote_it(
+    option: str, link: str | None, here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (here / "truth.csv").unlink()
+    result().save(here / "out")
+    name = "out/truth.csv"
+    if option == "answers":
+        (here / name).write_text("worker,task,label\na,1,x\nb,1,y\n")
+    if link is not None:
+        name = "linked.csv"
+        getattr(here / name, link)(here / "out" / "truth.csv")
+    before = content(here)
+    called = [name] if option == "answers" else ["answers.csv", "--gold", name]
+    for flags in ([], ["--overwrite"], ["--format", "parquet"]):
+        message = run("discover", *called, "-o", "out", *flags, code=2, capfd=capfd)
+        assert "out/truth.csv is an input of this run, and an input is never replaced" in message
+    assert content(here) == before
+
+
+@pytest.mark.parametrize("how", ["read", "scan", "list", "glob", "gold", "update", "json"])
+def test_inputs_are_known_in_python_too(how: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "truth.csv").write_bytes((here / "answers.csv").read_bytes())
+    if how == "json":
+        (here / "summary.json").write_text(
+            json.dumps(pd.DataFrame(ROWS, columns=["worker", "task", "label"]).to_dict("records"))
+        )
+    found = {
+        "read": lambda: allalike.discover(allalike.read("truth.csv").per_task()),
+        "scan": lambda: allalike.discover(allalike.scan(Path("truth.csv")), engine="disk"),
+        "list": lambda: allalike.discover(["answers.csv", "truth.csv"]),
+        "glob": lambda: allalike.discover("tr*.csv"),
+        "gold": lambda: allalike.discover(ROWS, gold="truth.csv"),
+        "update": lambda: allalike.discover(ROWS).update("truth.csv"),
+        "json": lambda: allalike.discover("summary.json"),
+    }
+    if how == "gold":
+        (here / "truth.csv").write_text("task,label\nt1,x\n")
+    saved = found[how]()
+    monkeypatch.chdir("/")  # relative paths lead elsewhere now
+    with pytest.raises(OutputError, match="is an input of this run"):
+        saved.save(here, overwrite=True)
+
+
+def test_masks_that_are_the_input_stay(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    draw_masks(here / "ds" / "labels")
+    before = content(here)
+    for flags in ([], ["--overwrite"]):
+        for folder in ("ds", "ds/labels"):
+            message = run("discover", "ds/labels", "-o", folder, *flags, code=2, capfd=capfd)
+            assert "ds/labels is an input of this run, and nothing is written into it" in message
+    assert content(here) == before
+
+
+def test_a_folder_of_the_names_of_masks_stays_with_all_that_is_in_it(here: Path) -> None:
+    draw_masks(here / "ds")
+    for name in ("labels", "unweighted"):
+        (here / "out" / name).mkdir(parents=True)
+        (here / "out" / name / "notes.txt").write_text("mine")
+    found = allalike.discover("ds")
+    found.save("out")
+    found.save("out")
+    assert (here / "out" / "labels" / "notes.txt").read_text() == "mine"
+    assert (here / "out" / "labels" / "t0.png").exists()
+    result().save("out")  # whose labels are no masks
+    assert sorted(content(here / "out")) == [
+        "labels/notes.txt", "next.csv", "summary.json", "truth.csv", "unweighted/notes.txt", "workers.csv"
+    ]  # fmt: skip
+    (here / "out" / "labels" / "t0.png").write_text("mine")
+    with pytest.raises(OutputError, match="labels/t0.png is there already"):
+        found.save("out")
+    assert (here / "out" / "labels" / "t0.png").read_text() == "mine"
+
+
+def test_masks_that_a_manifest_names_stay_and_what_it_does_not_name_may_go(here: Path) -> None:
+    draw_masks(here / "ds")
+    found = allalike.discover("ds")
+    found.save("out")
+    rows = [f"w{number},t0,labels/t0.png" for number in range(3)]
+    (here / "out" / "manifest.csv").write_text("\n".join(["worker,task,path", *rows]))
+    found_again = allalike.discover("out", domain="bitmap")
+    with pytest.raises(OutputError, match="out/labels/t0.png is an input of this run"):
+        found_again.save("out", overwrite=True)
+    found_again.save("out/inner")
+    found_again.save("out/inner")
+    assert (here / "out" / "inner" / "labels" / "t0.png").exists()
+
+
+def test_a_table_of_a_comparison_is_replaced_and_another_file_is_not(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    compare = ["compare", "answers.csv", "--methods", "UA", "-q"]
+    run(*compare, "-o", "table.csv", capfd=capfd)
+    run(*compare, "-o", "table.csv", capfd=capfd)
+    before = content(here)
+    assert "truth.csv is there already" in run(*compare, "-o", "truth.csv", code=2, capfd=capfd)
+    for called in (["-o", "answers.csv"], ["-o", "truth.csv", "--gold", "truth.csv"]):
+        assert "is an input of this run" in run(*compare, *called, "--overwrite", code=2, capfd=capfd)
+    assert content(here) == before
+    run(*compare, "-o", "truth.csv", "--overwrite", capfd=capfd)
+    assert (here / "truth.csv").read_text().startswith("method,")
+
+
+@pytest.mark.parametrize(
+    "command", [["discover", "answers.csv"], ["compare", "answers.csv"], ["demo"], ["simulate", "k4"]]
+)
+def test_no_name_is_no_folder(command: list[str], here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    before = content(here)
+    assert "is ''. Name a" in run(*command, "-o", "", code=2, capfd=capfd)
+    assert content(here) == before
+
+
+def test_a_run_that_could_not_be_saved_does_not_begin(
+    here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("allalike.api.discover.discover", lambda *_, **__: pytest.fail("It began."))
+    assert "truth.csv is there already" in run("discover", "answers.csv", "-o", ".", code=2, capfd=capfd)
+    assert "is a file, not a folder" in run("discover", "answers.csv", "-o", "truth.csv/out", code=2, capfd=capfd)
+
+
+# Whole or not at all
+
+
+@pytest.mark.parametrize(
+    "cases",
+    [
+        ["new:SIGKILL", "own:SIGKILL", "shared:SIGKILL", "shared:SIGTERM", "shared:both"],
+        pytest.param(["own masks:SIGKILL", "stepwise masks:SIGKILL", "own:SIGTERM"], marks=pytest.mark.long),
+        pytest.param(["shared:SIGINT", "own:both", "stepwise:both"], marks=pytest.mark.long),
+    ],
+    ids="; ".join,
+)
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(sys.platform == "win32", reason="forks and signals")
+def test_the_old_or_the_new_result_is_there_whenever_it_ends_and_when_two_save_at_once(
+    cases: list[str], tmp_path: Path
+) -> None:
+    program = Path(__file__).parents[1] / "programs" / "killed_saves.py"
+    command = [sys.executable, str(program), str(tmp_path), *cases]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(done.stdout.splitlines()) == 2 * len(cases)
+
+
+@pytest.mark.parametrize("fails", range(8))
+def test_a_failure_while_files_are_put_in_place_leaves_the_old_ones(
+    fails: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    result().save(out)
+    (out / "notes.txt").write_text("mine")
+    before = content(tmp_path)
+    moves = iter(range(100))
+    move = journal._move
+
+    def fail_once(path: Path, place: Path) -> None:
+        if next(moves) == fails:
+            raise PermissionError(13, "The file is open in another program")
+        move(path, place)
+
+    monkeypatch.setattr(journal, "_move", fail_once)
+    if fails < 8:  # four files go, and four come
+        with pytest.raises(OutputError, match="cannot be written to .*out: The file is open in another program."):
+            result(gold={"t1": "x"}).save(out)
+        assert content(tmp_path) == before
+    else:
+        result(gold={"t1": "x"}).save(out)
+        assert content(tmp_path).keys() == before.keys()
+    assert not list(tmp_path.rglob(".allalike-*"))
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_folder_of_parts_and_a_file_take_each_others_place(shared: bool, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    written: list[str] = []
+    for names in (["truth.parquet/part-0"], ["truth.parquet"], ["truth.parquet/part-0", "truth.parquet/part-1"]):
+        with Output(folder=out, find_own=lambda _: written).staged() as stage:  # noqa: B023
+            for name in names:
+                (stage / name).parent.mkdir(exist_ok=True)
+                (stage / name).write_text(name)
+        written = names
+        if shared:
+            (out / "notes.txt").write_text("mine")
+        assert sorted(content(out)) == ["notes.txt"] * shared + names
+
+
+def test_what_a_running_process_writes_is_not_swept(tmp_path: Path) -> None:
+    with Output(folder=tmp_path / "out").staged() as stage:
+        (stage / "notes.txt").write_text("mine")
+        result().save(tmp_path / "out")
+        result().save(tmp_path / "other")
+        assert (stage / "notes.txt").exists()
+    assert sorted(content(tmp_path / "out")) == ["next.csv", "notes.txt", "summary.json", "truth.csv", "workers.csv"]
+
+
+def test_a_folder_in_which_somebody_works_and_its_rights_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result().save(tmp_path / "out")
+    (tmp_path / "link").symlink_to("out")
+    monkeypatch.chdir(tmp_path / "out")
+    number = (tmp_path / "out").stat().st_ino
+    result().save(".")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out").chmod(0o700)
+    result().save("link")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "out").stat().st_ino == number
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o700
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "out"]
+
+
+@pytest.mark.parametrize("name", ["file/out", "file", "out\0", "read-only/deep/out", "n" * 300])
+def test_a_place_that_cannot_be_is_one_message_and_nothing_is_left(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "read-only").mkdir()
+    monkeypatch.setattr(os, "access", lambda path, _: Path(path).name != "read-only")  # as root may write everywhere
+    with pytest.raises(OutputError, match="The result cannot be written to"):
+        result().save(tmp_path / name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "read-only"]
+
+
+def test_a_full_disk_leaves_what_was_there_and_no_new_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result().save(tmp_path / "out")
+    before = content(tmp_path)
+
+    def full(_: Path) -> None:
+        raise OSError(28, "Error writing bytes to file. Detail: [errno 28] No space left on device")  # in Arrow's words
+
+    monkeypatch.setattr(output, "flush_files", full)
+    for folder in (tmp_path / "out", tmp_path / "deep" / "new"):
+        with pytest.raises(OutputError, match="cannot be written to .*: No space left on device[.]"):
+            result().save(folder)
+    assert content(tmp_path) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]

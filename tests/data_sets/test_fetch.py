@@ -1,0 +1,270 @@
+"""Fetching, against a real server on this machine that can also be slow, broken or wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pooch
+import pytest
+
+import allalike.datasets
+from allalike._core.system.progress import watching
+from allalike.datasets import SOURCES
+from allalike.datasets.downloads import fetch_source
+from allalike.errors import DataError, UnsupportedError
+from running.data_server import BIG, Mirror, archived, contents, mirror_of, published, serve
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def mirror(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Mirror]:
+    with serve(monkeypatch, tmp_path) as state:
+        yield state
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "cache" / "allalike"
+
+
+def test_every_file_arrives_as_it_is(mirror: Mirror, cache: Path) -> None:
+    source = published(mirror, answers=BIG, truth=b"task,label\n1,x\n")
+    assert fetch_source(source) == cache / "little"
+    assert contents(cache) == {"answers": BIG, "truth": b"task,label\n1,x\n"}
+    assert mirror.asked == [f"/ada/crowd/c0ffee/some%20data/{name}" for name in ("answers", "truth")]
+
+
+def test_what_is_here_and_right_is_not_fetched_again(mirror: Mirror) -> None:
+    source = published(mirror, answers=BIG)
+    fetch_source(source)
+    fetch_source(source)
+    assert len(mirror.asked) == 1
+
+
+def test_a_file_that_was_changed_is_fetched_again(mirror: Mirror) -> None:
+    source = published(mirror, answers=BIG, truth=b"x")
+    folder = fetch_source(source)
+    (folder / "answers").write_bytes(BIG[::-1])
+    fetch_source(source)
+    assert contents(folder) == {"answers": BIG, "truth": b"x"}
+    assert len(mirror.asked) == 3
+
+
+@pytest.mark.parametrize("length", [True, False])
+def test_a_connection_that_breaks_is_tried_again(mirror: Mirror, length: bool) -> None:
+    mirror.length = length
+    mirror.cut_after = [300_000, 200_000]
+    folder = fetch_source(published(mirror, answers=BIG))
+    assert contents(folder) == {"answers": BIG}
+    assert len(mirror.asked) == 3
+    assert mirror.waits == [1, 2]
+
+
+def test_a_run_that_gets_no_further_stops_and_the_next_keeps_what_is_whole(mirror: Mirror, cache: Path) -> None:
+    source = published(mirror, truth=b"x", answers=BIG)
+    mirror.cut_after = [1, 300_000, 300_000, 300_000]
+    with pytest.raises(DataError, match=r"answers cannot be fetched: .*300000 bytes read.* Nothing of it was kept"):
+        fetch_source(source)
+    assert contents(cache) == {"truth": b"x"}
+    mirror.asked.clear()
+    fetch_source(source)
+    assert contents(cache) == {"truth": b"x", "answers": BIG}
+    assert mirror.asked == ["/ada/crowd/c0ffee/some%20data/answers"]
+
+
+def test_a_process_that_is_killed_leaves_no_half_file_and_the_next_sweeps(
+    mirror: Mirror, cache: Path, data: Path
+) -> None:
+    source = SOURCES["predict_mandal2020"]
+    mirror.files = mirror_of(source, data)
+    mirror.stop_after = 600_000  # so that it is killed in the middle of a file
+    code = "import allalike.datasets; allalike.datasets.fetch('predict_mandal2020')"
+    with subprocess.Popen([sys.executable, "-c", code]) as process:
+        while not any(len(content) > 500_000 for content in contents(cache).values()):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.kill()
+    right = {file.file: (data / source.name / file.file).read_bytes() for file in source.files}
+    whole = contents(cache / source.name)
+    assert whole.items() < right.items()
+    assert contents(cache) != whole
+    mirror.asked.clear()
+    mirror.stop_after = 0
+    mirror.go_on.set()
+    assert allalike.datasets.fetch(source.name) == cache / source.name
+    assert contents(cache) == right
+    assert len(mirror.asked) == len(right) - len(whole)
+
+
+def test_another_file_of_the_same_size_is_refused_and_removed(mirror: Mirror, cache: Path) -> None:
+    source = published(mirror, answers=BIG)
+    mirror.files = dict.fromkeys(mirror.files, BIG[::-1])
+    found = hashlib.sha256(BIG[::-1]).hexdigest()
+    with pytest.raises(DataError, match=f"is not the file .* the sha256 {found}. Nothing of it was kept"):
+        fetch_source(source)
+    assert contents(cache) == {}
+
+
+@pytest.mark.parametrize(
+    ("size", "said"), [(10, "it has 10 bytes"), (len(BIG) + 200_000, "it has at least [0-9,]+ bytes")]
+)
+@pytest.mark.parametrize("length", [True, False])
+def test_a_file_of_another_size_is_refused(mirror: Mirror, cache: Path, size: int, said: str, length: bool) -> None:
+    source = published(mirror, answers=BIG)
+    mirror.length = length
+    mirror.files = dict.fromkeys(mirror.files, (BIG * 2)[:size])
+    with pytest.raises(DataError, match=f"answers is not the file .* {said} instead of 1,004,000"):
+        fetch_source(source)
+    assert contents(cache) == {}
+
+
+@pytest.mark.parametrize("sent", [50_000, 0])
+def test_a_mirror_that_is_too_slow_is_given_up(
+    mirror: Mirror, cache: Path, monkeypatch: pytest.MonkeyPatch, sent: int
+) -> None:
+    monkeypatch.setattr("allalike.datasets.patience._LOOK_SECONDS", 0.01)
+    clock = itertools.count(0, 50)  # at the third look more time is over than sixty seconds and 50,000 bytes allow
+    monkeypatch.setattr("allalike.datasets.patience.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    mirror.stop_after = sent or 1
+    source = published(mirror, answers=BIG) if sent else published(mirror, answers=BIG, truth=BIG)
+    with pytest.raises(DataError, match=r"answers sends too slowly \([\d,]+ bytes so far\). Nothing of it was kept"):
+        fetch_source(source)
+    assert contents(cache) == {}
+    assert len(mirror.asked) == 1
+
+
+def test_a_slow_mirror_is_waited_for_as_long_as_bytes_come(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("allalike.datasets.patience._LOOK_SECONDS", 0.001)
+    clock = itertools.count(0, 0.001)
+    monkeypatch.setattr("allalike.datasets.patience.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    mirror.pause = 0.005
+    assert contents(fetch_source(published(mirror, answers=BIG))) == {"answers": BIG}
+    assert next(clock) > 0.002  # it was looked at meanwhile
+
+
+@pytest.mark.parametrize("place", ["file:///etc/passwd", "ftp://127.0.0.1/answers", "data:,x"])
+def test_a_mirror_leads_nowhere_but_to_other_web_servers(mirror: Mirror, cache: Path, place: str) -> None:
+    source = published(mirror, answers=BIG)
+    mirror.leads_to = place
+    with pytest.raises(DataError, match=r"cannot be fetched: No connection adapters were found for .*Nothing of it"):
+        fetch_source(source)
+    assert contents(cache) == {}
+
+
+def test_a_pointer_of_git_lfs_is_called_one(mirror: Mirror) -> None:
+    source = published(mirror, answers=BIG)
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1004000\n"
+    mirror.files = dict.fromkeys(mirror.files, pointer)
+    with pytest.raises(DataError, match=r"70 bytes instead of 1,004,000\. It is a pointer of Git LFS"):
+        fetch_source(source)
+
+
+def test_one_file_that_is_not_there_stops_the_others(mirror: Mirror, cache: Path) -> None:
+    source = published(mirror, answers=BIG, truth=b"abc", notes=b"x")
+    del mirror.files["/ada/crowd/c0ffee/some data/truth"]
+    with pytest.raises(DataError, match=r"truth cannot be fetched: HTTP Error 404: Not Found\. Nothing"):
+        fetch_source(source)
+    assert contents(cache) == {"answers": BIG}
+
+
+@pytest.mark.parametrize("host", ["http://127.0.0.1:9", "nonsense", "http://no such host"])
+def test_a_host_that_is_not_there_is_one_message(mirror: Mirror, monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+    monkeypatch.setenv("ALLALIKE_MIRROR", host)
+    with pytest.raises(DataError, match="cannot be fetched") as caught:
+        fetch_source(published(mirror, answers=BIG))
+    assert " object at 0x" not in str(caught.value)
+
+
+def test_a_cache_that_cannot_be_written_is_one_message(mirror: Mirror, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("not a folder")
+    with pytest.raises(DataError, match="cannot be written"):
+        fetch_source(published(mirror, answers=BIG))
+
+
+def test_without_pooch_it_is_named_and_what_is_here_is_found(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
+    source = published(mirror, answers=BIG)
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(UnsupportedError, match=r"Fetching needs pooch.*pip install 'allalike\[datasets\]'"):
+        fetch_source(source)
+    (cache / "little").mkdir(parents=True)
+    (cache / "little" / "answers").write_bytes(BIG)
+    assert fetch_source(source) == cache / "little"
+
+
+def test_pooch_says_nothing_here_and_may_elsewhere(mirror: Mirror, capfd: pytest.CaptureFixture[str]) -> None:
+    level = pooch.get_logger().level
+    mirror.cut_after = [10]
+    fetch_source(published(mirror, answers=BIG))
+    assert capfd.readouterr() == ("", "")
+    assert pooch.get_logger().level == level
+
+
+def test_whoever_watches_sees_the_bytes_come(mirror: Mirror) -> None:
+    seen: list[tuple[str, int, int]] = []
+    mirror.pause = 0.02
+    with watching(lambda *event: seen.append(event)):
+        fetch_source(published(mirror, truth=b"x", answers=BIG))
+    assert {(stage, total) for stage, _, total in seen} == {("fetching little, bytes", len(BIG) + 1)}
+    done = [done for _, done, _ in seen]
+    assert done == sorted(done)
+    assert done[-1] == len(BIG) + 1
+    assert len(set(done)) > 3
+
+
+@pytest.mark.parametrize("publish", ["files", "archive"])
+def test_two_runs_at_once_do_not_spoil_the_file(mirror: Mirror, cache: Path, tmp_path: Path, publish: str) -> None:
+    source = published(mirror, answers=BIG) if publish == "files" else archived(mirror, tmp_path, answers=BIG)
+    mirror.pause = 0.01
+    runs = [threading.Thread(target=fetch_source, args=(source,)) for _ in range(3)]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join()
+    assert contents(cache) == {"answers": BIG}
+    assert len(mirror.asked) == 1
+
+
+@pytest.mark.parametrize("publish", ["files", "archive"])
+def test_what_the_users_folder_has_is_checked_and_not_fetched(
+    mirror: Mirror, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, publish: str
+) -> None:
+    source = published(mirror, answers=BIG) if publish == "files" else archived(mirror, tmp_path, answers=BIG)
+    mine = tmp_path / "mine" / "little"
+    monkeypatch.setenv("ALLALIKE_DATA", str(mine.parent))
+    mine.mkdir(parents=True)
+    (mine / "answers").write_bytes(BIG)
+    assert fetch_source(source) == mine
+    (mine / "answers").write_bytes(BIG[::-1])
+    with pytest.raises(
+        DataError, match=r"ALLALIKE_DATA names the folder; remove the files?, and (it is|they are) fetched"
+    ):
+        fetch_source(source)
+    (mine / "answers").unlink()
+    assert mirror.asked == []
+    assert fetch_source(source) == cache / "little"
+    assert contents(mine) == {}
+
+
+@pytest.mark.parametrize(
+    "name", ["quiz_it", "dots_puzz_preflib", "crowdwsa2019", "llmbar_llm_judges", "bubil_crowd_segmentation"]
+)
+def test_real_sources_arrive_where_they_are_looked_for(mirror: Mirror, data: Path, name: str) -> None:
+    source = SOURCES[name]
+    mirror.files = mirror_of(source, data)
+    folder = allalike.datasets.fetch(name)
+    assert folder == allalike.datasets.path(name)
+    here = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert here == {file.file for file in source.files}
+    assert all((folder / file).read_bytes() == (data / name / file).read_bytes() for file in here)
+    assert len(mirror.asked) == len(mirror.files)

@@ -1,0 +1,284 @@
+"""Data sets of numbers, probabilities, rankings, texts, sets, boxes and masks: their known statistics."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_parsers import EMOTIONS, LEVELS, level
+
+import allalike
+from allalike.datasets.parsers.boxes import Boxes
+from files.parsed_data_sets import errors, facts, parsed, with_gold
+
+pytestmark = pytest.mark.slow
+
+
+def rmse(data: Path, name: str, ending: str = "") -> float:
+    """Return the error of the plain mean, of the tasks whose id has this ending."""
+    truth = allalike.discover(with_gold(data, name), method="UA").truth
+    some = truth[truth["task"].astype(str).str.endswith(ending)]
+    gold = some["task"].map(parsed(data, name).gold)
+    return float(((some["label"] - gold) ** 2).mean() ** 0.5)
+
+
+@pytest.mark.parametrize("emotion", EMOTIONS)
+def test_the_mean_of_ratings_errs_as_is_known(data: Path, emotion: str) -> None:
+    known = facts(data, "EMO")["statistics"][emotion]
+    assert rmse(data, f"snow_emotion/{emotion}") == pytest.approx(known["rmse_of_mean"], abs=5.1e-5)
+
+
+def test_all_ratings_together_err_as_they_do_apart(data: Path) -> None:
+    known = facts(data, "EMO")["verification"]["rmse_of_mean"]
+    assert rmse(data, "EMO") == pytest.approx(np.mean([known[emotion] ** 2 for emotion in EMOTIONS]) ** 0.5, abs=5.1e-5)
+
+
+def test_words_are_rated_on_the_scale_of_the_truth(data: Path) -> None:
+    known = facts(data, "snow_wordsim")["verification"]
+    assert rmse(data, "snow_wordsim") == pytest.approx(known["rmse_of_mean_rescaled_x0.4"], abs=5.1e-5)
+
+
+@pytest.mark.parametrize("name", ["TRI1", "TRI2", "triangles_hart2018/Exp3"])
+@pytest.mark.parametrize("coordinate", ["X", "Y"])
+def test_the_mean_of_corners_errs_as_is_known(data: Path, name: str, coordinate: str) -> None:
+    part = f"Exp{name[-1]}:Est{coordinate}Coor"
+    known = facts(data, name)["verification"]
+    assert rmse(data, name, f"/{coordinate.lower()}") == pytest.approx(known["rmse_of_mean"][part], abs=5.1e-5)
+    answers = with_gold(data, name)
+    here = np.repeat([task.endswith(coordinate.lower()) for task in answers.tasks.tolist()], np.diff(answers.starts))
+    assert errors(answers)[here].mean() ** 0.5 == pytest.approx(known["rmse_individual"][part], abs=5.1e-5)
+
+
+def test_the_two_groups_of_subjects_have_all_repetitions_that_are_not_one_too_many(data: Path) -> None:
+    with (data / "triangles_hart2018" / "Exp2data.csv").open(encoding="utf-8") as file:
+        trials = [(row["SubjectID"], row["Angle"], row["Base factor"]) for row in csv.DictReader(file)]
+    for name, angles in (("TRI1.trials", ("36", "51", "66")), ("TRI2.trials", ("30", "45", "60"))):
+        counts = Counter(trial for trial in trials if trial[1] in angles)
+        answers = with_gold(data, name)
+        assert answers.n_answers == 2 * sum(min(count, 10) for count in counts.values())
+        assert {str(worker) for worker in answers.workers.tolist()} == {subject for subject, _, _ in counts}
+
+
+def test_ten_workers_rated_all_of_the_first_twenty_headlines(data: Path) -> None:
+    answers = with_gold(data, "EMO.first")
+    assert set(np.diff(answers.starts)) == {10}
+    assert {task.rpartition("/")[2] for task in answers.tasks.tolist()} == {str(number) for number in range(500, 520)}
+
+
+def test_the_mean_of_angles_errs_as_is_known(data: Path) -> None:
+    known = facts(data, "TRI1")["verification"]["rmse_of_mean"]["Exp4:EstAngle"]
+    assert rmse(data, "triangles_hart2018/Exp4") == pytest.approx(known, abs=5.1e-5)
+
+
+@pytest.mark.parametrize("treatment", [1, 2, 3, 4])
+def test_the_mean_of_forecasts_errs_as_is_known(data: Path, treatment: int) -> None:
+    known = facts(data, "Pred.T1")["statistics"][f"oct8 treatment {treatment}"]
+    name = f"predict_mandal2020/T{treatment}"
+    assert rmse(data, name) == pytest.approx(known["rmse_of_mean"], abs=5.1e-5)
+    truth = allalike.discover(with_gold(data, name), method="UA").truth
+    right = (truth["label"] > 0.5) == truth["task"].map(parsed(data, name).gold).astype(bool)
+    assert right.mean() == pytest.approx(known["accuracy_of_mean_rounded"], abs=5.1e-5)
+
+
+@pytest.mark.parametrize(
+    ("method", "rule", "known"),
+    [
+        ("UA", "mean", "UA mean"),
+        ("UA", "median", "UA median"),
+        ("UA", "log odds", "UA mean of log odds (clipped .01-.99)"),
+        ("iP-TD(weighting=max)", "log odds", "iP-TD mean of log odds"),
+        ("P-TD", "mean", "1/disparity mean"),
+    ],
+)
+def test_forecasts_of_two_options_score_as_is_known(data: Path, method: str, rule: str, known: str) -> None:
+    rows, gold = _two_options(data)
+    result = allalike.discover(rows, domain=allalike.Probability(rule=rule), method=method, gold=gold)
+    score = facts(data, "probabilities_gjp_mini")["verification"]["Brier score (0-2) on the 14 binary questions"]
+    assert result.summary["gold"]["error"] == pytest.approx(score[known], abs=5.1e-5)
+
+
+def test_single_forecasts_of_two_options_score_as_is_known(data: Path) -> None:
+    rows, gold = _two_options(data)
+    known = facts(data, "probabilities_gjp_mini")
+    assert (len(rows), len(gold)) == (known["n_binary_answers"], known["n_binary_tasks"])
+    score = known["verification"]["Brier score (0-2) on the 14 binary questions"]["mean individual"]
+    found = [2 * (chances["a"] - gold[task]["a"]) ** 2 for _, task, chances in rows]
+    assert np.mean(found) == pytest.approx(score, abs=5.1e-5)
+
+
+def _two_options(data: Path) -> tuple[list[tuple[Any, Any, Any]], dict[Any, Any]]:
+    """Return the forecasts of questions with two options, and what happened."""
+    found = parsed(data, "probabilities_gjp_mini")
+    answers = found.answers
+    workers, tasks = answers.workers.tolist(), answers.tasks.tolist()
+    task = np.repeat(np.arange(len(tasks)), np.diff(answers.starts))
+    labels = answers.encoding.decode(answers.label).tolist()
+    rows = [(workers[w], tasks[t], label) for w, t, label in zip(answers.worker, task, labels, strict=True)]
+    gold = {task: truth for task, truth in found.gold.items() if len(truth) == 2}
+    return [row for row in rows if row[1] in gold], gold
+
+
+@pytest.mark.parametrize("name", LEVELS)
+def test_orders_of_dots_and_puzzles_are_as_far_from_the_truth_as_is_known(data: Path, name: str) -> None:
+    known, answers = level(facts(data, name), name), with_gold(data, name)
+    assert 6 * errors(answers).mean() == pytest.approx(known["mean_worker_KT_vs_truth"], abs=5.1e-5)
+    assert (errors(answers) == 0).mean() == pytest.approx(known["frac_votes_exactly_true"], abs=5.1e-5)
+    assert allalike.discover(answers, method="UA").summary["gold"]["error"] == pytest.approx(known["borda_all_KT"])
+
+
+@pytest.mark.parametrize("name", LEVELS)
+def test_dots_and_puzzles_are_those_of_the_paper(data: Path, name: str) -> None:
+    folder = data / "meir_aaai23" / "data" / "non_synthetic" / "Rankings" / "Dots and Puzzles"
+    file = name.replace("DOTS", "Dots-").replace("PUZZ", "Puzzle-")
+    theirs = np.loadtxt(folder / f"{file}.csv", delimiter=",", dtype=int)
+    answers, truth = parsed(data, name).answers, next(iter(parsed(data, name).gold.values()))
+    ours = [[truth.index(item) for item in order] for order in answers.encoding.decode(answers.label).tolist()]
+    assert sorted(ours) == sorted(theirs.tolist())
+
+
+def test_orders_of_buildings_are_as_far_from_the_truth_as_is_known(data: Path) -> None:
+    known, answers = facts(data, "gdots")["verification"]["buildings"], with_gold(data, "BUILD.ranking")
+    assert 300 * errors(answers).mean() == pytest.approx(known["mean_KT"], abs=5.1e-4)
+    assert 300 * allalike.discover(answers, method="UA").summary["gold"]["error"] == pytest.approx(known["borda_KT"])
+
+
+@pytest.mark.parametrize("subject", ["geography", "movies", "paintings"])
+def test_orders_of_a_subject_are_as_far_from_the_truth_as_is_known(data: Path, subject: str) -> None:
+    known = facts(data, "sp_voting_rankings")["verification"]["mean_KT_by_domain"][subject]
+    frame = pd.read_csv(data / "sp_voting_rankings" / "data" / "question_responses.csv")
+    code = {"geography": 1, "movies": 2, "paintings": 3}[subject]
+    frame = frame[(frame["treatment"] >= 4) & (frame["domain"] == code)]
+    frame["KT"] = [_inversions(response) for response in frame["response"]]
+    assert frame["KT"].mean() == pytest.approx(known, abs=5.1e-4)  # which counts who ranked the same options again
+    once = frame.drop_duplicates(["workerId", "question"])["KT"]
+    assert 6 * errors(with_gold(data, f"sp_voting_rankings/{subject}")).mean() == pytest.approx(once.mean(), rel=1e-12)
+
+
+def _inversions(response: str) -> int:
+    """Count the pairs that a vote, the first of two lists, puts against their numbers, which are in the true order."""
+    order = [int(item) for item in response.split("]")[0].strip("[").split(",")]
+    return sum(one > other for one, other in combinations(order, 2))
+
+
+def test_orders_of_all_subjects_are_those_of_each(data: Path) -> None:
+    known = facts(data, "sp_voting_rankings")["verification"]
+    answers = with_gold(data, "sp_voting_rankings")
+    borda = 6 * allalike.discover(answers, method="UA").summary["gold"]["error"]
+    assert borda == pytest.approx(
+        known["borda_mean_KT_over_questions"], abs=0.1
+    )  # which counts repeats; ties are drawn
+    assert 6 * errors(answers).mean() == pytest.approx(known["mean_KT_of_rank_votes"], abs=0.01)
+
+
+def test_turkers_order_systems_as_researchers_do_but_for_one_pair(data: Path) -> None:
+    """Published with the thirteenth system first among the researchers', who never judged it: 0.8462."""
+    answers = with_gold(data, "rankings_ties_wmt13")
+    assert answers.notes["repeats_added"] == 6476 - 151
+    for rule, method in (("bradley terry", "UA"), ("bradley terry", "iP-TD"), ("borda", "UA")):
+        again = replace(answers, encoding=answers.encoding.with_rule(rule))
+        found = allalike.discover(again, method=method)
+        assert found.summary["gold"]["error"] == pytest.approx(1 / 66)
+        gold = ["online-A", *parsed(data, "rankings_ties_wmt13").gold["fr-en"]]
+        place = found.truth["label"][0].index
+        against = sum(place(one) > place(other) for one, other in combinations(gold, 2))
+        assert 1 - 2 * against / 78 == pytest.approx(0.8462, abs=5.1e-5)
+
+
+@pytest.mark.parametrize("part", ["T1", "T2", "J1"])
+def test_translations_are_as_close_to_the_truth_as_is_known(data: Path, part: str) -> None:
+    known, answers = facts(data, "TRANSL")["verification"][part], with_gold(data, f"crowdwsa2019/{part}")
+    alike = 1 - errors(answers)
+    assert alike.mean() == pytest.approx(known["mean_worker_GLEU_vs_reference"], abs=5.1e-5)
+    best = np.maximum.reduceat(alike, answers.starts[:-1]).mean()
+    assert best == pytest.approx(known["oracle_best_answer_mean_GLEU"], abs=5.1e-5)
+
+
+def test_every_sentence_has_ten_translations_in_the_paper(data: Path) -> None:
+    answers = with_gold(data, "TRANSL")
+    assert set(np.diff(answers.starts)) == {10}
+    every = pd.read_csv(data / "crowdwsa2019" / "data" / "CrowdWSA2019_T1_label_anonymous.tsv", sep="\t")
+    assert sorted(answers.encoding.decode(answers.label).tolist()) == sorted(every["workeranswer"])
+
+
+def test_each_sentence_alone_gains_by_proximity_as_in_the_paper(data: Path) -> None:
+    answers = with_gold(data, "TRANSL")
+    alone = allalike.discover(answers.per_task(), method="P-TD")
+    apart = errors(answers)
+    best = alone.workers.groupby("task")["weight"].transform("max") == alone.workers["weight"]
+    chosen = pd.Series(apart[best]).groupby(alone.workers.loc[best, "task"].to_numpy()).mean().to_numpy()
+    drawn = apart.reshape(-1, 10)
+    relative = ((chosen[:, None] - drawn) / (chosen[:, None] + drawn)).mean()
+    assert 100 * relative == pytest.approx(-4, abs=1)  # -4 in the paper's table of complex labels
+
+
+def test_matchers_are_as_close_to_the_truth_as_is_known(data: Path) -> None:
+    known = facts(data, "schema_matching_powarematch")["verification"]
+    answers = with_gold(data, "schema_matching_powarematch")
+    alike = dict(zip(answers.workers.tolist(), 1 - errors(answers), strict=True))
+    for worker, some in known["per_matcher"].items():
+        assert alike[int(worker)] == pytest.approx(some["jaccard"], abs=5.1e-5)
+    assert len(next(iter(parsed(data, "schema_matching_powarematch").gold.values()))) == known["n_truth_pairs"]
+    found = allalike.discover(answers, method="UA")
+    assert len(found.truth["label"][0]) == known["majority_3_of_5"]["n_pairs"]
+
+
+def one_after_the_other(boxes: Boxes, truth: Boxes) -> float:
+    """Return F1 if each box in turn takes the free true box that it overlaps most, if by half."""
+    free, matched = list(truth), 0
+    for box in boxes:
+        best = max(free, key=lambda other: _overlap(box, other), default=None)
+        if best is not None and _overlap(box, best) >= 0.5:
+            free.remove(best)
+            matched += 1
+    return 2 * matched / (len(boxes) + len(truth))
+
+
+def _overlap(one: Any, other: Any) -> float:
+    width = min(one[2], other[2]) - max(one[0], other[0])
+    height = min(one[3], other[3]) - max(one[1], other[1])
+    common = max(width, 0) * max(height, 0)
+    areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (one, other)]
+    return float(common / (sum(areas) - common))
+
+
+def test_boxes_match_the_true_ones_as_is_known(data: Path) -> None:
+    known = facts(data, "bounding_boxes_braylan")["verification"]
+    answers, gold = with_gold(data, "bounding_boxes_braylan"), parsed(data, "bounding_boxes_braylan").gold
+    tasks = np.repeat(answers.tasks.tolist(), np.diff(answers.starts))
+    drawn = answers.encoding.decode(answers.label).tolist()
+    theirs = [one_after_the_other(boxes, gold[task]) for boxes, task in zip(drawn, tasks.tolist(), strict=True)]
+    assert np.mean(theirs) == pytest.approx(known["mean_worker_box_F1_at_IoU05"], abs=5.1e-5)
+    ours = 1 - errors(answers)
+    assert (ours >= np.array(theirs) - 1e-12).all()  # the most that can match
+    assert ours.mean() == pytest.approx(known["mean_worker_box_F1_at_IoU05"], abs=3e-4)
+    found = allalike.discover(answers, method="UA").summary["gold"]
+    assert 1 - found["error"] == pytest.approx(known["medoid_box_F1"], abs=4e-3)  # where medoids tie, one is drawn
+
+
+@pytest.mark.parametrize("number", [3, 6])
+def test_outlines_are_as_close_to_the_truth_as_is_known(data: Path, number: int) -> None:
+    name = f"bubil_crowd_segmentation/{number}"
+    known = facts(data, name)["verification"][f"Dataset{number}"]
+    parts = [known[key] for key in ("rule_exact", "centre") if key in known]
+
+    def both(statistic: str) -> float:
+        return float(np.average([part[statistic] for part in parts], weights=[part["n_images"] for part in parts]))
+
+    answers = with_gold(data, name)
+    assert (len(answers.workers), len(answers.tasks), answers.n_answers) == (
+        7,
+        known["n_images"],
+        7 * known["n_images"],
+    )
+    alike = (1 - errors(answers)).reshape(-1, 7)
+    assert alike.mean() == pytest.approx(both("mean_crowd_Jaccard"), abs=1e-4)
+    assert alike.max(axis=1).mean() == pytest.approx(both("best_of_7_Jaccard"), abs=1e-4)
+    found = allalike.discover(answers, method="UA").summary["gold"]
+    assert 1 - found["error"] == pytest.approx(both("pixel_majority_Jaccard"), abs=1e-4)

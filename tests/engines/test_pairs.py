@@ -1,0 +1,307 @@
+"""Pairs of workers: the same sums and the same weights for small crowds and for large ones, sparse or not."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy import sparse
+
+import allalike
+from allalike import DOMAINS, EVD, EXP, IPTD, MAS, PTD, PTDAK, TOP2, Categorical, Memory, Method
+from allalike._core.blocks import matrices as sums
+from allalike._core.blocks import pairs as block_pairs
+from allalike._core.blocks.block import Block
+from allalike._core.blocks.groups import group_labels
+from allalike._core.blocks.matrices import MatrixSum
+from allalike._core.blocks.pairs import pair_chunks
+from allalike.distances import hamming
+from allalike.errors import TooLargeError
+from allalike.methods.pairwise import mas, scaling
+from allalike.methods.pairwise.scaling import Tiled, Whole
+from allalike.methods.steps import pairs
+from allalike.methods.steps.pair_matrices import Ranged, Stacked
+from allalike.methods.steps.pairs import Large, Stack, all_pairs, stacks
+from crowds.samples import crowd, kind, rows
+
+if TYPE_CHECKING:
+    from allalike.answers import Answers
+    from allalike.engines import Engine
+
+Floats = npt.NDArray[np.float64]
+every_form = pytest.mark.parametrize("form", ["dense", "sparse"])
+
+
+def be_large(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    """Treat a crowd of three as a large one, read some pairs at a time, and keep them in one form."""
+    monkeypatch.setattr(pairs, "_MAX_STACKED_WORKERS", 2)
+    monkeypatch.setattr(pairs, "_ENTRIES_PER_RANGE", 20)
+    monkeypatch.setattr(sums, "_MAX_DENSE_ENTRIES", 0)
+    monkeypatch.setattr(sums, "_DENSE_SHARE", {"dense": 0.0, "sparse": np.inf}[form])
+
+
+def plain_pairs(answers: Answers) -> tuple[Floats, Floats]:
+    """Add up distances and common tasks one by one."""
+    n = len(answers.workers)
+    distance, common = np.zeros((n, n)), np.zeros((n, n))
+    [block] = answers.blocks(answers.n_answers)
+    for first, size in zip(block.starts, block.sizes, strict=True):
+        for i, j in permutations(range(first, first + size), 2):
+            left, right = np.array([i]), np.array([j])
+            [apart] = answers.encoding.kernels.distance_between(block.label[left], block.label[right])
+            [shared] = answers.encoding.kernels.shared(block.label[left], block.label[right])
+            if not np.isnan(apart):
+                distance[answers.worker[i], answers.worker[j]] += shared * apart
+                common[answers.worker[i], answers.worker[j]] += shared
+    return distance, common
+
+
+def whole(matrix: Ranged) -> Floats:
+    return np.concatenate([part if isinstance(part, np.ndarray) else part.toarray() for part in matrix.parts])
+
+
+@pytest.mark.parametrize("domain", [name for name in DOMAINS if name != "custom"])
+@every_form
+def test_sums_of_pairs_are_those_of_one_by_one(
+    domain: str, form: str, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = allalike.read(crowd(domain, seed=1, n=7, m=12, missing=0.4), domain=kind(domain))
+    expected = plain_pairs(answers)
+    [stack] = stacks(engine.load(answers), each=0)
+    assert isinstance(stack, Stack)
+    np.testing.assert_allclose([stack.distance[0], stack.common[0]], expected, atol=1e-12)
+    be_large(monkeypatch, form)
+    [large] = stacks(engine.load(answers), each=0)
+    assert isinstance(large, Large)
+    assert len(large.ranges) > 1
+    found = large.measure(lambda pairs: (pairs.distance, pairs.common))
+    assert all(isinstance(part, np.ndarray) == (form == "dense") for matrix in found for part in matrix.parts)
+    np.testing.assert_allclose([whole(matrix) for matrix in found], expected, atol=1e-12)
+
+
+METHODS: list[Method] = [
+    *(EVD(diagonal=diagonal) for diagonal in ("lsq", "loglsq", "iterate", "raw")),
+    *(EXP(), EXP(chance="mean"), EXP(chance="mean", tail="printed"), TOP2(), TOP2(size=3), TOP2(method="pair")),
+    *(PTD(per_pair=True), PTDAK(per_pair=True), IPTD(per_pair=True), IPTD(per_pair=True, average=False)),
+]
+
+
+@pytest.mark.parametrize(
+    ("method", "domain"),
+    [  # of three kinds one in turn; all of them take long
+        pytest.param(
+            method, domain, marks=() if isinstance(method, EVD) or (number + place) % 3 == 0 else pytest.mark.long
+        )
+        for number, method in enumerate(METHODS)
+        for place, domain in enumerate(["binary"] if isinstance(method, EVD) else ["binary", "categorical", "real"])
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore::allalike.errors.ConvergenceWarning")
+@every_form
+def test_a_large_crowd_is_weighed_like_a_small_one(
+    form: str, method: Method, domain: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = allalike.read(crowd(domain, seed=2, n=12, m=40, missing=0.6), domain=kind(domain))
+    apart = allalike.read(crowd(domain, seed=2, n=9, m=6), domain=kind(domain)).per_task()
+    for problem in (answers, apart):
+        small = allalike.discover(problem, method=method).workers
+        with monkeypatch.context() as patch:
+            be_large(patch, form)
+            large = allalike.discover(problem, method=method).workers
+        for column in ("disparity", "fault", "weight"):
+            np.testing.assert_allclose(large[column], small[column], rtol=1e-9, atol=1e-12)
+
+
+@every_form
+def test_many_workers_are_placed_like_few(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search ends where a step brings little, and takes other ways; so the faults are alike, not the same."""
+    answers = allalike.read(crowd("real", seed=3, n=12, m=60, missing=0.5), domain="real")
+    small = allalike.discover(answers, method=MAS(tol=1e-12)).workers
+    be_large(monkeypatch, form)
+    large = allalike.discover(answers, method=MAS(tol=1e-12)).workers
+    np.testing.assert_allclose(large["fault"], small["fault"], rtol=2e-3)
+
+
+@every_form
+def test_copies_of_a_worker_have_the_same_place_in_a_large_crowd(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    be_large(monkeypatch, form)
+    matrix = np.random.default_rng(9).normal(size=(6, 25))[[4, 1, 5, 2, 4, 0, 1, 3, 1]]
+    fault = allalike.discover(rows(matrix), domain="real", method=MAS()).workers["fault"]
+    for copies in ([0, 4], [1, 6, 8]):
+        np.testing.assert_allclose(fault[copies], fault[copies[0]], rtol=1e-6)
+    assert fault.round(4).nunique() > 4
+
+
+@every_form
+def test_points_are_pulled_alike_whole_or_in_tiles(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    monkeypatch.setattr(scaling, "_PAIRS_PER_STEP", 50)
+    monkeypatch.setattr(scaling, "_PRODUCTS_PER_TILE", 100)
+    distance = np.triu(np.where(rng.random((17, 17)) < 0.7, rng.uniform(0.1, 2, (17, 17)), np.nan), 1)
+    distance = distance + distance.T + np.diag(np.full(17, np.nan))
+    known = ~np.isnan(distance)
+    given = Whole(np.nan_to_num(distance)[None], known[None].astype(np.float64))
+    tiled = Tiled((distance if form == "dense" else sparse.csr_array(np.nan_to_num(distance)),))
+    for expected, found in zip(given.moments, tiled.moments, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    points = rng.normal(size=(3, 17, 4))
+    for expected, found in zip(
+        given.misfit(points, np.zeros(3, int)), tiled.misfit(points, np.zeros(3, int)), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+
+
+@every_form
+def test_ranges_of_rows_compute_like_whole_matrices(form: str) -> None:
+    rng = np.random.default_rng(5)
+    values = rng.normal(size=(30, 30)) * (rng.random((30, 30)) < 0.3)
+    values = values + values.T
+    parts = np.split(values, [7, 8, 20])
+    ranged = Ranged(parts if form == "dense" else [sparse.csr_array(part) for part in parts])
+    stacked, vector = Stacked(values[None]), rng.normal(size=(1, 30))
+    np.testing.assert_allclose(ranged.times(vector), vector @ values)
+    np.testing.assert_allclose(ranged.totals(np.square), stacked.totals(np.square))
+    np.testing.assert_allclose(ranged.peak(), values.max())
+    for worker in range(30):
+        np.testing.assert_array_equal(ranged.row(np.array([worker])), values[worker, None])
+    assert ranged.first(np.array([1.5])) == stacked.first(np.array([1.5]))
+    for diagonal in (np.zeros((1, 30)), rng.normal(size=(1, 30))):
+        (value, ours), (expected, vectors) = ranged.leading(diagonal), stacked.leading(diagonal)
+        np.testing.assert_allclose(value, expected)
+        np.testing.assert_allclose(np.abs(ours), np.abs(vectors), atol=1e-10)
+    np.testing.assert_array_equal(Ranged([np.zeros((3, 3))]).leading(np.zeros((1, 3)))[0], 0)
+
+
+@every_form
+def test_of_several_solutions_the_smallest_is_taken(form: str) -> None:
+    """A path, a circle of four and a lonely worker: without odd circles, what one has more another may have less."""
+    used = np.zeros((9, 9))
+    for i, j in ((0, 1), (1, 2), (2, 3), (4, 5), (5, 6), (6, 7), (7, 4)):
+        used[i, j] = used[j, i] = 1
+    degree, logs = used.sum(axis=1)[None], (used * np.random.default_rng(6).normal(size=(9, 9))).sum(axis=1)
+    logs = np.linalg.multi_dot([used + np.diag(degree[0]), logs])[None]  # something that has a solution
+    ranged = Ranged([used] if form == "dense" else [sparse.csr_array(used)])
+    expected = np.linalg.lstsq(used + np.diag(degree[0]), logs[0], rcond=None)[0]
+    np.testing.assert_allclose(ranged.solve(degree, logs)[0], expected, atol=1e-10)
+    np.testing.assert_allclose(Stacked(used[None]).solve(degree, logs)[0], expected, atol=1e-10)
+
+
+def test_products_of_matrices_count_what_pairs_count() -> None:
+    rng = np.random.default_rng(7)
+    matrix = rng.integers(0, 3, (40, 9))
+    answers = allalike.read(rows(matrix, present=rng.random(matrix.shape) < 0.8), domain=Categorical(classes=3))
+    [block] = map(answers.encoding.prepare, answers.blocks(1000))
+    assert hamming.is_crowded(block)
+    distance, common = plain_pairs(answers)
+    for some in (slice(0, 40), slice(11, 30), slice(39, 40)):
+        found = hamming.pair_sums(block, some)
+        np.testing.assert_array_equal(found["distance"], distance[some])
+        np.testing.assert_array_equal(found["common"], common[some])
+    thin = Block.of(np.zeros((2, 3), int))
+    lonely = allalike.read([(w, t, "x") for t in range(40) for w in (2 * t, 2 * t + 1)])
+    [apart] = map(lonely.encoding.prepare, lonely.blocks(1000))
+    assert not hamming.is_crowded(apart)
+    assert hamming.is_crowded(thin.keeping(group_labels(thin, np.arange(2, dtype=np.uint64))))
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 50, 1 << 20])
+def test_pairs_of_some_workers_are_those_that_begin_with_them(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(block_pairs, "_PAIRS_PER_CHUNK", at_once)
+    answers = allalike.read(crowd("categorical", seed=8, n=9, m=20, missing=0.5))
+    [block] = answers.blocks(1000)
+    task = block.to_answers(np.arange(block.n_tasks))
+    everything = {(i, j) for i, j in permutations(range(answers.n_answers), 2) if task[i] == task[j]}
+    for some in (None, slice(0, 9), slice(3, 6), slice(8, 9), slice(4, 4)):
+        asked = some or slice(0, 9)
+        chunks = list(pair_chunks(block, some))
+        found = [pair for left, right in chunks for pair in zip(left.tolist(), right.tolist(), strict=True)]
+        assert len(found) == len(set(found))
+        assert set(found) == {(i, j) for i, j in everything if asked.start <= block.worker[i] < asked.stop}
+        assert len(chunks) > 1 or at_once > 50 or some == slice(4, 4)
+    [(left, right)] = pair_chunks(Block.of([[0, 1]]))
+    assert len(left) == len(right) == 0
+
+
+def test_a_sum_that_is_filled_by_what_waited_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sums, "_MAX_DENSE_ENTRIES", 0)
+    monkeypatch.setattr(sums, "_MAX_WAITING_ENTRIES", 300)
+    total, place = MatrixSum((50, 60)), np.arange(400)  # more than an eighth
+    for some in (place[:301], place[301:]):
+        total.add_entries(*np.divmod(some, 60), np.ones(len(some)))
+    found = total.result()
+    assert isinstance(found, np.ndarray)
+    assert found.ravel().tolist() == [1.0] * 400 + [0.0] * 2600
+
+
+@pytest.mark.parametrize("few", [0, 1 << 20])
+@pytest.mark.parametrize("share", [0.001, 0.02, 0.5])
+def test_matrices_are_added_up_whatever_their_form(share: float, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sums, "_MAX_DENSE_ENTRIES", few)
+    monkeypatch.setattr(sums, "_MAX_WAITING_ENTRIES", 40)
+    rng = np.random.default_rng(9)
+    totals, expected = [MatrixSum((50, 60)) for _ in range(3)], np.zeros((50, 60))
+    for number in range(40):
+        n = rng.integers(0, int(3000 * share) + 2)
+        row, column, values = rng.integers(0, 50, n), rng.integers(0, 60, n), rng.normal(size=n)
+        np.add.at(expected, (row, column), values)
+        totals[number % 3].add_entries(row, column, values)
+        part = rng.normal(size=(5, 6)) * (rng.random((5, 6)) < share)
+        row, column = np.sort(rng.choice(50, 5, replace=False)), np.sort(rng.choice(60, 6, replace=False))
+        expected[np.ix_(row, column)] += part
+        totals[number % 3].add(part if number % 2 else sparse.csr_array(part), row, column)
+    found = totals[0].merge(totals[1]).merge(totals[2]).result()
+    assert isinstance(found, np.ndarray) == (few > 0 or np.count_nonzero(expected) > 50 * 60 / 8)
+    np.testing.assert_allclose(found if isinstance(found, np.ndarray) else found.toarray(), expected, atol=1e-12)
+
+
+def scattered(n: int, m: int, size: int) -> Any:
+    """Draw answers to tasks that a few of many workers answered."""
+    rng = np.random.default_rng(10)
+    table = {"worker": rng.integers(0, n, m * size), "task": np.repeat(np.arange(m), size)}
+    faults = rng.uniform(0.05, 0.4, n)
+    return {**table, "label": np.where(rng.random(m * size) < faults[table["worker"]], 1, 0)}
+
+
+@pytest.mark.parametrize("method", [PTD(per_pair=True), EXP()], ids=repr)
+def test_few_pairs_of_many_workers_take_little_memory(method: Method, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("allalike.engines.base.free_memory", lambda: 200_000_000)
+    import pandas as pd
+
+    table = pd.DataFrame(scattered(25_000, 20_000, 4))
+    workers = allalike.discover(table, domain=Categorical(classes=2), method=method).workers
+    assert len(workers) > 20_000
+    assert workers["weight"].sum() == pytest.approx(1)
+
+
+def test_pairs_that_do_not_fit_are_refused_with_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("allalike.engines.base.free_memory", lambda: 10_000_000)
+    answers = [(worker, task, worker % (2 + task)) for worker in range(1500) for task in range(2)]
+    wanted = r"The pairs of 1,500 workers need up to 0\.\d GB of memory, and 0\.0 GB are free\."
+    for method in (EXP(), TOP2(), MAS()):
+        with pytest.raises(TooLargeError, match=f"{wanted} P-TD and iP-TD need no pairs"):
+            allalike.discover(answers, domain="categorical", method=method)
+    with pytest.raises(TooLargeError, match=f"{wanted} Leave per_pair out"):
+        allalike.discover(answers, domain="categorical", method=PTD(per_pair=True))
+    allalike.discover(answers, domain="categorical", method=PTD())
+
+
+def test_what_may_be_needed_grows_with_those_who_may_have_met() -> None:
+    run = Memory().load(allalike.read([(w, t, "x") for t in range(700) for w in (2 * t, 2 * t + 1)]))
+    [large] = stacks(run, each=0)
+    assert isinstance(large, Large)
+    [common] = large.measure(lambda pairs: (pairs.common,))
+    assert sum(part.nnz for part in common.parts) == 1400
+    assert all_pairs(run, each=0, instead="").span == range(1400)
+
+
+def test_a_fit_that_takes_hours_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mas, "_PAIR_SECONDS", 3.6e-4)
+    answers = [(worker, 0, worker % 2) for worker in range(1001)]
+    with pytest.raises(TooLargeError, match="MAS would place 1,001 workers by up to 500,500 distances, .* 300 hours"):
+        allalike.discover(answers, domain="categorical", method="MAS")
+    with pytest.warns(allalike.ConvergenceWarning):
+        allalike.discover(answers, domain="categorical", method=MAS(starts=1, max_iter=2))

@@ -1,0 +1,397 @@
+"""Answers that are routed to partitions on disk are those that are read at once."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_bad_input import FILES
+
+import allalike
+from allalike._core.columns.factors import order_of
+from allalike._core.columns.values import Values
+from allalike.answers import Answers, stream
+from allalike.engines.ingest import routes
+from allalike.engines.ingest.routes import Routed, route
+from allalike.errors import AllalikeError, InputError, LabelError, UnsupportedError
+from allalike.readers import scan
+from allalike.readers.formats import delimited, parquet, tables
+from crowds.samples import KINDS, crowd, kind
+
+Row = tuple[Any, Any, Any]
+
+
+def shards_of(routed: Routed, repeats: str = "first") -> list[Answers]:
+    """Make answers of each partition."""
+    routed = pickle.loads(pickle.dumps(routed))  # as other processes get it
+    numbers = range(routed.n_partitions)
+    encoding, _ = routed.encode(None)
+    return [Answers.of_shard(*routed.columns(n), encoding, repeats=repeats) for n in numbers]
+
+
+def listed(answers: Answers) -> list[Row]:
+    """List answers, task after task."""
+    task = np.repeat(np.arange(len(answers.tasks)), np.diff(answers.starts))
+    labels = [
+        np.asarray(v).tolist() if hasattr(v, "shape") else v for v in answers.encoding.decode(answers.label).tolist()
+    ]
+    return list(
+        zip(answers.tasks.take(task).tolist(), answers.workers.take(answers.worker).tolist(), labels, strict=True)
+    )
+
+
+def joined(shards: list[Answers]) -> list[Row]:
+    """List the answers of all shards in the order of tasks."""
+    rows = [row for shard in shards for row in listed(shard)]
+    ids = Values.join([shard.tasks for shard in shards])
+    place = {ids[int(index)]: place for place, index in enumerate(order_of(ids))}
+    assert len(place) == len(ids)  # no task is in two shards
+    return sorted(rows, key=lambda row: place[row[0]])
+
+
+def check(source: Any, folder: Path, partitions: int = 4, **how: Any) -> Routed | None:
+    """Compare what is routed with what is read, or the errors of both."""
+    folder = Path(tempfile.mkdtemp(dir=folder))
+    try:
+        expected = allalike.read(source, **how)
+    except AllalikeError as error:
+        with pytest.raises(type(error)) as caught:
+            shards_of(
+                route(scan(source, **how).stream(), folder, memory=1 << 30, partitions=partitions), **_repeats(how)
+            )
+        if isinstance(caught.value, LabelError) and re.match("Row [0-9]+ has no", str(error)):
+            return None  # both are wrong, and the label that does not fit came first
+        start, _, end = re.sub("; |, and ", "\0", str(error), count=1).partition("\0")
+        if start.startswith("No row has a label") and how.get("missing") != "drop":
+            start = "Row 1 has no label"  # as long as it is not known that no other row has one
+        start = re.sub(r"Worker .* answered task .* more than once", "Worker ", start)  # which pair is found first?
+        assert str(caught.value).startswith(start.rstrip("."))
+        assert not end or str(caught.value).endswith(end[-20:])
+        return None
+    routed = route(scan(source, **how).stream(), folder, memory=1 << 30, partitions=partitions)
+    shards = shards_of(routed, **_repeats(how))
+    assert joined(shards) == listed(expected)
+    assert routed.workers.tolist() == expected.workers.tolist()
+    assert [type(worker) for worker in routed.workers.tolist()] == [
+        type(worker) for worker in expected.workers.tolist()
+    ]
+    assert routed.domain.name == expected.domain.name
+    repeats = sum(shard.notes.get("repeats_set_aside", 0) for shard in shards)
+    assert {**routed.notes, **({"repeats_set_aside": repeats} if repeats else {})} == expected.notes
+    assert shards[0].encoding.n_classes == expected.encoding.n_classes
+    return routed
+
+
+def _repeats(how: dict[str, Any]) -> dict[str, str]:
+    return {"repeats": how.get("repeats", "first")}
+
+
+def write(folder: Path, name: str, rows: list[Row]) -> Path:
+    """Write rows to a file, whose ending says how."""
+    path = folder / name
+    frame = pd.DataFrame(rows, columns=["worker", "task", "label"])
+    if "parquet" in name:
+        table = pa.table({role: pa.array([row[place] for row in rows]) for place, role in enumerate(frame.columns)})
+        pq.write_table(table, path, row_group_size=5)
+    elif "jsonl" in name:
+        path.write_text("".join(json.dumps(dict(zip(frame.columns, row, strict=True))) + "\n" for row in rows))
+    else:
+        frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def batches_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read and route a few rows at a time."""
+    for module, name in (
+        (stream, "_BATCH_ROWS"),
+        (parquet, "_BATCH_ROWS"),
+        (tables, "_SLICE_ROWS"),
+        (tables, "_SLICE_OBJECTS"),
+    ):
+        monkeypatch.setattr(module, name, 4)
+
+
+IDS = {
+    "whole": [str(number) for number in (-12, 0, 3, 7, 10, 123456789012345678)],
+    "padded": ["007", "7", "07", "70"],
+    "words": ["a", "b", "ab", "ä", "日本", "a b", "a,b", '"q"', "a\nb"],
+    "mixed": ["1", "2", "10", "-0", "+1", "1.0", "0x10", "1e3", "x", "1234567890123456789"],
+}
+LABELS = {
+    "words": ["yes", "no", "perhaps"],
+    "whole": ["0", "1", "2", "10"],
+    "numbers": ["0.5", "1", "-2e1", "3"],
+    "orders": ["a>b", "b>a"],
+    "sparse": ["yes", "no", ""],
+    "odd": ["1", "2", "3", "4", "x"],
+}
+ids = st.sampled_from(sorted(IDS)).flatmap(lambda name: st.just(st.sampled_from(IDS[name])))
+
+
+@st.composite
+def some_rows(draw: st.DrawFn) -> list[Row]:
+    """Draw rows whose ids and labels are of some kind each, mostly."""
+    columns = [draw(ids), draw(ids), st.sampled_from(LABELS[draw(st.sampled_from(sorted(LABELS)))])]
+    return draw(st.lists(st.tuples(*columns), min_size=1, max_size=40))
+
+
+HOW = st.fixed_dictionaries(
+    {},
+    optional={
+        "repeats": st.sampled_from(["first", "last", "error"]),
+        "missing": st.sampled_from(["drop", "error"]),
+        "domain": st.sampled_from(["categorical", "real"]),
+    },
+)
+LOOSE = settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+
+
+@pytest.mark.usefixtures("batches_of_few")
+@LOOSE
+@given(rows=some_rows(), how=HOW, ending=st.sampled_from(["csv", "csv.gz", "parquet", "jsonl"]), cut=st.integers(0, 40))
+def test_routed_files_hold_the_answers_that_are_read(
+    rows: list[Row], how: dict[str, Any], ending: str, cut: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("files")
+    parts = [part for part in (rows[:cut], rows[cut:]) if part]
+    paths = [write(folder, f"{number}.{ending}", part) for number, part in enumerate(parts)]
+    check(paths, tmp_path_factory.mktemp("work"), **how)
+
+
+@pytest.mark.usefixtures("batches_of_few")
+@LOOSE
+@given(rows=some_rows(), how=HOW, few=st.integers(0, 3), domain=st.sampled_from(["categorical", "real"]))
+def test_many_different_labels_are_routed_as_numbers_or_as_they_came(
+    rows: list[Row], how: dict[str, Any], few: int, domain: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("files")
+    path = write(folder, "a.csv", rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(routes, "_MAX_NUMBERED_LABELS", few)
+        patch.setattr(delimited, "MAX_FIELD_BYTES", 64)
+        check(path, tmp_path_factory.mktemp("work"), **{**how, "domain": domain})
+
+
+@pytest.mark.usefixtures("batches_of_few")
+@LOOSE
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.integers(-3, 3) | st.integers(-(2**63), 2**63 - 1),
+            st.sampled_from([0.0, 1.5, 2.5]) | st.floats(0.1, 5),
+            st.booleans(),
+        ),
+        min_size=1,
+        max_size=30,
+    ),
+    repeats=st.sampled_from(["first", "last"]),
+)
+def test_ids_of_any_type_are_routed_in_memory(
+    rows: list[Row], repeats: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    for source in (rows, pd.DataFrame(rows, columns=["worker", "task", "label"])):
+        check(source, tmp_path_factory.mktemp("work"), repeats=repeats)
+        check([row[1::-1] + row[2:] for row in rows], tmp_path_factory.mktemp("work"), repeats=repeats)
+
+
+@pytest.mark.parametrize("domain", KINDS)
+def test_labels_of_every_domain_are_routed(domain: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = crowd(domain, seed=1, missing=0.2)
+    check(rows, tmp_path, domain=kind(domain))
+    monkeypatch.setattr(routes, "_MAX_NUMBERED_LABELS", 0)
+    check(rows, tmp_path, domain=kind(domain))
+
+
+@pytest.mark.usefixtures("batches_of_few")
+def test_objects_are_routed(tmp_path: Path) -> None:
+    rows = [((number % 3, "w"), ("t", number % 5), {number % 2}) for number in range(40)]
+    check(rows, tmp_path)
+    check([(2**70 + number % 3, 2**80 + number % 7, number % 2) for number in range(40)], tmp_path)
+    with pytest.raises(InputError, match="The workers cannot be told apart: that in row 1 is"):
+        check_error([(["a"], 1, "x"), (["b"], 1, "x")], tmp_path)
+    with pytest.raises(UnsupportedError, match="The labels cannot be written to disk.*--engine memory"):
+        check_error([("a", 1, (lambda: 1,)), ("b", 1, (lambda: 2,))], tmp_path, domain="categorical")
+
+
+def check_error(source: Any, folder: Path, **how: Any) -> None:
+    """Route what cannot be routed, and look that nothing is left."""
+    try:
+        route(scan(source, **how).stream(), folder, memory=1 << 30, partitions=4)
+    finally:
+        assert not list(folder.glob("*.rows"))
+
+
+REAL = [
+    "bench_adult/label.csv",
+    "bench_fact_eval/label.csv",
+    "bench_face/answer.csv",
+    "bench_product/answer.csv",
+    "snow_rte/rte.standardized.tsv",
+    "snow_emotion/valence.standardized.tsv",
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "partitions"),
+    [
+        pytest.param(name, partitions, marks=pytest.mark.long if (place + turn) % 2 else ())
+        for place, name in enumerate(REAL)
+        for turn, partitions in enumerate((1, 64))
+    ],
+)
+def test_real_answers_are_routed(name: str, partitions: int, data: Path, tmp_path: Path) -> None:
+    routed = check(data / name, tmp_path, partitions)
+    assert routed is not None
+    assert partitions / 2 < routed.n_partitions <= partitions
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_bad_file_is_the_same_error_as_in_memory(name: str, tmp_path: Path) -> None:
+    content, message = FILES[name]
+    path = tmp_path / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    work = tmp_path / "work"
+    work.mkdir()
+    message = message.replace("No row has a label", "Row 1 has no label")  # more rows may follow
+    message = message.partition(" (")[0]
+    with pytest.raises(AllalikeError, match="(?s)" + message):
+        shards_of(route(scan(path).stream(), work, memory=1 << 30))
+    assert not list(work.iterdir())
+
+
+def table_of(labels: list[Any], ids: list[str] | None = None) -> pd.DataFrame:
+    """Let three workers answer in turn."""
+    tasks = ids or [f"t{number // 3}" for number in range(len(labels))]
+    return pd.DataFrame({"worker": [f"w{number % 3}" for number in range(len(labels))], "task": tasks, "label": labels})
+
+
+@pytest.fixture
+def csv_blocks(monkeypatch: pytest.MonkeyPatch, batches_of_few: None) -> None:
+    """Read text a hundred bytes at a time."""
+    monkeypatch.setattr(delimited, "MAX_FIELD_BYTES", 100)
+
+
+@pytest.mark.usefixtures("csv_blocks")
+@pytest.mark.parametrize(
+    ("change", "message", "how"),
+    [
+        ({"label": ""}, "^Row 101 has no label. A missing answer is a missing row.*missing='drop'", {}),
+        ({"task": ""}, "^Row 101 has no task. Fill it in", {}),
+        ({"worker": ""}, "^Row 101 has no worker. Fill it in", {}),
+        ({"label": "oops"}, "The label 'oops' in row 101 is not a number", {"domain": "real"}),
+        ({"label": "1e200"}, "The label in row 101 is 1e\\+200, whose square", {"domain": "real"}),
+        ({"label": "inf"}, "The label in row 101 is inf, which has no distance", {"domain": "real"}),
+        ({"label": "oops"}, "Most labels are numbers, but that in row 101 is 'oops'", {}),
+        ({"label": "a>a"}, "The label in row 101 does not fit", {"domain": "ranking"}),
+    ],
+)
+@pytest.mark.parametrize("few", [0, 1000])
+def test_an_error_names_the_row_among_all(
+    change: dict[str, str], message: str, how: dict[str, Any], few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routes, "_MAX_NUMBERED_LABELS", few)
+    labels = ["a>b", "b>a"] if how.get("domain") == "ranking" else [f"{number}.5" for number in range(50)]
+    frame = table_of([labels[number % len(labels)] for number in range(200)])
+    frame.loc[100, list(change)] = list(change.values())
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    work = tmp_path / "work"
+    work.mkdir()
+    with pytest.raises(InputError, match=message):
+        shards_of(route(scan(tmp_path / "a.csv", **how).stream(), work, memory=1 << 30, partitions=4))
+
+
+@pytest.mark.usefixtures("csv_blocks")
+def test_rows_are_counted_with_those_that_were_dropped(tmp_path: Path) -> None:
+    frame = table_of(["1.5", ""] * 100)
+    frame.loc[150, "label"] = "x"
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    check(tmp_path / "a.csv", tmp_path, missing="drop")
+    with pytest.raises(LabelError, match="row 151"):
+        allalike.read(tmp_path / "a.csv", missing="drop")
+    frame.loc[150, "label"] = "2"
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    routed = check(tmp_path / "a.csv", tmp_path, missing="drop")
+    assert routed is not None
+    assert (routed.n_answers, routed.notes["missing_dropped"]) == (100, 100)
+
+
+@pytest.mark.usefixtures("csv_blocks")
+def test_a_late_id_that_is_no_number_makes_all_ids_strings(tmp_path: Path) -> None:
+    numbers = [str(number) for number in range(60) for _ in range(3)]
+    for late, kind_of_id in ((["60"], int), (["007"], str), (["x"], str)):
+        table_of(["x", "y"] * 90 + ["x"], numbers + late).to_csv(tmp_path / "a.csv", index=False)
+        routed = check(tmp_path / "a.csv", tmp_path)
+        assert routed is not None
+        assert {type(task) for shard in shards_of(routed) for task in shard.tasks.tolist()} == {kind_of_id}
+
+
+@pytest.mark.usefixtures("csv_blocks")
+def test_late_labels_change_what_all_labels_are(tmp_path: Path) -> None:
+    few = ["0", "1"] * 60
+    for late, domain in (
+        ([str(number) for number in range(100)], "real"),
+        (["2"], "categorical"),
+        (["yes", "no", "or"] * 10, "categorical"),
+        (["0.5"], "categorical"),
+        (["0.5", "00"], "categorical"),
+    ):
+        table_of(few + late).to_csv(tmp_path / "a.csv", index=False)
+        routed = check(tmp_path / "a.csv", tmp_path)
+        assert routed is not None
+        assert routed.domain.name == domain
+
+
+@pytest.mark.usefixtures("csv_blocks")
+@pytest.mark.parametrize("few", [4, 1000])
+def test_labels_become_many_only_later(few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "_MAX_NUMBERED_LABELS", few)
+    table_of(["0", "1"] * 60 + [f"{number}.25" for number in range(100)]).to_csv(tmp_path / "a.csv", index=False)
+    routed = check(tmp_path / "a.csv", tmp_path)
+    assert routed is not None
+    assert (routed.labels is None) == (few == 4)
+    table_of(["c", "b"] * 60 + [f"x{number}" for number in range(100)]).to_csv(tmp_path / "a.csv", index=False)
+    check(tmp_path / "a.csv", tmp_path, domain="categorical")
+
+
+@pytest.mark.usefixtures("csv_blocks")
+def test_whether_lists_are_rankings_is_decided_by_all_tasks(tmp_path: Path) -> None:
+    for odd, domain in (("b>a", "ranking"), ("a>c", "categorical")):
+        table_of(["a>b", "b>a", "a>b"] * 50 + ["a>b", odd]).to_csv(tmp_path / "a.csv", index=False)
+        routed = check(tmp_path / "a.csv", tmp_path)
+        assert routed is not None
+        assert routed.domain.name == domain
+
+
+def test_another_rule_is_that_of_the_domain_guessed(tmp_path: Path) -> None:
+    stream = replace(scan([("a", 1, 1.5), ("b", 1, 2.5)]), choices={"rule": "median"}).stream()
+    routed = route(stream, tmp_path, memory=1 << 30)
+    assert routed.domain == allalike.Real(rule="median")
+
+
+@pytest.mark.usefixtures("csv_blocks")
+@pytest.mark.parametrize("few", [0, 1000])
+def test_labels_of_a_partition_are_those_that_occur_and_of_one_type(
+    few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routes, "_MAX_NUMBERED_LABELS", few)
+    for last, kind_of_label in (("7", int), ("x", str)):
+        table_of([*(str(number // 3) for number in range(90)), last]).to_csv(tmp_path / "a.csv", index=False)
+        routed = check(tmp_path / "a.csv", tmp_path, domain="categorical")
+        assert routed is not None
+        labels = [routed.label(number).factors for number in range(routed.n_partitions)]
+        assert len(labels) == 4
+        assert all(np.array_equal(np.unique(codes), np.arange(len(values))) for codes, values in labels)
+        assert {type(value) for _, values in labels for value in values.tolist()} == {kind_of_label}

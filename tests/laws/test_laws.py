@@ -1,0 +1,400 @@
+"""Laws that every method keeps in every domain, found through the registries."""
+
+from __future__ import annotations
+
+import warnings
+import zlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import allalike
+from allalike import DOMAINS, METHODS, ConvergenceWarning, Disk, Memory, Result
+from allalike._core.blocks.problems import Problems
+from allalike._core.registry import make
+from allalike.engines import Engine
+from allalike.methods.steps.weights import normalise
+from allalike.noise import General, OneCoin
+from crowds.samples import Row, crowd, flattened, kind, rows, sparse_crowd
+
+METHOD_NAMES = list(METHODS)
+DOMAIN_NAMES = list(DOMAINS)
+SPECS = [
+    *[name for name in METHOD_NAMES if name not in ("MAS", "EBCC", "MACE")],
+    *("MAS(starts=1)", "EBCC(starts=2, subtypes=3)", "MACE(starts=1)"),  # later starts of MACE are drawn by names
+]
+VARIANTS = [  # what they do differently, they do to numbers per worker or per pair, whatever the labels
+    *("P-TD(weighting='max')", "P-TD(weighting='inverse')", "P-TD(weighting='printed')"),
+    *("P-TD(per_pair=True)", "iP-TD(per_pair=True)", "P-TD-AK(per_pair=True)"),
+    *("iP-TD(average=False)", "iP-TD(weighting='printed')", "D-TD(rounds=3)", "D-TD(weighting='inverse')"),
+]
+ALWAYS = ("categorical", "real")  # where there are laws that other labels do not have
+IN_TURN = [name for name in DOMAIN_NAMES if name not in ALWAYS]  # three variants after each other see all of them
+PER_DOMAIN = {
+    "categorical": [
+        *("P-TD(weighting='chance')", "iP-TD(weighting='chance')", "P-TD-AK(mu='exact')"),
+        *("P-TD-AK(transform='linear')", "D-TD(weighting='chance')", "CRH(zero='clip')", "CRH(normaliser='max')"),
+        *("CATD(zero='clip')", "DS(smoothing=0)", "DS-1(positive=False)", "TOP2(size=3)"),
+        *("TOP2(method='pair')", "IBCC(a_v=2, b_v=0.5)", "EBCC(starts=1, subtypes=2, alpha=1)", "LA(passes=1)"),
+        *("GLAD(alpha=0.5, beta=0)", "MACE(form='em', starts=1)"),
+    ],
+    "binary": [
+        *("IBP", "IBP(n_iter=2)", "EVD", "EVD(positive=False)", "EVD(diagonal='loglsq')", "EVD(diagonal='iterate')"),
+        *("EVD(diagonal='raw')", "EXP(chance='mean')", "EXP(tail='printed')"),
+    ],
+    "real": [
+        *("P-TD-AK(ridge=2)", "P-TD-AK(ridge=4)", "P-TD-AK(ridge=0.5)", "P-TD-AK(nonpositive='clip')"),
+        *("P-TD-AK(nonpositive='zero')", "CRH(normaliser='max')", "CRH(loss='absolute')", "CRH(standardise=True)"),
+        *(
+            "CRH(start='median')",
+            "CRH(zero='clip')",
+            "CATD(n_iter=2)",
+            "CATD(zero='clip')",
+            "GTM(s0=4)",
+            "TOP2(size=3)",
+        ),
+        *("TOP2(method='pair')", "MAS(weighting='latent', starts=1)"),
+    ],
+}
+CASES = [
+    *[(spec, name) for name in DOMAIN_NAMES for spec in SPECS if make(spec, METHODS, "method").serves(kind(name))],
+    *[
+        (spec, name)
+        for number, spec in enumerate(VARIANTS)
+        for name in (*ALWAYS, *IN_TURN[number % 3 :: 3])
+        if make(spec, METHODS, "method").serves(kind(name))
+    ],
+    *[(spec, domain) for domain, specs in PER_DOMAIN.items() for spec in specs],
+]
+CLIPPED = {  # at an absolute 1e-8, which depends on the units, and is not 0
+    *("P-TD-AK(nonpositive='clip')", "CRH(zero='clip')", "CATD(zero='clip')"),
+}
+PRIORS = ("IBCC", "EBCC", "BWA", "LA", "GLAD", "MACE")  # whose workers begin with faults, and keep some of them
+CONFUSIONS = ("auto", "DS", "IBCC", "EBCC", "BWA", "MACE")  # for which a class must mean the same everywhere
+BY_ID = ("EBCC", "LA")  # draw by the id of a task, or take tasks in an order that is made of it
+STANDARDISED = {"GTM", "GTM(s0=4)", "KDE"}  # faults of standardised numbers have no unit
+FAULT_POWERS = {**dict.fromkeys(STANDARDISED, 0), "CRH(loss='absolute')": 1, "CRH(standardise=True)": 1}
+BY_TASK = {*FAULT_POWERS, "CRH(start='median')"}  # what they do to a task depends on its answers alone
+SPEC_PLACES, KIND_PLACES = (
+    {name: place for place, name in enumerate(dict.fromkeys(part))} for part in zip(*CASES, strict=True)
+)
+
+
+def choose(law: int) -> list[tuple[str, str]]:
+    """Choose the cases of a law that are tried in `make test`: of four kinds of label one, in turn.
+
+    So each law is tried with each method and with each kind of label, and each method with each kind in two of nine
+    laws; all cases of all laws together take long. Dates, which have the kernels of numbers, are tried once a law.
+    """
+    able = [case for case in CASES if case[1] != "date"]
+    chosen = [case for case in able if (SPEC_PLACES[case[0]] + KIND_PLACES[case[1]] + law) % 4 == 0]
+    for part, names in enumerate((SPECS, DOMAIN_NAMES)):
+        missing = {*names} - {case[part] for case in chosen}
+        chosen += {case[part]: case for case in CASES if case[part] in missing}.values()
+    return chosen
+
+
+def every_case(law: int) -> pytest.MarkDecorator:
+    """Have a law hold for every method and kind of label."""
+    chosen = choose(law)
+    cases = [pytest.param(*case, marks=() if case in chosen else pytest.mark.long) for case in CASES]
+    return pytest.mark.parametrize(("spec", "domain"), cases)
+
+
+def every_degenerate_case(law: int) -> pytest.MarkDecorator:
+    """Have a law hold for crowds so small that hardly a method has anything to do; one of each kind is on disk."""
+    chosen, memory, disk = choose(law), Memory(), Disk(partitions=4)
+    cases = [
+        *[
+            pytest.param(*case, memory, id="-".join(case), marks=() if case in chosen else pytest.mark.long)
+            for case in CASES
+        ],
+        *[pytest.param("iP-TD", name, disk, id=f"iP-TD-{name}-disk") for name in DOMAIN_NAMES],
+    ]
+    return pytest.mark.parametrize(("spec", "domain", "engine"), cases)
+
+
+def solve(
+    answers: list[Row],
+    spec: str,
+    domain: str,
+    *,
+    engine: Engine | None = None,
+    gold: list[tuple[Any, Any]] | None = None,
+) -> Result:
+    """Discover, with the first answers to each task as gold so that the oracle can work too."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        known = gold or first_answers(answers)
+        return allalike.discover(answers, domain=kind(domain), method=spec, engine=engine, gold=known)
+
+
+def first_answers(answers: list[Row]) -> list[tuple[Any, Any]]:
+    return list({task: label for _, task, label in reversed(answers)}.items())
+
+
+def same(left: Result, right: Result, *, disparity: float = 1.0, fault: float = 1.0) -> None:
+    """Check that two results say the same, with disparities and faults on another scale if need be."""
+    np.testing.assert_allclose(left.workers["weight"], right.workers["weight"], rtol=1e-7, atol=1e-12)
+    for column, scale in (("disparity", disparity), ("fault", fault)):
+        np.testing.assert_allclose(left.workers[column] * scale, right.workers[column], rtol=1e-7, atol=1e-12)
+
+
+def same_labels(left: list[Any], right: list[Any]) -> None:
+    """Check that labels are the same, and numbers so up to rounding."""
+    for one, other in zip(map(flattened, left), map(flattened, right), strict=True):
+        if isinstance(one, dict):
+            assert one.keys() == other.keys()
+            same_labels([*one.values()], [other[name] for name in one])
+            continue
+        try:
+            numbers = np.asarray(one, np.float64), np.asarray(other, np.float64)
+        except ValueError:
+            assert one == other
+        else:
+            np.testing.assert_allclose(*numbers, rtol=1e-9, atol=1e-12)
+
+
+@every_case(law=0)
+def test_weights_sum_to_one_and_are_never_negative(spec: str, domain: str) -> None:
+    for seed, missing in ((0, 0.0), (2, 0.7)):
+        weight = solve(crowd(domain, seed=seed, missing=missing), spec, domain).workers["weight"]
+        assert weight.sum() == pytest.approx(1)
+        assert (weight >= 0).all()
+
+
+@every_case(law=1)
+def test_blocks_and_the_order_of_rows_do_not_matter(spec: str, domain: str) -> None:
+    answers = crowd(domain, seed=3, missing=0.4)
+    first = solve(answers, spec, domain)
+    other = solve(answers, spec, domain, engine=Memory(block_answers=10))
+    same(first, other)
+    same_labels(other.truth["label"].tolist(), first.truth["label"].tolist())
+    order = np.random.default_rng(0).permutation(len(answers))
+    shuffled = solve([answers[i] for i in order], spec, domain, gold=first_answers(answers))
+    assert shuffled.workers.equals(first.workers)
+    for column in sorted({*first.truth} & {"confidence", "support", "low", "high", "error", "tied", "changed"}):
+        np.testing.assert_array_equal(shuffled.truth[column], first.truth[column])
+    same_labels(shuffled.truth["label"].tolist(), first.truth["label"].tolist())
+
+
+@every_case(law=2)
+def test_few_answers_give_the_same_on_every_engine(spec: str, domain: str) -> None:
+    answers = sparse_crowd(domain, seed=zlib.crc32(f"{spec} {domain}".encode()))
+    first = solve(answers, spec, domain)
+    for engine in (Disk(partitions=3), Memory(block_answers=1)):
+        agree(first, solve(answers, spec, domain, engine=engine), rtol=1e-3 if spec.startswith("MAS") else 1e-7)
+
+
+def agree(left: Result, right: Result, *, rtol: float = 1e-7) -> None:
+    """Check that two engines say the same about every worker and task; a descent says it up to where it stops."""
+    for column in ("weight", "disparity", "fault"):
+        np.testing.assert_allclose(left.workers[column], right.workers[column], rtol=rtol, atol=1e-12)
+    numbers = {*left.truth.select_dtypes(["number", "bool"])}  # limits may be dates
+    for column in sorted(numbers & {"confidence", "support", "low", "high", "error", "tied", "changed"}):
+        np.testing.assert_allclose(left.truth[column], right.truth[column], rtol=rtol, atol=1e-9)
+    for column in ("label", "unweighted"):
+        for one, other in zip(left.truth[column], right.truth[column], strict=True):
+            same_labels([one], [other])
+
+
+@pytest.mark.parametrize(
+    ("spec", "answers"),
+    [
+        pytest.param("iP-TD", "w0 t0 1,w1 t0 3,w4 t0 3,w1 t1 0,w2 t1 2,w3 t1 1,w0 t2 2,w4 t2 3", id="inverse of 0"),
+        pytest.param("P-TD-AK(nonpositive='zero')", "w4 t0 1,w2 t0 2,w4 t1 0,w2 t1 3,w0 t1 2,w1 t2 0", id="a sign"),
+    ],
+)
+def test_rounding_does_not_decide_who_has_weight(spec: str, answers: str) -> None:
+    found = [(worker, task, float(label)) for worker, task, label in map(str.split, answers.split(","))]
+    agree(solve(found, spec, "real"), solve(found, spec, "real", engine=Disk(partitions=3)))
+    agree(solve(found, spec, "real"), solve(found, spec, "real", engine=Memory(block_answers=1)))
+
+
+def test_who_is_at_chance_up_to_rounding_has_no_weight() -> None:
+    faults = np.array([0.1 + 0.2 + 0.2, 0.5, np.nextafter(0.5, 0)])
+    for weight in (OneCoin().weight(faults, Problems.single(3)), General().weight(faults, Problems.single(3))):
+        assert normalise(weight, Problems.single(3)).tolist() == [1 / 3] * 3
+
+
+def without_ties(answers: list[Row], domain: str) -> list[Row]:
+    """Leave out the tasks whose unweighted vote is tied: how a tie is broken depends on the names."""
+    truth = solve(answers, "UA", domain).truth
+    tied = set(truth["task"][truth["tied"]])
+    return [answer for answer in answers if answer[1] not in tied]
+
+
+@every_case(law=3)
+def test_names_of_workers_and_tasks_do_not_matter(spec: str, domain: str) -> None:
+    same_tasks = spec.startswith(BY_ID)
+    answers = without_ties(crowd(domain, seed=4, n=7, missing=0.3), domain)
+    new = dict(zip(sorted({worker for worker, _, _ in answers}), "cfbagde", strict=True))
+    renamed = [(new[worker], task if same_tasks else 1000 - int(task[1:]), label) for worker, task, label in answers]
+    first, second = solve(answers, spec, domain), solve(renamed, spec, domain)
+    by_name = second.workers.set_index("worker").loc[[new[name] for name in first.workers["worker"]]]
+    np.testing.assert_allclose(first.workers["weight"], by_name["weight"], rtol=1e-7, atol=1e-12)
+    labels = second.truth["label"][:: 1 if same_tasks else -1]
+    found = zip(first.truth["label"], labels, first.truth["tied"], strict=True)
+    for one, other, tied in found:
+        if not tied:
+            same_labels([one], [other])
+
+
+def matrix(seed: int, n: int = 6, m: int = 12) -> npt.NDArray[np.float64]:
+    return np.random.default_rng(seed).normal(size=(n, m)).round(6)
+
+
+@pytest.mark.parametrize("spec", [spec for spec, domain in CASES if domain == "real"])
+def test_shifting_and_scaling_numbers_does_not_matter(spec: str) -> None:
+    base = matrix(6)
+    first = solve(rows(base), spec, "real")
+    shifts = np.random.default_rng(7).normal(0, 100, base.shape[1])
+    if spec not in CLIPPED:
+        for scale in (1e-6, 1e-3, -1.0, 1e3):
+            scaled = solve(rows(base * scale), spec, "real")
+            same(first, scaled, disparity=scale**2, fault=abs(scale) ** FAULT_POWERS.get(spec, 2))
+            np.testing.assert_allclose(first.truth["label"] * scale, scaled.truth["label"], rtol=1e-7)
+    shifted = solve(rows(base + shifts), spec, "real")
+    same(first, shifted)
+    np.testing.assert_allclose(first.truth["label"] + shifts, shifted.truth["label"], atol=1e-9)
+
+
+@pytest.mark.parametrize("spec", [spec for spec, name in CASES if name == "real" and spec not in {"OA", *BY_TASK}])
+def test_rotating_numbers_does_not_matter(spec: str) -> None:
+    base = matrix(8)
+    rotation = np.linalg.qr(np.random.default_rng(9).normal(size=(12, 12)))[0]
+    if spec == "auto":  # which looks for copies, and at known truths, task by task
+        spec = "auto(plain=True, use_gold=False)"
+    first, second = solve(rows(base), spec, "real"), solve(rows(base @ rotation), spec, "real")
+    np.testing.assert_allclose(first.workers["weight"], second.workers["weight"], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("spec", [spec for spec, domain in CASES if domain == "categorical"])
+def test_names_of_labels_do_not_matter_be_they_the_same_for_all_tasks_or_not(spec: str) -> None:
+    answers = without_ties(crowd("categorical", seed=10, missing=0.1), "categorical")
+    first = solve(answers, spec, "categorical")
+    named = [(worker, task, ("rose", "iris", "lily")[label]) for worker, task, label in answers]
+    if not spec.startswith("EBCC"):  # whose draws are by class, too
+        same(first, solve(named, spec, "categorical"))
+    if spec.startswith(CONFUSIONS) and not spec.startswith("DS-1"):
+        return
+    turned = [(worker, task, (label + int(task[1:])) % 3) for worker, task, label in answers]
+    same(first, solve(turned, spec, "categorical"))
+
+
+def equal(workers: int) -> Any:
+    """Return equal weights, but for rounding."""
+    return pytest.approx([1 / workers] * workers, rel=1e-12)
+
+
+@every_degenerate_case(law=4)
+def test_one_worker_is_believed_and_nothing_is_known_about_her(spec: str, domain: str, engine: Engine) -> None:
+    answers = crowd(domain, seed=18, n=1, m=4)
+    result = solve(answers, spec, domain, engine=engine)
+    assert not result.truth["changed"].any()
+    same_labels(result.truth["label"].tolist(), [label for _, _, label in answers])
+    assert result.workers["weight"].tolist() == [1]
+    assert np.isnan(result.workers["disparity"][0])
+    if spec != "OA":
+        assert np.isnan(result.workers["fault"][0])
+
+
+@every_degenerate_case(law=5)
+def test_two_workers_count_the_same(spec: str, domain: str, engine: Engine) -> None:
+    if spec == "OA":
+        return  # it knows who is right
+    for seed in range(2):
+        answers = crowd(domain, seed=seed, n=2)
+        assert solve(answers, spec, domain, engine=engine).workers["weight"].tolist() == equal(2)
+    if domain in ("categorical", "real"):
+        complementary: list[Row] = [(worker, task, worker) for worker in (0, 1) for task in range(4)]
+        assert solve(complementary, spec, domain, engine=engine).workers["weight"].tolist() == equal(2)
+
+
+@every_degenerate_case(law=6)
+def test_identical_workers_count_the_same_and_have_no_fault(spec: str, domain: str, engine: Engine) -> None:
+    one = crowd(domain, seed=19, n=1, m=5)
+    answers = [(worker, task, label) for worker in range(4) for _, task, label in one]
+    result = solve(answers, spec, domain, engine=engine)
+    assert result.workers["weight"].tolist() == equal(4)
+    if spec not in {*CLIPPED, *STANDARDISED} and not spec.startswith(
+        PRIORS
+    ):  # nor is the variance of GTM 0, whose prior knows better
+        np.testing.assert_allclose(result.workers["fault"], [0] * 4, atol=1.1e-3 if spec.startswith("DS") else 0)
+    assert not result.truth["changed"].any()
+    same_labels(result.truth["label"].tolist(), [label for _, _, label in one])
+
+
+@every_degenerate_case(law=7)
+def test_a_worker_without_peers_is_like_the_mean_of_the_others(spec: str, domain: str, engine: Engine) -> None:
+    lone = crowd(domain, seed=11, n=1, m=1)[0][2]
+    answers = [*crowd(domain, seed=11, n=5, m=10), ("lone", "t9999", lone)]
+    workers = solve(answers, spec, domain, engine=engine).workers.set_index("worker")
+    others = workers.drop(index="lone")
+    assert workers.loc["lone", "disparity"] == pytest.approx(others["disparity"].mean())
+    assert np.isfinite(workers["weight"]).all()
+
+
+@every_degenerate_case(law=8)
+def test_nobody_with_peers_means_equal_weights(spec: str, domain: str, engine: Engine) -> None:
+    answers = [(number, number, label) for number, (_, _, label) in enumerate(crowd(domain, seed=20, n=1, m=6))]
+    result = solve(answers, spec, domain, engine=engine)
+    if spec != "OA":
+        np.testing.assert_allclose(result.workers["weight"], np.full(6, 1 / 6))
+    same_labels(result.truth["label"].tolist(), [label for _, _, label in answers])
+
+
+@pytest.mark.parametrize("domain", DOMAIN_NAMES)
+@pytest.mark.parametrize("spec", ["P-TD", "iP-TD"])
+def test_copies_of_a_worker_gain_weight(spec: str, domain: str) -> None:
+    """The known weakness of proximity: who comes with copies looks alike."""
+    answers = crowd(domain, seed=12, n=6, m=40)
+    copies = [(f"copy{k}", task, label) for k in range(3) for worker, task, label in answers if worker == "w003"]
+    before = solve(answers, spec, domain).workers.set_index("worker")
+    after = solve(answers + copies, spec, domain).workers.set_index("worker")
+    assert after["disparity"]["w003"] < before["disparity"]["w003"]
+    closer = [(workers["disparity"] < workers["disparity"]["w003"] - 1e-9).sum() for workers in (before, after)]
+    assert closer[1] <= closer[0]
+
+
+@pytest.mark.parametrize("domain", DOMAIN_NAMES)
+def test_the_first_round_of_iterating_is_proximity(domain: str) -> None:
+    answers = crowd(domain, seed=13, missing=0.3)
+    same(solve(answers, "iP-TD(max_iter=1)", domain), solve(answers, "P-TD", domain))
+
+
+def test_the_order_of_workers_is_that_of_their_disparities() -> None:
+    answers = crowd("categorical", seed=14, missing=0.2)
+    for spec in ("P-TD-AK", "P-TD-AK(mu='exact')", "P-TD-AK(transform='linear')", "P-TD(weighting='inverse')"):
+        workers = solve(answers, spec, "categorical").workers.sort_values("disparity")
+        assert workers["weight"].is_monotonic_decreasing
+        assert workers["fault"].is_monotonic_increasing
+
+
+def test_the_worst_worker_has_no_weight_under_max() -> None:
+    for spec in ("P-TD", "iP-TD"):
+        workers = solve(crowd("categorical", seed=15, n=9), spec, "categorical").workers
+        assert workers["weight"][workers["fault"].argmax()] == 0
+
+
+@pytest.mark.parametrize("spec", METHOD_NAMES)
+def test_numpys_global_random_state_is_left_alone(spec: str) -> None:
+    before = str(np.random.get_state())  # noqa: NPY002
+    domain = next(name for name in ("categorical", "real", "binary") if METHODS[spec]().serves(kind(name)))
+    solve(crowd(domain, seed=16), spec, domain)
+    assert str(np.random.get_state()) == before  # noqa: NPY002
+
+
+def test_ten_thousand_classes_work() -> None:
+    rng = np.random.default_rng(17)
+    truth = rng.permutation(10_000)
+    answers = [
+        (worker, task, int(truth[task]) if rng.random() > fault else int(rng.integers(10_000)))
+        for worker, fault in enumerate((0.1, 0.2, 0.3, 0.6, 0.9))
+        for task in range(10_000)
+    ]
+    result = allalike.discover(answers, domain="categorical", gold=dict(enumerate(truth.tolist())))
+    assert result.summary["domain"]["classes"] > 9_900
+    assert result.summary["gold"]["error"] < 0.05

@@ -1,0 +1,69 @@
+"""Numbers whose squares are below all numbers: never equal weights in silence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import allalike
+from allalike import Disk, Memory, Real, Vector
+from allalike.engines import Engine
+from allalike.errors import LabelError
+from crowds.samples import Row, crowd
+
+ENGINES = pytest.mark.parametrize("engine", [Memory(), Memory(block_answers=1), Disk(partitions=3)], ids=str)
+SMALL = 2.0**-660  # about 2e-199
+
+
+def scaled(answers: list[Row], scale: float) -> list[Row]:
+    return [(worker, task, (np.asarray(label) * scale).tolist()) for worker, task, label in answers]
+
+
+@ENGINES
+@pytest.mark.parametrize("method", ["UA", "iP-TD", "P-TD(per_pair=True)", "CRH", "GTM", "TOP2"])
+def test_numbers_whose_squares_vanish_are_refused(method: str, engine: Engine) -> None:
+    answers = scaled(crowd("real", seed=1, n=5, m=6), SMALL)
+    with pytest.raises(LabelError, match="less than 1e-145 everywhere.*Measure in smaller units"):
+        allalike.discover(answers, domain="real", method=method, engine=engine)
+
+
+@ENGINES
+def test_so_are_vectors_under_squared_distances(engine: Engine) -> None:
+    with pytest.raises(LabelError, match="Measure in smaller units"):
+        allalike.discover(scaled(crowd("vector", seed=1, n=5, m=6), SMALL), domain="vector", engine=engine)
+
+
+@ENGINES
+@pytest.mark.parametrize("distance", ["cosine", "euclidean"])
+@pytest.mark.parametrize("rule", ["mean", "geometric median", "medoid"])
+def test_other_distances_of_vectors_do_not_depend_on_their_size(distance: str, rule: str, engine: Engine) -> None:
+    answers, domain = crowd("vector", seed=1, n=5, m=6), Vector(distance=distance, rule=rule)
+    large, small = (allalike.discover(rows, domain=domain, engine=engine) for rows in (answers, scaled(answers, SMALL)))
+    np.testing.assert_allclose(small.workers["weight"], large.workers["weight"], rtol=1e-12)
+    labels = [np.array(found.truth["label"].tolist()) for found in (small, large)]
+    np.testing.assert_allclose(labels[0] / SMALL, labels[1], rtol=1e-9)
+
+
+@ENGINES
+def test_small_numbers_beside_large_ones_change_nothing(engine: Engine) -> None:
+    answers = crowd("real", seed=1, n=5, m=6)
+    small = [(worker, f"small {task}", label) for worker, task, label in scaled(answers, SMALL)]
+    alone, both = (
+        allalike.discover(rows, domain=Real(), method="iP-TD", engine=engine) for rows in (answers, answers + small)
+    )
+    np.testing.assert_allclose(both.workers["weight"], alone.workers["weight"], rtol=1e-9)
+
+
+@ENGINES
+def test_numbers_that_are_all_the_same_are_welcome_however_small(engine: Engine) -> None:
+    answers = [(worker, task, SMALL * task) for worker in "abc" for task in range(3)]
+    assert allalike.discover(answers, domain="real", engine=engine).workers["weight"].nunique() == 1
+
+
+@ENGINES
+def test_numbers_of_1e_minus_140_keep_their_digits(engine: Engine) -> None:
+    answers = crowd("real", seed=1, n=5, m=6)
+    large, small = (
+        allalike.discover(rows, domain="real", engine=engine) for rows in (answers, scaled(answers, 1e-140))
+    )
+    np.testing.assert_allclose(small.workers["weight"], large.workers["weight"], rtol=1e-9)

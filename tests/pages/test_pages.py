@@ -1,0 +1,92 @@
+"""The README and docs/: short, linked to what exists, complete, and illustrated with what the library says today."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+import allalike
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
+    (ROOT / "docs").glob("*.md")
+)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^```.*?^```", flags=re.DOTALL | re.MULTILINE)
+
+
+def text_of(page: Path) -> str:
+    """Return a page without its blocks of code."""
+    return FENCE.sub("", page.read_text(encoding="utf-8"))
+
+
+def anchors_of(page: Path) -> set[str]:
+    """Return what a link can point to in a page: its headings, as web pages name them."""
+    headings = re.findall(r"^#+ +(.+?) *$", text_of(page), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def table_rows(page: str) -> dict[str, list[str]]:
+    """Return the cells of the rows of a page's tables that begin with names in code, by name."""
+    rows = {}
+    for line in text_of(ROOT / "docs" / page).splitlines():
+        if line.startswith("| `"):
+            first, *others = (cell.strip() for cell in line.strip("| ").split(" | "))
+            rows.update(dict.fromkeys(re.findall(r"`([^`]+)`", first), others))
+    return rows
+
+
+def test_the_readme_has_at_most_900_words() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 900
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_points_to_something_that_exists(page: Path) -> None:
+    links = [link for link in LINK.findall(text_of(page)) if not link.startswith("https://")]
+    for link in links:
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{page.name} links to {link}"
+        if anchor:
+            assert anchor in anchors_of(target), f"{page.name} links to {link}"
+
+
+def test_the_index_names_every_page() -> None:
+    index = LINK.findall(text_of(ROOT / "docs" / "README.md"))
+    assert {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"} <= set(index)
+
+
+def test_the_picture_shows_what_the_example_of_the_readme_gives() -> None:
+    program = runpy.run_path(str(ROOT / "docs" / "pictures" / "votes_and_weights.py"))
+    assert program["PICTURE"].read_text(encoding="utf-8") == program["draw"]()
+
+
+def test_the_picture_of_the_report_is_1200_pixels_wide_and_small() -> None:
+    picture = (ROOT / "docs" / "pictures" / "report.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert int.from_bytes(picture[16:20], "big") == 1200
+    assert len(picture) < 150_000
+
+
+def test_the_page_of_methods_names_every_method() -> None:
+    assert set(table_rows("METHODS.md")) == set(allalike.METHODS)
+
+
+def test_the_page_of_labels_names_every_kind_with_its_distances_and_rules() -> None:
+    rows = table_rows("LABELS.md")
+    assert set(rows) == set(allalike.DOMAINS)
+    for name, domain in allalike.DOMAINS.items():
+        _, distances, rules = rows[name]
+        assert distances.split(", ") == list(domain.distances)
+        assert rules.split(", ") == [rule.name for rule in domain.rules]
+
+
+def test_the_version_is_in_one_place_and_the_citation_has_the_paper_of_the_docs() -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    others = citation + (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert not re.search(r"^version\b", others, flags=re.MULTILINE)
+    (doi,) = re.findall(r"doi: (.+)$", citation, flags=re.MULTILINE)
+    assert all(doi in (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/README.md"))

@@ -1,0 +1,292 @@
+"""The report as a person sees it: every click, key and switch, in a real browser, from disk."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import allalike
+from allalike.report.content import describe
+from allalike.report.page import write_page
+from crowds import samples
+from running.chromium import WIDTHS, keep_picture, opened, serious_problems, started
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Download, Page
+
+HOSTILE = ("<script>window.hit=1</script>", '"><img src=x onerror=window.hit=1>', "{{ 7 * 7 }}", "</script>", "=1+1")
+NAMES = ["ada", "bob", "cyd", "dan", "eve", "fay", "gus", "hal"]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with started() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the page of a crowd of good and bad workers, of two who copy, with some known truths."""
+    rows = samples.crowd("categorical", seed=5, n=6, m=60, missing=0.2)
+    rows += [("w006", task, label) for worker, task, label in rows if worker == "w003"]
+    named = [(NAMES[int(worker[1:])], task, f"class {label}") for worker, task, label in rows]
+    gold = {task: label for worker, task, label in named if worker == "ada" and task < "t0030"}
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    return allalike.discover(named, gold=gold).report(path)
+
+
+@pytest.fixture
+def page(browser: Browser, report: Path) -> Iterator[Page]:
+    with opened(browser, report) as shown:
+        yield shown
+
+
+def column(page: Page, table: str, place: int) -> list[str]:
+    return page.locator(f"#{table}-table tbody tr > :nth-child({place})").all_inner_texts()
+
+
+def saved(download: Download) -> list[list[str]]:
+    text = Path(download.path()).read_text(encoding="utf-8-sig")
+    return list(csv.reader(io.StringIO(text)))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("width", "theme"), [("desktop", "light"), ("desktop", "dark"), ("phone", "dark")])
+def test_it_fits_the_screen_and_everybody_can_read_it(browser: Browser, report: Path, width: str, theme: str) -> None:
+    with opened(browser, report, width=WIDTHS[width], theme=theme) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") == WIDTHS[width]
+        keep_picture(page, f"report-{width}-{theme}")
+        assert not serious_problems(page)
+        page.locator("#workers-table tbody button").first.click()
+        keep_picture(page, f"worker-{width}-{theme}")
+        assert theme == "dark" or not serious_problems(page)
+
+
+def test_a_head_sorts_its_column_and_sorts_it_the_other_way_again(page: Page) -> None:
+    head = page.locator("#workers-table thead").get_by_role("button", name="Answers")
+    head.click()
+    counts = [int(text) for text in column(page, "workers", 2)]
+    assert counts == sorted(counts, reverse=True)
+    head.focus()
+    page.keyboard.press("Enter")
+    assert [int(text) for text in column(page, "workers", 2)] == sorted(counts)
+    assert page.locator('#workers-table th[aria-sort="ascending"]').inner_text().startswith("Answers")
+
+
+@pytest.mark.long
+def test_workers_are_found_by_name_and_by_remark(page: Page) -> None:
+    page.fill("#workers-search", "ev")
+    assert column(page, "workers", 1) == ["eve"]
+    page.fill("#workers-search", "no such worker")
+    assert page.locator("#workers-table .count").inner_text() == "Nothing fits."
+    page.fill("#workers-search", "")
+    page.check("#workers-flagged")
+    assert 0 < len(column(page, "workers", 1)) < 7
+
+
+@pytest.mark.long
+def test_tasks_are_filtered_by_confidence_change_and_text_and_turned_page_by_page(page: Page) -> None:
+    assert len(column(page, "tasks", 1)) == 20
+    first = column(page, "tasks", 1)
+    page.locator("#tasks-table").get_by_role("button", name="More").click()
+    assert not set(first) & set(column(page, "tasks", 1))
+    page.locator("#tasks-sure").fill("60")
+    assert "60.0 %" in page.locator("#slider-text").inner_text()
+    assert all(float(text) <= 0.6 for text in column(page, "tasks", 3))
+    page.locator("#tasks-sure").fill("100")
+    page.check("#tasks-changed")
+    assert all("changed" in text for text in column(page, "tasks", 6))
+    page.uncheck("#tasks-changed")
+    page.fill("#tasks-search", "t0042")
+    assert column(page, "tasks", 1) == ["t0042"]
+
+
+def test_a_worker_opens_with_her_disagreements_and_confusions_and_closes_by_key(page: Page) -> None:
+    button = page.locator("#workers-table").get_by_role("button", name="dan", exact=True)
+    button.focus()
+    page.keyboard.press("Enter")
+    panel = page.locator("#panel")
+    assert panel.locator("h2").inner_text() == "dan"
+    assert panel.locator(".confusion tbody tr").count() > 1
+    assert 0 < panel.locator(".case").count() <= 10
+    page.keyboard.press("Escape")
+    assert not panel.is_visible()
+    assert button.evaluate("button => button === document.activeElement")
+
+
+@pytest.mark.long
+def test_a_task_opens_from_a_disagreement_with_all_answers_and_weights_that_add_up(page: Page) -> None:
+    page.locator("#workers-table").get_by_role("button", name="dan", exact=True).click()
+    page.locator("#panel .case button").first.click()
+    shares = page.locator("#panel table:not(.confusion) td.number").all_inner_texts()
+    assert len(shares) > 2
+    assert sum(float(text.removesuffix(" %")) for text in shares) == pytest.approx(100, abs=0.5)
+    assert page.locator("#panel .votes b").inner_text().strip() == "✓ truth"
+    page.locator("#panel-close").click()
+    assert not page.locator("#panel").is_visible()
+
+
+@pytest.mark.long
+def test_workers_are_opened_from_the_map_by_mouse_and_by_keys(page: Page) -> None:
+    marks = page.locator("#chart-map path[data-worker]")
+    assert marks.count() == 7
+    marks.nth(2).hover(force=True)
+    assert "answers" in page.locator("#tip").inner_text()
+    marks.first.focus()
+    page.keyboard.press("ArrowRight")
+    told = page.locator("#tip").inner_text().partition(":")[0]
+    page.keyboard.press("Enter")
+    assert page.locator("#panel-title").inner_text() == told
+
+
+@pytest.mark.long
+def test_the_matrix_tells_pairs_by_mouse_and_by_keys(page: Page) -> None:
+    page.click("#show-matrix")
+    assert not page.locator("#chart-map").is_visible()
+    page.locator("#matrix").hover()
+    assert " apart on average" in page.locator("#matrix-hint").inner_text() or "herself" in page.inner_text(
+        "#matrix-hint"
+    )
+    page.locator("#matrix").focus()
+    before = page.inner_text("#matrix-hint")
+    page.keyboard.press("ArrowLeft")
+    assert page.inner_text("#matrix-hint") != before
+    painted = (
+        "[...document.querySelector('#matrix').getContext('2d').getImageData(300, 10, 600, 600).data].some(x => x)"
+    )
+    assert page.evaluate(painted)
+    keep_picture(page, "matrix")
+    page.click("#show-map")
+    assert page.locator("#chart-map").is_visible()
+
+
+@pytest.mark.long
+def test_hidden_names_are_nowhere_and_aliases_stay_the_same(page: Page) -> None:
+    assert "good" not in page.inner_text("body")
+    page.check("#hide-names")
+    aliases = column(page, "workers", 1)
+    assert aliases == [f"W{place}" for place in range(1, 8)]
+    page.locator("#workers-table tbody button").nth(3).click()
+    assert page.locator("#panel-title").inner_text() == "W4"
+    page.locator("#panel .case button").first.click()
+    page.click("#show-matrix", force=True)
+    everything = page.evaluate("document.body.outerHTML.replace(document.getElementById('data').outerHTML, '')")
+    assert not [name for name in NAMES[:7] if f">{name}" in everything or f'"{name}' in everything]
+    page.keyboard.press("Escape")
+    page.uncheck("#hide-names")
+    assert set(column(page, "workers", 1)) == set(NAMES[:7])
+
+
+@pytest.mark.long
+def test_the_rows_shown_are_saved_as_a_table(page: Page) -> None:
+    page.fill("#tasks-search", "t000")
+    with page.expect_download() as started_download:
+        page.locator("#tasks-table .save").click()
+    rows = saved(started_download.value)
+    assert started_download.value.suggested_filename == "tasks.csv"
+    assert rows[0][:2] == ["Task", "Truth"]
+    assert sorted(row[0] for row in rows[1:]) == [f"t000{number}" for number in range(10)]
+
+
+@pytest.mark.long
+def test_the_theme_can_be_chosen(page: Page) -> None:
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    page.select_option("#theme", "dark")
+    assert page.evaluate(ground) != light
+    page.select_option("#theme", "light")
+    assert page.evaluate(ground) == light
+
+
+@pytest.mark.long
+def test_advice_leads_to_its_workers_and_the_paragraph_can_be_copied(page: Page) -> None:
+    page.locator(".advice .chip").first.click()
+    assert page.locator("#panel").is_visible()
+    page.keyboard.press("Escape")
+    page.click("#copy-paragraph")
+    page.wait_for_function("document.getElementById('copied').textContent !== ''")
+
+
+@pytest.mark.long
+def test_it_prints_without_its_controls(page: Page) -> None:
+    page.emulate_media(media="print")
+    assert not page.locator("nav").is_visible()
+    assert not page.locator("#workers-search").is_visible()
+    assert page.locator("#workers-table table").is_visible()
+    assert page.pdf().startswith(b"%PDF")
+
+
+@pytest.mark.long
+def test_texts_and_charts_are_there_without_the_script(browser: Browser, report: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(report.as_uri())
+    assert page.locator("#chart-map svg").is_visible()
+    assert page.locator(".advice li").count() > 0
+    context.close()
+
+
+def plain_page(folder: Path, rows: list[samples.Row], **options: Any) -> Path:
+    """Write a page without charts, which take time to draw."""
+    content = describe(allalike.discover(rows, **options).material())
+    content.pop("charts")
+    path = folder / "plain.html"
+    path.write_text(write_page(content, {}), encoding="utf-8")
+    return path
+
+
+def test_what_a_hostile_crowd_says_is_shown_and_never_run(browser: Browser, tmp_path: Path) -> None:
+    rows = [
+        (f"{HOSTILE[worker]} {worker}", f"{text} {task}", HOSTILE[(place + worker * task) % 5])
+        for place, text in enumerate(HOSTILE)
+        for worker in range(5)
+        for task in range(4)
+    ]
+    with opened(browser, plain_page(tmp_path, rows, domain="categorical")) as page:
+        assert page.evaluate("window.hit") is None
+        assert set(column(page, "workers", 1)) == {f"{text} {number}" for number, text in enumerate(HOSTILE)}
+        for number in range(2):
+            page.locator("#tasks-table tbody button").nth(number).click()
+            page.keyboard.press("Escape")
+        page.locator("#workers-table tbody button").first.click()
+        page.keyboard.press("Escape")
+        with page.expect_download() as started_download:
+            page.locator("#workers-table .save").click()
+        names = [row[0] for row in saved(started_download.value)[1:]]
+        assert "'=1+1 4" in names
+        assert page.evaluate("window.hit") is None
+        assert page.locator("img").count() == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("kind", "in_worker", "in_task"),
+    [
+        ("real", "#panel svg .truth", "#panel svg .dot"),
+        ("ranking", "#panel svg .turned", "#panel svg .turned"),
+        ("text", "#panel del", "#panel ins"),
+        ("bitmap", "#panel path.said", "#panel path.truth"),
+        ("set", "#panel del, #panel ins", "#panel .votes"),
+        ("interval", "#panel rect.truth", "#panel rect.dot"),
+        ("boxes", "#panel path.said", "#panel path.truth"),
+        ("spans", "#panel rect.truth", "#panel rect.dot"),
+        ("points", "#panel path.said", "#panel path.truth"),
+        ("vector", "#panel .sides", "#panel .votes"),
+    ],
+)
+def test_each_kind_of_label_has_its_own_picture(
+    browser: Browser, tmp_path: Path, kind: str, in_worker: str, in_task: str
+) -> None:
+    rows = samples.crowd(kind, seed=3, n=6, m=12, missing=0.2)
+    with opened(browser, plain_page(tmp_path, rows, domain=samples.kind(kind), method="P-TD")) as page:
+        page.locator("#workers-table tbody button").last.click()
+        assert page.locator(in_worker).count() > 0
+        page.keyboard.press("Escape")
+        page.locator("#tasks-table tbody button").first.click()
+        assert page.locator(in_task).count() > 0
+        keep_picture(page, f"task-{kind}")

@@ -1,0 +1,165 @@
+"""The page that is served as a person sees it: from the drop of a file to the report, in a real browser."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import allalike
+from allalike.serve.desk import Desk
+from allalike.serve.server import Server
+from crowds import samples
+from running.chromium import WIDTHS, keep_picture, serious_problems, started, visited
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.timeout(180)  # a browser, and a run with its report in another process
+
+HOSTILE = '<img src=x onerror="window.hit=1">'
+SCREENS = [("desktop", "light"), pytest.param("phone", "dark", marks=pytest.mark.long)]
+DROP = """([name, text]) => {
+    const dropped = new DataTransfer();
+    dropped.items.add(new File([Uint8Array.from(atob(text), (each) => each.charCodeAt(0))], name));
+    for (const kind of ["dragenter", "dragover", "drop"]) {
+        document.getElementById("drop").dispatchEvent(
+            new DragEvent(kind, { dataTransfer: dropped, bubbles: true, cancelable: true }));
+    }
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with started() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server(Desk(tmp_path_factory.mktemp("desk"), limit=10**6)) as server:
+        yield server
+
+
+@pytest.fixture
+def server(running: Server) -> Iterator[Server]:
+    yield running
+    running.desk.clear()
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write answers whose columns have names that tell, beside one that must be shown and never run."""
+    path = tmp_path_factory.mktemp("answers") / "my answers.csv"
+    rows = [("worker", "task", "label", HOSTILE)]
+    rows += [
+        (worker, task, f"class {label}", "x") for worker, task, label in samples.crowd("categorical", seed=5, n=5, m=30)
+    ]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(rows)
+    return path
+
+
+def ready(page: Page) -> None:
+    page.wait_for_selector("html[data-ready=yes]")
+
+
+@pytest.mark.parametrize(("width", "theme"), SCREENS)
+def test_from_the_drop_of_a_file_to_its_report(
+    browser: Browser, server: Server, answers: Path, tmp_path: Path, width: str, theme: str
+) -> None:
+    with visited(browser, server.address, width=WIDTHS[width], theme=theme) as page:
+        keep_picture(page, f"serve-empty-{width}-{theme}")
+        page.evaluate(DROP, [f"{HOSTILE}.csv", base64.b64encode(answers.read_bytes()).decode()])
+        page.wait_for_selector("#reading-facts span")
+        assert page.inner_text("#names b") == f"{HOSTILE}.csv"
+        assert page.locator("#sample th.role").all_inner_texts() == ["worker\nworker", "task\ntask", "label\nlabel"]
+        assert HOSTILE in page.locator("#sample th").last.inner_text()
+        keep_picture(page, f"serve-read-{width}-{theme}")
+        assert not serious_problems(page)
+        page.focus("#run")
+        page.keyboard.press("Enter")
+        page.locator("#stage", has_text="Writing the result").wait_for()
+        keep_picture(page, f"serve-run-{width}-{theme}")
+        page.frame_locator("#frame").locator("html[data-ready=yes]").wait_for()
+        assert page.frame_locator("#frame").locator("h1").inner_text() == "What the crowd knows"
+        assert page.evaluate("document.activeElement.id") == "result-title"
+        assert page.evaluate("document.documentElement.scrollWidth") == WIDTHS[width]
+        keep_picture(page, f"serve-result-{width}-{theme}")
+        assert not serious_problems(page)
+        with page.expect_download() as download:
+            page.get_by_text("Save everything").click()
+        with zipfile.ZipFile(download.value.path()) as archive:
+            assert {"truth.csv", "workers.csv", "report.html", "summary.json"} <= set(archive.namelist())
+        with page.expect_download() as download:
+            page.get_by_text("truth.csv").click()
+        assert len(Path(download.value.path()).read_text().splitlines()) == 31
+        assert page.evaluate("window.hit") is None
+
+
+def test_a_chosen_column_is_read_at_once_and_a_run_can_be_cancelled(
+    browser: Browser, server: Server, answers: Path
+) -> None:
+    with visited(browser, server.address, theme="dark") as page:
+        page.set_input_files("#answers", answers)
+        page.wait_for_selector("#reading-facts span")
+        page.select_option("#task", "worker")
+        page.select_option("#worker", "task")
+        page.locator("#reading-facts", has_text="30 workers").wait_for()
+        assert page.locator("#sample th.role").all_inner_texts()[0] == "task\nworker"
+        ready(page)
+        page.click("#run")
+        page.wait_for_selector("#work:not([hidden])")
+        page.keyboard.press("Enter")  # the button that cancels has the focus
+        ready(page)
+        assert not page.is_visible("#work")
+        assert not page.is_visible("#result")
+        assert page.is_visible("#run")
+        assert server.desk.describe()["doing"] is None
+        page.click("#clear")
+        page.wait_for_selector("#drop:not([hidden])")
+        assert not list(server.desk.folder.iterdir())
+
+
+@pytest.mark.long
+def test_a_question_is_asked_and_answered_with_a_click(browser: Browser, server: Server, tmp_path: Path) -> None:
+    path = tmp_path / "lists.csv"
+    path.write_text('worker,task,label\nada,1,"[1, 2]"\nbob,1,"[2]"\neve,1,"[1]"\neve,2,"[3]"\n', encoding="utf-8")
+    with visited(browser, server.address, width=WIDTHS["phone"]) as page:
+        page.set_input_files("#answers", path)
+        page.wait_for_selector("#problem:not([hidden])")
+        assert "look like lists" in page.inner_text("#problem-what")
+        assert page.is_disabled("#run")
+        keep_picture(page, "serve-question-phone-light")
+        assert not serious_problems(page)
+        page.get_by_role("button", name="Take domain = set").click()
+        page.locator("#reading-facts", has_text="set labels").wait_for()
+        assert not page.is_visible("#problem")
+        assert page.input_value("#domain") == "set"
+        path.write_bytes(b"worker,task,label\nada,1,x\nada,2,y\nada,3,y\n")
+        page.set_input_files("#answers", path)
+        page.locator("#doubts", has_text="All 3 answers are by one worker").wait_for()
+        assert page.is_disabled("#run")
+        keep_picture(page, "serve-doubts-phone-light")
+        page.check("#force")
+        assert page.is_enabled("#run")
+        path.write_bytes(b"x" * (10**6 + 1))
+        page.set_input_files("#answers", path)
+        assert page.inner_text("#message").startswith("These are 1.0 MB, and at most 1.0 MB are taken")
+
+
+@pytest.mark.long
+def test_a_folder_is_shown_with_its_report(browser: Browser, server: Server, answers: Path, tmp_path: Path) -> None:
+    allalike.discover(answers).save(tmp_path / "out")
+    server.desk.show(tmp_path / "out")
+    with visited(browser, server.address, theme="dark") as page:
+        page.frame_locator("#frame").locator("h1").wait_for()
+        assert not page.is_visible("#reading")
+        assert page.locator("#files a").count() >= 4
+        keep_picture(page, "serve-folder-desktop-dark")
+        assert not serious_problems(page)

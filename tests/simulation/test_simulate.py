@@ -1,0 +1,383 @@
+"""Generated crowds: what is drawn, what is written, and that it can be read back."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+from scipy import stats
+
+import allalike
+from allalike.cli.compare import compare as compare_command
+from allalike.cli.discover import discover as discover_command
+from allalike.cli.simulate import simulate as simulate_command
+from allalike.errors import AllalikeError, OptionError, OutputError, TooLargeError, UnknownNameError
+from allalike.noise import POPULATIONS, Copiers
+from allalike.simulation import CROWDS, MODELS, Pool, as_model, pool, simulate
+from crowds.samples import weigh_problems
+from running.updates import flat
+
+pytestmark = pytest.mark.slow
+
+SMALL = {"masks": "masks(height=24, width=32)"}  # what would take long
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(simulate_command, arguments, catch_exceptions=True)
+
+
+def test_every_crowd_of_the_paper_has_its_name() -> None:
+    names = ["real SYN.N", "real SYN.HS", "binary SYN.N", "binary SYN.HS", "k=4 SYN", "ranking SYN.N", "ranking SYN.HS"]
+    assert list(CROWDS) == names
+    assert all(name == model.name for name, model in MODELS.items())
+    assert set(CROWDS) < set(MODELS)
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        ("REAL SYN.N", "real SYN.N"),
+        ("real-syn-n", "real SYN.N"),
+        ("binary hs", "binary SYN.HS"),
+        ("k4 SYN", "k=4 SYN"),
+        ("rank HS", "ranking SYN.HS"),
+        ("Gauss", "gaussian"),
+        ("interval", "intervals"),
+        ("mallows(items=3)", "mallows"),
+    ],
+)
+def test_a_name_may_be_short_as_long_as_it_is_clear(asked: str, name: str) -> None:
+    assert as_model(asked).name == name
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ("SYN.N", "'SYN.N' may be real SYN.N, binary SYN.N or ranking SYN.N. Say which."),
+        ("coin", "'coin' may be one-coin or two-coin. Say which."),
+        ("malows", "No model is called 'malows'. Did you mean 'mallows'?"),
+        ("", "is not the name of a model"),
+        ("one-coin(k=3)", "Model one-coin has no option 'k'. It has population, classes."),
+        ("one-coin(classes=1)", "classes is 1. It must be a whole number, at least 2."),
+        ("one-coin(population='uniform(high=2)')", "The error of a worker must be between 0 and 1"),
+        ("two-coin(classes=3)", "classes is '3'. Choose one of: 2."),
+        ("gaussian(reading='spread')", "reading is 'spread'. Choose one of: sd, variance."),
+        ("gaussian(population='fixed(values=-1)')", "The sd of a worker must be a number, at least 0, and one is -1."),
+        ("intervals(length=3)", "3 intervals do not fit on a line of length 3."),
+        ("mallows(items=1)", "items is 1. It must be a whole number, at least 2."),
+        ("mallows(items=2000)", "items is 2000. At most 1000 can be ranked."),
+        ("masks(height=0)", "height is 0. It must be a whole number, at least 1."),
+    ],
+)
+def test_a_model_that_makes_no_sense_is_refused(asked: str, words: str) -> None:
+    with pytest.raises((UnknownNameError, OptionError)) as error:
+        pool(asked, workers=3)
+    assert words in str(error.value)
+
+
+def test_real_crowds_are_as_the_paper_says() -> None:
+    crowd = pool("real SYN.N", workers=4000, tasks=2000)
+    assert crowd.labels.shape == (4000, 2000)
+    assert stats.kstest(crowd.truth / 2, "norm").pvalue > 1e-3
+    assert stats.kstest(crowd.parameters["sd"], stats.truncnorm(-2, 18, 1, 0.5).cdf).pvalue > 1e-3
+    realised = (crowd.labels - crowd.truth).std(axis=1)
+    np.testing.assert_allclose(realised, crowd.parameters["sd"], rtol=4.5 * np.sqrt(0.5 / 2000))
+    np.testing.assert_allclose(crowd.faults, crowd.parameters["sd"] ** 2)
+    text = pool("real SYN.N(reading='variance')", workers=4000, tasks=1)
+    np.testing.assert_allclose(text.faults, crowd.parameters["sd"])  # the same draws, read as variances
+
+
+def test_crowds_of_classes_are_as_the_paper_says() -> None:
+    binary, four = pool("binary SYN.N", workers=3000, tasks=10), pool("k=4 SYN", workers=3000, tasks=40)
+    assert stats.kstest(binary.faults, stats.truncnorm(-0.35 / 0.15, 0.65 / 0.15, 0.35, 0.15).cdf).pvalue > 1e-3
+    assert np.bincount(binary.truth).tolist() == [5, 5]
+    assert np.bincount(four.truth).tolist() == [10] * 4
+    assert (four.faults == 1).mean() == pytest.approx(stats.norm.sf(4 / 3), abs=0.02)
+    spammers = pool("binary SYN.HS", workers=3000, tasks=2).faults
+    assert (spammers == 0.2).mean() == pytest.approx(0.2, abs=0.03)
+    assert set(np.unique(spammers)) == {0.2, 0.5}
+
+
+def test_rankings_of_the_paper_are_one_question_about_six_items() -> None:
+    crowd = pool("ranking SYN.HS", workers=5000)
+    assert crowd.labels.shape == (5000, 1, 6)
+    assert set(np.unique(crowd.parameters["phi"])) == {0.3, 0.99}
+    clipped = pool("ranking SYN.N", workers=5000).parameters["phi"]
+    assert (clipped == 1).mean() == pytest.approx(stats.norm.sf(0.35 / 0.15), abs=0.005)
+
+
+def improvement(error: npt.NDArray[Any], unweighted: npt.NDArray[Any]) -> float:
+    """Return the mean relative improvement in percent; repetitions without any error do not count."""
+    counts = error + unweighted > 0
+    return float(100 * ((error - unweighted)[counts] / (error + unweighted)[counts]).mean())
+
+
+def samples(crowd: Pool, repetitions: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Draw ten workers and fifteen tasks, again and again."""
+    rng = np.random.default_rng(1)
+    who = rng.permuted(np.tile(np.arange(len(crowd.faults)), (repetitions, 1)), axis=1)[:, :10]
+    what = rng.permuted(np.tile(np.arange(len(crowd.truth)), (repetitions, 1)), axis=1)[:, :15]
+    return crowd.labels[who[:, :, None], what[:, None]], crowd.truth[what]
+
+
+@pytest.mark.parametrize(("outside", "within"), [("fold", 1.2), ("truncate", 3.0)])
+def test_numbers_of_the_paper_come_out_with_its_real_crowd(outside: str, within: float) -> None:
+    """Its text truncates the standard deviations; its tables fit better if negative ones count by their size.
+
+    That is what happens when nothing is truncated, because a Gaussian error of -0.3 times a draw is one of 0.3 times.
+    """
+    spec = f"""real SYN.N(population="normal(mean=1, sd=0.5, high=10, outside='{outside}')")"""
+    answers, truth = samples(pool(spec, workers=2000, tasks=500), 1500)
+    unweighted = np.square(answers.mean(axis=1) - truth).mean(axis=1)
+    for method, printed in ((allalike.PTD(), -20), (allalike.IPTD(), -25)):
+        weight = weigh_problems(answers, method).weight.reshape(1500, 10)
+        error = np.square(np.einsum("rn,rnm->rm", weight, answers) - truth).mean(axis=1)
+        assert improvement(error, unweighted) == pytest.approx(printed, abs=within)
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "printed"),
+    [
+        ("ranking SYN.N", "P-TD(weighting='inverse')", -4),
+        ("ranking SYN.HS", "P-TD(weighting='inverse')", -4),
+        ("ranking SYN.N", "iP-TD(weighting='inverse')", -6),
+        ("ranking SYN.HS", "iP-TD(weighting='inverse')", -10),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::allalike.ConvergenceWarning")
+def test_numbers_of_the_paper_come_out_with_its_ranking_crowds(name: str, method: str, printed: float) -> None:
+    crowd = simulate(name, workers=2000, tasks=4000, answers_per_task=10)
+    result = allalike.discover(crowd.answers.per_task(), method=method, gold=crowd.truth)
+    error, unweighted = (result.found.joined().found[found] for found in ("gold", "unweighted_gold"))
+    assert improvement(error, unweighted) == pytest.approx(printed, abs=1.2)
+
+
+@pytest.mark.parametrize("copiers", [0, 4])
+@pytest.mark.parametrize("name", MODELS)
+def test_faults_are_the_mean_distance_to_the_truth_by_the_distance_of_the_domain(name: str, copiers: int) -> None:
+    tasks = 150 if name == "masks" else 400 if name == "intervals" else 2000
+    crowd = simulate(
+        SMALL.get(name, name), workers=8, tasks=tasks, copiers=Copiers(number=copiers, fidelity=0.6), seed=3
+    )
+    oracle = allalike.discover(crowd.answers, method="OA", gold=crowd.truth).workers
+    assert oracle["worker"].tolist() == list(crowd.faults)
+    # four standard errors; a squared error has the spread of its mean, times the root of two
+    spread = np.sqrt(2) * crowd.drawn.faults if "bias" in crowd.drawn.parameters else 0.35
+    off = np.abs(oracle["fault"].to_numpy() - crowd.drawn.faults)
+    assert (off < 4 * spread / np.sqrt(tasks) + (0.03 if tasks < 1000 else 0) + 1e-9).all()
+
+
+def test_a_bias_counts_in_the_fault() -> None:
+    crowd = pool("gaussian(bias='fixed(values=(0, 3))', population='fixed(values=1)')", workers=2, tasks=20_000)
+    assert crowd.faults.tolist() == [1, 10]
+    np.testing.assert_allclose(np.square(crowd.labels - crowd.truth).mean(axis=1), crowd.faults, rtol=0.05)
+
+
+def test_prevalence_is_the_share_of_ones() -> None:
+    crowd = pool(
+        "two-coin(prevalence=0.1, misses='fixed(values=0.5)', population='fixed(values=0)')", workers=1, tasks=50
+    )
+    assert crowd.truth.sum() == 5
+    assert crowd.faults == pytest.approx([0.05])
+
+
+@pytest.mark.parametrize("each", [1, 2, 3, 4])
+def test_every_group_of_workers_is_as_likely_to_be_asked(each: int) -> None:
+    drawn = simulate("binary SYN.N", workers=5, tasks=20_000, answers_per_task=each).drawn
+    chosen = drawn.worker.reshape(-1, each)
+    assert (np.diff(chosen, axis=1) > 0).all()
+    np.testing.assert_array_equal(drawn.task.reshape(-1, each)[:, 0], np.arange(20_000))
+    _, counts = np.unique(chosen, axis=0, return_counts=True)
+    assert len(counts) == {1: 5, 2: 10, 3: 10, 4: 5}[each]
+    assert stats.chisquare(counts).pvalue > 1e-3
+
+
+def test_a_worker_is_the_same_whatever_the_number_of_tasks_and_a_seed_is_a_crowd() -> None:
+    few, many = (simulate("real SYN.N", workers=6, tasks=tasks, seed=4) for tasks in (5, 50))
+    assert few.faults == many.faults
+    again, other = (simulate("real SYN.N", workers=6, tasks=5, seed=seed) for seed in (4, 5))
+    np.testing.assert_array_equal(few.drawn.label, again.drawn.label)
+    assert few.faults != other.faults
+
+
+def test_copiers_agree_with_their_source_and_raise_each_others_weight() -> None:
+    plain = simulate("real SYN.N", workers=12, tasks=200, seed=6)
+    cloned = simulate("real SYN.N", workers=12, tasks=200, copiers=Copiers(number=5, sources=1), seed=6)
+    copies = cloned.workers.set_index("worker")["copies"]
+    source = (set(copies) - {""}).pop()
+    labels = {w: cloned.drawn.label[cloned.drawn.worker == i] for i, w in enumerate(cloned.faults)}
+    for copier in copies.index[copies != ""]:
+        np.testing.assert_array_equal(labels[copier], labels[source])
+        assert cloned.faults[copier] == pytest.approx(cloned.faults[source], rel=1e-12)
+    weights = [
+        allalike.discover(crowd.answers, method="P-TD").workers.set_index("worker")["weight"]
+        for crowd in (plain, cloned)
+    ]
+    assert weights[1][source] > weights[0][source]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"workers": 0},
+        {"workers": 2.5},
+        {"tasks": 0},
+        {"seed": -1},
+        {"seed": "x"},
+        {"answers_per_task": 0},
+        {"workers": 3, "answers_per_task": 4},
+    ],
+)
+def test_numbers_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(OptionError):
+        simulate("k=4 SYN", **options)
+
+
+def test_a_crowd_beyond_all_memory_is_refused_at_once() -> None:
+    with pytest.raises(TooLargeError, match="100,000,000,000 answers of 100,000 workers are too many"):
+        simulate("real SYN.N", workers=100_000, tasks=1_000_000)
+    with pytest.raises(TooLargeError, match="1,000 answers with 4,000,000 values each"):
+        simulate("masks(height=2000, width=2000)", workers=10, tasks=100)
+    with pytest.raises(TooLargeError, match="of 1,000,000,000 workers"):
+        simulate("k=4 SYN", workers=10**9, tasks=1, answers_per_task=1)
+    with pytest.raises(TooLargeError):
+        pool("masks(height=1000000, width=1000000)", workers=1, tasks=1)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_written_is_discovered_as_what_was_drawn(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = SMALL.get(name, name)
+    ending = "" if name == "masks" else ".parquet" if name == "two-coin" else ".csv"
+    done = run(
+        model,
+        "-o",
+        f"answers{ending}",
+        "--truth",
+        f"truth{ending}",
+        "--tasks",
+        "12",
+        "--workers",
+        "7",
+        "--seed",
+        "8",
+        "--answers-per-task",
+        "5",
+    )
+    assert done.exit_code == 0, done.output
+    assert "60 answers of 7 workers to 12 tasks" in done.stdout
+    (command,) = re.findall("^ +allalike discover (.*)$", done.stdout, flags=re.MULTILINE)
+    found = CliRunner().invoke(discover_command, [*shlex.split(command), "--json", "--quiet"], catch_exceptions=False)
+    summary = json.loads(found.stdout)
+    crowd = simulate(model, workers=7, tasks=12, answers_per_task=5, seed=8)
+    expected = allalike.discover(crowd.answers, gold=crowd.truth).summary
+    assert flat(summary["gold"]) == pytest.approx(flat(expected["gold"]))
+    assert [summary[key] for key in ("answers", "workers", "tasks", "changed")] == [60, 7, 12, expected["changed"]]
+
+
+def test_what_is_written_can_be_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run("k4", "-o", "answers of k4.csv", "--truth", "truth.csv")
+    (command,) = re.findall("^ +allalike compare (.*)$", done.stdout, flags=re.MULTILINE)
+    arguments = [*shlex.split(command), "--methods", "UA,P-TD", "--json", "--quiet"]
+    found = CliRunner().invoke(compare_command, arguments, catch_exceptions=False)
+    errors = {row["method"]: row["error"] for row in json.loads(found.stdout)["methods"]}
+    assert errors["P-TD"] < errors["UA"]
+
+
+def test_labels_without_a_domain_are_recognised_where_they_can_be(tmp_path: Path) -> None:
+    for name in ("real SYN.N", "k=4 SYN", "ranking SYN.N", "masks(height=16, width=16)"):
+        target = tmp_path / (name.split("(")[0] + ("" if "masks" in name else ".csv"))
+        assert run(name, "-o", str(target), "--tasks", "6").exit_code == 0
+        assert allalike.read(target).notes["guessed"]["domain"] == as_model(name).domain.name
+
+
+def test_the_faults_are_written_with_what_they_come_from(tmp_path: Path) -> None:
+    faults = tmp_path / "faults.parquet"
+    arguments = ("--workers", "9", "--copiers", "3", "--fidelity", "0.5", "--sources", "1", "--faults", str(faults))
+    done = run("real HS", "-o", str(tmp_path / "a.csv"), *arguments, "--population", "fixed(values=2)")
+    assert done.exit_code == 0, done.output
+    table = pq.read_table(faults)
+    assert table.column_names == ["worker", "fault", "sd", "bias", "copies"]
+    assert table["sd"].to_pylist() == [2.0] * 9
+    assert len(set(table["copies"].to_pylist())) == 2
+    assert "--gold" not in done.stdout
+
+
+def test_json_and_quiet(tmp_path: Path) -> None:
+    printed = json.loads(run("k4", "-o", str(tmp_path / "a.csv"), "--json").stdout)
+    assert printed["model"] == "k=4 SYN"
+    assert printed["domain"] == "categorical(classes=4)"
+    assert (printed["answers"], printed["workers"], printed["tasks"]) == (2000, 20, 100)
+    assert printed["files"] == [str(tmp_path / "a.csv")]
+    quiet = run("k4", "-o", str(tmp_path / "b.csv"), "--quiet")
+    assert (quiet.exit_code, quiet.output) == (0, "")
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+
+
+def test_the_list_names_all_models_and_populations() -> None:
+    listed = run("--list").stdout
+    assert [line.split("  ")[0] for line in listed.splitlines()[: len(MODELS)]] == list(MODELS)
+    assert all(f"  {name}  " in listed for name in POPULATIONS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "words"),
+    [
+        (["k4", "-o", "a.txt"], OptionError, "a.txt must end in .csv or .parquet."),
+        (["k4", "-o", "a.csv", "--truth", "./a.csv"], OptionError, "is asked for twice"),
+        (["masks", "-o", "a", "--truth", "a/truth"], OptionError, "or lies in a folder that is"),
+        (["masks", "-o", "a.csv"], OptionError, "masks go to a folder"),
+        (["k4", "-o", "old"], OptionError, "old must end in"),
+        (["masks", "-o", "old"], OutputError, "old cannot be written: it is a folder that is not empty."),
+        (["k4", "-o", "old/kept.csv/a.csv"], OutputError, "a.csv cannot be written"),
+        (
+            ["k4", "-o", "old/kept.csv", "--truth", "folder.csv", "--overwrite"],
+            OutputError,
+            "folder.csv cannot be written: it is a folder",
+        ),
+        (["k4", "-o", "a.csv", "--population", "nobody"], UnknownNameError, "No population is called 'nobody'"),
+        (["k4", "-o", "a.csv", "--copiers", "20"], OptionError, "Of 20 workers 20 copy"),
+        (["k4", "-o", "a.csv", "--workers", "-1"], OptionError, "workers is -1"),
+    ],
+)
+def test_a_failure_is_one_message_and_leaves_everything_as_it_was(
+    arguments: list[str], kind: type[AllalikeError], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("old", "folder.csv"):
+        Path(folder).mkdir()
+    Path("old/kept.csv").write_text("as it was")
+    before = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*"))
+    done = run(*arguments)
+    assert isinstance(done.exception, kind)
+    assert words in str(done.exception)
+    assert sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*")) == before
+    assert Path("old/kept.csv").read_text() == "as it was"
+
+
+def test_a_file_is_replaced_if_asked_for_and_an_empty_folder_is_filled(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("old")
+    (tmp_path / "masks").mkdir()
+    with pytest.raises(OutputError, match="a.csv is there already, and allalike did not write it.* --overwrite"):
+        simulate("k4").save(tmp_path / "b.csv", truth=tmp_path / "a.csv")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "masks"]
+    assert (tmp_path / "a.csv").read_text() == "old"
+    simulate("k4").save(tmp_path / "a.csv", overwrite=True)
+    paths = simulate("masks(height=8, width=8)", workers=2, tasks=2).save(
+        tmp_path / "masks", truth=tmp_path / "new" / "truth"
+    )
+    assert (tmp_path / "a.csv").read_text().startswith('"worker"')
+    names = sorted(path.relative_to(tmp_path / "masks").as_posix() for path in paths[0].rglob("*.*"))
+    assert names == ["manifest.csv", "t1/w1.png", "t1/w2.png", "t2/w1.png", "t2/w2.png"]
+    assert not list(tmp_path.rglob(".allalike-*"))
