@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import allalike
+from allalike.readers.formats.endings import ENDINGS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
@@ -82,6 +83,11 @@ def test_the_page_of_labels_names_every_kind_with_its_distances_and_rules() -> N
         _, distances, rules = rows[name]
         assert distances.split(", ") == list(domain.distances)
         assert rules.split(", ") == [rule.name for rule in domain.rules]
+
+
+def test_the_page_of_files_names_every_ending() -> None:
+    refused = {".xls", ".ods"}
+    assert set(ENDINGS) - set(table_rows("FILES.md")) == refused
 
 
 def test_the_version_is_in_one_place_and_the_citation_has_the_paper_of_the_docs() -> None:

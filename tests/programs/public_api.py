@@ -13,12 +13,13 @@ from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_type_hints
 
 import click
 
 import allalike
 from allalike.cli.app import app
+from allalike.readers import ReadOptions
 
 SNAPSHOT = Path(__file__).parents[1] / "public_api.txt"
 PACKAGES = (
@@ -41,7 +42,7 @@ def describe() -> str:
     for name, thing in things.items():
         told = first.setdefault(id(thing), name)
         lines += [f"{name}: as {told}"] if told != name else describe_thing(name, thing, list(things.values()))
-    return "\n".join([*lines, *describe_command("allalike", app)]) + "\n"
+    return "\n".join([*lines, *describe_options(), *describe_command("allalike", app)]) + "\n"
 
 
 def public_names(module: ModuleType) -> list[str]:
@@ -102,6 +103,12 @@ class Plain:
 
     def __repr__(self) -> str:
         return self.annotation
+
+
+def describe_options() -> Iterator[str]:
+    """Describe the options of reading, which `read`, `discover` and others have in common."""
+    yield "ReadOptions"
+    yield from (f"    {name}: {inspect.formatannotation(hint)}" for name, hint in get_type_hints(ReadOptions).items())
 
 
 def describe_command(path: str, command: click.Command) -> Iterator[str]:

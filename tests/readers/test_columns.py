@@ -15,8 +15,8 @@ from allalike.errors import ColumnError
 from allalike.readers.formats.frames import of_frame
 from allalike.readers.formats.tables import Table
 from allalike.readers.guessing import roles
-from allalike.readers.guessing.candidates import find_readings
-from allalike.readers.guessing.contents import Sample
+from allalike.readers.guessing.candidates import find_candidates
+from allalike.readers.guessing.contents import TableSample
 from allalike.readers.guessing.questions import ask_candidates
 from allalike.readers.guessing.roles import find_roles
 
@@ -75,7 +75,7 @@ def test_a_label_that_is_the_same_in_all_answers_to_a_task_is_no_answer() -> Non
 def test_what_is_told_of_a_task_is_no_label_of_a_coarser_task() -> None:
     frame = crowd(tasks=60).rename(columns={"label": "vote"})
     frame["topic"] = (frame["task"].str[1:].astype(int) // 2).astype(str)
-    best = find_readings(Sample({str(name): frame[name].tolist() for name in frame}), {})[0]
+    best = find_candidates(TableSample({str(name): frame[name].tolist() for name in frame}), {})[0]
     assert best.columns == {"worker": "worker", "task": "task", "label": "vote"}
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from allalike._core.blocks.ties import Ties
 from allalike.api.agreement.agreement import Agreement, measure_agreement
 from allalike.api.discover import open_run
 from allalike.api.inputs.opening import open_source
+from allalike.readers import ReadOptions, check_read_options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from allalike.domains import Domain
     from allalike.engines import Engine
 
@@ -23,17 +22,13 @@ def agreement(
     *,
     domain: str | Domain | None = None,
     engine: str | Engine | None = None,
-    columns: Mapping[str, str] | None = None,
-    wide: str | None = None,
-    missing: str = "error",
-    repeats: str | None = None,
-    abstain: Any = (),
+    **how: Unpack[ReadOptions],
 ) -> Agreement:
     """Measure how much workers agree: Krippendorff's alpha for any kind of label, and for classes the kappas and AC1.
 
     Parameters
     ----------
-    answers, domain, engine, columns, wide, missing, repeats, abstain
+    answers, domain, engine, **how
         As in `discover`.
 
     >>> said = {"ada": [1, 2, 3, 3, 2, 1], "bob": [1, 2, 3, 3, 2, 2], "eve": [2, 3, 3, 3, 2, 3]}
@@ -41,6 +36,6 @@ def agreement(
     >>> agreement(rows, domain="real")
     Krippendorff's alpha 0.509 (-0.088 to 0.886)
     """
-    how = {"columns": columns, "wide": wide, "missing": missing, "repeats": repeats, "abstain": abstain}
+    check_read_options(agreement, how)
     source, _ = open_source(answers, None, domain=domain, **how)
     return measure_agreement(open_run(source, None, engine=engine, ties=Ties())[1])

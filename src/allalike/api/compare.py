@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from allalike._core.registry import choose
 from allalike._core.system.progress import report, watching
@@ -21,6 +21,7 @@ from allalike.api.results.targets import inputs_of
 from allalike.errors import AllalikeError, GoldError, OptionError
 from allalike.methods import METHODS, OA, UA, Method
 from allalike.methods.composed.votes import serves, weigh
+from allalike.readers import ReadOptions, check_read_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,12 +41,8 @@ def compare(
     engine: str | Engine | None = None,
     seed: int = 0,
     ties: str = "random",
-    columns: Mapping[str, str] | None = None,
-    wide: str | None = None,
-    missing: str = "error",
-    repeats: str | None = None,
-    abstain: Any = (),
     gold_columns: Mapping[str, str] | None = None,
+    **how: Unpack[ReadOptions],
 ) -> Comparison:
     """Run many methods on the same answers, and say which is best, or how much they agree.
 
@@ -56,7 +53,7 @@ def compare(
 
     Parameters
     ----------
-    answers, domain, engine, seed, ties, columns, wide, missing, repeats, abstain, gold_columns
+    answers, domain, engine, seed, ties, gold_columns, **how
         As in `discover`.
     gold
         Known truths, as in `discover`. Without them, the methods are compared with each other.
@@ -73,9 +70,9 @@ def compare(
     1              P-TD  12.55  -14.65  -7.90     tie
     2                UA  14.71    0.00   0.00     tie
     """
+    check_read_options(compare, how)
     draws, listed = find_ties(seed, ties), _listed(methods)
     named = None if listed is None else [choose(each, METHODS, "method", Method) for each in listed]
-    how = {"columns": columns, "wide": wide, "missing": missing, "repeats": repeats, "abstain": abstain}
     source, known = open_source(answers, gold, gold_columns, domain=domain, **how)
     where, held = read_whole(source, engine)
     first = find_first_doubts(held)

@@ -6,7 +6,7 @@ import warnings
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from allalike.engines import ENGINES, Engine, Memory
 from allalike.errors import OptionError, UnsupportedError
 from allalike.methods import METHODS, Method
 from allalike.methods.composed.votes import serves, weigh, weigh_blindly
-from allalike.readers import Scan
+from allalike.readers import ReadOptions, Scan, check_read_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -57,12 +57,8 @@ def discover(
     seed: int = 0,
     ties: str = "random",
     min_confidence: float | None = None,
-    columns: Mapping[str, str] | None = None,
-    wide: str | None = None,
-    missing: str = "error",
-    repeats: str | None = None,
-    abstain: Any = (),
     gold_columns: Mapping[str, str] | None = None,
+    **how: Unpack[ReadOptions],
 ) -> Result:
     """Find the truth behind noisy answers, and how good each worker is.
 
@@ -95,10 +91,11 @@ def discover(
         ``random`` draws a winner among equals by a hash of seed, task and label; ``first`` takes the first label.
     min_confidence
         How sure a truth must be at least; tasks with less have no label.
-    columns, wide, missing, repeats, abstain
-        How the answers are read, as in `allalike.read`, which has further options for files.
     gold_columns
         Which columns of the gold are which, where their names do not tell: ``{"task": ..., "label": ...}``.
+    **how
+        How the answers are read, as `allalike.read` tells of each option: columns, wide, repeats, missing, na, abstain,
+        label_map, tool, tag, worker_from, encoding, decimal, only, skip, layout.
 
     Answers that are hardly what was meant give a `DataWarning`; what else is strange is in the summary's ``warnings``.
 
@@ -109,12 +106,12 @@ def discover(
     >>> result.truth["label"].tolist(), result.summary["gold"]["error"]
     (['cat', 'dog'], 0.0)
     """
+    check_read_options(discover, how)
     draws = find_ties(seed, ties)
     least: dict[str, Any] = {} if min_confidence is None else {"min_confidence": _check_confidence(min_confidence)}
     chosen = choose(method, METHODS, "method", Method)
     chosen = chosen.plainly() if plain else chosen
     past = None if history is None else open_history(history, chosen)
-    how = {"columns": columns, "wide": wide, "missing": missing, "repeats": repeats, "abstain": abstain}
     source, known = open_source(answers, gold, gold_columns, domain=domain, **how)
     where, held = read_whole(source, engine)
     first = find_first_doubts(held)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from allalike.methods import Auto
 from allalike.methods.auto.voices.effective import find_error_correlation
 from allalike.methods.auto.voices.groups import with_voices
 from allalike.methods.insight import Groups
+from allalike.readers import ReadOptions, check_read_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -56,18 +57,14 @@ def jury(
     keep: float = 0.99,
     seed: int = 0,
     ties: str = "random",
-    columns: Mapping[str, str] | None = None,
-    wide: str | None = None,
-    missing: str = "error",
-    repeats: str | None = None,
-    abstain: Any = (),
     gold_columns: Mapping[str, str] | None = None,
+    **how: Unpack[ReadOptions],
 ) -> Panel:
     """Let a panel of judges or models decide, and say who is needed for it, and who is wrong with whom.
 
     Parameters
     ----------
-    answers, domain, engine, gold, min_confidence, seed, ties, columns, wide, missing, repeats, abstain, gold_columns
+    answers, domain, engine, gold, min_confidence, seed, ties, gold_columns, **how
         As in `discover`. Verdicts must be classes or other labels that are the same or not.
     prices
         What an answer of each judge costs: a mapping, or a table or its path with worker and price.
@@ -80,16 +77,17 @@ def jury(
     >>> "".join(panel.truth["label"]), len(panel.smallest) < 4
     ('xyxyxyxxyy', True)
     """
+    check_read_options(jury, how)
     share = float(check_number(keep, "keep", least=0))
     if share > 1:
         raise OptionError(f"keep is {keep!r}. It must be a share of what the panel is worth, at most 1.")
-    how: dict[str, Any] = {"columns": columns, "wide": wide, "missing": missing, "repeats": repeats, "abstain": abstain}
-    known: dict[str, Any] = {"gold": gold, "gold_columns": gold_columns, "seed": seed, "ties": ties}
     least = None if min_confidence is None else float(check_number(min_confidence, "min_confidence", least=0))
     if least is not None and least > 1:
         raise OptionError(f"min_confidence is {min_confidence!r}. It must be a probability, at most 1.")
     costs = None if prices is None else read_prices(prices)
-    result = discover(answers, domain=domain, engine=engine, **known, **how)
+    result = discover(
+        answers, domain=domain, engine=engine, gold=gold, gold_columns=gold_columns, seed=seed, ties=ties, **how
+    )
     return _judge(result, costs, least, share)
 
 

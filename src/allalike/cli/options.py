@@ -36,10 +36,6 @@ __all__ = [
     "take_write_options",
 ]
 
-_READING = (
-    *("wide", "repeats", "missing", "na", "abstain", "label_map", "domain"),
-    *("tool", "tag", "worker_from", "encoding", "decimal", "only", "skip", "layout"),
-)
 _ENGINE_OF_OPTION = {"memory": "disk", "folder": "disk", "master": "spark"}
 
 _READ_OPTIONS = (
@@ -224,18 +220,18 @@ def _with(options: tuple[Callable[..., Any], ...], command: Callable[..., Any]) 
 
 def name_answers(files: tuple[str, ...], options: Mapping[str, Any]) -> Scan:
     """Name files as the options say, but for labels in several columns."""
-    from allalike.readers import scan
+    from allalike.readers import READ_OPTIONS, scan
 
     choices = {name: options[name] for name in ("distance", "rule") if options[name] is not None}
     named = {role: options[role] for role in ("worker", "task") if options[role] is not None}
-    how = {name: options[name] for name in _READING if options[name] not in ((), None)}
+    how = {name: options[name] for name in ("domain", *READ_OPTIONS) if options[name] not in ((), None)}
     columns = read_roles(options["columns"], "--columns", "worker=...,task=...,label=...")
     if options["fields"] is not None:
         how["domain"] = _name_record(options["fields"], options["domain"])
     for role in columns:
         if options.get(role):
             raise OptionError(f"--columns and --{role} both name the {role}. Leave one of them out.")
-    return replace(scan(list(files), columns={**columns, **named}, **how), choices=choices)
+    return replace(scan(list(files), **{**how, "columns": {**columns, **named}}), choices=choices)
 
 
 def _name_record(fields: str, domain: str | None) -> Domain:

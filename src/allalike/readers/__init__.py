@@ -1,6 +1,20 @@
 """Readers: from files and frames to answers."""
 
 from allalike.readers.gold import COLUMN, gather_gold, open_gold, read_gold
-from allalike.readers.scans import NA, Scan, read, scan
+from allalike.readers.read_options import READ_OPTIONS, ReadOptions, check_read_options
+from allalike.readers.scans import NA, Scan, find_unusual, read, scan
 
-__all__ = ["COLUMN", "NA", "Scan", "gather_gold", "open_gold", "read", "read_gold", "scan"]
+__all__ = [
+    "COLUMN",
+    "NA",
+    "READ_OPTIONS",
+    "ReadOptions",
+    "Scan",
+    "check_read_options",
+    "find_unusual",
+    "gather_gold",
+    "open_gold",
+    "read",
+    "read_gold",
+    "scan",
+]

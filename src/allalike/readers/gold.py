@@ -12,7 +12,7 @@ from allalike._core.columns.values import numpy_of
 from allalike.answers.cleaning import Cleaning
 from allalike.answers.gold import Gold
 from allalike.errors import ColumnError, GoldError, InputError
-from allalike.readers.formats.column_names import pick_columns
+from allalike.readers.column_names import pick_columns
 from allalike.readers.label_maps import read_label_map
 from allalike.readers.reshaping.records import combine, has_fields
 from allalike.readers.sources import open_table
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMN", "gather_gold", "open_gold", "read_gold"]
 
-COLUMN = "column:"  # before the name of a column of the answers in which truths are
+COLUMN = "column:"  # what stands behind it names a column of the answers that holds truths
 _ROLES = ("task", "label")
 _TRUTHS = (
     "gold golden goldlabel goldstandard truth groundtruth gt true truelabel trueanswer trueclass target correct"
@@ -176,13 +176,15 @@ def _of_table(table: Table, chosen: Mapping[str, str]) -> tuple[Column, Column]:
         what = what or "no two columns that are clearly task and label"
         raise GoldError(
             f"The gold cannot be read: {table.where} has {what}. It has: {listed}.",
-            **_settle(table.names, named, chosen, wrong),
+            **_propose_columns(table.names, named, chosen, wrong),
         ) from error
     columns = table.columns(picked)
     return columns["task"], columns["label"]
 
 
-def _settle(names: list[str], truths: list[str], chosen: Mapping[str, str], wrong: list[str]) -> dict[str, Any]:
+def _propose_columns(
+    names: list[str], truths: list[str], chosen: Mapping[str, str], wrong: list[str]
+) -> dict[str, Any]:
     """Propose columns: those that were chosen rightly, a truth by its name, and the first ones for the rest."""
     right = {role: name for role, name in chosen.items() if name not in wrong}
     label = right.get("label") or next(iter(truths), None)

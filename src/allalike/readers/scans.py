@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -19,8 +19,8 @@ from allalike.answers.stream import SAMPLE_ROWS, Stream
 from allalike.domains import DOMAINS, Domain
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import ColumnError, InputError, OptionError
-from allalike.readers.formats.column_names import list_names
-from allalike.readers.formats.files import FileOptions, Files
+from allalike.readers.column_names import list_names
+from allalike.readers.formats.files import Files
 from allalike.readers.formats.frames import hold, is_matrix, is_rows, of_matrix, of_rows
 from allalike.readers.formats.matrices import find_matrix, load_matrix
 from allalike.readers.formats.paths import is_path_into
@@ -29,6 +29,7 @@ from allalike.readers.guessing.kinds import guess_domain
 from allalike.readers.guessing.roles import find_roles
 from allalike.readers.inputs import find_inputs
 from allalike.readers.label_maps import read_label_map
+from allalike.readers.read_options import ReadOptions, check_read_options
 from allalike.readers.reshaping.comparisons import read_comparisons
 from allalike.readers.reshaping.long_tables import gather_objects
 from allalike.readers.reshaping.records import combine, has_fields
@@ -42,10 +43,11 @@ if TYPE_CHECKING:
     from allalike._core.columns.column import Column
     from allalike.answers.stream import Guess
 
-__all__ = ["NA", "Scan", "read", "scan"]
+__all__ = ["NA", "Scan", "find_unusual", "read", "scan"]
 
 _OWN_NAMES = {role: role for role in ("worker", "task", "label")}
-NA = ("NA", "N/A", "NaN", "nan", "null", "None", "#N/A")  # labels of text files that are none, beside empty fields
+NA = ("NA", "N/A", "NaN", "nan", "null", "None", "#N/A")  # in text files these are no labels, as empty fields are none
+_OF_FILES = ("tool", "tag", "worker_from", "encoding", "layout")  # these options mean nothing where there is no file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +137,7 @@ class Scan(Options):
         kind = kind.choosing(self.choices)
         answers = Answers.of_columns(found["worker"], found["task"], found["label"], kind, repeats=self.repeats)
         answers.notes.update(notes)
-        kept = ("columns", "wide", "missing", "abstain", "na", "label_map", "files")
+        kept = [each.name for each in fields(self) if each.name not in ("source", "domain", "choices")]
         answers.read_options.update({name: getattr(self, name) for name in kept})
         return replace(answers, inputs=self.inputs)
 
@@ -260,19 +262,7 @@ class Scan(Options):
         return ROWS[self.wide]
 
 
-def read(
-    source: Any,
-    *,
-    columns: Mapping[str, str] | None = None,
-    wide: str | None = None,
-    repeats: str | None = None,
-    missing: str = "error",
-    abstain: Any = (),
-    na: Iterable[str] | None = None,
-    label_map: Any = None,
-    domain: str | Domain | None = None,
-    **files: Unpack[FileOptions],
-) -> Answers:
+def read(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadOptions]) -> Answers:
     """Read answers from a file, several, a frame or rows of (worker, task, label).
 
     Parameters
@@ -281,6 +271,8 @@ def read(
         A path or several (CSV, TSV, JSON lines, JSON, Parquet; globs too), a pandas, polars, pyarrow or DuckDB table,
         a mapping of columns or ``{task: {worker: label}}``, rows of (worker, task, label), or a matrix of numpy or
         scipy.
+    domain
+        The kind of label: a name from `allalike.DOMAINS`, a `Domain`, or nothing to have it guessed.
     columns
         Which column is which: ``{"worker": ..., "task": ..., "label": ...}``; in nested records also paths such as
         ``annotations[].user``. What is not given is recognised by its name, and by what columns hold.
@@ -291,39 +283,38 @@ def read(
         can be added up (``add``), and are so unless it is said. All others keep the first.
     missing
         What to do with rows without a label: ``error``, or ``drop`` them.
-    abstain
-        A label, or several, that mean that a worker gave no answer, such as -1.
     na
         Which labels are none, beside blank ones; by default NA, null and the like in text files and JSON, and none
         elsewhere.
+    abstain
+        A label, or several, that mean that a worker gave no answer, such as -1.
     label_map
         What spellings mean: a mapping, or a file with the columns from and to.
-    domain
-        The kind of label: a name from `allalike.DOMAINS`, a `Domain`, or nothing to have it guessed.
-    **files
-        How files are to be read, where they do not say it themselves: the options of `Files`.
+    tool
+        The name of the tool that wrote the files, from `allalike formats`; by default it is recognised by their
+        content.
+    tag
+        Which of several questions to read, where an export has them side by side, such as a control of Label Studio.
+    worker_from
+        ``filename`` where each worker has a file.
+    encoding
+        How characters are written; by default UTF-8, or what the bytes of a file tell.
+    decimal
+        What stands before the fraction of a number in a text file: a point or a comma.
+    only, skip
+        Which columns of a matrix are answers, and which are not: names, and patterns such as ``Q*``.
+    layout
+        How masks lie in a folder: ``tasks/workers`` for one folder per task, ``workers/tasks`` for one per worker.
 
     >>> answers = read({"annotator": ["ada", "bob"], "item": ["007", "007"], "vote": [1, 1]})
     >>> answers.notes["guessed"]["columns"]
     {'worker': 'annotator', 'task': 'item', 'label': 'vote'}
     """
-    how: dict[str, Any] = {"columns": columns, "wide": wide, "repeats": repeats, "missing": missing, **files}
-    return scan(source, abstain=abstain, na=na, label_map=label_map, domain=domain, **how).read()
+    check_read_options(read, how)
+    return scan(source, domain=domain, **how).read()
 
 
-def scan(
-    source: Any,
-    *,
-    columns: Mapping[str, str] | None = None,
-    wide: str | None = None,
-    repeats: str | None = None,
-    missing: str = "error",
-    abstain: Any = (),
-    na: Iterable[str] | None = None,
-    label_map: Any = None,
-    domain: str | Domain | None = None,
-    **files: Unpack[FileOptions],
-) -> Scan:
+def scan(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadOptions]) -> Scan:
     """Name answers, with the way to read them, for an engine that reads them where they are.
 
     The disk engine reads files in a stream, and Spark on its executors, so that they need not fit in memory. The
@@ -335,23 +326,28 @@ def scan(
     >>> allalike.discover(source, engine="disk").truth["label"].tolist()
     [2.0]
     """
+    check_read_options(scan, how)
     kind = None if domain is None else choose(domain, DOMAINS, "domain", Domain)
-    of_files = [name for name in ("tool", "tag", "worker_from", "encoding", "layout") if files.get(name) is not None]
+    of_files = [name for name in _OF_FILES if how.get(name) is not None]
     listed = source if isinstance(source, list | tuple) else [source]
     if of_files and not all(map(is_path, listed)):
         raise OptionError(f"{of_files[0]} is for files, and these answers are in none ({type(source).__name__}).")
-    return Scan(
-        source=hold(source),
-        columns=columns or {},
-        wide=wide,
-        repeats=repeats,
-        missing=missing,
-        abstain=tuple(abstain) if isinstance(abstain, list | tuple | set | frozenset) else (abstain,),
-        na=_list_words(na),
-        label_map=label_map,
-        domain=kind,
-        files=Files(**files),
-    )
+    given: dict[str, Any] = {**how, "columns": how.get("columns") or {}, "na": _list_words(how.get("na"))}
+    abstain = given.get("abstain", ())
+    given["abstain"] = tuple(abstain) if isinstance(abstain, list | tuple | set | frozenset) else (abstain,)
+    files = Files(**{each.name: given.pop(each.name) for each in fields(Files) if each.name in given})
+    return Scan(source=hold(source), domain=kind, files=files, **given)
+
+
+def find_unusual(how: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of some options of reading that are not the usual ones.
+
+    >>> find_unusual({"columns": None, "missing": "error", "repeats": "last"})
+    {'repeats': 'last'}
+    """
+    usual = {**vars(Scan(source=None)), **vars(Files())}
+    given = {name: value for name, value in how.items() if value is not None}
+    return {name: value for name, value in given.items() if usual[name] is None or value != usual[name]}
 
 
 def _list_words(na: Any) -> tuple[str, ...] | None:

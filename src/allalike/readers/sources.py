@@ -30,7 +30,7 @@ __all__ = ["FILE_COLUMN", "is_path", "matching", "open_files", "open_table"]
 
 FILE_COLUMN = "filename"  # the column of workers who have a file each
 
-_MANY_FILES = 1000  # of a folder, by which it is told what is in it
+_MANY_FILES = 1000  # the first files of a folder tell what is in it
 
 
 def open_table(source: Any, files: Files | None = None) -> Table:

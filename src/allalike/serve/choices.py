@@ -7,9 +7,10 @@ says, no file is read but those that were handed over.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from allalike.errors import OptionError
+from allalike.readers import ReadOptions, scan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["Choices"]
 
 _ROLES = {"columns": ("worker", "task", "label"), "gold_columns": ("task", "label")}
-_TEXTS = ("domain", "wide", "repeats", "missing", "tool", "tag", "encoding", "decimal")
+_OF_FOLDERS = ("worker_from", "layout")  # a page hands over files, and no folders
+_HINTS = get_type_hints(ReadOptions)
+_TEXTS = ("domain", *(name for name in _HINTS if _HINTS[name] in (str, str | None) and name not in _OF_FOLDERS))
 _LISTS = ("only", "skip", "na", "abstain")
 _MAX_TEXT, _MAX_LIST = 10_000, 1000
 
@@ -70,8 +73,6 @@ class Choices:
 
     def name(self, paths: list[str]) -> Scan:
         """Name files with the way to read them."""
-        from allalike.readers import scan
-
         return replace(scan(paths, **self.read), choices={"rule": self.rule} if self.rule else {})
 
     def name_gold(self, path: str | None) -> str | None:

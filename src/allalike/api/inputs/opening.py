@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from allalike.answers import Answers
 from allalike.errors import GoldError, OptionError
-from allalike.readers import COLUMN, NA, Scan, gather_gold, open_gold, scan
+from allalike.readers import COLUMN, NA, ReadOptions, Scan, find_unusual, gather_gold, open_gold, scan
 from allalike.readers.inputs import find_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from allalike.answers.gold import Gold
+    from allalike.domains import Domain
 
 __all__ = ["open_source"]
 
 
 def open_source(
-    answers: Any, gold: Any, gold_columns: Mapping[str, str] | None = None, **how: Any
+    answers: Any,
+    gold: Any,
+    gold_columns: Mapping[str, str] | None = None,
+    *,
+    domain: str | Domain | None = None,
+    **how: Unpack[ReadOptions],
 ) -> tuple[Answers | Scan, Gold | None]:
     """Return answers as they are, or named, and the known truths; those that were read or named say how themselves."""
     if not isinstance(answers, Answers | Scan):
-        answers = scan(answers, **how)
-    elif given := [name for name, value in how.items() if value != _USUAL[name]]:
+        answers = scan(answers, domain=domain, **how)
+    elif given := find_unusual({"domain": domain, **how}):
+        name = next(iter(given))
         raise OptionError(
-            f"The answers have been read or named already. Give {given[0]} to allalike.read or allalike.scan instead."
+            f"The answers have been read or named already. Give {name} to allalike.read or allalike.scan instead."
         )
     if isinstance(gold, str) and gold.startswith(COLUMN):
         return _open_beside(answers, gold.removeprefix(COLUMN))
@@ -67,13 +74,3 @@ def _spelling(answers: Answers | Scan) -> dict[str, Any]:
     """Return the words for no label, and what spellings mean."""
     how = answers.read_options if isinstance(answers, Answers) else vars(answers)
     return {"na": how.get("na") or NA, "label_map": how.get("label_map")}
-
-
-_USUAL: dict[str, Any] = {
-    "domain": None,
-    "columns": None,
-    "wide": None,
-    "missing": "error",
-    "repeats": None,
-    "abstain": (),
-}

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from allalike.answers import Answers
 from allalike.domains import DOMAINS, Domain
-from allalike.readers import COLUMN, Scan, scan
-from allalike.readers.formats.files import Files
+from allalike.readers import COLUMN, READ_OPTIONS, Scan, find_unusual, scan
 from allalike.readers.inputs import find_inputs, is_passing
 from allalike.readers.sources import is_path
 
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = ["open_recipe", "write_recipe"]
-
-_USUAL = Scan(source=None)
-_READ = ("columns", "wide", "repeats", "missing", "na", "abstain", "choices")
 
 
 def write_recipe(
@@ -39,17 +35,19 @@ def write_recipe(
     >>> write_recipe(scan([("ada", 1, "x")]), None, None, None) is None
     True
     """
-    how = vars(source) if isinstance(source, Scan) else {**vars(_USUAL), **source.read_options}
+    how = vars(source) if isinstance(source, Scan) else {**vars(Scan(source=None)), **source.read_options}
     inputs = _name_inputs(source, how)
     further = {"label_map": how["label_map"], "gold": gold, "history": history}
+    held = {**how, **vars(how["files"])}
     known = isinstance(source, Scan) or source.gold is None
     if not inputs or not known or not all(each is None or is_path(each) for each in further.values()):
         return None
     domain = source.domain if isinstance(source, Scan) else source.encoding.domain
+    plain = {name: held[name] for name in READ_OPTIONS if name not in further}
     try:
         read = {
-            **{name: _listed(how[name]) for name in _READ if how[name] != getattr(_USUAL, name)},
-            **{name: _listed(value) for name, value in _unusual(how["files"], Files()).items()},
+            **{name: _listed(value) for name, value in find_unusual(plain).items()},
+            **({"choices": dict(how["choices"])} if how["choices"] else {}),
             **({"domain": _write_domain(domain)} if domain is not None else {}),
             **{name: _name(each) for name, each in further.items() if each is not None},
             **({"gold_columns": dict(gold_columns)} if gold_columns else {}),

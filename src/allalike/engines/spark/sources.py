@@ -22,7 +22,7 @@ from allalike.engines.spark.rows import ROLES, Plan
 from allalike.engines.spark.session import find_reason, find_session
 from allalike.engines.spark.shuffle import SparkSource
 from allalike.errors import InputError, UnsupportedError
-from allalike.readers.formats.column_names import pick_columns
+from allalike.readers.column_names import pick_columns
 from allalike.readers.formats.compression import ENDINGS as PACKED_ENDINGS
 from allalike.readers.formats.endings import ENDINGS
 from allalike.readers.formats.failures import check_names

@@ -44,7 +44,7 @@ _MAGIC = {
     b"PK\x05\x06": "zip",
 }
 _BZIP_BLOCK = b"1AY&SY"  # stands at the fourth byte, which tells it from text that begins with BZh
-_BOOK_ENDINGS = (".xlsx", ".xlsm", ".ods", ".npz")  # which are zip files of their own kind
+_BOOK_ENDINGS = (".xlsx", ".xlsm", ".ods", ".npz")  # these are zip files of their own kind
 
 
 def check_regular(path: Path) -> None:

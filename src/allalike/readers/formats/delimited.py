@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 __all__ = ["open_delimited"]
 
 _FORMAT = "text with columns"
-_PEEK_BYTES, _PEEK_LINES = 1 << 16, 2  # beyond which lines more is looked at
-_SAMPLE_BYTES = 1 << 19  # that are read at once where not much is needed
-_UNPACKED_RATIO = 4  # bytes of text in a byte of a compressed file, about
-_OTHER_WIDTH = re.compile(r"Expected \d+ columns, got \d+")  # as Arrow says it
+_PEEK_BYTES = 1 << 16
+_SAMPLE_BYTES = 1 << 19  # this much is read at once where not much is needed
+_UNPACKED_RATIO = 4  # a byte of a compressed file holds about this many bytes of text
+_OTHER_WIDTH = re.compile(r"Expected \d+ columns, got \d+")  # Arrow says it so
 
 
 class _RaggedError(Exception):

@@ -32,9 +32,9 @@ _FIRST_ROWS, _HEADER_ROWS = 10_000, 1000
 _MIN_COLUMNS = 3
 _NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*")
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
-_MAX_DIGITS = 19  # of numbers that count columns
+_MAX_DIGITS = 19  # numbers with more digits count no columns
 _WHOLE, _NUMBERS = re.compile(r"[+-]?\d+"), re.compile(r"[-+\d.,; ]+")
-_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?[ \t]*(\r\n|\r|\n)')  # with which Excel is told
+_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?[ \t]*(\r\n|\r|\n)')  # a line with which Excel is told the separator
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ __all__ = [
     "with_mark",
 ]
 
-SAMPLE_BYTES = 1 << 22  # that are looked at; what comes behind must be written as these are
+SAMPLE_BYTES = 1 << 22  # this much is looked at; what comes behind must be written in the same way
 _MAX_GUESS_BYTES = 1 << 17
 _UTF8 = ("utf-8", "utf-8-sig")
 _BOMS = (

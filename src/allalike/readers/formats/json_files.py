@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = ["open_json", "open_json_lines"]
 
-_NULL_LINE = re.compile(rb"^[ \t\r\xef\xbb\xbf]*null", re.MULTILINE)  # whatever follows
-_FEW_GAPS, _GAPS_OF_A_KEY = 1 << 22, 32  # that Arrow writes, beyond which Python is faster
-_CHANGED_TYPE = "changed from"  # as Arrow says it of a column
+_NULL_LINE = re.compile(
+    rb"^[ \t\r\xef\xbb\xbf]*null", re.MULTILINE
+)  # a line that begins so is no record, whatever follows
+_FEW_GAPS, _GAPS_OF_A_KEY = 1 << 22, 32  # where Arrow would write more gaps, Python is faster
+_CHANGED_TYPE = "changed from"  # Arrow says it so of a column
 
 
 def open_json_lines(path: Path, encoding: str | None = None) -> Table:

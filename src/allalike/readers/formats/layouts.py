@@ -36,10 +36,12 @@ __all__ = ["LAYOUTS", "TASKS_OUTSIDE", "Picture", "check_sizes", "guess_layout"]
 
 LAYOUTS = TASKS_OUTSIDE, WORKERS_OUTSIDE = "tasks/workers", "workers/tasks"
 
-_SAMPLE_SIZE = 8  # of folders, and of files of each, that are looked into
-_MAX_DISTANCE_RATIO = 0.9  # of the mean distance of a task's masks to that of a worker's, for the two to differ
-_MAX_DISTANCE = 0.9  # of a task's masks, on average, unless they are those of different tasks
-_ODD_SHARE = 0.1  # of masks that differ in size from others of their task, up to which they are errors
+_SAMPLE_SIZE = 8  # this many folders are looked into, and this many files of each
+_MAX_DISTANCE_RATIO = (
+    0.9  # a task's masks are clearly nearer to each other than a worker's if their mean distances have this ratio
+)
+_MAX_DISTANCE = 0.9  # masks whose mean distance is larger are those of different tasks
+_ODD_SHARE = 0.1  # if no larger share of masks differs in size from others of their task, these are errors
 _WORKER_WORDS = r"(?<![a-z])(worker|annotator|rater|user|m?turk|labell?er)"
 _TASK_WORDS = r"(?<![a-z])(task|image|img|item|question|scan|slide|picture|photo)"
 

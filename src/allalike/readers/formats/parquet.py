@@ -17,11 +17,11 @@ __all__ = ["PARQUET_ENDINGS", "open_arrow", "open_parquet", "open_parts"]
 
 PARQUET_ENDINGS = (".parquet", ".pq")
 
-_MAX_COMPACT_BYTES = 3  # per value; below that a column is stored as a dictionary, and best read as one
+_MAX_COMPACT_BYTES = 3  # a column with fewer per value is stored as a dictionary, and best read as one
 _BATCH_ROWS, _BATCH_BYTES = 1 << 20, 1 << 26
-_ARROW_ROWS = 1 << 17  # of a file of Arrow at a time
-_CODE_BYTES = 4  # of a value that is read as the number of an entry of a dictionary
-_BUFFER_BYTES = 1 << 20  # of a column that are read at once; without, a whole row group is
+_ARROW_ROWS = 1 << 17  # a file of Arrow is read this many at a time
+_CODE_BYTES = 4  # a value that is read as the number of an entry of a dictionary takes this many
+_BUFFER_BYTES = 1 << 20  # this much of a column is read at once, and not a whole row group
 
 
 def open_parquet(path: Path) -> Table:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from allalike._core.registry import did_you_mean
 from allalike.errors import ColumnError, InputError
-from allalike.readers.formats.column_names import list_names
+from allalike.readers.column_names import list_names
 from allalike.readers.formats.tables import Table
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ Steps = tuple[str | int | None, ...]  # keys, places in a list, and None for eac
 
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d*)\]")
 _MAX_DEPTH = 5
-_LOOKED_AT, _MOST_LISTS = 200, 50  # records in which paths are looked for, and lists
+_LOOKED_AT, _MOST_LISTS = 200, 50  # paths are looked for in this many records, and lists
 _ABSENT = object()
 _JOINED = "\0joined"  # the key of a list made of several
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_quotes"]
 
-_MOST_LINES = 10_000  # of fields with several lines that are looked at
+_MOST_LINES = 10_000  # this many fields with several lines are looked at
 
 
 def check_quotes(

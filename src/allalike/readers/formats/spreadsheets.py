@@ -26,7 +26,7 @@ __all__ = ["BOOKS", "open_sheet", "read_sheet", "refuse_sheet"]
 
 BOOKS = (".xlsx", ".xlsm")
 
-_MOST_PEEKED_ROWS = 10_000  # of which most may be empty
+_MOST_PEEKED_ROWS = 10_000  # most of these rows may be empty
 _ADVICE = "Save it as .xlsx or .csv first."
 
 

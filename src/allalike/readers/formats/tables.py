@@ -15,7 +15,7 @@ from allalike.readers.formats.failures import check_gaps, check_names, check_wid
 
 __all__ = ["Table", "join", "of_columns", "of_records", "slices", "take_rows"]
 
-_SLICE_ROWS, _SLICE_OBJECTS = 1 << 20, 1 << 16  # of Arrow columns, and of Python objects
+_SLICE_ROWS, _SLICE_OBJECTS = 1 << 20, 1 << 16  # a slice has this many rows of Arrow columns, or of Python objects
 _SLICE_BYTES = 1 << 26
 _MOST_SAMPLED_PARTS, _MOST_SAMPLED_CELLS = 50, 5_000_000
 

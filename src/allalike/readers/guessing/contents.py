@@ -16,12 +16,12 @@ from allalike._core.columns.plain import make_plain
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Content", "Pair", "Sample"]
+__all__ = ["Content", "Pair", "TableSample"]
 
-_LOOKED_AT = 400  # different values by which the kind of a column is told
-_MOST_BINS = 10  # into which numbers are put, so that near ones are alike
-_MOST_CELLS = 1 << 19  # of a table of pairs that is counted in one go
-_MOST_SHOWN = 1000  # characters of a nested value by which it is told from others
+_LOOKED_AT = 400  # this many different values tell the kind of a column
+_MOST_BINS = 10  # numbers are put into this many bins, so that near ones are alike
+_MOST_CELLS = 1 << 19  # a table of pairs with no more cells is counted in one go
+_MOST_SHOWN = 1000  # this many characters tell a nested value from others
 _DAY = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}"
 _MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _DATE = re.compile(
@@ -141,10 +141,10 @@ def _count(keys: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDAr
     return different, np.bincount(codes)
 
 
-class Sample:
+class TableSample:
     """Some rows of a table, column by column.
 
-    >>> sample = Sample({"a": ["x", "x", "y"], "b": [1, 2, 1]})
+    >>> sample = TableSample({"a": ["x", "x", "y"], "b": [1, 2, 1]})
     >>> sample.n_rows, sample.kept("a", "b"), sample.shared("b", "a")
     (3, 1.0, 0.5)
     """

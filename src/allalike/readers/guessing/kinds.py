@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["guess_domain"]
 
 _REGIONS = {"polygons": {"points"}}
-_MIN_TEXT_WORDS = 3  # on average, for strings that do not repeat to be texts
+_MIN_TEXT_WORDS = 3  # strings that do not repeat are texts if they have this many on average
 
 
 def guess_domain(

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 __all__ = ["MAX_CLASSES", "SAMPLE_ROWS", "guess_numbers"]
 
 SAMPLE_ROWS = 1 << 16
-MAX_CLASSES = 20  # of numbers; if more of them differ, they are numbers, unless they are final answers
-_MIN_RECURRENCE = 2  # answers for each different number without a fraction, for floats to be classes,
-_MIN_FRACTION_RECURRENCE = 3  # and for each of those with fractions
-_MIN_EQUAL_SHARE = 0.15  # of the pairs of answers to a task, where answers are final answers,
-_MIN_EQUAL_RATIO = 8  # which is so many times the share among all pairs,
-_MIN_MEDIAN_GAP = 0.15  # and others are farther from the middle of their task, relative to the numbers themselves;
-_CLEAR_EQUAL_SHARE, _CLEAR_MEDIAN_GAP = 0.3, 0.05  # where so many are equal, others may be nearer
+MAX_CLASSES = 20  # if more numbers differ, they are no classes, unless they are final answers
+_MIN_RECURRENCE = 2  # floats are classes if each different number without a fraction has this many answers on average,
+_MIN_FRACTION_RECURRENCE = 3  # and each with a fraction this many
+_MIN_EQUAL_SHARE = 0.15  # answers are final answers if this share of the pairs of a task's answers is equal,
+_MIN_EQUAL_RATIO = 8  # if that is this many times the share among all pairs,
+_MIN_MEDIAN_GAP = 0.15  # and if others are this far from the middle of their task, relative to the numbers;
+_CLEAR_EQUAL_SHARE, _CLEAR_MEDIAN_GAP = 0.3, 0.05  # where this many are equal, others may be nearer
 _MIN_PAIRS = 20
-_LEVELS = (5, 11)  # how many levels a scale has that is known by its answers,
-_MIN_ORDER = 0.7  # the rank correlation of how near levels are and how often a task has both,
-_MIN_MIXED = 5  # for each two levels, so many pairs of different answers to a task
+_LEVELS = (5, 11)  # a scale that is known by its answers has so few and so many levels,
+_MIN_ORDER = 0.7  # nearness of levels and how often a task has both have this rank correlation,
+_MIN_MIXED = 5  # and each two levels have this many pairs of different answers to a task
 
 
 def guess_numbers(labels: Column, answers: int, sample: Sample | None) -> Domain:

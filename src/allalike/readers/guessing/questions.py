@@ -7,13 +7,13 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import ColumnError
-from allalike.readers.formats.column_names import list_names
+from allalike.readers.column_names import list_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from allalike.readers.formats.tables import Table
-    from allalike.readers.guessing.contents import Sample
+    from allalike.readers.guessing.contents import TableSample
 
 __all__ = ["ask_candidates", "ask_columns", "name_pattern", "show_rows"]
 
@@ -21,15 +21,15 @@ _ROWS, _CELL, _NAME, _COLUMNS, _WIDTH = 3, 24, 60, 40, 110
 
 
 def ask_columns(
-    table: Table, sample: Sample, columns: Mapping[str, str], why: str, *, others: Sequence[Mapping[str, str]] = ()
+    table: Table, sample: TableSample, columns: Mapping[str, str], why: str, *, others: Sequence[Mapping[str, str]] = ()
 ) -> ColumnError:
     """Return the error that asks for columns: what was seen, what is most probable, and why that is not sure.
 
-    >>> from allalike.readers.guessing.contents import Sample
+    >>> from allalike.readers.guessing.contents import TableSample
     >>> from allalike.readers.formats.tables import of_records
     >>> rows = {"a": [1, 1], "b": ["x", "y"], "c": [0, 0]}
     >>> table = of_records([dict(zip(rows, row)) for row in zip(*rows.values())])
-    >>> print(ask_columns(table, Sample(rows), {"worker": "b", "task": "a", "label": "c"}, "Nothing says so."))
+    >>> print(ask_columns(table, TableSample(rows), {"worker": "b", "task": "a", "label": "c"}, "Nothing says so."))
     The table does not say which columns are worker, task and label. Nothing says so. It has: 'a', 'b', 'c'.
     The most probable: worker 'b' (2 different), task 'a' (1), label 'c' (1).
       a  b  c
@@ -82,11 +82,11 @@ def _common_start(names: Sequence[str]) -> str:
     return found[0] if found else ""
 
 
-def show_rows(sample: Sample) -> list[str]:
+def show_rows(sample: TableSample) -> list[str]:
     """Write down the first rows, each cell cut; in a wide table each of its columns is a line.
 
-    >>> from allalike.readers.guessing.contents import Sample
-    >>> show_rows(Sample({"who": ["ada"], "what": ["x" * 40]}))
+    >>> from allalike.readers.guessing.contents import TableSample
+    >>> show_rows(TableSample({"who": ["ada"], "what": ["x" * 40]}))
     ['  who  what', '  ada  xxxxxxxxxxxxxxxxxxxxx...']
     """
     contents = list(sample.contents.values())[:_COLUMNS]

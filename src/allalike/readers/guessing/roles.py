@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import ColumnError, InputError
-from allalike.readers.formats.column_names import SYNONYMS, check_chosen, list_names, pick_columns, rate_name
-from allalike.readers.guessing.candidates import find_readings, rate_structure
-from allalike.readers.guessing.contents import Sample
+from allalike.readers.column_names import SYNONYMS, check_chosen, list_names, pick_columns, rate_name
+from allalike.readers.guessing.candidates import find_candidates, rate_structure
+from allalike.readers.guessing.contents import TableSample
 from allalike.readers.guessing.questions import ask_candidates, ask_columns, name_pattern, show_rows
 from allalike.readers.guessing.shapes import find_shape
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from allalike.readers.formats.tables import Table
-    from allalike.readers.guessing.candidates import Reading
+    from allalike.readers.guessing.candidates import Candidate
 
-__all__ = ["SAMPLE_ROWS", "Found", "find_roles"]
+__all__ = ["SAMPLE_ROWS", "Roles", "find_roles"]
 
 SAMPLE_ROWS, _LEAST_ROWS, _SAMPLE_CELLS = 100_000, 5_000, 240_000
-_FEW_ROWS = 12  # from which nothing is told by what columns hold
-_POSSIBLE = 0.3  # structure of a reading that names tell, which is then not doubted
-_LEAST_STRUCTURE = 0.25  # of a reading that wins over what names tell
-_CLEARLY_BETTER = 2.0  # how many times as good a structure must be to win over what names tell
-_LEAST_CONTENT = 0.3  # of a reading that is taken without a question
-_MARGIN = 0.15  # by which the total of a reading that is taken without a question is above any other's
-_LEAST_AGREEMENT = 0.2  # more within tasks than within workers, where no name says which is which
+_MIN_ROWS = 12  # fewer rows do not tell what columns hold
+_TRUSTED_STRUCTURE = 0.3  # columns that names tell are not doubted if their structure is as good
+_LEAST_STRUCTURE = 0.25  # a candidate wins over what names tell only if its structure is as good
+_CLEARLY_BETTER = 2.0  # a candidate wins over what names tell only if its structure is this many times as good
+_LEAST_CONTENT = 0.3  # a candidate whose content is worse is not taken without a question
+_CLEAR_LEAD = 0.15  # a candidate is not taken without a question if the total of another comes as near
+_AGREEMENT_LEAD = 0.2  # without names, labels must agree this much more within tasks than within workers
 _FILES_LOOKED_AT, _ROWS_OF_A_FILE = 20, 10_000
 _PATHS_LOOKED_AT = 30
-_NAMED = 0.4  # the rate of a name that says something
+_TELLING_RATE = 0.4  # a name says something if its rate is as high
 
 
 @dataclass(frozen=True)
-class Found:
+class Roles:
     """A table, which of its columns are worker, task and label, which of them were guessed, and what to say of it."""
 
     table: Table
@@ -43,11 +43,11 @@ class Found:
     guessed: dict[str, str]
 
 
-def find_roles(table: Table, chosen: Mapping[str, str], na: frozenset[str] = frozenset()) -> Found:
+def find_roles(table: Table, chosen: Mapping[str, str], na: frozenset[str] = frozenset()) -> Roles:
     """Find worker, task and label: as chosen, as a tool's reader knows, by their names, or by what columns hold.
 
     Names decide unless what the columns hold is impossible, such as a task that has a worker's answers many times, or
-    a label that is the same in all answers to a task; then, and where names say nothing, the best reading is taken if
+    a label that is the same in all answers to a task; then, and where names say nothing, the best candidate is taken if
     no other comes near. Else it is an error that asks.
 
     >>> from allalike.readers.formats.tables import of_records
@@ -95,49 +95,51 @@ def _known(table: Table, chosen: Mapping[str, str]) -> dict[str, str]:
     return known
 
 
-def _found(table: Table, picked: Mapping[str, str], chosen: Mapping[str, str]) -> Found:
+def _found(table: Table, picked: Mapping[str, str], chosen: Mapping[str, str]) -> Roles:
     guessed = {role: name for role, name in picked.items() if role not in chosen and name != role}
-    return Found(table, {role: picked[role] for role in SYNONYMS}, guessed)
+    return Roles(table, {role: picked[role] for role in SYNONYMS}, guessed)
 
 
 def _look(table: Table, known: Mapping[str, str], na: frozenset[str]) -> dict[str, str]:
-    """Look at a sample, and take the reading of the names, or the best one, or ask."""
+    """Look at a sample, and take the columns that names tell, or the best candidate, or ask."""
     by_name, missing = _read_names(table, known)
     structure = 0.0
     if by_name:
         try:
-            named = Sample(table.sample(SAMPLE_ROWS, list(by_name.values())), na)
+            named = TableSample(table.sample(SAMPLE_ROWS, list(by_name.values())), na)
             whole = named.n_rows < SAMPLE_ROWS
-            structure = rate_structure(named, by_name, whole=whole, known=known) if named.n_rows >= _FEW_ROWS else 1.0
-            if structure >= _POSSIBLE:
+            structure = rate_structure(named, by_name, whole=whole, known=known) if named.n_rows >= _MIN_ROWS else 1.0
+            if structure >= _TRUSTED_STRUCTURE:
                 return by_name
             sample = _sample(table, na)
         except InputError:  # of which reading itself will tell, if it is not in a column that nobody needs
             return by_name
     else:
         sample = _sample(table, na)
-    readings = find_readings(sample, known) if sample.n_rows >= _FEW_ROWS else []
-    best = readings[0] if readings else None
+    candidates = find_candidates(sample, known) if sample.n_rows >= _MIN_ROWS else []
+    best = candidates[0] if candidates else None
     if by_name and not _beats(best, by_name, structure):
         return by_name
     if not known:
         _refuse_matrix(table, sample, best)
     if best is None or best.content < _LEAST_CONTENT:
         raise _ask_without(table, sample, known, missing, best)
-    rivals = [other for other in readings[1:] if other.total > best.total - _MARGIN and not best.is_like(other, sample)]
+    rivals = [
+        other for other in candidates[1:] if other.total > best.total - _CLEAR_LEAD and not best.is_like(other, sample)
+    ]
     doubt = _doubt(sample, known, best, rivals) or _contradict(by_name, best)
     if not doubt:
         return best.columns
     raise ask_columns(table, sample, best.columns, doubt, others=[other.columns for other in rivals[:2]])
 
 
-def _sample(table: Table, na: frozenset[str]) -> Sample:
+def _sample(table: Table, na: frozenset[str]) -> TableSample:
     """Return a sample of all columns, of fewer rows if there are many."""
-    return Sample(table.sample(min(SAMPLE_ROWS, max(_LEAST_ROWS, _SAMPLE_CELLS // max(len(table.names), 1)))), na)
+    return TableSample(table.sample(min(SAMPLE_ROWS, max(_LEAST_ROWS, _SAMPLE_CELLS // max(len(table.names), 1)))), na)
 
 
-def _beats(best: Reading | None, by_name: Mapping[str, str], structure: float) -> bool:
-    """Tell whether a reading is so much better than what names say that they cannot be right."""
+def _beats(best: Candidate | None, by_name: Mapping[str, str], structure: float) -> bool:
+    """Tell whether a candidate is so much better than what names say that they cannot be right."""
     if best is None or best.structure < max(_CLEARLY_BETTER * structure, _LEAST_STRUCTURE):
         return False
     return all(name == by_name[role] or rate_name(name, role) >= 0 for role, name in best.columns.items())
@@ -151,8 +153,8 @@ def _read_names(table: Table, known: Mapping[str, str]) -> tuple[dict[str, str],
         return {}, error
 
 
-def _doubt(sample: Sample, known: Mapping[str, str], best: Reading, rivals: list[Reading]) -> str:
-    """Say why a reading is not sure; nothing if it is."""
+def _doubt(sample: TableSample, known: Mapping[str, str], best: Candidate, rivals: list[Candidate]) -> str:
+    """Say why a candidate is not sure; nothing if it is."""
     if rivals:
         other = rivals[0].columns
         role = next(role for role, name in best.columns.items() if not sample.alike(name, other[role]))
@@ -163,20 +165,20 @@ def _doubt(sample: Sample, known: Mapping[str, str], best: Reading, rivals: list
     odd = [name for role, name in best.columns.items() if role not in known and rate_name(name, role) < 0]
     if odd:
         return f"The name {odd[0]!r} says something else."
-    named = [role for role, name in best.columns.items() if role in known or rate_name(name, role) >= _NAMED]
+    named = [role for role, name in best.columns.items() if role in known or rate_name(name, role) >= _TELLING_RATE]
     if len(named) >= 2:
         return ""
     if len(sample.contents) > len(SYNONYMS):
         return "Their names do not say so, and what they hold may mean something else."
     worker, task, label = best.columns.values()
     apart = sample.agreement(label, task) - sample.agreement(label, worker)
-    if apart >= _LEAST_AGREEMENT and sample[worker].n_values <= sample[task].n_values:
+    if apart >= _AGREEMENT_LEAD and sample[worker].n_values <= sample[task].n_values:
         return ""
     return "Worker and task may be the other way round."
 
 
-def _refuse_matrix(table: Table, sample: Sample, best: Reading | None) -> None:
-    """Say how to read a matrix, if that is what a table looks like and no other reading does without its cells."""
+def _refuse_matrix(table: Table, sample: TableSample, best: Candidate | None) -> None:
+    """Say how to read a matrix, if that is what a table looks like and no candidate does without its cells."""
     wide, cells = find_shape(sample)
     if not wide or (best is not None and not {best.columns["worker"], best.columns["task"]} & {*cells}):
         return
@@ -188,16 +190,16 @@ def _refuse_matrix(table: Table, sample: Sample, best: Reading | None) -> None:
     )
 
 
-def _contradict(by_name: Mapping[str, str], best: Reading) -> str:
+def _contradict(by_name: Mapping[str, str], best: Candidate) -> str:
     """Say what the names say, where another column is better that no name speaks for; nothing if one does."""
     for role, name in by_name.items():
-        if name != best.columns[role] and rate_name(best.columns[role], role) < _NAMED:
+        if name != best.columns[role] and rate_name(best.columns[role], role) < _TELLING_RATE:
             return f"The name {name!r} says that it is the {role}, but what it holds does not fit."
     return ""
 
 
 def _ask_without(
-    table: Table, sample: Sample, known: Mapping[str, str], missing: ColumnError | None, best: Reading | None
+    table: Table, sample: TableSample, known: Mapping[str, str], missing: ColumnError | None, best: Candidate | None
 ) -> ColumnError:
     """Return the error where no columns fit: the table may be nested, or one of several, a worker each."""
     if "worker" not in known and (task := _task_of_files(table)):
@@ -215,12 +217,12 @@ def _ask_without(
 
 
 def _propose(table: Table, known: Mapping[str, str]) -> dict[str, Any]:
-    """Return what settles it, if names say something about every role."""
+    """Return the columns to propose, if names say something about every role."""
     proposed = dict(known)
     for role in SYNONYMS:
         free = [name for name in table.names if name not in proposed.values()]
         best = max(free, key=lambda name: rate_name(name, role), default="")
-        if role not in proposed and rate_name(best, role) >= _NAMED:
+        if role not in proposed and rate_name(best, role) >= _TELLING_RATE:
             proposed[role] = best
     return {"columns": proposed} if len(proposed) == len(SYNONYMS) else {}
 
@@ -229,7 +231,7 @@ def _task_of_files(table: Table) -> str:
     """Return the column that is a task if each file is a worker: each has it once, and the files share values."""
     if len(table.parts) < 2:
         return ""
-    samples = [Sample(part.sample(_ROWS_OF_A_FILE)) for part in table.parts[:_FILES_LOOKED_AT]]
+    samples = [TableSample(part.sample(_ROWS_OF_A_FILE)) for part in table.parts[:_FILES_LOOKED_AT]]
     for name in sorted(table.names, key=lambda name: -rate_name(name, "task")):
         columns = [sample[name] for sample in samples]
         times = Counter(str(value) for column in columns for value in column.values)
@@ -240,20 +242,20 @@ def _task_of_files(table: Table) -> str:
 
 
 def _look_inside(table: Table, known: Mapping[str, str]) -> ColumnError | None:
-    """Return the error that proposes paths into nested records, if one of their lists gives a reading."""
+    """Return the error that proposes paths into nested records, if one of their lists gives a candidate."""
     if table.list_paths is None or table.expand is None:
         return None
     groups = [group for group in table.list_paths() if any("[]" in path or path not in table.names for path in group)]
     if not groups:
         return None
-    best: tuple[float, Table, Sample, dict[str, str]] | None = None
+    best: tuple[float, Table, TableSample, dict[str, str]] | None = None
     for paths in groups:
         inner = table.expand(list(dict.fromkeys((*known.values(), *paths)))[:_PATHS_LOOKED_AT])
-        sample = Sample(inner.sample(SAMPLE_ROWS))
-        readings = find_readings(sample, known) if sample.n_rows >= _FEW_ROWS else []
+        sample = TableSample(inner.sample(SAMPLE_ROWS))
+        candidates = find_candidates(sample, known) if sample.n_rows >= _MIN_ROWS else []
         named = _propose(inner, known).get("columns")
-        columns = named or (readings[0].columns if readings else None)
-        rate = readings[0].total if readings else 0.0
+        columns = named or (candidates[0].columns if candidates else None)
+        rate = candidates[0].total if candidates else 0.0
         if columns and (best is None or rate >= best[0]):
             best = rate, inner, sample, columns
     if best is not None:

@@ -6,31 +6,31 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from allalike.readers.formats.column_names import SYNONYMS, is_aside, is_gold, rate_name
+from allalike.readers.column_names import SYNONYMS, is_aside, is_gold, rate_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allalike.readers.guessing.contents import Content, Sample
+    from allalike.readers.guessing.contents import Content, TableSample
 
 __all__ = ["find_row_ids", "find_shape", "find_strangers"]
 
 _MOST_CLASSES = 20
 _LEAST_COLUMNS = 3
-_TIMES_MORE = 3  # values than usual, in a column that is still like the others
-_TEXT_WORDS = 4  # of free text, on average
-_FEWEST_DIFFERENT = 10  # rows that must all differ for a column to be no answers
-_LONG_NAME, _LONG_ADDRESS = 1000, 400  # characters beyond which nobody looks for more
+_TIMES_MORE = 3  # a column with up to this many times as many values as usual is like the others
+_TEXT_WORDS = 4  # a text with this many words on average is free text
+_FEWEST_DIFFERENT = 10  # if this many rows or more all differ, a column holds no answers
+_LONG_NAME, _LONG_ADDRESS = 1000, 400  # nobody looks for more behind this many characters
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 _QUESTION = re.compile(r"(?:q|question|item|task)[\W_]*\d+.*|.*\?|.*\[.+\]", re.IGNORECASE)
 
 
-def find_shape(sample: Sample) -> tuple[str, list[str]]:
+def find_shape(sample: TableSample) -> tuple[str, list[str]]:
     """Tell what the rows of a table are if it looks like a matrix, tasks or workers, and which columns look alike.
 
-    >>> from allalike.readers.guessing.contents import Sample
+    >>> from allalike.readers.guessing.contents import TableSample
     >>> cells = {"q": ["q1", "q2", "q3", "q4"], "rater1": [*"abab"], "rater2": [*"abba"], "rater3": [*"aaab"]}
-    >>> find_shape(Sample(cells)), find_shape(Sample({"user": ["x", "y"], "said": ["a", "b"]}))
+    >>> find_shape(TableSample(cells)), find_shape(TableSample({"user": ["x", "y"], "said": ["a", "b"]}))
     (('tasks', ['rater1', 'rater2', 'rater3']), ('', []))
     """
     names = sample.names
@@ -65,7 +65,7 @@ def _numbered(names: Sequence[str]) -> list[str]:
     return [name for name in names if _stem(name) == usual] if number >= _LEAST_COLUMNS else []
 
 
-def _hold_the_same(sample: Sample, names: Sequence[str]) -> list[str]:
+def _hold_the_same(sample: TableSample, names: Sequence[str]) -> list[str]:
     """Return columns if nearly all of them hold numbers with fractions, or about as many values, that others hold."""
     contents = [sample[name] for name in names if not sample[name].is_blank]
     if not contents:
@@ -84,7 +84,7 @@ def _hold_the_same(sample: Sample, names: Sequence[str]) -> list[str]:
     return list(names) if len(fitting) > 0.8 * len(contents) else []
 
 
-def _of_few_values(sample: Sample) -> list[str]:
+def _of_few_values(sample: TableSample) -> list[str]:
     """Return the columns that have one small set of values in common."""
     few = {
         name: {str(content.values[code]) for code in set(content.codes[~content.missing].tolist())}
@@ -96,12 +96,14 @@ def _of_few_values(sample: Sample) -> list[str]:
     return [name for name, values in few.items() if values <= common] if len(common) <= _MOST_CLASSES else []
 
 
-def find_row_ids(sample: Sample) -> str | None:
+def find_row_ids(sample: TableSample) -> str | None:
     """Return the first column if it names the rows of a matrix: no value twice, and no answers.
 
-    >>> from allalike.readers.guessing.contents import Sample
-    >>> find_row_ids(Sample({"x": ["a", "b"], "ada": [1, 1]})), find_row_ids(Sample({"ada": [1, 1], "bob": [1, 2]}))
-    ('x', None)
+    >>> from allalike.readers.guessing.contents import TableSample
+    >>> find_row_ids(TableSample({"x": ["a", "b"], "ada": [1, 1]}))
+    'x'
+    >>> find_row_ids(TableSample({"ada": [1, 1], "bob": [1, 2]})) is None
+    True
     """
     first, *others = sample.contents.values()
     if not others or first.kind in ("number", "date", "nested", "truth value") or first.missing.any():
@@ -112,12 +114,12 @@ def find_row_ids(sample: Sample) -> str | None:
     return first.name if sum(str(value) in answers for value in first.values) <= len(first.values) / 2 else None
 
 
-def find_strangers(sample: Sample, names: Sequence[str]) -> dict[str, str]:
+def find_strangers(sample: TableSample, names: Sequence[str]) -> dict[str, str]:
     """Return the columns of a matrix that are no answers, with the reason.
 
-    >>> from allalike.readers.guessing.contents import Sample
+    >>> from allalike.readers.guessing.contents import TableSample
     >>> cells = {"ada": ["x", "y"], "bob": ["x", "x"], "gold": ["x", "y"], "day": ["2020-01-02", "2020-01-03"]}
-    >>> find_strangers(Sample(cells), list(cells))
+    >>> find_strangers(TableSample(cells), list(cells))
     {'gold': 'known truths', 'day': 'dates'}
     """
     contents = [sample[name] for name in names if not sample[name].is_blank]

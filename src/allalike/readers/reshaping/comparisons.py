@@ -19,7 +19,7 @@ import numpy as np
 
 from allalike._core.columns.values import arrow_of, numpy_of
 from allalike.errors import InputError
-from allalike.readers.formats.column_names import rate_name
+from allalike.readers.column_names import SYNONYM, rate_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,10 +34,9 @@ _PAIRS = (("left", "right"), ("model_a", "model_b"))
 _WINNERS = ("winner", "label")
 _FIRST, _SECOND = {"left", "a", "first", "model_a"}, {"right", "b", "second", "model_b"}
 _TIES = {"tie", "tied", "draw", "equal", "same", "both", "neither", "both_bad", "bothbad", "both_good", "tie (bothbad)"}
-LABEL, TASK = "comparison", "all comparisons"  # columns that are made
+LABEL, TASK = "comparison", "all comparisons"  # the columns that are made are called so
 ALL = "all"  # the only task
 _MARKS = re.compile(r"[<>=~{}\[,;|]")
-_NAMED = 0.6  # the rate of a name that means a task
 
 
 class Columns(NamedTuple):
@@ -63,12 +62,12 @@ def read_comparisons(table: Table, chosen: Mapping[str, str], *, asked: bool) ->
     if found is None or "label" in chosen:
         return table
     others = [name for name in table.names if name not in found]
-    has_task = any(rate_name(name, "task") >= _NAMED for name in others)
+    has_task = any(rate_name(name, "task") >= SYNONYM for name in others)
     if not asked and (has_task or table.roles or found.winner == "label"):
         return table
     rates = {name: rate_name(name, "worker") for name in others if name not in chosen.values()}
     worker = max(rates, key=lambda name: rates[name], default="")
-    roles = {"task": TASK, "label": LABEL} | ({"worker": worker} if rates.get(worker, 0.0) >= _NAMED else {})
+    roles = {"task": TASK, "label": LABEL} | ({"worker": worker} if rates.get(worker, 0.0) >= SYNONYM else {})
 
     def load(names: Sequence[str]) -> dict[str, Any]:
         loaded = {name: data() if callable(data) else data for name, data in table.load(_needed(names, found)).items()}

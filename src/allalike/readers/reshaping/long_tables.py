@@ -19,7 +19,7 @@ from allalike._core.columns.values import arrow_of
 from allalike.answers.cleaning import check_ids
 from allalike.domains.things.box_forms import BOX_KEYS, CLASS_KEYS
 from allalike.errors import LabelError
-from allalike.readers.formats.column_names import pick_columns
+from allalike.readers.column_names import pick_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from allalike._core.columns.record_column import RecordColumn
 from allalike.errors import ColumnError
-from allalike.readers.formats.column_names import list_names
+from allalike.readers.column_names import list_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["combine", "has_fields"]
 
-_NAME = "record"  # of the column that is made of them
+_NAME = "record"  # the column that is made of the fields is called so
 
 
 def has_fields(names: Sequence[str], fields: Sequence[str], columns: Mapping[str, str], where: str = "") -> bool:

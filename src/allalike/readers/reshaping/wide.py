@@ -11,10 +11,10 @@ import numpy as np
 from allalike._core.columns.column import Column
 from allalike._core.registry import did_you_mean
 from allalike.errors import ColumnError, InputError
-from allalike.readers.formats.column_names import check_chosen, list_names, pick_columns
+from allalike.readers.column_names import check_chosen, list_names, pick_columns
 from allalike.readers.formats.files import Files
 from allalike.readers.formats.tables import of_columns
-from allalike.readers.guessing.contents import Sample
+from allalike.readers.guessing.contents import TableSample
 from allalike.readers.guessing.shapes import find_row_ids, find_strangers
 
 if TYPE_CHECKING:
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
     from allalike.readers.formats.tables import Table
 
-__all__ = ["ROWS", "Stacked", "find_row_column", "stack"]
+__all__ = ["ROWS", "StackedMatrix", "find_row_column", "stack"]
 
 ROWS = {"tasks": ("task", "worker"), "workers": ("worker", "task")}
-_LOOKED_AT = 10_000  # rows by which it is told what columns are
+_LOOKED_AT = 10_000  # this many rows tell what columns are
 
 
 @dataclass(frozen=True)
-class Stacked:
+class StackedMatrix:
     """The three columns of a matrix, the column of its row ids if that was guessed, and what to say of it."""
 
     columns: dict[str, Column]
@@ -42,7 +42,7 @@ class Stacked:
         return replace(of_columns(self.columns), guessed=matrix.guessed, remarks=remarks, na=matrix.na)
 
 
-def stack(table: Table, wide: str, chosen: Mapping[str, str], files: Files | None = None) -> Stacked:
+def stack(table: Table, wide: str, chosen: Mapping[str, str], files: Files | None = None) -> StackedMatrix:
     """Turn a wide table into three columns; an empty cell is a missing answer.
 
     The column that names the rows is the chosen one, or that with the name of its role, the index of a frame, or the
@@ -58,7 +58,7 @@ def stack(table: Table, wide: str, chosen: Mapping[str, str], files: Files | Non
     down, across = ROWS[wide]
     if not table.names:
         raise InputError(f"{table.where} has no columns.")
-    head = Sample(table.sample(_LOOKED_AT), frozenset(table.na or ()))
+    head = TableSample(table.sample(_LOOKED_AT), frozenset(table.na or ()))
     ids, guessed = _find_ids(table, head, down, chosen)
     names = _select([name for name in table.names if name != ids], files, table.where)
     if not names:
@@ -83,7 +83,7 @@ def stack(table: Table, wide: str, chosen: Mapping[str, str], files: Files | Non
         remarks.append(f"{unanswered:,} {down}s have no answers and are left out.")
     heads = [names[place] for place in kept]
     long = _long(rows, heads, [cells[place] for place in kept], [present[place] for place in kept], across)
-    return Stacked(long, guessed, tuple(remarks))
+    return StackedMatrix(long, guessed, tuple(remarks))
 
 
 def find_row_column(table: Table, wide: str, chosen: Mapping[str, str]) -> str | None:
@@ -93,7 +93,7 @@ def find_row_column(table: Table, wide: str, chosen: Mapping[str, str]) -> str |
     >>> find_row_column(of_records([{"item": "t1", "ada": "x"}]), "tasks", {})
     'item'
     """
-    return _find_ids(table, Sample(table.sample(_LOOKED_AT), frozenset(table.na or ())), ROWS[wide][0], chosen)[0]
+    return _find_ids(table, TableSample(table.sample(_LOOKED_AT), frozenset(table.na or ())), ROWS[wide][0], chosen)[0]
 
 
 def _left_out(names: Sequence[str], across: str) -> list[str]:
@@ -102,7 +102,9 @@ def _left_out(names: Sequence[str], across: str) -> list[str]:
     return [f"{len(names):,} {across}s have no answers and are left out: {list_names(names)}."]
 
 
-def _find_ids(table: Table, head: Sample, down: str, chosen: Mapping[str, str]) -> tuple[str | None, dict[str, str]]:
+def _find_ids(
+    table: Table, head: TableSample, down: str, chosen: Mapping[str, str]
+) -> tuple[str | None, dict[str, str]]:
     """Return the column that names the rows, if there is one, and what was guessed."""
     if chosen:
         check_chosen(table.names, chosen, table.where, roles=(down,))
@@ -131,7 +133,7 @@ def _fits(name: str, pattern: str) -> bool:
     return name == pattern or fnmatchcase(name, pattern)
 
 
-def _refuse_strangers(table: Table, head: Sample, names: Sequence[str], files: Files) -> None:
+def _refuse_strangers(table: Table, head: TableSample, names: Sequence[str], files: Files) -> None:
     """Refuse columns that are no answers, unless it was said which columns are."""
     strangers = {} if files.only else find_strangers(head, names)
     if not strangers:

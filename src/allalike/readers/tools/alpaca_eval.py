@@ -26,10 +26,11 @@ _TIES = (0, 1.5)
 
 
 class AlpacaEval(Tool):
-    """alpaca_eval's ``annotations.json``.
+    r"""alpaca_eval's ``annotations.json``.
 
-    >>> AlpacaEval().name
-    'alpaca_eval'
+    >>> pair = '{"instruction": "Greet.", "output_1": "Hi!", "output_2": "Go.", "annotator": "%s", "preference": %d}'
+    >>> AlpacaEval().answers_in({"annotations.jsonl": "\n".join([pair % ("gpt-4", 1), pair % ("claude", 2)])})
+    [('gpt-4', 'Greet.', 1), ('claude', 'Greet.', 2)]
     """
 
     name: ClassVar[str] = "alpaca_eval"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.system.json_text import parse_json
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["find_values", "make_columns", "parse_annotations"]
 
-_TEXT = ("text", "label", "value", "option")  # of an object that holds one answer, the first that it has
+_TEXT = ("text", "label", "value", "option")  # the first of these that an object has holds its answer
 
 
 def parse_annotations(cell: str, where: str, row: int) -> list[Any]:
@@ -91,10 +92,11 @@ def make_columns(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> dic
     >>> columns["T0"]().to_pylist(), columns["T1"]() == [None, frozenset({"c", "d"})]
     (['a', 'b'], True)
     """
-    return {name: lambda name=name: _column([row.get(name) for row in rows]) for name in names}  # type: ignore[misc]
+    return {name: partial(_column, name, rows) for name in names}
 
 
-def _column(values: list[Any]) -> Any:
+def _column(name: str, rows: Sequence[Mapping[str, Any]]) -> Any:
+    values = [row.get(name) for row in rows]
     if any(isinstance(value, list) and any(isinstance(item, dict) for item in value) for value in values):
         return [value if isinstance(value, list) or value is None else [value] for value in values]
     if any(isinstance(value, frozenset) or (isinstance(value, list) and len(value) > 1) for value in values):

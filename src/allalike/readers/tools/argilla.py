@@ -26,8 +26,9 @@ _ENDING = ".responses"
 class Argilla(Tool):
     """Argilla's records as JSON: of its API, of version 1 and of version 2.
 
-    >>> Argilla().name
-    'argilla'
+    >>> responses = '[{"user_id": "ada", "status": "submitted", "values": {"mood": {"value": "sad"}}}]'
+    >>> Argilla().answers_in({"records.jsonl": '{"id": 7, "responses": %s}' % responses})
+    [('ada', 7, 'sad')]
     """
 
     name: ClassVar[str] = "argilla"

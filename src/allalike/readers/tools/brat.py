@@ -27,10 +27,10 @@ _OTHER |= {"*": "relations"}
 
 
 class Brat(Tool):
-    """brat's standoff files (``.ann``), in a folder for each annotator.
+    r"""brat's standoff files (``.ann``), in a folder for each annotator.
 
-    >>> Brat().name
-    'brat'
+    >>> Brat().answers_in({"ada/news.ann": "T1\tPERSON 0 3\tEve", "bob/news.ann": "T1\tPLACE 0 3\tEve"})
+    [('ada', 'news', [[0, 3, 'PERSON']]), ('bob', 'news', [[0, 3, 'PLACE']])]
     """
 
     name: ClassVar[str] = "brat"

@@ -27,8 +27,11 @@ _KINDS = {"bbox": "boxes", "keypoints": "points", "segmentation": "polygons", "c
 class COCO(Tool):
     """COCO's annotations of pictures, and lists of results in its form.
 
-    >>> COCO().name
-    'coco'
+    >>> page = ('{"images": [{"id": 1, "file_name": "a.jpg"}], "categories": [{"id": 3, "name": "cat"}],'
+    ...         ' "annotations": [%s]}')
+    >>> mark = '{"image_id": 1, "category_id": 3, "bbox": [1, 2, 30, 40]}'
+    >>> COCO().answers_in({"ada.json": page % mark, "bob.json": page % ""})
+    [('ada', 'a.jpg', [{'bbox': [1, 2, 30, 40], 'label': 'cat'}]), ('bob', 'a.jpg', [])]
     """
 
     name: ClassVar[str] = "coco"

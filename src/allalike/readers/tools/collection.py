@@ -108,8 +108,8 @@ class Collection:
             counted = f": {self._counted()}" if self.left_out else ""
             raise InputError(f"{self.where}, holds no answers{counted}.")
         name = self._chosen()
-        self._settle_empty(name)
-        answers = _settled(self.questions[name])
+        self._finish_empty(name)
+        answers = _finish(self.questions[name])
         workers, tasks = ({answer[role] for answer in answers} for role in ("worker", "task"))
         about = f"{self.where} ({len(answers):,} answers of {len(workers):,} workers to {len(tasks):,} tasks)"
         remarks = [*self.remarks, *([f"Left out: {self._counted()}."] if self.left_out else [])]
@@ -123,7 +123,7 @@ class Collection:
             remarks=tuple(remarks),
         )
 
-    def _settle_empty(self, name: str) -> None:
+    def _finish_empty(self, name: str) -> None:
         """Take empty answers for regions that are not there, or for none."""
         for worker, task, question in self.empty:
             if question == name and self.kinds[name] in REGIONS:
@@ -160,7 +160,7 @@ class Collection:
         return ", ".join(f"{number:,} {what}" for what, number in sorted(self.left_out.items()))
 
 
-def _settled(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _finish(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Make choices classes or sets, and ids of one type."""
     chosen = [answer["label"] for answer in answers if isinstance(answer["label"], tuple)]
     single = all(len(set(label)) == 1 for label in chosen)

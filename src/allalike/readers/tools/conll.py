@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 __all__ = ["CoNLL"]
 
 _TAG = re.compile(r"O|[BIESLUM]-\S+")
-_NONE = ("?", "_", "-")  # where a column has no tag
+_NONE = ("?", "_", "-")  # these stand where a column has no tag
 _ENDINGS = (".conll", ".conll03", ".conll2003", ".bio", ".iob", ".iob2", ".bioes", ".bilou")
 _DOCUMENT = "-DOCSTART-"
-_LOOK = 2000  # lines
+_LOOK = 2000  # this many lines are looked at
 _SPANS = "spans"
 
 
 class CoNLL(Tool):
-    """Columns as in CoNLL's shared tasks, with a tag for each token.
+    r"""Columns as in CoNLL's shared tasks, with a tag for each token.
 
-    >>> CoNLL().name
-    'conll'
+    >>> CoNLL().answers_in({"ada.conll": "Eve B-PER\nruns O\n", "bob.conll": "Eve O\nruns O\n"})
+    [('ada', '1.1', 'B-PER'), ('ada', '1.2', 'O'), ('bob', '1.1', 'O'), ('bob', '1.2', 'O')]
     """
 
     name: ClassVar[str] = "conll"

@@ -24,10 +24,10 @@ _PAIR = "left, right"
 
 
 class CrowdKit(Tool):
-    """Comparisons of two items as Crowd-Kit has them.
+    r"""Comparisons of two items as Crowd-Kit has them.
 
-    >>> CrowdKit.title
-    'Crowd-Kit'
+    >>> CrowdKit().answers_in({"pairs.csv": "worker,left,right,label\nada,tea,ale,tea\nbob,ale,tea,ale\n"})
+    [('ada', 'ale | tea', 'tea'), ('bob', 'ale | tea', 'ale')]
     """
 
     name = "crowd-kit"

@@ -23,10 +23,10 @@ _TASK, _LABEL, _GOLD = "orig_id", "response", "gold"
 
 
 class CrowdTruth(Tool):
-    """A table of answers of CrowdTruth.
+    r"""A table of answers of CrowdTruth.
 
-    >>> CrowdTruth.title
-    'CrowdTruth'
+    >>> CrowdTruth().answers_in({"rte.csv": "!amt_worker_ids,orig_id,response,gold\nA1,25,0,1\nA2,25,1,1\n"})
+    [('A1', '25', '0'), ('A2', '25', '1')]
     """
 
     name = "crowdtruth"

@@ -32,8 +32,10 @@ _REGIONS = {"polylines": "polygons"}
 class CVAT(Tool):
     """CVAT's XML for pictures and for video (versions 1.1).
 
-    >>> CVAT().name
-    'cvat'
+    >>> seen = '<annotations><version>1.1</version><image id="0" name="a.jpg">%s</image></annotations>'
+    >>> box = '<box label="cat" xtl="1" ytl="2" xbr="31" ybr="42"/>'
+    >>> CVAT().answers_in({"ada.xml": seen % box, "bob.xml": seen % ""})
+    [('ada', 'a.jpg', [{'bbox': [1.0, 2.0, 30.0, 40.0], 'label': 'cat'}]), ('bob', 'a.jpg', [])]
     """
 
     name: ClassVar[str] = "cvat"

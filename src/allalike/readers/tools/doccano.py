@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.errors import InputError
-from allalike.readers.formats.column_names import rate_name
+from allalike.readers.column_names import rate_name
 from allalike.readers.tools.base import Tool
 from allalike.readers.tools.collection import Collection
 from allalike.readers.tools.trees import Node, read_records
@@ -29,8 +29,9 @@ _USER = ("username", "user")
 class Doccano(Tool):
     """doccano's export as JSONL or JSON.
 
-    >>> Doccano().name
-    'doccano'
+    >>> document = '{"id": 7, "text": "So it goes.", "annotations": [{"label": 1, "user": 4}, {"label": 2, "user": 5}]}'
+    >>> Doccano().answers_in({"all.jsonl": document})
+    [(4, 7, 1), (5, 7, 2)]
     """
 
     name: ClassVar[str] = "doccano"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
@@ -27,10 +28,11 @@ _GOLD, _NO_ANSWERS = "_gold", ("_gold", "_gold_reason", ":confidence", ":varianc
 
 
 class FigureEight(Tool):
-    """The full report of a job of Figure Eight.
+    r"""The full report of a job of Figure Eight.
 
-    >>> FigureEight.title
-    'Figure Eight / Appen'
+    >>> rows = ["_unit_id,_worker_id,_tainted,colour", "1,ada,false,red", "1,bob,false,blue", "1,eve,true,red"]
+    >>> FigureEight().answers_in({"full.csv": "\n".join(rows)})
+    [('ada', '1', 'red'), ('bob', '1', 'blue')]
     """
 
     name = "figure-eight"
@@ -86,5 +88,5 @@ def _with_sets(table: Table, questions: list[str]) -> Table:
     for name in questions:
         cells = table.load([name])[name]
         if not isinstance(cells, list) and (joined := as_sets(cells.to_pylist())) is not None:
-            columns[name] = lambda joined=joined: joined  # type: ignore[misc]
+            columns[name] = partial(list, joined)
     return with_columns(table, columns) if columns else table

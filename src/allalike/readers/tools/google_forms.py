@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from allalike.errors import ColumnError
-from allalike.readers.formats.column_names import pick_columns
-from allalike.readers.tools.surveys import Form, Survey, asks_who, plain_name
+from allalike.readers.column_names import pick_columns
+from allalike.readers.tools.surveys import SurveyForm, SurveyTool, asks_who, plain_name
 
 if TYPE_CHECKING:
     from allalike.readers.tools.peek import Peek
@@ -25,11 +25,11 @@ _MAIL = re.compile(
     r"(your|student|work)?(emailaddress|email|emailid|username|mailaddress|mail|adressemail|correoelectr[oó]nico"
     r"|direcci[oó]ndecorreoelectr[oó]nico|nomdutilisateur|nombredeusuario|nomedeusu[aá]rio|benutzername|emailadresse)"
 )
-_MIN_NEW = 0.8  # of addresses; some people answer twice
+_MIN_NEW = 0.8  # this share of addresses must be new, for some people answer twice
 _NO_QUESTION = re.compile(r".*\[(Score|Feedback)\]|Score|Total score|Total Score", re.IGNORECASE)
 
 
-class GoogleForms(Survey):
+class GoogleForms(SurveyTool):
     """The responses to a form of Google Forms.
 
     >>> GoogleForms().is_about("What is your name?"), GoogleForms().is_about("Is the sky blue?")
@@ -52,7 +52,7 @@ class GoogleForms(Survey):
         dated = [row for row in peek.rows[1:50] if row and _DATE.match(row[0].strip())]
         return asks and bool(dated) and not measures and not _is_long(peek.names)
 
-    def prepare(self, form: Form) -> None:
+    def prepare(self, form: SurveyForm) -> None:
         """Leave rows as they are."""
 
     def is_about(self, name: str) -> bool:
@@ -61,7 +61,7 @@ class GoogleForms(Survey):
         about = _MAIL.fullmatch(plain) or _NO_QUESTION.fullmatch(name.strip())
         return plain in _TIMES or about is not None or asks_who(name)
 
-    def find_worker(self, form: Form) -> str | None:
+    def find_worker(self, form: SurveyForm) -> str | None:
         """Return the column of addresses, which few give twice, or else of names, if all have one of their own."""
         addresses = [name for name in form.names if _MAIL.fullmatch(plain_name(name))]
         names = [name for name in form.names if plain_name(name).endswith("name") and self.is_about(name)]

@@ -28,8 +28,9 @@ _TASK = ("datasetObjectId", "humanLoopName", "source-ref", "source", "id")
 class GroundTruth(Tool):
     """Ground Truth's files of worker responses, requests for consolidation and manifests of all workers.
 
-    >>> GroundTruth().name
-    'ground-truth'
+    >>> answers = '[{"workerId": "w1", "answerContent": {"animal": {"label": "cat"}}}]'
+    >>> GroundTruth().answers_in({"7.json": '{"datasetObjectId": "7", "answers": %s}' % answers})
+    [('w1', '7', 'cat')]
     """
 
     name: ClassVar[str] = "ground-truth"

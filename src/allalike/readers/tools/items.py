@@ -64,23 +64,21 @@ def stack_items(table: Table, shown: Numbers, asked: Numbers) -> tuple[Table, st
     inputs = {stem: _stacked(table, [names[number] for number in numbers]) for stem, names in shown.items()}
     task, items = tell_apart(inputs)
     kept = [any(cell.strip() not in BLANKS for cell in cells) for cells in zip(*inputs.values(), strict=True)]
-    columns: dict[str, Callable[[], Any]] = {
-        stem: lambda names=names: _filtered(_stacked_any(table, [names[number] for number in numbers]), kept)  # type: ignore[misc]
-        for stem, names in {**shown, **asked}.items()
-    }
-    if task not in columns:
-        columns[task] = lambda: _filtered(items, kept)
-    numbered = {name for names in [*shown.values(), *asked.values()] for name in names.values()}
-    others = [name for name in table.names if name not in numbered and name not in columns]
+    stacks = {stem: [names[number] for number in numbers] for stem, names in {**shown, **asked}.items()}
+    made = list(dict.fromkeys([*stacks, task]))
+    numbered = {name for names in stacks.values() for name in names}
+    others = [name for name in table.names if name not in numbered and name not in made]
+
+    def cells(name: str) -> list[Any]:
+        if name in stacks:
+            return _stacked_any(table, stacks[name])
+        return items if name == task else _stacked(table, [name] * len(numbers))
 
     def load(names: Sequence[str]) -> dict[str, Any]:
-        return {
-            name: columns[name]() if name in columns else _filtered(_stacked(table, [name] * len(numbers)), kept)
-            for name in names
-        }
+        return {name: _filtered(cells(name), kept) for name in names}
 
     remark = f"A form shows {len(numbers)} items, of which each is a task of its own, told by {task}."
-    stacked = _transformed(table, [*others, *columns], load, remark)
+    stacked = _transformed(table, [*others, *made], load, remark)
     return stacked, task, list(asked)
 
 

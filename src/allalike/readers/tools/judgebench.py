@@ -26,8 +26,9 @@ _DECISIONS = {1: "A>B", -1: "B>A", 0: "A=B"}
 class JudgeBench(Tool):
     """JudgeBench's judgments, as JSONL.
 
-    >>> JudgeBench().name
-    'judgebench'
+    >>> judgments = '[{"judgment": {"judge_model": "gpt-4"}, "decision": "A>B"}, {"decision": "B>A"}]'
+    >>> JudgeBench().answers_in({"gpt-4.jsonl": '{"pair_id": "p1", "label": "A>B", "judgments": %s}' % judgments})
+    [('gpt-4', 'p1', 'A>B')]
     """
 
     name: ClassVar[str] = "judgebench"

@@ -31,8 +31,10 @@ _TASK_KEYS = {"data", "file_upload", "total_annotations", "inner_id", "predictio
 class LabelStudio(Tool):
     """Label Studio's exports: JSON, and with one row for each annotation JSON-MIN, CSV and TSV.
 
-    >>> LabelStudio().name
-    'label-studio'
+    >>> said = '{"completed_by": %s, "result": [{"type": "choices", "from_name": "q", "value": {"choices": ["%s"]}}]}'
+    >>> task = '{"id": 7, "annotations": [%s, %s]}' % (said % (1, "sad"), said % (2, "glad"))
+    >>> LabelStudio().answers_in({"project.json": f"[{task}]"})
+    [(1, 7, 'sad'), (2, 7, 'glad')]
     """
 
     name: ClassVar[str] = "label-studio"

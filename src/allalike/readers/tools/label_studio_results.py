@@ -21,7 +21,7 @@ __all__ = ["add_answers", "is_region", "kind_of", "read_label"]
 
 _CHOICES = {"choices": "choices", "taxonomy": "taxonomy", "pairwise": "selected"}
 _VALUES = {"rating": "rating", "number": "number", "datetime": "datetime", "textarea": "text", "ranker": "ranker"}
-_SAYINGS = {**_CHOICES, **_VALUES}  # about a task, and not about a region of it
+_SAYINGS = {**_CHOICES, **_VALUES}  # these are about a task, and not about a region of it
 _GEOMETRY = {
     "masks": {"rle"},
     "spans": {"start", "end"},

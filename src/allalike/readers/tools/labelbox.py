@@ -27,8 +27,10 @@ _GEOMETRY = {"boxes": "bounding_box", "polygons": "polygon", "points": "point", 
 class Labelbox(Tool):
     """Labelbox's exports: NDJSON with data rows, and the older JSON with one record for each label.
 
-    >>> Labelbox().name
-    'labelbox'
+    >>> label = '{"classifications": [{"title": "animal", "answer": "cat"}]}'
+    >>> record = '{"DataRow ID": "a.jpg", "Created By": "ada@x.org", "Label": %s}' % label
+    >>> Labelbox().answers_in({"export.jsonl": record})
+    [('ada@x.org', 'a.jpg', 'cat')]
     """
 
     name: ClassVar[str] = "labelbox"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from allalike.readers.tools.surveys import Form, Survey, plain_name
+from allalike.readers.tools.surveys import SurveyForm, SurveyTool, plain_name
 
 if TYPE_CHECKING:
     from allalike.readers.tools.peek import Peek
@@ -20,7 +20,7 @@ _ABOUT = frozenset(_ABOUT_NAMES.split())
 _TIMES = re.compile(r"(groupTime.*|.*Time)|(Group time: .*|Question time: .*)")
 
 
-class LimeSurvey(Survey):
+class LimeSurvey(SurveyTool):
     """The responses to a survey of LimeSurvey.
 
     >>> LimeSurvey().is_about("submitdate. Date submitted"), LimeSurvey().is_about("G1Q1[SQ001]")
@@ -36,14 +36,14 @@ class LimeSurvey(Survey):
         heads = {_code(name) for name in peek.names}
         return {"submitdate", "lastpage"} <= heads or {"datesubmitted", "lastpage"} <= heads
 
-    def prepare(self, form: Form) -> None:
+    def prepare(self, form: SurveyForm) -> None:
         """Leave rows as they are."""
 
     def is_about(self, name: str) -> bool:
         """Tell whether a column is one that every response has, or a time."""
         return _code(name) in _ABOUT or _TIMES.fullmatch(name) is not None or name.endswith("[other]")
 
-    def find_worker(self, form: Form) -> str | None:
+    def find_worker(self, form: SurveyForm) -> str | None:
         """Return the column with the id of the response."""
         return next((name for name in form.names if _code(name) in ("id", "responseid")), None)
 

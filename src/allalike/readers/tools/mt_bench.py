@@ -26,8 +26,9 @@ _GAMES = ("g1_winner", "g2_winner")
 class MTBench(Tool):
     """MT-bench's ``model_judgment``, and battles of arenas, as JSONL or JSON.
 
-    >>> MTBench().name
-    'mt-bench'
+    >>> record = '{"question_id": 81, "model_1": "a", "model_2": "b", "judge": ["gpt-4", "pair"], "turn": 1, %s}'
+    >>> MTBench().answers_in({"gpt-4_pair.jsonl": record % '"g1_winner": "model_1", "g2_winner": "model_1"'})
+    [('gpt-4 pair', '81 | turn 1 | a | b', 'a')]
     """
 
     name: ClassVar[str] = "mt-bench"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.system.json_text import parse_json
@@ -25,7 +26,7 @@ from allalike.readers.tools.sheets import (
 from allalike.readers.tools.units import join_units
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
     from allalike.readers.formats.files import Files
@@ -41,10 +42,12 @@ _CHECKBOX = "on"
 
 
 class MTurk(Tool):
-    """The results of a batch of Amazon Mechanical Turk.
+    r"""The results of a batch of Amazon Mechanical Turk.
 
-    >>> MTurk.title
-    'Amazon Mechanical Turk'
+    >>> rows = ["HITId,WorkerId,AssignmentStatus,Input.url,Answer.animal", "H1,ada,Approved,a.jpg,cat",
+    ...         "H1,bob,Approved,a.jpg,dog", "H1,eve,Rejected,a.jpg,cat"]
+    >>> MTurk().answers_in({"batch.csv": "\n".join(rows)})
+    [('ada', 'H1', 'cat'), ('bob', 'H1', 'dog')]
     """
 
     name = "mturk"
@@ -88,7 +91,7 @@ def _unpacked(table: Table, questions: list[str]) -> tuple[Table, list[str]]:
         return table, questions
     forms = [_fields(cell, table.where, row) for row, cell in enumerate(texts(table, packed), start=1)]
     columns: dict[str, Callable[[], Any]] = {
-        f"{_ANSWER.capitalize()}{path}": lambda path=path: as_text([form.get(path) for form in forms])  # type: ignore[misc]
+        f"{_ANSWER.capitalize()}{path}": partial(_answers_at, path, forms)
         for path in dict.fromkeys(path for form in forms for path in form)
     }
     others = [name for name in questions if name != packed]
@@ -96,6 +99,10 @@ def _unpacked(table: Table, questions: list[str]) -> tuple[Table, list[str]]:
         *others,
         *(name for name in columns if name not in others),
     ]
+
+
+def _answers_at(path: str, forms: Sequence[Mapping[str, str]]) -> Any:
+    return as_text(form.get(path) for form in forms)
 
 
 def _fields(cell: str, where: str, row: int) -> dict[str, str]:
@@ -129,15 +136,12 @@ def _with_choices(table: Table, questions: list[str]) -> tuple[Table, list[str]]
         if stem.casefold() != _ANSWER[:-1] and option.casefold() != _CHECKBOX and ticks <= set(_TICKS):
             groups.setdefault(stem, []).append(name)
     groups = {stem: names for stem, names in groups.items() if len(names) > 1 and stem not in questions}
-    columns: dict[str, Callable[[], Any]] = {
-        stem: lambda names=names: _choices(table, names)  # type: ignore[misc]
-        for stem, names in groups.items()
-    }
+    columns: dict[str, Callable[[], Any]] = {stem: partial(_choices, table, names) for stem, names in groups.items()}
     for name in questions:
         if any("|" in (cell or "") for cell in seen[name]):
             joined = as_sets(texts(table, name), "|")
             if joined is not None:
-                columns[name] = lambda joined=joined: joined  # type: ignore[misc]
+                columns[name] = partial(list, joined)
     if not columns:
         return table, questions
     stems = {name: stem for stem, names in groups.items() for name in names}

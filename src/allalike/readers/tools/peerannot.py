@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.errors import InputError
-from allalike.readers.formats.column_names import SYNONYMS
+from allalike.readers.column_names import SYNONYMS
 from allalike.readers.tools.base import Tool
 from allalike.readers.tools.collection import Collection
 from allalike.readers.tools.trees import Node, read_document
@@ -24,8 +24,8 @@ __all__ = ["Peerannot"]
 class Peerannot(Tool):
     """peerannot's ``answers.json``, and every JSON of the form ``{task: {worker: label}}``.
 
-    >>> Peerannot().name
-    'peerannot'
+    >>> Peerannot().answers_in({"answers.json": '{"photo 1": {"0": 3, "1": 3}, "photo 2": {"0": 5}}'})
+    [('0', 'photo 1', 3), ('1', 'photo 1', 3), ('0', 'photo 2', 5)]
     """
 
     name: ClassVar[str] = "peerannot"

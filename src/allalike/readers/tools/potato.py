@@ -25,10 +25,10 @@ _UNTICKED = BLANKS | {"False", "false"}
 
 
 class Potato(Tool):
-    """The annotated instances of Potato.
+    r"""The annotated instances of Potato.
 
-    >>> Potato.title
-    'Potato'
+    >>> Potato().answers_in({"annotated.csv": "instance_id,user,mood:::sad,mood:::glad\n7,ada,true,\n7,bob,,true\n"})
+    [('ada', '7', 'sad'), ('bob', '7', 'glad')]
     """
 
     name = "potato"

@@ -22,14 +22,15 @@ __all__ = ["Prodigy"]
 
 _HASHES = ("_task_hash", "_input_hash")
 _BINARY = ("classification", "ner", "spans", "html", "text", "image", "audio", "dep", "diff", "compare")
-_MANUAL = ("manual", "relations")  # in the name of an interface where spans are marked by hand
+_MANUAL = ("manual", "relations")  # interfaces whose names hold these have spans marked by hand
 
 
 class Prodigy(Tool):
-    """Prodigy's ``db-out``, as JSONL.
+    r"""Prodigy's ``db-out``, as JSONL.
 
-    >>> Prodigy().name
-    'prodigy'
+    >>> record = '{"text": "So it goes.", "_input_hash": 1, "_task_hash": 2, "_session_id": "%s", "answer": "%s"}'
+    >>> Prodigy().answers_in({"db-out.jsonl": "\n".join([record % ("ada", "accept"), record % ("bob", "reject")])})
+    [('ada', 2, 'accept'), ('bob', 2, 'reject')]
     """
 
     name: ClassVar[str] = "prodigy"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from allalike.readers.tools.surveys import Form, Survey, plain_name
+from allalike.readers.tools.surveys import SurveyForm, SurveyTool, plain_name
 
 if TYPE_CHECKING:
     from allalike.readers.tools.peek import Peek
@@ -27,7 +27,7 @@ _IMPORT_ID = '{"ImportId":'
 _PREVIEWS = ("survey preview", "survey test", "spam", "survey preview spam", "1", "2", "8", "9", "17")
 
 
-class Qualtrics(Survey):
+class Qualtrics(SurveyTool):
     """The responses to a survey of Qualtrics.
 
     >>> Qualtrics().is_about("Duration (in seconds)"), Qualtrics().is_about("Q12")
@@ -47,7 +47,7 @@ class Qualtrics(Survey):
             for row in heads
         )
 
-    def prepare(self, form: Form) -> None:
+    def prepare(self, form: SurveyForm) -> None:
         """Take away the rows of question texts and import ids, and the responses that are no participant's."""
         if not _is_metadata(form.names) and form.rows and _is_metadata(form.rows[0]):  # V1, V2, ... of older exports
             form.names = [under or name for name, under in zip(form.names, form.rows[0], strict=False)]
@@ -62,7 +62,7 @@ class Qualtrics(Survey):
         """Tell whether a column is one that every response has, a time, or a written text."""
         return plain_name(name) in _ABOUT or _NO_QUESTION.fullmatch(name) is not None
 
-    def find_worker(self, form: Form) -> str | None:
+    def find_worker(self, form: SurveyForm) -> str | None:
         """Return the column with the id of the response."""
         return _find(form.names, "responseid")
 

@@ -19,7 +19,7 @@ _ASIDE_NAMES = """
     time times timestamp duration seconds comment comments feedback useragent browser submit surveycode ip
 """
 _ASIDE = frozenset(_ASIDE_NAMES.split())  # what forms ask or note beside their questions
-_MIN_ANSWERS = 4  # below which nothing is said about how often answers recur
+_MIN_ANSWERS = 4  # fewer answers do not tell how often they recur
 
 
 def pick_questions(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allalike.readers.tools.surveys import Form, Survey, plain_name
+from allalike.readers.tools.surveys import SurveyForm, SurveyTool, plain_name
 
 if TYPE_CHECKING:
     from allalike.readers.tools.peek import Peek
@@ -19,7 +19,7 @@ _ABOUT = frozenset(_ABOUT_NAMES.split())
 _WHOLE = frozenset({"response", "openendedresponse", ""})
 
 
-class SurveyMonkey(Survey):
+class SurveyMonkey(SurveyTool):
     """All responses to a survey of SurveyMonkey.
 
     >>> SurveyMonkey().is_about("Respondent ID"), SurveyMonkey().is_about("How was it?")
@@ -34,7 +34,7 @@ class SurveyMonkey(Survey):
         """Tell whether a file has respondents and collectors."""
         return {"respondentid", "collectorid"} <= {plain_name(name) for name in peek.names}
 
-    def prepare(self, form: Form) -> None:
+    def prepare(self, form: SurveyForm) -> None:
         """Join the two rows of heads: questions, and below them the options of each."""
         who = next((place for place, name in enumerate(form.names) if plain_name(name) == "respondentid"), 0)
         if not form.rows or (form.rows[0][who : who + 1] or [""])[0].strip():
@@ -50,6 +50,6 @@ class SurveyMonkey(Survey):
         """Tell whether a column is one that every response has."""
         return plain_name(name) in _ABOUT or name.endswith("(please specify)]")
 
-    def find_worker(self, form: Form) -> str | None:
+    def find_worker(self, form: SurveyForm) -> str | None:
         """Return the column with the id of the respondent."""
         return next((name for name in form.names if plain_name(name) == "respondentid"), None)

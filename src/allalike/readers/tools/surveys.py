@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from allalike.readers.formats.files import Files
 
-__all__ = ["Form", "Survey", "asks_who", "plain_name"]
+__all__ = ["SurveyForm", "SurveyTool", "asks_who", "plain_name"]
 
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(\D.*)?")
 _PERSON = re.compile(
@@ -40,14 +40,14 @@ _PERSON = re.compile(
     r"|gender|sex|genre|sexe|sexo|g[eé]nero|geschlecht|country|nationality|ethnicity|nativelanguage|language"
     r"|education|educationlevel|levelofeducation|occupation|profession)"
 )
-_SHOWN = 12  # names in a remark
+_SHOWN = 12  # a remark lists this many names
 
 
 @dataclass
-class Form:
+class SurveyForm:
     """The answers of one file: a head for each column, what each person said, and which columns are no questions.
 
-    >>> Form(["Q1"], [["yes"], ["no"]]).column("Q1")
+    >>> SurveyForm(["Q1"], [["yes"], ["no"]]).column("Q1")
     ['yes', 'no']
     """
 
@@ -74,14 +74,14 @@ class Form:
             self.rows = kept
 
 
-class Survey(Tool):
+class SurveyTool(Tool):
     """A tool whose exports are matrices of people and questions."""
 
     questions_name: ClassVar[str] = "question"
     answers_name: ClassVar[str] = "answer"
 
     @abstractmethod
-    def prepare(self, form: Form) -> None:
+    def prepare(self, form: SurveyForm) -> None:
         """Take away the rows that are no answers, and give names to columns that have none."""
 
     @abstractmethod
@@ -89,7 +89,7 @@ class Survey(Tool):
         """Tell whether a column tells something about the person or the form, and is no question."""
 
     @abstractmethod
-    def find_worker(self, form: Form) -> str | None:
+    def find_worker(self, form: SurveyForm) -> str | None:
         """Return the column with the id of a person, if there is one."""
 
     def open(self, paths: Sequence[Path], files: Files) -> Table:
@@ -108,7 +108,7 @@ class Survey(Tool):
             remarks=tuple(dict.fromkeys(remarks)),
         )
 
-    def _stack(self, form: Form, path: Path, files: Files, several: bool) -> Table:
+    def _stack(self, form: SurveyForm, path: Path, files: Files, several: bool) -> Table:
         self.prepare(form)
         form.names = _different(form.names)
         if not form.rows:
@@ -142,7 +142,7 @@ class Survey(Tool):
         roles = {"worker": name, "task": task, "label": label}
         return Table([*about, task, label], load, str(path), text=True, roles=roles, remarks=tuple(form.remarks))
 
-    def _choose(self, form: Form, worker: str | None, files: Files, path: Path) -> tuple[list[str], list[str]]:
+    def _choose(self, form: SurveyForm, worker: str | None, files: Files, path: Path) -> tuple[list[str], list[str]]:
         """Return the columns that are questions, and the others."""
         if files.only:
             questions = [name for name in form.names if _matches(name, files.only)]
@@ -180,7 +180,7 @@ def asks_who(name: str) -> bool:
     return _PERSON.fullmatch(plain_name(name)) is not None
 
 
-def _read(path: Path, files: Files) -> Form:
+def _read(path: Path, files: Files) -> SurveyForm:
     if not path.is_file():
         raise InputError(f"There is no file {path}." if not path.exists() else f"{path} is a folder.")
     peek = Peek(path)
@@ -190,7 +190,7 @@ def _read(path: Path, files: Files) -> Form:
         raise InputError(f"{path} cannot be read as text with columns: {error}.") from error
     if not rows:
         raise InputError(f"{path} is empty.")
-    return Form(rows[0], rows[1:])
+    return SurveyForm(rows[0], rows[1:])
 
 
 def _read_rows(peek: Peek, files: Files) -> list[list[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,10 +42,11 @@ _LEFT_OUT = {"rejected", "skipped", "expired", "active", "blocked"}
 
 
 class Toloka(Tool):
-    """The assignments of a pool of Toloka.
+    r"""The assignments of a pool of Toloka.
 
-    >>> Toloka.title
-    'Toloka'
+    >>> rows = ["INPUT:url\tOUTPUT:animal\tASSIGNMENT:worker_id", "a.jpg\tcat\tada", "a.jpg\tdog\tbob"]
+    >>> Toloka().answers_in({"pool.tsv": "\n".join(rows)})
+    [('ada', 'a.jpg', 'cat'), ('bob', 'a.jpg', 'dog')]
     """
 
     name = "toloka"
@@ -93,17 +95,15 @@ def _fill_in(table: Table, worker: str) -> Table:
     filled = [any(cells) for cells in zip(*(texts(table, name) for name in said), strict=True)]
     table = keep_rows(table, np.array(filled, dtype=np.bool_))
     columns: dict[str, Callable[[], Any]] = {
-        name: lambda name=name: _from_below(texts(table, name))  # type: ignore[misc]
-        for name in table.names
-        if name in (worker, _STATUS)
+        name: partial(_from_below, table, name) for name in table.names if name in (worker, _STATUS)
     }
     bare = sum(not person.strip() for person in texts(table, worker))
     remark = f"{bare:,} rows have no {worker}; they are of the same assignment as the next that has one."
     return replace(with_columns(table, columns), remarks=(*table.remarks, *([remark] if bare else [])))
 
 
-def _from_below(cells: list[str]) -> Any:
-    below = ""
+def _from_below(table: Table, name: str) -> Any:
+    cells, below = texts(table, name), ""
     for row in range(len(cells) - 1, -1, -1):
         below = cells[row] = cells[row] or below
     return as_text(cells)

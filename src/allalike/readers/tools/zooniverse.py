@@ -42,10 +42,13 @@ _ABOUT = tuple(_ABOUT_NAMES.split())
 
 
 class Zooniverse(Tool):
-    """The classifications of a project of Zooniverse.
+    r"""The classifications of a project of Zooniverse.
 
-    >>> Zooniverse.title
-    'Zooniverse'
+    >>> rows = ["classification_id,user_name,workflow_id,annotations,subject_ids",
+    ...         '1,ada,7,"[{""task"": ""T0"", ""value"": ""Spiral""}]",s1',
+    ...         '2,bob,7,"[{""task"": ""T0"", ""value"": ""Disc""}]",s1']
+    >>> Zooniverse().answers_in({"classifications.csv": "\n".join(rows)})
+    [('ada', 's1', 'Spiral'), ('bob', 's1', 'Disc')]
     """
 
     name = "zooniverse"

@@ -123,7 +123,7 @@ def _guess(role: str, names: Sequence[str], free: Sequence[str], where: str) -> 
     raise ColumnError(f"{where} has no column that looks like the {role}. It has: {list_names(names)}.")
 
 
-SYNONYM = 0.6  # the rate of a name that means a role, but may mean others
+SYNONYM = 0.6  # a name that means a role, but may mean others, has this rate
 
 
 @cache

@@ -1,0 +1,54 @@
+"""Options of reading: how answers are read, the same wherever answers are named."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypedDict
+
+from allalike._core.registry import did_you_mean
+from allalike.errors import OptionError
+
+__all__ = ["READ_OPTIONS", "ReadOptions", "check_read_options"]
+
+
+class ReadOptions(TypedDict, total=False):
+    """How answers are read, as `allalike.read` tells of each option.
+
+    Whatever takes answers takes these with ``**how: Unpack[ReadOptions]``; the usual ones are those of `Scan` and of
+    `Files`.
+    """
+
+    columns: Mapping[str, str] | None
+    wide: str | None
+    repeats: str | None
+    missing: str
+    na: Iterable[str] | None
+    abstain: Any
+    label_map: Any
+    tool: str | None
+    tag: str | None
+    worker_from: str | None
+    encoding: str | None
+    decimal: str
+    only: tuple[str, ...]
+    skip: tuple[str, ...]
+    layout: str | None
+
+
+READ_OPTIONS = tuple(ReadOptions.__annotations__)
+
+
+def check_read_options(function: Callable[..., Any], how: Mapping[str, Any]) -> None:
+    """Refuse an option that a function does not have, and name those that it has.
+
+    >>> def read(source, *, domain=None, **how): check_read_options(read, how)
+    >>> read("answers.csv", wide="tasks")
+    >>> read("answers.csv", colums={"task": "photo"})
+    Traceback (most recent call last):
+    allalike.errors.OptionError: allalike.read has no option 'colums'. Did you mean 'columns'? It has domain, ...
+    """
+    for name in how:
+        if name not in READ_OPTIONS:
+            own = inspect.signature(function).parameters.values()
+            known = [*(option.name for option in own if option.kind is option.KEYWORD_ONLY), *READ_OPTIONS]
+            hint = did_you_mean(name, known)
+            raise OptionError(f"allalike.{function.__name__} has no option {name!r}.{hint} It has {', '.join(known)}.")

@@ -1,0 +1,83 @@
+"""The options of reading are the same wherever answers are named: one list, and all faces have what is in it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+import allalike
+from allalike.cli.options import take_read_options
+from allalike.errors import OptionError
+from allalike.readers import READ_OPTIONS, Scan
+from allalike.readers.formats.files import Files
+from allalike.serve.choices import Choices
+
+ROWS = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]
+SEVERAL = {"na", "abstain", "only", "skip"}
+ON_NO_PAGE = {"label_map", "worker_from", "layout"}  # these name files, or say how they lie in folders
+DOORS: list[Callable[..., Any]] = [
+    allalike.agreement,
+    allalike.compare,
+    allalike.discover,
+    allalike.jury,
+    allalike.read,
+    allalike.scan,
+]
+
+
+def test_a_scan_keeps_every_option() -> None:
+    kept = {field.name for kind in (Scan, Files) for field in dataclasses.fields(kind)}
+    assert kept - {"source", "domain", "choices", "files"} == set(READ_OPTIONS)
+
+
+@pytest.mark.parametrize("name", READ_OPTIONS)
+def test_every_option_is_told_by_read_and_named_by_discover(name: str) -> None:
+    told = [line.strip().split(", ") for line in str(allalike.read.__doc__).splitlines()]
+    assert any(name in names for names in told)
+    assert f" {name}" in str(allalike.discover.__doc__).partition("**how")[2]
+
+
+def test_every_option_has_a_flag() -> None:
+    command = click.command(take_read_options(lambda **options: None))
+    flags = {option.name: option.multiple for option in command.params if isinstance(option, click.Option)}
+    assert {name: flags[name] for name in READ_OPTIONS} == {name: name in SEVERAL for name in READ_OPTIONS}
+
+
+@pytest.mark.parametrize("name", READ_OPTIONS)
+def test_a_page_chooses_every_option_but_those_of_files(name: str) -> None:
+    value = {"task": "photo"} if name == "columns" else "x"
+    if name in ON_NO_PAGE:
+        with pytest.raises(OptionError, match=f"The page asks for '{name}', which cannot be chosen here"):
+            Choices.of({name: value})
+    else:
+        assert Choices.of({name: value}).read == {name: (value,) if name in SEVERAL else value}
+
+
+@pytest.mark.parametrize("door", DOORS, ids=lambda door: str(door.__name__))
+def test_an_option_that_is_none_is_named_with_those_that_there_are(door: Callable[..., Any]) -> None:
+    with pytest.raises(OptionError) as caught:
+        door(ROWS, colums={"task": "photo"})
+    said = f"allalike.{door.__name__} has no option 'colums'. Did you mean 'columns'? It has domain, "
+    assert str(caught.value).replace("gold, domain", "domain").startswith(said)
+    assert all(name in str(caught.value) for name in READ_OPTIONS)
+
+
+def test_a_misspelt_option_of_the_function_itself_is_named_too() -> None:
+    with pytest.raises(OptionError, match="no option 'metod'. Did you mean 'method'?"):
+        allalike.discover(ROWS, metod="UA")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("door", DOORS[:4], ids=lambda door: str(door.__name__))
+def test_files_are_read_as_they_are_named_without_a_step_between(door: Callable[..., Any], tmp_path: Path) -> None:
+    path = tmp_path / "answers.csv"
+    lines = ["worker,task,label", *(f"{worker},{task},été" for worker in "abc" for task in (1, 2)), "d,1,?", "d,2,Été"]
+    path.write_text("\n".join(lines), encoding="latin-1")
+    how: dict[str, Any] = {"encoding": "latin-1", "na": ["?"], "missing": "drop", "label_map": {"Été": "été"}}
+    found, before = door(path, domain="categorical", **how), door(allalike.read(path, domain="categorical", **how))
+    run, other = (each.result.run if isinstance(each, allalike.Panel) else each.run for each in (found, before))
+    assert run.answer_counts.tolist() == other.answer_counts.tolist() == [2, 2, 2, 1]
