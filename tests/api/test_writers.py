@@ -14,7 +14,7 @@ import allalike
 from allalike._core.masks.packed import of_run_lengths, to_run_lengths
 from allalike.cli import main
 from allalike.errors import UnknownNameError, UnsupportedError
-from allalike.writers import Findings, LabelStudio, Truth
+from allalike.writers import Findings, LabelStudioWriter, Truth
 
 ROWS = [("ada", "t1", "x"), ("bob", "t1", "x"), ("eve", "t1", "y"), ("ada", "t2", "y"), ("bob", "t2", "y")]
 
@@ -72,7 +72,7 @@ def test_each_kind_has_a_control_of_label_studio(
     domain: str, label: Any, kind: str, value: dict[str, Any], tmp_path: Path
 ) -> None:
     truths = [Truth(7, label, None), Truth(8, None, 0.5)]
-    LabelStudio().write(Findings(domain, lambda: iter(truths), model="allalike 1"), tmp_path)
+    LabelStudioWriter().write(Findings(domain, lambda: iter(truths), model="allalike 1"), tmp_path)
     result = [{"from_name": "label", "to_name": "text", "type": kind, "value": value}]
     assert read(tmp_path, "predictions.json") == [
         {"data": {"text": "7"}, "predictions": [{"model_version": "allalike 1", "result": result}]},
@@ -94,7 +94,7 @@ def test_predictions_belong_to_the_tasks_and_the_control_of_an_export(tmp_path: 
     path.write_text(json.dumps(tasks))
     truths = [Truth(5, "Sport / Golf", 0.75), Truth(6, "Sport / Golf", 0.5)]
     found = Findings("categorical", lambda: iter(truths), inputs=(path, tmp_path / "gone.json", tmp_path))
-    LabelStudio().write(found, tmp_path)
+    LabelStudioWriter().write(found, tmp_path)
     first, second = read(tmp_path, "predictions.json")
     assert (first["id"], first["data"], second["data"]) == (5, {"body": "…"}, {"body": "b"})
     (prediction,) = first["predictions"]

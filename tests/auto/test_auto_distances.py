@@ -31,8 +31,7 @@ EQUAL = {
     "interval": "intervals(population='fixed(values=50)')",
     "many classes": "one-coin(classes=30, population='fixed(values=0.5)')",
 }
-KINDS = ["real", "vector", "probability", "ranking", "text", "set", "interval", "boxes", "bitmap", "record", "custom"]
-every_kind = pytest.mark.parametrize("domain", KINDS)
+every_kind = pytest.mark.parametrize("domain", allalike.DOMAINS)
 
 
 def load(answers: Any, domain: str | None = None, engine: Any = None) -> Run:

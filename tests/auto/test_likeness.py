@@ -17,30 +17,19 @@ from allalike.methods.auto.copies import worker_pairs as meetings
 from allalike.methods.auto.copies.likeness import find_groups
 from allalike.methods.auto.copies.worker_pairs import find_meetings
 from allalike.methods.auto.signal.distances import find_signal
+from crowds.copiers import HONEST, attacks_on_numbers
 from crowds.distance_weights import weigh
 from crowds.samples import Row, crowd, kind, problems
 
 Table = npt.NDArray[np.float64]
-KINDS = ["real", "vector", "probability", "ranking", "text", "set", "interval", "bitmap", "custom"]
-HONEST, TRIALS = 7, 30
+FEW_LABELS = {"categorical", "ordinal"}  # many agree by chance: `test_copies` is about these
+every_kind = pytest.mark.parametrize("domain", [name for name in allalike.DOMAINS if name not in FEW_LABELS])
 RANKINGS = "mallows(items=5, population='fixed(values=0.3)')"
 
 
 @pytest.fixture
 def public_data(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALLALIKE_DATA", str(data))
-
-
-def rings(seed: int, *sizes: int, tasks: int = 100, fidelity: float = 0.8) -> tuple[Table, Table]:
-    """Draw crowds of honest workers and of rings whose leader errs twice as much; return truths and answers."""
-    rng = np.random.default_rng(seed)
-    truth = rng.normal(0, 3, (TRIALS, 1, tasks))
-    said = [truth + rng.normal(size=(TRIALS, HONEST, tasks))]
-    for size in sizes:
-        own = truth + 2 * rng.normal(size=(TRIALS, size, tasks))
-        copied = rng.random(own.shape) < fidelity
-        said.append(np.where(copied, own[:, :1], own))
-    return truth[:, 0], np.concatenate(said, axis=1)
 
 
 def number_groups(said: Table) -> npt.NDArray[np.int64]:
@@ -70,7 +59,7 @@ def plant(rows: list[Row], leader: str, names: tuple[str, ...], other: str) -> l
 @pytest.mark.parametrize("sizes", [(4,), (7,), (3, 3)])
 @pytest.mark.parametrize("tasks", [100, 30])
 def test_rings_of_numbers_are_found_and_nobody_else_is_in_them(sizes: tuple[int, ...], tasks: int) -> None:
-    number = number_groups(rings(1, *sizes, tasks=tasks)[1])
+    number = number_groups(attacks_on_numbers(1, *sizes, tasks=tasks)[1])
     begin, right = HONEST, np.arange(HONEST + sum(sizes))
     for size in sizes:
         right[begin : begin + size] = begin
@@ -80,7 +69,7 @@ def test_rings_of_numbers_are_found_and_nobody_else_is_in_them(sizes: tuple[int,
 
 
 def test_rings_are_found_where_half_of_the_answers_are_missing() -> None:
-    said = rings(2, 4)[1][0]
+    said = attacks_on_numbers(2, 4)[1][0]
     present = np.random.default_rng(3).random(said.shape) < 0.5
     rows = [(int(i), int(t), float(said[i, t])) for i, t in np.argwhere(present)]
     [group] = [group for group in weigh(run_of(rows, "real")).groups.found if group.copies]  # type: ignore[union-attr]
@@ -108,7 +97,7 @@ def test_honest_workers_are_hardly_ever_taken_for_copies(noise: str) -> None:
 
 
 def test_a_ring_does_not_spoil_the_mean() -> None:
-    truth, said = rings(5, 4)
+    truth, said = attacks_on_numbers(5, 4)
     error = {False: 0.0, True: 0.0}
     for number in range(12):
         rows = [(int(i), int(t), float(x)) for (i, t), x in np.ndenumerate(said[number])]
@@ -119,7 +108,7 @@ def test_a_ring_does_not_spoil_the_mean() -> None:
     assert error[True] > 0.2
 
 
-@pytest.mark.parametrize("domain", KINDS)
+@every_kind
 def test_copies_of_every_kind_of_label_are_found(domain: str) -> None:
     rows = crowd(domain, seed=8, n=9, m=30)
     clean = weigh(run_of(rows, domain))
@@ -206,7 +195,7 @@ def test_a_crowd_in_which_the_truth_never_changes_has_nobody_without_signal() ->
     assert not find_signal(run_of(rows, "real")).empty.any()
 
 
-@pytest.mark.parametrize("domain", KINDS)
+@every_kind
 def test_crowds_of_which_nothing_can_be_told_have_no_groups(domain: str) -> None:
     rows = crowd(domain, seed=13, n=4, m=12)
     first = {task: label for _, task, label in reversed(rows)}

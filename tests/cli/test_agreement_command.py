@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import allalike
-from allalike.cli import main
 from crowds.samples import crowd
+from running.program import run
 
 
 @pytest.fixture
@@ -23,16 +22,8 @@ def answers(tmp_path: Path) -> Path:
     return path
 
 
-def run(*arguments: Any, capfd: pytest.CaptureFixture[str], code: int = 0) -> tuple[str, str]:
-    with pytest.raises(SystemExit) as stop:
-        main(["agreement", *map(str, arguments)])
-    printed = capfd.readouterr()
-    assert stop.value.code == code, printed
-    return printed.out, printed.err
-
-
-def test_it_fits_on_one_screen_and_says_what_python_says(answers: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    out, err = run(answers, capfd=capfd)
+def test_it_fits_on_one_screen_and_says_what_python_says(answers: Path) -> None:
+    out, err = run("agreement", answers)
     lines, found = out.splitlines(), allalike.agreement(answers)
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 80
@@ -45,16 +36,16 @@ def test_it_fits_on_one_screen_and_says_what_python_says(answers: Path, capfd: p
     assert "--domain categorical" in err
 
 
-def test_json_is_the_summary_and_nothing_else(answers: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    printed = json.loads(run(answers, "--json", "-q", capfd=capfd)[0])
+def test_json_is_the_summary_and_nothing_else(answers: Path) -> None:
+    printed = json.loads(run("agreement", answers, "--json", "-q")[0])
     expected = allalike.agreement(answers).summary()
     assert {name: printed[name] for name in expected} == expected
     assert printed["guessed"]["domain"] == "categorical"
 
 
 @pytest.mark.parametrize("engine", ["memory", "disk"])
-def test_engines_print_the_same(engine: str, answers: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(answers, "--engine", engine, capfd=capfd)[0] == run(answers, capfd=capfd)[0]
+def test_engines_print_the_same(engine: str, answers: Path) -> None:
+    assert run("agreement", answers, "--engine", engine)[0] == run("agreement", answers)[0]
 
 
 @pytest.mark.parametrize(
@@ -64,34 +55,34 @@ def test_engines_print_the_same(engine: str, answers: Path, capfd: pytest.Captur
         ("a,1,x\nb,1,x\na,2,x\nb,2,x\n", "all answers are the same"),
     ],
 )
-def test_what_is_not_known_is_said(rows: str, reason: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_is_not_known_is_said(rows: str, reason: str, tmp_path: Path) -> None:
     path = tmp_path / "answers.csv"
     path.write_text(f"worker,task,label\n{rows}")
-    assert f"Alpha is not known: {reason}." in run(path, "--domain", "categorical", capfd=capfd)[0]
-    assert json.loads(run(path, "--domain", "categorical", "--json", capfd=capfd)[0])["alpha"] is None
+    assert f"Alpha is not known: {reason}." in run("agreement", path, "--domain", "categorical")[0]
+    assert json.loads(run("agreement", path, "--domain", "categorical", "--json")[0])["alpha"] is None
 
 
-def test_a_sample_of_pairs_is_named_with_its_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_sample_of_pairs_is_named_with_its_error(tmp_path: Path) -> None:
     path = tmp_path / "answers.csv"
     rows = crowd("text", seed=1, n=3, m=100)
     pd.DataFrame(rows, columns=["worker", "task", "label"]).to_csv(path, index=False)
-    out, _ = run(path, "--domain", "text", capfd=capfd)
+    out, _ = run("agreement", path, "--domain", "text")
     assert "(known from a sample of 20,000 pairs, give or take 0.00" in out.replace("\n", " ")
     assert "kappa" not in out
 
 
-def test_every_task_for_itself_is_refused(answers: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    out, err = run(answers, "--per-task", capfd=capfd, code=2)
+def test_every_task_for_itself_is_refused(answers: Path) -> None:
+    out, err = run("agreement", answers, "--per-task", code=2)
     assert out == ""
     assert "Leave per_task (--per-task) out." in err
 
 
-def test_control_characters_in_ids_are_made_visible(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_in_ids_are_made_visible(tmp_path: Path) -> None:
     path = tmp_path / "answers.csv"
     names = ["w\x1b[2J", "x" * 50, "bob"]
     rows = [(name, task, int(said)) for name in names for task, said in enumerate(np.arange(6) % 3)]
     pd.DataFrame(rows, columns=["worker", "task", "label"]).to_csv(path, index=False)
-    out, _ = run(path, "--domain", "categorical", capfd=capfd)
+    out, _ = run("agreement", path, "--domain", "categorical")
     assert "\x1b" not in out
     assert "\\u001b[2J" in out
     assert max(map(len, out.splitlines())) <= 80

@@ -19,6 +19,7 @@ from allalike import METHODS, ConvergenceWarning
 from allalike.api.compare import compare
 from allalike.cli import main
 from crowds import samples
+from running.program import run
 
 ROWS = samples.rows(samples.RUNNING_EXAMPLE)
 GOLD = {f"t{task:04d}": truth for task, truth in enumerate(samples.RUNNING_TRUTH)}
@@ -28,14 +29,6 @@ def discover(*arguments: Any, **options: Any) -> allalike.Result:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return allalike.discover(*arguments, **options)
-
-
-def run(*arguments: Any, capfd: pytest.CaptureFixture[str]) -> tuple[str, str]:
-    with pytest.raises(SystemExit) as stop:
-        main(["compare", *map(str, arguments)])
-    printed = capfd.readouterr()
-    assert stop.value.code == 0, printed
-    return printed.out, printed.err
 
 
 def check_by_hand(printed: dict[str, Any], apart: dict[str, Any]) -> None:
@@ -62,9 +55,9 @@ def by_name(printed: str) -> list[str]:
     return [row["method"] for row in json.loads(printed)["methods"]]
 
 
-def test_a_quiz_on_the_command_line_by_hand(data: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_quiz_on_the_command_line_by_hand(data: Path) -> None:
     answers, truth = data / "quiz_it" / "answer.csv", data / "quiz_it" / "truth.csv"
-    printed, _ = run(answers, "--wide", "tasks", "--gold", truth, "--json", capfd=capfd)
+    printed, _ = run("compare", answers, "--wide", "tasks", "--gold", truth, "--json")
     known = pd.read_csv(truth, index_col="question_id")["truth"]
     read = allalike.read(answers, wide="tasks")
     results = {
@@ -75,13 +68,11 @@ def test_a_quiz_on_the_command_line_by_hand(data: Path, capfd: pytest.CaptureFix
     assert {"UA", "OA", "P-TD", "P-TD-AK", "iP-TD", "D-TD"} <= apart.keys()
 
 
-def test_ratings_of_anger_on_the_command_line_by_hand(
-    data: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_ratings_of_anger_on_the_command_line_by_hand(data: Path, tmp_path: Path) -> None:
     path = data / "snow_emotion" / "anger.standardized.tsv"
     known = pd.read_csv(path, sep="\t").groupby("orig_id")["gold"].first()
     known.to_csv(tmp_path / "gold.csv")
-    printed, noted = run(path, "--gold", tmp_path / "gold.csv", "--domain", "real", "--json", capfd=capfd)
+    printed, noted = run("compare", path, "--gold", tmp_path / "gold.csv", "--domain", "real", "--json")
     apart = {}
     for name in by_name(printed):
         truth = discover(path, domain="real", method=METHODS[name]().without_gold(), gold=known.astype(float)).truth
@@ -91,14 +82,12 @@ def test_ratings_of_anger_on_the_command_line_by_hand(
     assert "Recognised: '!amt_worker_ids' is the worker" in noted
 
 
-def test_translations_on_the_command_line_by_hand(
-    data: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_translations_on_the_command_line_by_hand(data: Path, tmp_path: Path) -> None:
     folder = data / "crowdwsa2019" / "data"
     path = folder / "CrowdWSA2019_T1_label_anonymous.tsv"
     gold = pd.read_csv(folder / "CrowdWSA2019_T1_gt.tsv", sep="\t", index_col="sentence")["trueanswer"]
     gold.to_csv(tmp_path / "gold.tsv", sep="\t", header=["label"], index_label="task")
-    printed, noted = run(path, "--gold", tmp_path / "gold.tsv", "--domain", "text", "--json", capfd=capfd)
+    printed, noted = run("compare", path, "--gold", tmp_path / "gold.tsv", "--domain", "text", "--json")
     apart = {}
     for name in by_name(printed):
         truth = discover(path, domain="text", method=METHODS[name]().without_gold(), gold=gold).truth
@@ -134,9 +123,9 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_table_on_the_command_line(files: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_table_on_the_command_line(files: Path) -> None:
     methods = "P-TD-AK(ridge=4),iP-TD(max_iter=1),P-TD(weighting='chance')"
-    printed, noted = run("answers.csv", "--gold", "gold.csv", "--methods", methods, "-o", "new/table.csv", capfd=capfd)
+    printed, noted = run("compare", "answers.csv", "--gold", "gold.csv", "--methods", methods, "-o", "new/table.csv")
     assert "20 answers of 5 workers to 4 tasks (real labels" in printed
     lines = [line.split() for line in printed.splitlines()]
     assert lines[3][:2] == ["method", "error"]
@@ -151,29 +140,27 @@ def test_the_table_on_the_command_line(files: Path, capfd: pytest.CaptureFixture
     assert [path.name for path in (files / "new").iterdir()] == ["table.csv"]
 
 
-def test_without_gold_the_command_shows_who_agrees_with_whom(
-    files: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_gold_the_command_shows_who_agrees_with_whom(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ["answers.csv", "--methods", "P-TD,P-TD-AK(ridge=4)", "--per-task"]
     monkeypatch.setenv("COLUMNS", "100")
-    wide, _ = run(*arguments, capfd=capfd)
+    wide, _ = run("compare", *arguments)
     assert "Mean distance between truths:" in wide
     monkeypatch.setenv("COLUMNS", "30")
-    narrow, _ = run(*arguments, capfd=capfd)
+    narrow, _ = run("compare", *arguments)
     assert "Mean distance between truths:" not in narrow
     assert "No gold is given (--gold FILE)" in narrow
-    record = json.loads(run(*arguments, "--json", capfd=capfd)[0])
+    record = json.loads(run("compare", *arguments, "--json")[0])
     assert record["agreement"]["same"]["UA"]["UA"] == 1.0
     found = compare(allalike.read("answers.csv").per_task(), methods="P-TD,P-TD-AK(ridge=4)")
     assert record["agreement"]["distance"]["UA"]["P-TD"] == found.agreement["distance"].loc["UA", "P-TD"]
 
 
-def test_json_is_one_object_and_quiet_is_quiet(files: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    printed, noted = run("answers.csv", "--gold", "gold.csv", "--json", "-q", "-o", "t.csv", capfd=capfd)
+def test_json_is_one_object_and_quiet_is_quiet(files: Path) -> None:
+    printed, noted = run("compare", "answers.csv", "--gold", "gold.csv", "--json", "-q", "-o", "t.csv")
     record = json.loads(printed)
     assert (noted, record["file"], record["gold"]["compared"]) == ("", "t.csv", 4)
     assert {"error", "change", "RI", "verdict", "p", "seconds"} <= record["methods"][0].keys()
-    assert run("answers.csv", "-q", capfd=capfd) == ("", "")
+    assert run("compare", "answers.csv", "-q") == ("", "")
 
 
 @pytest.mark.parametrize(

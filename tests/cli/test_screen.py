@@ -7,7 +7,6 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +19,7 @@ from allalike.cli.demo import draw_crowd
 from allalike.cli.text import reading_text
 from allalike.cli.workers import list_flags
 from allalike.errors import DataWarning
+from crowds import samples
 
 PATHS = [Path("out", name) for name in ("truth.csv", "next.csv", "report.html")]
 TYPED = ["discover", "my answers.csv", "--domain", "categorical"]
@@ -163,17 +163,10 @@ def test_little_data_says_what_is_known_of_it(answers: list[tuple[str, int, str]
 
 
 @pytest.mark.parametrize("method", ["auto", "P-TD"])
-@pytest.mark.parametrize("kind", ["real", "ranking", "text", "set"])
-def test_other_kinds_of_label_fit_too(kind: str, method: str) -> None:
-    labels: dict[str, list[Any]] = {
-        "real": [1.5, 2.5, 9.0],
-        "ranking": ["a>b>c", "b>a>c", "c>a>b"],
-        "text": ["one two", "one", "two"],
-        "set": [["a"], ["a", "b"], ["c"]],
-    }
-    three = labels[kind]
-    answers = [(w, t, three[(w == "eve") * t % 3]) for w in ("ada", "bob", "eve", "kim") for t in range(9)]
-    assert max(map(len, texts(allalike.discover(answers, domain=kind, method=method)))) <= 80
+@pytest.mark.parametrize("domain", allalike.DOMAINS)
+def test_every_kind_of_label_fits(domain: str, method: str) -> None:
+    result = allalike.discover(samples.crowd(domain, seed=1, n=4, m=9), domain=samples.kind(domain), method=method)
+    assert max(map(len, texts(result))) <= 80
 
 
 def test_bars_are_number_signs_where_blocks_cannot_be_written(

@@ -10,17 +10,12 @@ from pathlib import Path
 import pytest
 
 from allalike import ConvergenceWarning
-from allalike.cli import console, main
+from allalike.cli import console
 from allalike.errors import AllalikeError
+from running.program import run
 
 HOSTILE = "\x1b[2J\x1b]0;x\x07\r\n\b\x7f\x9b31m\u202e\u2066\u200b\u2028\u2029\ufeff\U000e0001"
 CONTROLS = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-
-
-def run(*arguments: str) -> object:
-    with pytest.raises(SystemExit) as stop:
-        main(arguments)
-    return stop.value.code
 
 
 def check_harmless(text: str) -> None:
@@ -43,21 +38,17 @@ def answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 COLUMNS = f"worker=who{HOSTILE},task=task,label=label"
 
 
-def test_ids_are_printed_so_that_a_terminal_shows_and_does_not_obey_them(
-    answers: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("discover", "answers.jsonl", "--columns", COLUMNS, "-o", f"out{HOSTILE}") == 0
-    said = capsys.readouterr()
-    check_harmless(said.out)
-    assert "ada\\u001b[2J" in said.out
-    assert len([line for line in said.out.splitlines() if line.startswith("  ada")]) == 1
+def test_ids_are_printed_so_that_a_terminal_shows_and_does_not_obey_them(answers: Path) -> None:
+    said, _ = run("discover", "answers.jsonl", "--columns", COLUMNS, "-o", f"out{HOSTILE}")
+    check_harmless(said)
+    assert "ada\\u001b[2J" in said
+    assert len([line for line in said.splitlines() if line.startswith("  ada")]) == 1
     table = (answers / f"out{HOSTILE}" / "workers.csv").read_bytes().decode()
     assert f"ada{HOSTILE}" in table  # in files, ids are as they came
 
 
-def test_json_stays_json_and_is_harmless_too(answers: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("discover", "answers.jsonl", "--columns", COLUMNS, "-o", f"out{HOSTILE}", "--json") == 0
-    said = capsys.readouterr().out
+def test_json_stays_json_and_is_harmless_too(answers: Path) -> None:
+    said, _ = run("discover", "answers.jsonl", "--columns", COLUMNS, "-o", f"out{HOSTILE}", "--json")
     check_harmless(said)
     assert json.loads(said)["files"][0].startswith(f"out{HOSTILE}")
 
@@ -74,20 +65,16 @@ def test_json_stays_json_and_is_harmless_too(answers: Path, capsys: pytest.Captu
         ("datasets", "show", HOSTILE),
     ],
 )
-def test_errors_are_harmless_and_one_line(
-    arguments: tuple[str, ...], answers: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(*arguments) == 2
-    check_harmless(capsys.readouterr().err)
+def test_errors_are_harmless_and_one_line(arguments: tuple[str, ...], answers: Path) -> None:
+    check_harmless(run(*arguments, code=2)[1])
 
 
-def test_what_a_server_says_is_harmless(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_server_says_is_harmless(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(name: str) -> None:
         raise AllalikeError(f"The server says: {HOSTILE}")
 
     monkeypatch.setattr("allalike.datasets.source_of", refuse)
-    assert run("datasets", "fetch", "any") == 2
-    said = capsys.readouterr().err
+    _, said = run("datasets", "fetch", "any", code=2)
     check_harmless(said)
     assert said.count("\n") == 1
 
@@ -98,8 +85,7 @@ def test_notes_are_harmless(capsys: pytest.CaptureFixture[str]) -> None:
     check_harmless(capsys.readouterr().err)
 
 
-def test_help_and_letters_of_all_languages_stay_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("discover", "--help") == 0
-    assert capsys.readouterr().out.startswith("Usage:")
+def test_help_and_letters_of_all_languages_stay_as_they_are() -> None:
+    assert run("discover", "--help")[0].startswith("Usage:")
     for text in ("Zoë", "東京\u3000", "кот", "عربي", "🙂", "a\u00a0b"):
         assert console.visible(text) == text

@@ -17,8 +17,8 @@ import allalike
 from allalike._core.system import journal, output
 from allalike._core.system.output import Output
 from allalike.api.result import Result
-from allalike.cli import main
 from allalike.errors import OutputError
+from running.program import run
 
 ROWS = [("ada", "t1", "x"), ("bob", "t1", "x"), ("eve", "t1", "y"), ("ada", "t2", "y"), ("bob", "t2", "y")]
 
@@ -32,13 +32,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*arguments: str, code: int = 0, capfd: pytest.CaptureFixture[str]) -> str:
-    with pytest.raises(SystemExit) as stop:
-        main([*arguments])
-    printed = capfd.readouterr()
-    assert stop.value.code == code, printed
-    assert len(printed.err.splitlines()) == 1 or not code
-    return printed.err
+def refused(*arguments: str) -> str:
+    """Return the one line that says why the program did nothing."""
+    message = run(*arguments, code=2)[1]
+    assert len(message.splitlines()) == 1, message
+    return message
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -69,17 +67,15 @@ def test_an_earlier_result_is_replaced_also_in_another_format(tmp_path: Path) ->
     assert sorted(content(tmp_path / "out")) == ["next.csv", "summary.json", "truth.csv", "workers.csv"]
 
 
-def test_a_file_that_allalike_did_not_write_stays_unless_it_may_be_overwritten(
-    here: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_allalike_did_not_write_stays_unless_it_may_be_overwritten(here: Path) -> None:
     before = content(here)
-    message = run("discover", "answers.csv", "-o", ".", code=2, capfd=capfd)
+    message = refused("discover", "answers.csv", "-o", ".")
     assert "truth.csv is there already, and allalike did not write it." in message
     assert "--overwrite" in message
     assert content(here) == before
     with pytest.raises(OutputError, match="overwrite=True"):
         result().save(here)
-    run("discover", "answers.csv", "-o", ".", "--overwrite", capfd=capfd)
+    run("discover", "answers.csv", "-o", ".", "--overwrite")
     assert (here / "truth.csv").read_text().startswith('"task","label","confidence"')
     assert (here / "answers.csv").read_bytes() == before["answers.csv"]
 
@@ -102,18 +98,16 @@ def test_a_summary_of_another_program_says_nothing_about_what_may_be_replaced(tm
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes in folders")
 @pytest.mark.parametrize("more", [[], ["--overwrite"]])
-def test_a_device_or_a_pipe_is_never_replaced(more: list[str], here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_device_or_a_pipe_is_never_replaced(more: list[str], here: Path) -> None:
     os.mkfifo(here / "pipe")
-    told = run("compare", "answers.csv", "-o", "pipe", *more, code=2, capfd=capfd)
+    told = refused("compare", "answers.csv", "-o", "pipe", *more)
     assert "is a device or a pipe, which no file replaces" in told
     assert (here / "pipe").is_fifo()
 
 
 @pytest.mark.parametrize("option", ["gold", "answers"])
 @pytest.mark.parametrize("link", [None, "symlink_to", "hardlink_to"])
-def test_an_input_is_never_replaced_not_even_if_allalike_wrote_it(
-    option: str, link: str | None, here: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_an_input_is_never_replaced_not_even_if_allalike_wrote_it(option: str, link: str | None, here: Path) -> None:
     (here / "truth.csv").unlink()
     result().save(here / "out")
     name = "out/truth.csv"
@@ -125,7 +119,7 @@ def test_an_input_is_never_replaced_not_even_if_allalike_wrote_it(
     before = content(here)
     called = [name] if option == "answers" else ["answers.csv", "--gold", name]
     for flags in ([], ["--overwrite"], ["--format", "parquet"]):
-        message = run("discover", *called, "-o", "out", *flags, code=2, capfd=capfd)
+        message = refused("discover", *called, "-o", "out", *flags)
         assert "out/truth.csv is an input of this run, and an input is never replaced" in message
     assert content(here) == before
 
@@ -154,12 +148,12 @@ def test_inputs_are_known_in_python_too(how: str, here: Path, monkeypatch: pytes
         saved.save(here, overwrite=True)
 
 
-def test_masks_that_are_the_input_stay(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_masks_that_are_the_input_stay(here: Path) -> None:
     draw_masks(here / "ds" / "labels")
     before = content(here)
     for flags in ([], ["--overwrite"]):
         for folder in ("ds", "ds/labels"):
-            message = run("discover", "ds/labels", "-o", folder, *flags, code=2, capfd=capfd)
+            message = refused("discover", "ds/labels", "-o", folder, *flags)
             assert "ds/labels is an input of this run, and nothing is written into it" in message
     assert content(here) == before
 
@@ -198,36 +192,32 @@ def test_masks_that_a_manifest_names_stay_and_what_it_does_not_name_may_go(here:
     assert (here / "out" / "inner" / "labels" / "t0.png").exists()
 
 
-def test_a_table_of_a_comparison_is_replaced_and_another_file_is_not(
-    here: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_of_a_comparison_is_replaced_and_another_file_is_not(here: Path) -> None:
     compare = ["compare", "answers.csv", "--methods", "UA", "-q"]
-    run(*compare, "-o", "table.csv", capfd=capfd)
-    run(*compare, "-o", "table.csv", capfd=capfd)
+    run(*compare, "-o", "table.csv")
+    run(*compare, "-o", "table.csv")
     before = content(here)
-    assert "truth.csv is there already" in run(*compare, "-o", "truth.csv", code=2, capfd=capfd)
+    assert "truth.csv is there already" in refused(*compare, "-o", "truth.csv")
     for called in (["-o", "answers.csv"], ["-o", "truth.csv", "--gold", "truth.csv"]):
-        assert "is an input of this run" in run(*compare, *called, "--overwrite", code=2, capfd=capfd)
+        assert "is an input of this run" in refused(*compare, *called, "--overwrite")
     assert content(here) == before
-    run(*compare, "-o", "truth.csv", "--overwrite", capfd=capfd)
+    run(*compare, "-o", "truth.csv", "--overwrite")
     assert (here / "truth.csv").read_text().startswith("method,")
 
 
 @pytest.mark.parametrize(
     "command", [["discover", "answers.csv"], ["compare", "answers.csv"], ["demo"], ["simulate", "k4"]]
 )
-def test_no_name_is_no_folder(command: list[str], here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_no_name_is_no_folder(command: list[str], here: Path) -> None:
     before = content(here)
-    assert "is ''. Name a" in run(*command, "-o", "", code=2, capfd=capfd)
+    assert "is ''. Name a" in refused(*command, "-o", "")
     assert content(here) == before
 
 
-def test_a_run_that_could_not_be_saved_does_not_begin(
-    here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_could_not_be_saved_does_not_begin(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("allalike.api.discover.discover", lambda *_, **__: pytest.fail("It began."))
-    assert "truth.csv is there already" in run("discover", "answers.csv", "-o", ".", code=2, capfd=capfd)
-    assert "is a file, not a folder" in run("discover", "answers.csv", "-o", "truth.csv/out", code=2, capfd=capfd)
+    assert "truth.csv is there already" in refused("discover", "answers.csv", "-o", ".")
+    assert "is a file, not a folder" in refused("discover", "answers.csv", "-o", "truth.csv/out")
 
 
 # Whole or not at all

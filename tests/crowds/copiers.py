@@ -11,9 +11,11 @@ import allalike
 from allalike import Memory
 from allalike.engines.memory import MemoryRun
 
-__all__ = ["answer", "attack", "loaded", "rows_of"]
+__all__ = ["HONEST", "TRIALS", "answer", "attack", "attacks_on_numbers", "loaded", "rows_of"]
 
 Table = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.float64]
+HONEST, TRIALS = 7, 30
 
 
 def answer(rng: np.random.Generator, truth: Table, skill: float, n_workers: int = 1, k: int = 4) -> Table:
@@ -29,12 +31,24 @@ def attack(
     """Draw seven honest workers, and for each ring a bad leader with so many copiers; return truths and answers."""
     rng = np.random.default_rng([seed, 14])
     truth = rng.integers(0, 4, tasks)
-    crowd = [answer(rng, truth, 0.7, 7)]
+    crowd = [answer(rng, truth, 0.7, HONEST)]
     for copiers in rings:
         leader = answer(rng, truth, skill)
         own = answer(rng, truth, 0.25, copiers)
         crowd += [leader, np.where(rng.random(own.shape) < fidelity, leader, own)]
     return truth, np.concatenate(crowd)
+
+
+def attacks_on_numbers(seed: int, *sizes: int, tasks: int = 100, fidelity: float = 0.8) -> tuple[Numbers, Numbers]:
+    """Draw crowds of honest workers and of rings whose leader errs twice as much; return their truths and answers."""
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(0, 3, (TRIALS, 1, tasks))
+    said = [truth + rng.normal(size=(TRIALS, HONEST, tasks))]
+    for size in sizes:
+        own = truth + 2 * rng.normal(size=(TRIALS, size, tasks))
+        copied = rng.random(own.shape) < fidelity
+        said.append(np.where(copied, own[:, :1], own))
+    return truth[:, 0], np.concatenate(said, axis=1)
 
 
 def rows_of(said: Table) -> list[tuple[str, str, str]]:

@@ -65,13 +65,6 @@ def test_the_picture_shows_what_the_example_of_the_readme_gives() -> None:
     assert program["PICTURE"].read_text(encoding="utf-8") == program["draw"]()
 
 
-def test_the_picture_of_the_report_is_1200_pixels_wide_and_small() -> None:
-    picture = (ROOT / "docs" / "pictures" / "report.png").read_bytes()
-    assert picture.startswith(b"\x89PNG")
-    assert int.from_bytes(picture[16:20], "big") == 1200
-    assert len(picture) < 150_000
-
-
 def test_the_page_of_methods_names_every_method() -> None:
     assert set(table_rows("METHODS.md")) == set(allalike.METHODS)
 

@@ -10,11 +10,11 @@ import pytest
 from PIL import Image
 
 import allalike
-from allalike.cli.app import main
 from allalike.errors import InputError, OptionError
 from allalike.readers.formats.layouts import LAYOUTS
 from allalike.readers.formats.masks import find_layout, open_masks
 from crowds.bitmap import disc
+from running.program import run
 
 WORKERS = ("ada", "bob", "eve", "joe")
 CELLS = tuple(f"cell{k}" for k in range(5))
@@ -128,30 +128,20 @@ def test_a_layout_is_for_folders_of_masks_without_a_manifest(tmp_path: Path) -> 
         allalike.read(tmp_path / "masks", layout="tasks")
 
 
-def run(*arguments: object, capfd: pytest.CaptureFixture[str], code: int = 0) -> str:
-    with pytest.raises(SystemExit) as stop:
-        main(list(map(str, arguments)))
-    printed = capfd.readouterr()
-    assert stop.value.code == code, printed
-    return printed.err
-
-
-def test_the_program_asks_for_the_layout_with_the_command_to_copy(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_program_asks_for_the_layout_with_the_command_to_copy(tmp_path: Path) -> None:
     for folder in "xy":
         for file in "ab":
             save(tmp_path / "masks" / folder / f"{file}.png", np.ones((3, 3), np.bool_))
     typed = ["discover", tmp_path / "masks", "-o", tmp_path / "out", "--no-report"]
-    asked = run(*typed, capfd=capfd, code=2)
+    asked = run(*typed, code=2)[1]
     assert f"allalike discover {tmp_path}/masks -o {tmp_path}/out --no-report --layout tasks/workers" in asked
-    run(*typed, "--layout", "workers/tasks", capfd=capfd)
+    run(*typed, "--layout", "workers/tasks")
     assert '"a","labels/a.png"' in (tmp_path / "out" / "truth.csv").read_text()
 
 
-def test_what_was_guessed_is_printed_with_its_flag(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_was_guessed_is_printed_with_its_flag(tmp_path: Path) -> None:
     lay(tmp_path / "masks", "tasks/workers")
-    printed = run("discover", tmp_path / "masks", "-o", tmp_path / "out", "--no-report", capfd=capfd)
+    printed = run("discover", tmp_path / "masks", "-o", tmp_path / "out", "--no-report")[1]
     assert "Recognised: masks lie as tasks/workers (--layout tasks/workers)." in printed
 
 

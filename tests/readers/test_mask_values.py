@@ -12,9 +12,9 @@ from PIL import Image
 
 import allalike
 from allalike._core.masks.files import MaskFile, picture_size, read_picture
-from allalike.cli.app import main
 from allalike.domains.bitmap import Bitmap
 from allalike.errors import GoldError, InputError, LabelError, OptionError
+from running.program import run
 
 MAP = np.array([[0, 0, 1, 1], [2, 2, 1, 1]], np.uint8)
 GREY = np.array([[0, 100, 128, 255]], np.uint8)
@@ -160,26 +160,16 @@ def test_rows_of_label_maps_are_named_as_they_came() -> None:
         allalike.read([("ada", 1, MAP), ("bob", None, MAP)], domain=Bitmap(values=(1, 2, 3)))
 
 
-def run(*arguments: object, capfd: pytest.CaptureFixture[str], code: int = 0) -> str:
-    with pytest.raises(SystemExit) as stop:
-        main(list(map(str, arguments)))
-    printed = capfd.readouterr()
-    assert stop.value.code == code, printed
-    return printed.out + printed.err
-
-
-def test_the_program_asks_with_the_command_to_copy_and_explains_what_it_wrote(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_program_asks_with_the_command_to_copy_and_explains_what_it_wrote(tmp_path: Path) -> None:
     for worker in ("worker1", "worker2", "worker3"):
         (tmp_path / "maps" / worker).mkdir(parents=True)
         Image.fromarray(MAP).save(tmp_path / "maps" / worker / "ct7.png")
     typed = ["discover", tmp_path / "maps", "-o", tmp_path / "out", "--no-report"]
-    asked = run(*typed, capfd=capfd, code=2)
+    asked = run(*typed, code=2)[1]
     assert f"allalike discover {tmp_path}/maps -o {tmp_path}/out --no-report --domain 'bitmap(values=[1, 2])'" in asked
-    run(*typed, "--domain", "bitmap(values=[1, 2])", capfd=capfd)
+    run(*typed, "--domain", "bitmap(values=[1, 2])")
     assert '"ct7/2"' in (tmp_path / "out" / "truth.csv").read_text()
-    assert run("explain", tmp_path / "out", "task", "ct7/2", capfd=capfd).startswith("Task ct7/2")
+    assert run("explain", tmp_path / "out", "task", "ct7/2")[0].startswith("Task ct7/2")
 
 
 @pytest.mark.parametrize(

@@ -8,16 +8,13 @@ import signal
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from allalike.cli import main
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-__all__ = ["call"]
+__all__ = ["call", "run"]
 
 
 def call(*arguments: str, folder: Path, terminal: bool = False) -> subprocess.CompletedProcess[str]:
@@ -33,3 +30,10 @@ def call(*arguments: str, folder: Path, terminal: bool = False) -> subprocess.Co
     signal.signal(signal.SIGTERM, before)
     assert isinstance(stop.value.code, int)
     return subprocess.CompletedProcess(arguments, stop.value.code, out.getvalue(), err.getvalue())
+
+
+def run(*arguments: object, code: int = 0) -> tuple[str, str]:
+    """Return what the program prints in the current folder, and what it notes; it must end with this code."""
+    done = call(*map(str, arguments), folder=Path())
+    assert done.returncode == code, done
+    return done.stdout, done.stderr

@@ -2,10 +2,10 @@
 
 from allalike._core.registry import Registry
 from allalike.writers.base import Findings, Truth, Writer
-from allalike.writers.coco import Coco
-from allalike.writers.crowd_kit import CrowdKit
-from allalike.writers.label_studio import LabelStudio
+from allalike.writers.coco import CocoWriter
+from allalike.writers.crowd_kit import CrowdKitWriter
+from allalike.writers.label_studio import LabelStudioWriter
 
-__all__ = ["WRITERS", "Coco", "CrowdKit", "Findings", "LabelStudio", "Truth", "Writer"]
+__all__ = ["WRITERS", "CocoWriter", "CrowdKitWriter", "Findings", "LabelStudioWriter", "Truth", "Writer"]
 
-WRITERS: Registry[Writer] = Registry("writer", Writer, (LabelStudio, Coco, CrowdKit))
+WRITERS: Registry[Writer] = Registry("writer", Writer, (LabelStudioWriter, CocoWriter, CrowdKitWriter))

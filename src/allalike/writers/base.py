@@ -75,8 +75,8 @@ class Writer(ABC):
     def check(self, domain: str) -> None:
         """Refuse labels that the tool has no form for, by the name of their kind.
 
-        >>> from allalike.writers import Coco
-        >>> Coco().check("real")
+        >>> from allalike.writers import CocoWriter
+        >>> CocoWriter().check("real")
         Traceback (most recent call last):
         allalike.errors.UnsupportedError: Labels of the kind real cannot be written for coco. It takes: bitmap.
         """

@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
     from allalike.writers.base import Findings, Truth
 
-__all__ = ["Coco"]
+__all__ = ["CocoWriter"]
 
 
-class Coco(Writer):
+class CocoWriter(Writer):
     """COCO's JSON: an image for each task, and its mask as one annotation of the category ``object``.
 
     >>> import tempfile, pathlib
     >>> from allalike.writers import Findings, Truth
     >>> found = Findings("bitmap", lambda: iter([Truth("cat.png", np.eye(2, dtype=np.bool_), 0.9)]))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Coco().write(found, pathlib.Path(folder))
+    ...     CocoWriter().write(found, pathlib.Path(folder))
     ...     written = json.loads(pathlib.Path(folder, "annotations.json").read_text())
     >>> written["annotations"][0]["segmentation"], written["annotations"][0]["bbox"]
     ({'size': [2, 2], 'counts': '0120'}, [0, 0, 2, 2])

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
     from allalike.writers.base import Findings
 
-__all__ = ["CrowdKit"]
+__all__ = ["CrowdKitWriter"]
 
 
-class CrowdKit(Writer):
+class CrowdKitWriter(Writer):
     r"""What crowd-kit's aggregators call ``labels_``, ``skills_`` and ``probas_``, as CSV files.
 
     >>> import tempfile, pathlib
     >>> from allalike.writers import Findings, Truth
     >>> found = Findings("categorical", lambda: iter([Truth("t1", "x", 0.9)]), ["ada"], [0.8])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     CrowdKit().write(found, pathlib.Path(folder))
+    ...     CrowdKitWriter().write(found, pathlib.Path(folder))
     ...     [pathlib.Path(folder, name).read_text() for name in ("labels.csv", "skills.csv")]
     ['task,agg_label\nt1,x\n', 'worker,skill\nada,0.8\n']
     """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from allalike.writers.base import Findings, Truth
 
-__all__ = ["LabelStudio"]
+__all__ = ["LabelStudioWriter"]
 
 _ENDINGS = (".json", ".jsonl", ".ndjson", ".gz", ".xz", ".zst", ".bz2", ".zip")
 _TYPES = {"categorical": "choices", "set": "choices", "real": "number", "text": "textarea"}
@@ -36,7 +36,7 @@ _SERVED = {
 }
 
 
-class LabelStudio(Writer):
+class LabelStudioWriter(Writer):
     """Tasks with predictions in Label Studio's JSON, to be imported into a project.
 
     Where the answers are an export of Label Studio, tasks have their data, and predictions belong to the control that
@@ -46,7 +46,7 @@ class LabelStudio(Writer):
     >>> from allalike.writers import Findings, Truth
     >>> found = Findings("categorical", lambda: iter([Truth("t1", "x", 0.9)]), model="allalike 1.0")
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     LabelStudio().write(found, pathlib.Path(folder))
+    ...     LabelStudioWriter().write(found, pathlib.Path(folder))
     ...     print(pathlib.Path(folder, "predictions.json").read_text())
     [
     {"data": {"text": "t1"}, "predictions": [{"model_version": "allalike 1.0", "result": [{"from_name": "label",
