@@ -16,6 +16,7 @@ from test_parsers import EMOTIONS, LEVELS, level
 
 import allalike
 from allalike.datasets.parsers.boxes import Boxes
+from allalike.domains.naming import with_rule
 from files.parsed_data_sets import errors, facts, parsed, with_gold
 
 pytestmark = pytest.mark.slow
@@ -182,7 +183,7 @@ def test_turkers_order_systems_as_researchers_do_but_for_one_pair(data: Path) ->
     answers = with_gold(data, "rankings_ties_wmt13")
     assert answers.notes["repeats_added"] == 6476 - 151
     for rule, method in (("bradley terry", "UA"), ("bradley terry", "iP-TD"), ("borda", "UA")):
-        again = replace(answers, encoding=answers.encoding.with_rule(rule))
+        again = replace(answers, encoding=with_rule(answers.encoding, rule))
         found = allalike.discover(again, method=method)
         assert found.summary["gold"]["error"] == pytest.approx(1 / 66)
         gold = ["online-A", *parsed(data, "rankings_ties_wmt13").gold["fr-en"]]

@@ -236,7 +236,7 @@ def test_known_truths_may_be_records_in_part_and_in_columns() -> None:
 @pytest.mark.parametrize("rule", ["medoid", "best worker"])
 def test_a_chosen_record_is_one_that_was_given(rule: str) -> None:
     rows = crowd("record", seed=10, n=5, m=9, missing=0.3)
-    result = allalike.discover(rows, domain=Record(kind("record").parts, rule=rule), method="P-TD")
+    result = allalike.discover(rows, domain=replace(kind("record"), rule=rule), method="P-TD")
     given = {(task, json.dumps(record, sort_keys=True)) for _, task, record in rows}
     found = zip(result.truth["task"], result.truth["label"], strict=True)
     assert all((task, json.dumps(record, sort_keys=True)) in given for task, record in found)

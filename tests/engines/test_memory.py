@@ -45,7 +45,7 @@ def test_large_files_are_read_part_by_part_with_the_same_result(
     if domain in ("real", "vector"):
         labels = [np.stack(result.truth["label"].tolist()) for result in (parts, whole)]
         np.testing.assert_allclose(labels[0], labels[1], rtol=1e-9)
-    elif parts.run.encoding.has_objects or domain in ("probability", "record"):
+    elif parts.run.encoding.things is not None or domain in ("probability", "record"):
         for one, other in zip(parts.truth["label"], whole.truth["label"], strict=True):
             np.testing.assert_allclose(samples.flattened(one), samples.flattened(other), rtol=1e-9, atol=1e-12)
     else:

@@ -38,6 +38,7 @@ from allalike.domains.categorical import ClassEncoding
 from allalike.domains.pairwise import Pairwise, Stored
 from allalike.engines.sums import PairSums, Sums, select_workers
 from allalike.errors import LabelError
+from allalike.methods.steps.losses import loss_sums
 from allalike.readers import read, read_gold
 from crowds.samples import Row, crowd, kind
 
@@ -171,7 +172,7 @@ def test_sums_over_shards_are_those_over_all_answers(case: str) -> None:
     weights, here, there = weights_of(shards), shards.encoding.kernels, whole.kernels
     kernels: list[tuple[Any, Any, tuple[Floats, ...]]] = [
         (here.peer_sums, there.peer_sums, (weights,)),
-        (partial(here.loss_sums, ties=TIES), partial(there.loss_sums, ties=TIES), (weights,)),
+        (partial(loss_sums, kernels=here, ties=TIES), partial(loss_sums, kernels=there, ties=TIES), (weights,)),
         (here.gold_sums, there.gold_sums, ()),
     ]
     for mine, theirs, params in kernels:
@@ -217,7 +218,7 @@ def test_truths_of_shards_are_those_of_all_answers(case: str) -> None:
 
 def assert_same(found: list[Any], expected: list[Any], domain: Domain) -> None:
     assert list(map(type, found)) == list(map(type, expected))
-    if isinstance(domain, Vector) or domain.reads_numbers:
+    if isinstance(domain, Vector) or domain.spelling.numbers:
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
     for one, other in zip(found, expected, strict=True) if not isinstance(domain, Real | Vector) else ():
         if isinstance(domain, Probability):

@@ -28,7 +28,7 @@ def assert_same(found: Result, expected: Result) -> None:
         for name in mine:
             left, right = mine[name].tolist(), theirs[name].tolist()
             of_field = str(name).startswith("fault.") or str(name).endswith((".confidence", "size"))
-            if expected.run.encoding.has_objects and name in ("label", "unweighted"):
+            if expected.run.encoding.things is not None and name in ("label", "unweighted"):
                 left, right = ([number for label in each for number in flattened(label)] for each in (left, right))
                 np.testing.assert_allclose(left, right, rtol=1e-9, atol=1e-12)
             elif (name in NUMBERS and not isinstance(right[0], str)) or of_field or isinstance(right[0], float):

@@ -13,7 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from importlib.metadata import EntryPoint
 
-__all__ = ["Alias", "Registry", "check_options", "choose", "did_you_mean", "explain_name", "find", "make"]
+__all__ = [
+    "Alias",
+    "Registry",
+    "check_options",
+    "choose",
+    "did_you_mean",
+    "explain_name",
+    "find",
+    "make",
+    "registry_of",
+]
 
 T = TypeVar("T")
 
@@ -33,6 +43,9 @@ class Alias(NamedTuple):
     def note(self) -> str:
         """What is said where ours is taken for it."""
         return f"{self.name} is called {self.ours} here{self.details and ' '}{self.details}."
+
+
+_REGISTRIES: dict[str, Registry[Any]] = {}
 
 
 class Registry(dict[str, type[T]]):
@@ -57,6 +70,7 @@ class Registry(dict[str, type[T]]):
     def __init__(self, kind: str, base: Any, own: Iterable[Any], elsewhere: Iterable[Alias] = ()) -> None:
         super().__init__({cls.name: cls for cls in own})
         self.kind, self.base = kind, base
+        _REGISTRIES[kind] = self
         self.elsewhere = {_letters(alias.name): alias for alias in elsewhere}
 
     def everything(self) -> dict[str, type[T]]:
@@ -93,6 +107,16 @@ class Registry(dict[str, type[T]]):
                 f"{offer} calls itself {getattr(cls, 'name', None)!r}. Both names must be the same: mend the package."
             )
         return cls
+
+
+def registry_of(kind: str) -> Registry[Any]:
+    """Return the registry of all things of one kind, for those of them that are made of others.
+
+    >>> from allalike.domains import DOMAINS
+    >>> registry_of("domain") is DOMAINS
+    True
+    """
+    return _REGISTRIES[kind]
 
 
 def find(name: str, known: Mapping[str, T], kind: str) -> T:

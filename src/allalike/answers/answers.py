@@ -14,7 +14,7 @@ from allalike._core.blocks.problems import Problems
 from allalike._core.columns.factors import unite
 from allalike._core.columns.matches import find_places
 from allalike._core.options import check_choice
-from allalike.errors import InputError
+from allalike.errors import InputError, OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -130,12 +130,18 @@ class Answers:
         repeats: str | None,
         fit_tasks: Callable[[Array, Array, Values], Array] = lambda labels, task, tasks: labels,
     ) -> Answers:
-        choice = check_choice(repeats or encoding.domain.repeats, ("first", "last", "error", "add"), "repeats")
+        adding = encoding.domain.repeats
+        choice = check_choice(repeats or ("add" if adding else "first"), ("first", "last", "error", "add"), "repeats")
         task, worker, rows = _sort(task, worker, (len(tasks).bit_length(), len(workers).bit_length()))
         new = np.append(True, (task[1:] != task[:-1]) | (worker[1:] != worker[:-1]))[: len(rows)]
         n_repeats = len(rows) - int(new.sum())
         if n_repeats and choice == "add":
-            labels, rows = encoding.add(labels[rows], np.flatnonzero(new)), np.arange(len(rows) - n_repeats)
+            if adding is None:
+                raise OptionError(
+                    f"repeats is 'add', but {encoding.domain.name} labels cannot be added up. Keep a worker's first or"
+                    " last answer to a task with repeats='first' or 'last'."
+                )
+            labels, rows = adding.add(labels[rows], np.flatnonzero(new)), np.arange(len(rows) - n_repeats)
             task, worker = task[new], worker[new]
         elif n_repeats:
             task, worker, rows = _drop_repeats(task, worker, rows, new, tasks, workers, choice)

@@ -83,9 +83,9 @@ class Gold:
 
     def split(self, domain: Domain) -> Gold:
         """Return the truths one by one, where one stands for several, as the answers are split."""
-        if not domain.splits:
+        if domain.pictures is None or not domain.pictures.splits:
             return self
-        split = domain.split({role: Column(role, _listed(getattr(self, role))) for role in ("task", "label")})
+        split = domain.pictures.split({role: Column(role, _listed(getattr(self, role))) for role in ("task", "label")})
         return Gold(split["task"], split["label"], self.blank)
 
     def encode(self, encoding: Encoding) -> tuple[Encoding, Truths]:

@@ -117,10 +117,11 @@ class Result(Explained, Saved):
     @cached_property
     def objects(self) -> pd.DataFrame:
         """One row per object of a truth, where truths are lists of objects, with its confidence and who supports it."""
-        if not self.run.encoding.has_objects:
+        things = self.run.encoding.things
+        if things is None:
             raise UnsupportedError(f"The truths of {self.run.domain.name} labels are not made of objects.")
         piece = self.found.joined()
-        return frame_of(self.run.encoding.list_objects(piece.tasks, piece.found))
+        return frame_of(things.list_objects(piece.tasks, piece.found))
 
     @cached_property
     def agreement(self) -> Agreement:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from allalike.domains.naming import field_names
 from allalike.errors import ColumnError, InputError, OptionError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def choose_labels(source: Scan, wanted: Sequence[str]) -> list[Scan]:
         )
     names = [name for each in wanted for name in (_matching(source, each) if _is_pattern(each) else [each])]
     names, domain = list(dict.fromkeys(names)), source.domain
-    if len(names) > 1 and domain is not None and domain.is_open and not domain.field_names:
+    if len(names) > 1 and domain and domain.record and domain.record.is_open and not field_names(domain):
         return [replace(source, domain=replace(domain, fields=names))]  # type: ignore[call-arg]
     return [replace(source, columns={**source.columns, "label": name}) for name in names]
 

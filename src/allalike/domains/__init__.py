@@ -1,15 +1,13 @@
 """Domains: the kinds of label."""
 
 from allalike._core.registry import Registry
-from allalike.domains.base import Domain
 from allalike.domains.bitmap import Bitmap
 from allalike.domains.categorical import Categorical
 from allalike.domains.circular import Circular
+from allalike.domains.contract import Domain, Encoding, Kernels
 from allalike.domains.custom import Custom
 from allalike.domains.date import Date
-from allalike.domains.encoding import Encoding
 from allalike.domains.interval import Interval
-from allalike.domains.kernels import Kernels
 from allalike.domains.ordinal import Ordinal
 from allalike.domains.place import Place
 from allalike.domains.probability import Probability

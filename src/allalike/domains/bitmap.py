@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ from allalike._core.masks.packed import Mask, check_size, fill_outline, of_run_l
 from allalike._core.options import flag, number, option
 from allalike._core.system.json_text import parse_json
 from allalike.distances import overlap
+from allalike.domains.capabilities import Pictures
 from allalike.domains.pairwise import Pairwise, objects
 from allalike.domains.pixel_values import ask_value, check_pixel_value, check_pixel_values, have_one_value
 from allalike.errors import LabelError, OptionError
@@ -66,7 +67,7 @@ class Masks(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bitmap(Pairwise):
+class Bitmap(Pairwise, Pictures):
     """Masks, compared by the pixels they have in common.
 
     A label is a 2-D array or nested lists of numbers, run lengths as in COCO (``{"size": [height, width], "counts":
@@ -120,6 +121,11 @@ class Bitmap(Pairwise):
         given = [name for name in ("on", "threshold", "values") if getattr(self, name) not in (None, ())]
         if len(given) > 1:
             raise OptionError(f"{' and '.join(given)} both say which pixels belong to the object. Give one of them.")
+
+    @property
+    def pictures(self) -> Self:
+        """Masks are pictures."""
+        return self
 
     @property
     def splits(self) -> bool:

@@ -27,9 +27,7 @@ from allalike._core.columns.values import is_string
 from allalike._core.extraction.extractors import check_extract
 from allalike._core.options import flag, option, whole
 from allalike.distances import hamming
-from allalike.domains.base import Domain
-from allalike.domains.encoding import Encoding
-from allalike.domains.kernels import Kernels
+from allalike.domains.contract import Domain, Encoding, Kernels
 from allalike.domains.spelling import Spelling
 from allalike.errors import LabelError
 from allalike.noise import OneCoin

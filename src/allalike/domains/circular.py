@@ -20,9 +20,7 @@ from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.options import number
 from allalike.distances import angle
-from allalike.domains.base import Domain
-from allalike.domains.encoding import Encoding
-from allalike.domains.kernels import Kernels
+from allalike.domains.contract import Domain, Encoding, Kernels
 from allalike.errors import OptionError
 from allalike.noise import General
 from allalike.rules.base import Decision, Rule, unknown
@@ -140,11 +138,6 @@ class CircularEncoding(Encoding):
     def kernels(self) -> CircularKernels:
         """Distances of angles."""
         return CircularKernels(domain=self.domain)
-
-    @property
-    def nothing(self) -> Floats:
-        """No angles."""
-        return np.empty(0)
 
     def encode(self, labels: Column) -> Floats:
         """Read the labels as numbers, and those as angles."""

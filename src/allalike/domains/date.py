@@ -23,9 +23,10 @@ import numpy as np
 
 from allalike.domains.moments import Form, read_moment
 from allalike.domains.real import Real, RealEncoding, RealKernels
+from allalike.domains.spelling import Spelling
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.columns.column import Column
@@ -61,12 +62,16 @@ class Date(Real):
 
     name: ClassVar[str] = "date"
     summary: ClassVar[str] = "ISO dates and times; squared or absolute distance in days or seconds"
-    reads_numbers: ClassVar[bool] = False
+
+    @property
+    def spelling(self) -> Spelling:
+        """Labels are texts."""
+        return Spelling(strip=False)
 
     def learn(self, labels: Column) -> DateEncoding:
         """Find out whether these are dates, times or instants."""
         first, *others = dict.fromkeys(form for _, form in labels.parsed(read_moment)[1]) or [Form()]
-        return DateEncoding(domain=self, form=first.join(others))
+        return DateEncoding(domain=self, offsets=self.offsets, form=first.join(others))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +84,7 @@ class DateEncoding(RealEncoding):
     @property
     def kernels(self) -> DateKernels:
         """Squared or absolute distances."""
-        return DateKernels(domain=self.domain, offsets=self.offsets, form=self.form)
+        return DateKernels(domain=self.domain, form=self.form)
 
     @property
     def vocabulary(self) -> list[Any]:
@@ -89,10 +94,6 @@ class DateEncoding(RealEncoding):
     def merge(self, others: Sequence[Self]) -> Self:
         """Return the encoding of moments of all these forms; those that do not fit are found when they are read."""
         return replace(self, form=self.form.join(other.form for other in others))
-
-    def measures_like(self, other: Self) -> bool:
-        """Tell whether numbers count the same."""
-        return self.form.unit == other.form.unit
 
     def encode(self, labels: Column) -> Floats:
         """Read the labels as numbers of days or seconds."""
@@ -118,9 +119,9 @@ class DateEncoding(RealEncoding):
         """Return moments as they came."""
         return self.form.show(np.asarray(codes, np.float64))
 
-    def show_limits(self, limits: Floats) -> Values:
+    def tell(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
         """Return limits of truths as moments."""
-        return self.decode(limits)
+        return {name: self.decode(found[name]) for name in ("low", "high") if name in found}
 
     def describe(self) -> dict[str, Any]:
         """Return also what the labels are, and in which unit errors are."""

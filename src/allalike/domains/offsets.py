@@ -26,7 +26,7 @@ and each has an average of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -35,11 +35,10 @@ import numpy as np
 from allalike._core.blocks.centre import Centred
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Add, Array, Block, Floats
     from allalike._core.blocks.problems import Problems
-    from allalike.domains.kernels import Add
 
-__all__ = ["Offsets", "find_offsets"]
+__all__ = ["Offsets"]
 
 _MAX_STEPS = 200
 _STEPS = 4  # while factors are still sought; always as many, so that rounding does not decide when to stop
@@ -54,14 +53,25 @@ _LEAST_FACTOR, _LARGEST_FACTOR = 0.2, 5.0
 class Offsets:
     """Of each worker: by how much she is too high, by which factor she stretches, and around which number.
 
+    As long as nothing is known of them, they are empty; ``scale`` says whether factors are asked for.
+
     >>> Offsets(np.array([2.0, 0.0]), np.array([1.0, 2.0]), np.array([10.0, 10.0])).remove(
     ...     np.array([13.0, 14.0]), np.array([0, 1]))
     array([11., 12.])
     """
 
-    offset: Floats
-    factor: Floats
-    centre: Floats
+    offset: Floats = field(default_factory=lambda: np.empty(0))
+    factor: Floats = field(default_factory=lambda: np.empty(0))
+    centre: Floats = field(default_factory=lambda: np.empty(0))
+    scale: bool = False
+
+    def find(self, add: Add, problems: Problems) -> Offsets:
+        """Estimate the offsets of all workers; blocks have centred numbers.
+
+        ``add(kernel, *params)`` adds up, over all blocks, the named arrays of a kernel, with one row per worker.
+        """
+        offset, factor, centre = _find(add, problems, scale=self.scale)
+        return replace(self, offset=offset, factor=factor, centre=centre)
 
     def remove(self, label: Floats, worker: Array) -> Floats:
         """Return numbers without the offsets and factors of those who gave them."""
@@ -72,24 +82,27 @@ class Offsets:
     def of_block(self, block: Block) -> Offsets:
         """Return those of a block's workers, and of the dummy worker, who has none."""
         columns = zip((self.offset, self.factor, self.centre), (0.0, 1.0, 0.0), strict=True)
-        return Offsets(*(np.append(column[block.workers], nothing) for column, nothing in columns))
+        offset, factor, centre = (np.append(column[block.workers], nothing) for column, nothing in columns)
+        return replace(self, offset=offset, factor=factor, centre=centre)
+
+    def worker_columns(self, add: Add, weights: Floats) -> dict[str, Floats]:
+        """Return what was taken away from each worker's answers, as the table of workers has it."""
+        found = {"bias": self.offset, **({"scale": self.factor} if self.scale else {})}
+        return found if len(self.offset) else {}
 
 
-def find_offsets(add: Add, problems: Problems, *, scale: bool) -> Offsets:
-    """Estimate the offsets of workers, and their factors if asked for; blocks have centred numbers.
-
-    ``add(kernel, *params)`` adds up, over all blocks, the named arrays of a kernel, with one row per worker.
-    """
+def _find(add: Add, problems: Problems, *, scale: bool) -> tuple[Floats, Floats, Floats]:
+    """Estimate the offsets of workers, and their factors if asked for."""
     n = problems.n_workers
     offset, factor, centre = np.zeros(n), np.ones(n), np.zeros(n)
     if not scale:
-        return Offsets(_solve(add, problems, offset, factor), factor, centre)
+        return _solve(add, problems, offset, factor), factor, centre
     totals = add(_add_numbers)
     centre = problems.total(totals["number"]) / problems.total(totals["answers"])
     for _ in range(_FACTOR_ROUNDS):
         offset = _solve(add, problems, offset, factor, centre, rounds=1, steps=_STEPS)
         factor = _find_factors(add(_compare, offset, factor, centre), problems)
-    return Offsets(_solve(add, problems, offset, factor, centre), factor, centre)
+    return _solve(add, problems, offset, factor, centre), factor, centre
 
 
 def _solve(

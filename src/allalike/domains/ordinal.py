@@ -30,9 +30,7 @@ from allalike._core.limits import MAX_LEVELS
 from allalike._core.options import option
 from allalike._core.registry import did_you_mean
 from allalike.distances import absolute, euclidean, hamming
-from allalike.domains.base import Domain
-from allalike.domains.encoding import Encoding
-from allalike.domains.kernels import Kernels
+from allalike.domains.contract import Domain, Encoding, Kernels
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import LabelError, OptionError
 from allalike.noise import General, Noise, OneCoin
@@ -219,10 +217,6 @@ class OrdinalEncoding(Encoding):
         if self.domain.levels is not None:
             return self
         return self._with([end for other in others for end in (other.low, other.low + other.n_levels - 1)])
-
-    def measures_like(self, other: Self) -> bool:
-        """Tell whether a scale is as long, by which distances are divided."""
-        return self.n_levels == other.n_levels
 
     def encode(self, labels: Column) -> Array:
         """Return the places of labels, in as few bytes as it takes."""

@@ -17,9 +17,7 @@ from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.pairs import AnswerHashes, PairDistances
 from allalike._core.columns.hashes import hash_objects
 from allalike._core.columns.values import Values
-from allalike.domains.base import Domain
-from allalike.domains.encoding import Encoding
-from allalike.domains.kernels import Kernels
+from allalike.domains.contract import Domain, Encoding, Kernels
 from allalike.noise import General
 
 if TYPE_CHECKING:

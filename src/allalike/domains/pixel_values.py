@@ -17,7 +17,7 @@ from allalike.errors import LabelError, OptionError
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array
-    from allalike.domains.base import Domain
+    from allalike.domains.contract import Domain
 
 __all__ = ["ask_value", "check_pixel_value", "check_pixel_values", "have_one_value"]
 

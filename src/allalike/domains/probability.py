@@ -33,10 +33,8 @@ from allalike._core.columns.values import Values, arrow_of
 from allalike._core.options import number
 from allalike.distances import euclidean
 from allalike.distances.vectors import Offsets
-from allalike.domains.base import Domain
-from allalike.domains.encoding import Encoding
+from allalike.domains.contract import Domain, Encoding, Kernels
 from allalike.domains.forecasts import FORMS, Forecast, read_forecast, show_forecast
-from allalike.domains.kernels import Kernels
 from allalike.errors import GoldError, LabelError
 from allalike.noise import Gaussian
 from allalike.rules.base import Rule

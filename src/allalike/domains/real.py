@@ -12,8 +12,8 @@ her errors, of which that answer is one of many.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -23,10 +23,9 @@ from allalike._core.blocks.ties import TOLERANCE
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.options import flag
 from allalike.distances import absolute, euclidean
-from allalike.domains.base import Domain
-from allalike.domains.encoding import Encoding
-from allalike.domains.kernels import Kernels
-from allalike.domains.offsets import Offsets, find_offsets
+from allalike.domains.contract import Domain, Encoding, Kernels
+from allalike.domains.offsets import Offsets
+from allalike.domains.spelling import Spelling
 from allalike.errors import LabelError
 from allalike.noise import Gaussian, Laplace, Noise
 from allalike.rules.base import Rule, unknown
@@ -34,10 +33,8 @@ from allalike.rules.mean import mean, median
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.blocks.problems import Problems
     from allalike._core.blocks.ties import Ties
     from allalike._core.columns.column import Column
-    from allalike.domains.kernels import Add
 
 __all__ = ["Real"]
 
@@ -76,7 +73,6 @@ class Real(Domain):
     rules: ClassVar[tuple[Rule, ...]] = (Rule("mean", mean), Rule("median", median))
     distances: ClassVar[tuple[str, ...]] = ("squared", "absolute")
     numeric: ClassVar[bool] = True
-    reads_numbers: ClassVar[bool] = True
     recurring: ClassVar[bool] = False
     bias: bool = flag(False)
     scale: bool = flag(False)
@@ -93,13 +89,23 @@ class Real(Domain):
         return Gaussian() if self.distance == "squared" else Laplace()
 
     @property
+    def spelling(self) -> Spelling:
+        """Labels are numbers, also where they are texts."""
+        return Spelling(strip=False, numbers=True)
+
+    @property
     def power(self) -> int:
         """Which power of a length the distance is."""
         return 2 if self.distance == "squared" else 1
 
     def learn(self, labels: Column) -> RealEncoding:
         """Return the encoding, which is the same for all numbers."""
-        return RealEncoding(domain=self)
+        return RealEncoding(domain=self, offsets=self.offsets)
+
+    @property
+    def offsets(self) -> Offsets | None:
+        """What is to be found of each worker, if anything is."""
+        return Offsets(scale=self.scale) if self.bias or self.scale else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,28 +113,17 @@ class RealEncoding(Encoding):
     """Finite numbers whose squares are finite too; a code is the number itself, without what is the worker's own."""
 
     domain: Real
-    offsets: Offsets | None = field(default=None, compare=False)
-
-    @property
-    def for_looks(self) -> Self:
-        """The same numbers with squared distances."""
-        return replace(self, domain=replace(self.domain, distance="squared"))
 
     @property
     def kernels(self) -> RealKernels:
         """Squared or absolute distances."""
-        return RealKernels(domain=self.domain, offsets=self.offsets)
-
-    @property
-    def nothing(self) -> Floats:
-        """No numbers."""
-        return np.empty(0)
+        return RealKernels(domain=self.domain)
 
     def encode(self, labels: Column) -> Floats:
         """Read the labels as numbers."""
         numbers = labels.numbers
-        largest = int(np.argmax(np.abs(numbers)))
-        if abs(numbers[largest]) > _LARGEST_NUMBER:
+        if np.abs(numbers).max(initial=0.0) > _LARGEST_NUMBER:
+            largest = int(np.argmax(np.abs(numbers)))
             raise LabelError(
                 f"The label in row {labels.row(largest)} is {numbers[largest]:g}, whose square is beyond all numbers."
                 " Measure in larger units."
@@ -144,19 +139,6 @@ class RealEncoding(Encoding):
         chosen = {name: True for name in ("bias", "scale") if getattr(self.domain, name)}
         return {**super().describe(), **chosen}
 
-    def calibrate(self, add: Add, problems: Problems) -> Self:
-        """Estimate by how much each worker is too high, and by which factor she stretches the scale."""
-        wanted = self.domain.bias or self.domain.scale
-        return replace(self, offsets=find_offsets(add, problems, scale=self.domain.scale)) if wanted else self
-
-    def correct(self, block: Block) -> Block:
-        """Take away offsets and factors, and centre each task again."""
-        assert self.offsets is not None
-        label = self.kernels.restore_answers(block, np.arange(len(block.label)))
-        gold = self.kernels.restore_gold(block)
-        label = self.offsets.of_block(block).remove(label, block.worker)
-        return self.prepare(replace(block, label=label, gold_label=gold, prepared={}))
-
     def prepare(self, block: Block) -> Block:
         """Centre each task, so that offsets cost no digits; at an answer, if one that is far off shall move nothing."""
         if self.domain.distance == "squared":
@@ -170,19 +152,6 @@ class RealKernels(Kernels):
     """Sums of squared or absolute distances, linear in the number of answers, of numbers that are centred per task."""
 
     domain: Real
-    offsets: Offsets | None = field(default=None, compare=False)
-
-    def worker_columns(self, add: Add, weights: Floats, faults: Floats) -> dict[str, Floats]:
-        """Return what was taken away from each worker's answers."""
-        if self.offsets is None:
-            return {}
-        bias = {"bias": self.offsets.offset}
-        return {**bias, "scale": self.offsets.factor} if self.domain.scale else bias
-
-    def check_digits(self, distance: Floats) -> None:
-        """Refuse numbers so small that their squares vanish, where distances are squares."""
-        if self.domain.distance == "squared":
-            euclidean.check_digits(distance)
 
     def distance_between(self, left: Array, right: Array) -> Floats:
         """Measure how far numbers are apart, pair by pair."""

@@ -21,6 +21,8 @@ class Spelling:
         Whether case means nothing.
     extract
         How the label is found in what was written, if it is: one way, or several that follow each other.
+    numbers
+        Whether labels are written as numbers, so that 1 and 1.0 are one.
 
     >>> Spelling(lower=True)(" Cat"), Spelling(extract="number")("The answer is 42."), Spelling(extract="number")("No.")
     ('cat', '42', None)
@@ -29,6 +31,7 @@ class Spelling:
     strip: bool = True
     lower: bool = False
     extract: str | tuple[str, ...] | None = None
+    numbers: bool = False
 
     @property
     def is_plain(self) -> bool:

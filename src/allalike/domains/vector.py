@@ -25,9 +25,7 @@ from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import Values
 from allalike.distances import cosine, euclidean
 from allalike.distances.vectors import Offsets, centre
-from allalike.domains.base import Domain
-from allalike.domains.encoding import Encoding
-from allalike.domains.kernels import Kernels
+from allalike.domains.contract import Domain, Encoding, Kernels
 from allalike.domains.lists import json_list
 from allalike.errors import LabelError
 from allalike.noise import Gaussian, General, Noise
@@ -124,11 +122,6 @@ class VectorEncoding(Encoding):
     length: int
 
     @property
-    def n_numbers(self) -> int:
-        """How many numbers a vector has."""
-        return self.length
-
-    @property
     def kernels(self) -> VectorKernels:
         """Distances of vectors."""
         return VectorKernels(domain=self.domain)
@@ -143,11 +136,6 @@ class VectorEncoding(Encoding):
             )
         return self
 
-    @property
-    def nothing(self) -> Floats:
-        """No rows."""
-        return np.empty((0, self.length))
-
     def encode(self, labels: Column) -> Floats:
         """Return one row of numbers per label."""
         codes, parsed = labels.parsed(_parse)
@@ -158,7 +146,7 @@ class VectorEncoding(Encoding):
                 f"The vector in row {labels.row(row)} has {sizes[row]} numbers, but others have {self.length}. All"
                 " vectors must be of one length."
             )
-        vectors = np.stack(parsed)
+        vectors = np.stack([np.empty(self.length), *parsed])[1:]  # also where there is none
         has_direction = np.asarray(vectors.any(axis=1))[codes]
         if self.domain.distance == "cosine" and not has_direction.all():
             row = int(np.argmin(has_direction))
@@ -217,11 +205,6 @@ class VectorKernels(Kernels):
             return block[PairDistances].peer_distances(block, weights)
         offsets = Offsets(block.label) if self.domain.centred else block[Offsets]
         return offsets.peer_distances(block, weights)
-
-    def check_digits(self, distance: Floats) -> None:
-        """Refuse numbers so small that their squares vanish, where distances are squares."""
-        if self.domain.distance == "squared":
-            euclidean.check_digits(distance)
 
     def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
         """Add up the distances of the pairs per pair of workers."""

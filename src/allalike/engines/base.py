@@ -107,8 +107,12 @@ class Run(ABC):
     def find_units(self) -> bool:
         """Let the encoding learn what only sums over all answers tell; return whether there is such a thing."""
         before = self.encoding
-        self.encoding = before.find_units(self.sum)
+        self.encoding = before if before.fields is None else before.fields.find_units(self.sum)
         return self.encoding is not before
+
+    def choose_quorum(self, weights: Floats) -> tuple[Kernels, dict[str, Any]]:
+        """Return the kernels with the quorum that fits the weights, and what a summary says of it; most have none."""
+        return self.kernels.choose_quorum(self.sum, weights)
 
     @cached_property
     def unweighted_peer_sums(self) -> dict[str, Floats]:

@@ -200,7 +200,7 @@ def grow(
     encoding, truths = known.merge([more.encoding]), None
     if gold is not None:
         encoding, truths = gold.encode(encoding)
-    again = partial(encoding.prepare_again, known=known) if encoding.vocabulary != known.vocabulary else None
+    again = partial(_prepare_again, encoding=encoding, known=known) if encoding.vocabulary != known.vocabulary else None
     taken = _taken(run, more, gold if again else None, fresh)
     picked = run.pick(taken)
     same = np.arange(len(workers), dtype=np.int32)
@@ -332,12 +332,19 @@ def _notes(old: dict[str, Any], more: dict[str, Any], joined: dict[str, Any]) ->
     return notes
 
 
+def _prepare_again(block: Block, *, encoding: Encoding, known: Encoding) -> Block:
+    """Prepare a block that another encoding prepared, with codes of another vocabulary."""
+    label = encoding.remap(known.kernels.restore_answers(block, np.arange(len(block.label))), known)
+    gold = encoding.remap(known.kernels.restore_gold(block), known)
+    return encoding.prepare(replace(block, label=label, gold_label=gold, prepared={}))
+
+
 def _reuse_sums(run: Run, grown: Run, place: Codes | None, old: list[Answers], shard: Shard) -> None:
     """Find the sums of the first round from those of the old run, if they are known and digits are left.
 
     What is lost grows with the largest sums since all was summed, so these are remembered.
     """
-    if "unweighted_peer_sums" not in vars(run) or not grown.encoding.measures_like(run.encoding):
+    if "unweighted_peer_sums" not in vars(run) or grown.kernels != run.kernels:
         return
     gone = [block for part in old for block in of_answers(part.under(grown.encoding), run.block_answers)[0].blocks]
     minus, plus = _first_sums(grown, gone), _first_sums(grown, shard.blocks)

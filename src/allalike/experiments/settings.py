@@ -15,6 +15,7 @@ from allalike._core.options import Options, check_number, whole
 from allalike._core.registry import find, make
 from allalike.api.results.deciding import find_truths
 from allalike.datasets import DATASETS, load
+from allalike.domains.naming import with_rule
 from allalike.engines import Memory
 from allalike.errors import UnknownNameError
 from allalike.experiments.samples import Sampler
@@ -107,7 +108,7 @@ def solve(setting: Setting, chunk: int, methods: tuple[str, ...] | None = None) 
 def _sampler(source: str, pool: int, rule: str | Rule, seed: int) -> Sampler:
     answers = _open(source, pool, seed)
     if rule:
-        answers = replace(answers, encoding=answers.encoding.with_rule(rule))
+        answers = replace(answers, encoding=with_rule(answers.encoding, rule))
     return Sampler(answers)
 
 

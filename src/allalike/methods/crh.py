@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike._core.options import choice, flag, number, whole
+from allalike.domains.naming import with_rule
 from allalike.errors import OptionError
 from allalike.methods.base import Method, Weighing
-from allalike.methods.steps.losses import Losses
+from allalike.methods.steps.losses import Losses, loss_sums
 from allalike.methods.steps.rounds import repeat
 from allalike.methods.steps.weights import equal_weights, normalise
 
@@ -92,7 +93,7 @@ class CRH(Method):
 
         start = equal_weights(run.problems)
         if self.start == "median":
-            first = self._kernel(encoding.with_rule("median").kernels, run.ties)
+            first = self._kernel(with_rule(encoding, "median").kernels, run.ties)
             loss, _ = Losses(run, zero=self.zero, kernel=first)(start)
             start = self._weigh_losses(loss, encoding, run.problems)
         rounds = repeat(run, step, start, max_iter=self.max_iter, tol=self.tol)
@@ -103,11 +104,11 @@ class CRH(Method):
         if not encoding.numeric and (self.loss != "squared" or self.standardise or self.start != "mean"):
             name = encoding.domain.name
             raise OptionError(f"loss, standardise and start of CRH are for numbers; these are {name} labels.")
-        return encoding.with_rule("median") if self.loss == "absolute" else encoding
+        return with_rule(encoding, "median") if self.loss == "absolute" else encoding
 
     def _kernel(self, kernels: Kernels, ties: Ties) -> partial[dict[str, Floats]]:
         if self.loss == "squared" and not self.standardise:
-            return partial(kernels.loss_sums, ties=ties)
+            return partial(loss_sums, kernels=kernels, ties=ties)
         absolute, standardise = self.loss == "absolute", self.standardise
         return partial(_number_losses, kernels=kernels, ties=ties, absolute=absolute, standardise=standardise)
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from allalike._core.options import choice, whole
 from allalike.methods.base import Method, Weighing
-from allalike.methods.steps.losses import smooth
+from allalike.methods.steps.losses import loss_sums, smooth
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import WEIGHTINGS, weigh_faults
 
@@ -58,7 +58,7 @@ class DTD(Method):
         inverse = (self.weighting or model.weighting) == "inverse"
         weight = np.ones(problems.n_workers)
         for _ in run.rounds(self.rounds):
-            sums = run.sum(partial(run.kernels.loss_sums, ties=run.ties), weight)
+            sums = run.sum(partial(loss_sums, kernels=run.kernels, ties=run.ties), weight)
             known = sums["answers"] > 0  # of some answers the distance may be unknown
             fault = peers.comparable(np.where(known, sums["distance"], np.nan) / np.where(known, sums["answers"], 1.0))
             usable = smooth(fault, sums["answers"], problems) if inverse else fault

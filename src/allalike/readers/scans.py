@@ -17,6 +17,7 @@ from allalike.answers import Answers
 from allalike.answers.cleaning import Cleaning, check_ids
 from allalike.answers.stream import SAMPLE_ROWS, Stream
 from allalike.domains import DOMAINS, Domain
+from allalike.domains.naming import choose_options, field_names, spell_domain
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import ColumnError, InputError, OptionError
 from allalike.readers.column_names import list_names
@@ -115,12 +116,11 @@ class Scan(Options):
     @property
     def known_domain(self) -> Domain | None:
         """The domain, if it is given and nothing of it is still to be guessed."""
-        return None if self.domain is None or self.domain.is_open else self.domain
+        return None if self.domain is None or (self.domain.record and self.domain.record.is_open) else self.domain
 
     def has_fields(self, names: Sequence[str], where: str = "The table") -> bool:
         """Tell whether a label is several columns of a table that has these names."""
-        fields = () if self.domain is None else self.domain.field_names
-        return has_fields(names, fields, self.columns, where)
+        return has_fields(names, field_names(self.domain), self.columns, where)
 
     def read(self) -> Answers:
         """Read all answers into memory."""
@@ -133,8 +133,8 @@ class Scan(Options):
             first = label.head(SAMPLE_ROWS), task[:SAMPLE_ROWS]
             guess = partial(guess_domain, where=table.where, opened=self.domain)
             kind = guess(label, [(label, task)], len(label), lambda: first)
-            notes["guessed"]["domain"] = kind.spec
-        kind = kind.choosing(self.choices)
+            notes["guessed"]["domain"] = spell_domain(kind)
+        kind = choose_options(kind, self.choices)
         answers = Answers.of_columns(found["worker"], found["task"], found["label"], kind, repeats=self.repeats)
         answers.notes.update(notes)
         kept = [each.name for each in fields(self) if each.name not in ("source", "domain", "choices")]
@@ -161,7 +161,8 @@ class Scan(Options):
 
     def _split(self, columns: dict[str, Column]) -> dict[str, Column]:
         """Return answers one by one, where one stands for several."""
-        return self.domain.split(columns) if self.domain is not None and self.domain.splits else columns
+        pictures = None if self.domain is None else self.domain.pictures
+        return columns if pictures is None or not pictures.splits else pictures.split(columns)
 
     def table(self) -> Table:
         """Open the files, to see which columns they have.
@@ -185,7 +186,7 @@ class Scan(Options):
         """Return a table of comparisons as one of rankings, and any other as it is."""
         if not isinstance(self.columns, Mapping):
             return table
-        return read_comparisons(table, self.columns, asked=self.domain is not None and self.domain.compares)
+        return read_comparisons(table, self.columns, asked=self.domain is not None and self.domain.repeats is not None)
 
     def kind(self, table: Table) -> Domain | None:
         """Return the kind of label that is given, or that the reader of a table knows."""
@@ -247,7 +248,7 @@ class Scan(Options):
             return stacked.table(table), _OWN_NAMES, stacked.guessed
         columns = self.columns
         if self.domain is not None and self.has_fields(table.names, table.where):
-            table, made = combine(table, self.domain.field_names)
+            table, made = combine(table, field_names(self.domain))
             columns = {**columns, "label": made}
         found = find_roles(table, columns, frozenset(table.na or ()))
         layout = {"layout": found.table.layout} if found.table.layout and self.files.layout is None else {}

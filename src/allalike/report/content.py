@@ -206,7 +206,7 @@ def _list_tasks(survey: Survey, labels: Labels, limits: Limits) -> tuple[dict[st
     }
     for name in ("low", "high") if limited else ():
         columns[name] = [brief(value, 8) for value in piece.found[name][:kept]]
-    if limited and not labels.encoding.domain.reads_numbers:
+    if limited and not labels.encoding.domain.spelling.numbers:
         ends = [labels.encoding.decode(piece.found[name][:kept]).tolist() for name in ("low", "high")]
         columns["limits"] = ["" if low is None else f"{low} to {high}" for low, high in zip(*ends, strict=True)]
     for name in ("known", "abstained"):

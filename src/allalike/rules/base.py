@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.blocks.ties import Ties
 
-__all__ = ["Decision", "Rule", "unknown"]
+__all__ = ["Decision", "Rule", "find_rule", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,16 @@ class Rule:
     def summary(self) -> str:
         """What the rule does, in a line."""
         return (self.decide.__doc__ or "").splitlines()[0]
+
+
+def find_rule(rules: Sequence[Rule], chosen: str | Rule) -> Rule:
+    """Return the rule that is chosen, by its name or as it is.
+
+    >>> from allalike.rules.mean import mean, median
+    >>> find_rule((Rule("mean", mean), Rule("median", median)), "median").decide is median
+    True
+    """
+    return next(rule for rule in rules if rule.name == chosen) if isinstance(chosen, str) else chosen
 
 
 def unknown(n_tasks: int) -> Floats:

@@ -10,12 +10,13 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Array", "Block", "Floats", "Kernel", "Sums", "sum_by"]
+__all__ = ["Add", "Array", "Block", "Floats", "Kernel", "Sums", "known_sums", "sum_by"]
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 Sums = Mapping[str, Any]
 Kernel = Callable[..., Sums]
+Add = Callable[..., dict[str, Floats]]  # add(kernel, *params): a kernel's sums per worker, over all blocks
 
 T = TypeVar("T")
 
@@ -188,3 +189,16 @@ def sum_by(place: npt.NDArray[np.intp], values: Floats, size: int) -> Floats:
     array([4., 0., 2.])
     """
     return np.bincount(place, values, size).astype(np.float64, copy=False)
+
+
+def known_sums(block: Block, distance: Floats) -> dict[str, Floats]:
+    """Add up, per worker, the distances of her answers where these are known, and count them.
+
+    >>> known_sums(Block.of([[5.0, 6.0], [7.0, 8.0]]), np.array([1.0, np.nan, 2.0, 3.0]))
+    {'distance': array([3., 3.]), 'answers': array([2., 1.])}
+    """
+    known = ~np.isnan(distance)
+    return {
+        "distance": block.per_worker(np.where(known, distance, 0.0)),
+        "answers": block.per_worker(known.astype(np.float64)),
+    }

@@ -197,7 +197,7 @@ def _numbers(run: Run) -> Iterator[Doubt]:
     """Wonder about numbers that were taken for classes, or the reverse, where nobody said what they are."""
     if "domain" not in run.notes.get("guessed", {}):
         return
-    if run.encoding.numeric and run.domain.reads_numbers:
+    if run.encoding.numeric and run.domain.spelling.numbers:
         yield Doubt(f"{_NUMBERS} read as numbers: a truth is a mean. For a vote, the domain is categorical.")
     elif run.encoding.nominal and run.encoding.n_labels >= _MIN_NUMBERS and _are_numbers(_labels(run)):
         yield Doubt(
@@ -208,7 +208,7 @@ def _numbers(run: Run) -> Iterator[Doubt]:
 
 def _ratings(run: Run) -> Iterator[Doubt]:
     """Wonder about numbers that may be levels of a scale."""
-    if not run.encoding.numeric or not run.domain.reads_numbers or run.worker_task is not None:
+    if not run.encoding.numeric or not run.domain.spelling.numbers or run.worker_task is not None:
         return
     blocks = sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False).blocks
     numbers = np.unique(np.concatenate([block.label for block in blocks]))
@@ -233,7 +233,7 @@ def _far_answers(run: Run) -> Iterator[Doubt]:
     """Wonder about a few numbers that carry most of the squared distance."""
     found = find_far_answers(run) if run.encoding.numeric and run.domain.distance == "squared" else None
     if found is not None:
-        label = f"{found.label:g}" if run.domain.reads_numbers else _show(run, found.label)
+        label = f"{found.label:g}" if run.domain.spelling.numbers else _show(run, found.label)
         yield Doubt(
             f"{found.number:,} of {found.answers:,} answers carry {100 * found.share:.0f} % of the squared distance,"
             f" such as {label} by {found.worker!r}, so that a few answers decide who is good. Leave them out if"

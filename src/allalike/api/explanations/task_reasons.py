@@ -75,14 +75,15 @@ def explain_task(run: Run, weighing: Weighing, piece: Piece) -> TaskExplanation:
     rows = np.argsort(-share, kind="stable")
     following = float(score[others[0]]) if others else 0.0
     names = encoding.decode(block.label[first])
+    limits = {"low": [np.nan], "high": [np.nan], **found, **encoding.tell(found)}
     rivals = bool(others) and not encoding.numeric
     return TaskExplanation(
         task=piece.tasks[0],
         truth=_only(encoding.decode(truth)),
         sureness=sureness(weighing),
         confidence=float(found["confidence"][0]),
-        low=encoding.show_limits(found["low"])[0] if "low" in found else np.nan,
-        high=encoding.show_limits(found["high"])[0] if "high" in found else np.nan,
+        low=limits["low"][0],
+        high=limits["high"][0],
         error=float(found["error"][0]),
         unweighted=_only(encoding.decode(found["unweighted"])),
         changed=bool(found["changed"][0]),

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from allalike.answers import Answers
+from allalike.domains.naming import field_names
 from allalike.errors import GoldError, OptionError
 from allalike.readers import COLUMN, NA, ReadOptions, Scan, find_unusual, gather_gold, open_gold, scan
 from allalike.readers.inputs import find_inputs
@@ -67,7 +68,7 @@ def _split(gold: Gold, answers: Answers | Scan) -> Gold:
 
 def _how(answers: Answers | Scan) -> dict[str, Any]:
     """Return also the fields that labels have, where these may be columns."""
-    return {**_spelling(answers), "fields": () if answers.domain is None else answers.domain.field_names}
+    return {**_spelling(answers), "fields": field_names(answers.domain)}
 
 
 def _spelling(answers: Answers | Scan) -> dict[str, Any]:

@@ -105,7 +105,7 @@ def _write_domain(domain: Domain) -> dict[str, Any]:
     own = DOMAINS.get(domain.name)
     if own is not type(domain):
         raise TypeError(f"{domain.name} is a domain of the user's own")
-    parts = [[name, kind and _write_domain(kind)] for name, kind in domain.parts]
+    parts = [[name, kind and _write_domain(kind)] for name, kind in (domain.record.fields if domain.record else ())]
     return {"name": domain.name, **_unusual(domain, own()), **({"fields": parts} if parts else {})}
 
 

@@ -23,12 +23,11 @@ __all__ = ["find_posteriors", "find_truths", "settle"]
 
 def settle(run: Run, weighing: Weighing) -> Weighing:
     """Return the weighing with a rule that is settled for its weights, where the rule depends on them in this way."""
-    kernels = run.kernels
-    settled = kernels if weighing.decide else kernels.settle(run.sum, weighing.weight)
-    if settled is kernels:
+    if weighing.decide:
         return weighing
-    decide = partial(settled.aggregate, ties=run.ties)
-    return replace(weighing, decide=decide, choices=settled.describe_choices())
+    kernels, choices = run.choose_quorum(weighing.weight)
+    decide = partial(kernels.aggregate, ties=run.ties)
+    return replace(weighing, decide=decide, choices=choices) if choices else weighing
 
 
 def find_truths(
@@ -47,7 +46,7 @@ def find_truths(
     ``abstained`` tells which have less, and these count neither as changed nor as errors.
     """
     variance = None if weighing.trust is None else weighing.trust.variance
-    equal = run.kernels.settle(run.sum, np.ones(run.problems.n_workers)) if unweighted else run.kernels
+    equal = run.choose_quorum(np.ones(run.problems.n_workers))[0] if unweighted else run.kernels
     kernel = partial(
         _decide,
         own=settle(run, weighing).decide or partial(run.kernels.aggregate, ties=run.ties),

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Encoding
     from allalike.engines import Run
@@ -54,9 +56,18 @@ def keep_known(block: Block, found: dict[str, Array], encoding: Encoding) -> dic
     task = block.gold_task[answered]
     known = np.zeros(block.n_tasks, bool)
     known[task] = True
-    found = encoding.put_known(found, task, truths[answered])
+    put = _put_known if encoding.fields is None else encoding.fields.put_known
+    found = put(found, task, truths[answered])
     label = found["label"]
     certain = (("confidence", 1.0), ("within_one", 1.0), ("error", 0.0))
     sure = {name: np.where(known, value, found[name]) for name, value in certain if name in found}
     sure |= {name: np.where(known, label, found[name]) for name in ("low", "high") if name in found}
     return {**found, **sure, "tied": found["tied"] & ~known, "known": known}
+
+
+def _put_known(found: Mapping[str, Array], task: Array, truths: Array) -> dict[str, Array]:
+    """Return what was found for tasks with the truths that are known for some of them in place."""
+    label = found["label"].copy()
+    width = label.shape[1:]  # known truths of tasks that nobody answered may be longer
+    label[task] = truths[(slice(None), *map(slice, width))]
+    return {**found, "label": label}

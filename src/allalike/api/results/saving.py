@@ -125,7 +125,7 @@ class Saved(ABC):
         truth, workers, groups, ahead, objects, summary = result_names(check_choice(format, FORMATS, "format"))
         looked = weighing.groups is not None
         more = {f"{name}.{format}": columns for name, columns in tables.items()}
-        optional = {groups: looked, ahead: True, objects: encoding.has_objects}
+        optional = {groups: looked, ahead: True, objects: encoding.things is not None}
         optional |= {**dict.fromkeys(more, True), REPORT: report, summary: True}
         if safe_csv and format != "csv":
             raise OptionError(f"safe_csv is for tables of text, and format is {format!r}. Leave one of them out.")
@@ -144,8 +144,9 @@ class Saved(ABC):
                 write_tables(stage / groups, [dressed(table_of(group_columns(run, weighing)))])
             asked = rank_tasks(self.found.pieces(), _MAX_NEXT)
             write_tables(stage / ahead, [dressed(table_of(next_columns(asked, weighing)))])
-            if encoding.has_objects:
-                self.found.write(stage / objects, partial(_dress, partial(object_table, encoding=encoding), dressed))
+            if encoding.things is not None:
+                listed = partial(object_table, things=encoding.things)
+                self.found.write(stage / objects, partial(_dress, listed, dressed))
             for name, columns in more.items():
                 write_tables(stage / name, [dressed(table_of(columns))])
             for writer in writers:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Floats
     from allalike.domains import Encoding
+    from allalike.domains.capabilities import Things
     from allalike.engines import Piece, Run
     from allalike.methods import Weighing
     from allalike.methods.insight import Faults
@@ -43,7 +44,7 @@ def worker_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
         **({"earlier": run.history.answers.astype(np.int64)} if run.history is not None else {}),
     }
     trust = weighing.trust
-    own = weighing.columns or run.kernels.worker_columns(run.sum, weighing.weight, weighing.fault)
+    own = weighing.columns or _own_columns(run, weighing.weight)
     more = {**trust_columns(weighing), **own}
     if trust is not None:
         known = {"shared": trust.shared, "disparity": weighing.disparity, **fault_columns(weighing, trust)}
@@ -51,6 +52,13 @@ def worker_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
     rates = {} if weighing.error_rate is None else {"error_rate": weighing.error_rate}
     numbers = {"disparity": weighing.disparity, "fault": weighing.fault, "weight": weighing.weight}
     return {**columns, **numbers, **rates, **more}
+
+
+def _own_columns(run: Run, weights: Floats) -> dict[str, Floats]:
+    """Return what only labels of some kinds tell of workers."""
+    able = run.encoding.fields, run.encoding.things, run.encoding.offsets
+    found = [each.worker_columns(run.sum, weights) for each in able if each is not None]
+    return {name: column for columns in found for name, column in columns.items()}
 
 
 def trust_columns(weighing: Weighing) -> dict[str, Values | Array]:
@@ -96,10 +104,10 @@ def next_columns(piece: Piece, weighing: Weighing) -> dict[str, Values | Array]:
 
 def truth_columns(piece: Piece, encoding: Encoding, weighing: Weighing) -> dict[str, Values | Array]:
     """Return the columns of the table of truths."""
-    limits: dict[str, Values | Array] = {
-        name: encoding.show_limits(piece.found[name]) for name in ("low", "high") if name in piece.found
-    }
     own = encoding.tell(piece.found)
+    limits: dict[str, Values | Array] = {
+        name: own.pop(name, piece.found[name]) for name in ("low", "high") if name in piece.found
+    }
     label = own.pop("label", None) or encoding.decode(piece.found["label"])
     assert isinstance(label, Values)
     return {
@@ -117,9 +125,9 @@ def truth_columns(piece: Piece, encoding: Encoding, weighing: Weighing) -> dict[
     }
 
 
-def object_table(piece: Piece, *, encoding: Encoding) -> pa.Table:
+def object_table(piece: Piece, *, things: Things[Encoding]) -> pa.Table:
     """Return the table of the objects that truths are made of."""
-    return table_of(encoding.list_objects(piece.tasks, piece.found))
+    return table_of(things.list_objects(piece.tasks, piece.found))
 
 
 def list_truths(pieces: Iterable[Piece], encoding: Encoding, weighing: Weighing) -> Iterator[Truth]:
@@ -140,5 +148,6 @@ def truth_table(piece: Piece, *, encoding: Encoding, weighing: Weighing, folder:
     for name, place in (("label", "labels"), ("unweighted", "unweighted")):
         labels = columns[name]
         assert isinstance(labels, Values)
-        columns[name] = encoding.domain.export(labels, piece.tasks, folder / place)
+        if encoding.domain.pictures is not None:
+            columns[name] = encoding.domain.pictures.export(labels, piece.tasks, folder / place)
     return table_of(columns)

@@ -32,6 +32,7 @@ from allalike.compat.crowdkit.crowd import (
     number_values,
 )
 from allalike.errors import InputError
+from allalike.methods.steps.losses import loss_sums
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,7 +108,7 @@ def find_agreement(crowd: Crowd, weights: Floats) -> Floats:
     >>> find_agreement(Crowd.of(data), np.ones(3))
     array([1., 1., 0.])
     """
-    sums = crowd.run.sum(partial(crowd.run.kernels.loss_sums, ties=TIES), weights)
+    sums = crowd.run.sum(partial(loss_sums, kernels=crowd.run.kernels, ties=TIES), weights)
     return np.asarray(1.0 - sums["distance"] / sums["answers"])
 
 

@@ -16,7 +16,6 @@ from allalike._core.blocks.rankings import (
     REST,
     TIED,
     Listed,
-    add_up,
     fill_gaps,
     join,
     numbers,
@@ -27,8 +26,8 @@ from allalike._core.blocks.rankings import (
 from allalike._core.columns.hashes import hash_objects, mix
 from allalike._core.columns.values import Values
 from allalike._core.options import choice
-from allalike.domains.base import Domain
-from allalike.domains.encoding import Encoding
+from allalike.domains.capabilities import Things
+from allalike.domains.contract import Domain, Encoding
 from allalike.domains.rankings.items import (
     describe_difference,
     in_order,
@@ -71,7 +70,7 @@ class RankingOptions(Domain):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankingEncoding(Encoding):
+class RankingEncoding(Encoding, Things[Encoding]):
     """The items that occur, in their order; codes are those of `allalike._core.blocks.rankings`.
 
     Behind the items of the answers stand those that only known truths have, ``n_unanswered`` of them. ``longest`` is
@@ -131,10 +130,6 @@ class RankingEncoding(Encoding):
         """Put items that a worker did not rank at the end, if that is what gaps mean."""
         return fill_gaps(codes, task, len(tasks)) if self.domain.gaps == "last" else codes
 
-    def add(self, codes: Array, starts: Array) -> Array:
-        """Put the rankings of each group of neighbours together: what a worker said of a task."""
-        return add_up(codes, starts)
-
     def remap(self, codes: Array, known: Self) -> Array:
         """Number items anew."""
         number = {item: code for code, item in enumerate(self.items)}
@@ -169,9 +164,9 @@ class RankingEncoding(Encoding):
         return rankings[0] if len(rankings) == 1 else "; ".join(map(write_ranking, rankings))
 
     @property
-    def has_objects(self) -> bool:
-        """Whether items have scores."""
-        return self.domain.rule == "bradley terry"
+    def things(self) -> Self | None:
+        """The items, where they have scores."""
+        return self if self.domain.rule == "bradley terry" else None
 
     def list_objects(self, tasks: Values, found: Mapping[str, Array]) -> dict[str, Values | Array]:
         """List the items of each task, best first, with their scores and how sure these are."""

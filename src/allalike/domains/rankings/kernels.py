@@ -18,7 +18,7 @@ from allalike._core.blocks.matrices import MatrixSum
 from allalike._core.blocks.pairs import add_pairs, pair_chunks
 from allalike._core.blocks.rankings import Listed, numbers
 from allalike.distances import comparisons, footrule, kendall
-from allalike.domains.kernels import Kernels
+from allalike.domains.contract import Kernels
 from allalike.rules.ballots import Parts
 from allalike.rules.bradley_terry import sort_scores
 
@@ -87,19 +87,6 @@ class RankingKernels(Kernels):
         """Measure how far each answer is from its task's truth; NaN where they have no pair of items in common."""
         return _distance_to(block, truth, self.domain.distance)
 
-    def loss_sums(self, block: Block, weights: Floats, *, ties: Ties) -> dict[str, Floats]:
-        """Add up, per worker, the distance to the task's own weighted aggregate, and her answers that have one."""
-        found = self.decide(block, weights, np.zeros(block.n_workers), ties)
-        return _loss(block, self.distance_to(block, found.label))
-
-    def gold_sums(self, block: Block) -> dict[str, Floats]:
-        """Add up, per worker, the distance to the truths that are known, and her answers to these tasks."""
-        if not len(block.gold_task):
-            return super().gold_sums(block)
-        row = block.gold_row  # tasks without gold borrow the last truth, and count nothing
-        distance = self.distance_to(block, block.gold_label[row])
-        return _loss(block, np.where(block.to_answers(row >= 0), distance, np.nan))
-
     def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
         """Aggregate each task by the rule; the agreement of the answers with the outcome is its confidence."""
         found = super().decide(block, weights, faults, ties)
@@ -145,15 +132,6 @@ def _round(sums: Any) -> Any:
     sums = sums.tocsr()  # where what belongs to the same place is one number
     sums.data = sums.data.round(_DIGITS)
     return sums
-
-
-def _loss(block: Block, distance: Floats) -> dict[str, Floats]:
-    """Add up distances that are known, per worker, and count them."""
-    known = ~np.isnan(distance)
-    return {
-        "distance": block.per_worker(np.where(known, distance, 0.0)),
-        "answers": block.per_worker(known.astype(np.float64)),
-    }
 
 
 def _count_items(codes: Array) -> Array:

@@ -16,8 +16,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
+from allalike._core.blocks.rankings import add_up
+from allalike.domains.capabilities import Adding
 from allalike.domains.rankings.encoding import RankingEncoding, RankingOptions
 from allalike.domains.rankings.items import list_items
 from allalike.domains.rankings.kernels import DISTANCES
@@ -26,13 +28,14 @@ from allalike.rules import Rule
 from allalike.rules.voting import VOTING
 
 if TYPE_CHECKING:
+    from allalike._core.blocks.block import Array
     from allalike._core.columns.column import Column
 
 __all__ = ["Ranking"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ranking(RankingOptions):
+class Ranking(RankingOptions, Adding):
     """Orders of a task's items, best first, which may have ties and gaps.
 
     A label is text such as ``a>b>c``, ``a>b=c`` or ``a>{b,c}``, a JSON list or a Python list in which items that are
@@ -74,8 +77,15 @@ class Ranking(RankingOptions):
     summary: ClassVar[str] = "orders of a task's items, best first, with ties and gaps; Kendall tau, or the footrule"
     rules: ClassVar[tuple[Rule, ...]] = tuple(Rule(name, decide) for name, decide in VOTING.items())
     distances: ClassVar[tuple[str, ...]] = tuple(DISTANCES)
-    repeats: ClassVar[str] = "add"
-    compares: ClassVar[bool] = True
+
+    @property
+    def repeats(self) -> Self:
+        """Comparisons add up."""
+        return self
+
+    def add(self, codes: Array, starts: Array) -> Array:
+        """Put the rankings of each group of neighbours together: what a worker said of a task."""
+        return add_up(codes, starts)
 
     @property
     def noise(self) -> Noise:

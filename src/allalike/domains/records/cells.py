@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from allalike._core.blocks.block import Array, Block
-    from allalike.domains.encoding import Encoding
-    from allalike.domains.kernels import Kernels
+    from allalike.domains.contract import Encoding, Kernels
 
 __all__ = ["Cells", "FieldBlock", "Lengths", "codes_of", "filled_in", "join_cells", "prepare_field", "salted", "spread"]
 

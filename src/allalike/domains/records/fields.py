@@ -15,18 +15,18 @@ from typing import Any
 from allalike._core.limits import MAX_FIELDS
 from allalike._core.options import check_number
 from allalike._core.registry import choose
-from allalike.domains.base import Domain
+from allalike.domains.contract import Domain
 from allalike.errors import OptionError
 
-__all__ = ["Fields", "read_fields", "read_importance", "write_fields"]
+__all__ = ["NamedKinds", "read_fields", "read_importance", "write_fields"]
 
-Fields = tuple[tuple[str, Domain | None], ...]
+NamedKinds = tuple[tuple[str, Domain | None], ...]
 
 _FORM = 'Write it as "name:text, year:real", or as {"name": "text", "year": "real"}.'
 _PIECE = re.compile(r"""(?:[^,()'"]|'[^']*'|"[^"]*"|\((?:[^()'"]|'[^']*'|"[^"]*")*\))+""")
 
 
-def read_fields(given: Any, known: Mapping[str, type[Domain]]) -> Fields:
+def read_fields(given: Any, known: Mapping[str, type[Domain]]) -> NamedKinds:
     """Return the fields that a text, a mapping, names or pairs name, given the domains that there are.
 
     >>> from allalike.domains import DOMAINS
@@ -73,7 +73,7 @@ def _kind_of(name: str, kind: Any, known: Mapping[str, type[Domain]]) -> Domain 
         raise type(error)(f"The field {name!r}: {error}") from None
 
 
-def read_importance(given: Any, fields: Fields) -> tuple[tuple[str, float], ...]:
+def read_importance(given: Any, fields: NamedKinds) -> tuple[tuple[str, float], ...]:
     """Return how much fields count, each by its name, where that is said; without fields they may have any names.
 
     >>> read_importance({"year": 2}, (("year", None), ("name", None)))
@@ -88,7 +88,7 @@ def read_importance(given: Any, fields: Fields) -> tuple[tuple[str, float], ...]
     return tuple(importance.items())
 
 
-def write_fields(fields: Fields) -> str:
+def write_fields(fields: NamedKinds) -> str:
     """Write fields as they are read.
 
     >>> from allalike.domains import DOMAINS

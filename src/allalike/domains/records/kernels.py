@@ -6,7 +6,7 @@ that of the field's own kernels, and so is the weight of her peers. Where a fiel
 answers, no pairs are needed. Whoever left a field empty is nobody's peer there.
 
 Distances without a largest value, as of numbers, enter as min(1, |x - y| / m), with m the mean of |x - y| over all
-pairs of answers to the same task, which `RecordEncoding.find_units` measures.
+pairs of answers to the same task, which `RecordParts.find_units` measures.
 """
 
 from __future__ import annotations
@@ -17,19 +17,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import known_sums, sum_by
 from allalike._core.blocks.matrices import MatrixSum
 from allalike._core.blocks.ties import Ties
-from allalike.domains.kernels import Kernels
+from allalike.domains.contract import Kernels
 from allalike.domains.records.cells import Cells, FieldBlock, Lengths, codes_of, filled_in, join_cells, spread
-from allalike.rules.base import Decision, unknown
+from allalike.rules.base import Decision, find_rule, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Add, Array, Block, Floats
     from allalike._core.blocks.pairs import PairDistances
-    from allalike.domains.kernels import Add
 
 __all__ = ["RecordKernels", "decide_fields", "each_field"]
 
@@ -123,19 +122,6 @@ class RecordKernels(Kernels):
                 total.add(share * found[name], who, everyone)  # counts may be in single precision
         return {name: total.result() for name, total in sums.items()}
 
-    def loss_sums(self, block: Block, weights: Floats, *, ties: Ties) -> dict[str, Floats]:
-        """Add up, per worker, the distance to the task's own weighted aggregate, and her answers."""
-        found = self.decide(block, weights, np.zeros(block.n_workers), ties)
-        return _known_sums(block, self.distance_to(block, found.label))
-
-    def gold_sums(self, block: Block) -> dict[str, Floats]:
-        """Add up, per worker, the distance to the truths that are known, where it is known, and her answers there."""
-        if not len(block.gold_task):
-            return _known_sums(block, unknown(len(block.worker)))
-        row = block.gold_row  # tasks without gold borrow the last truth, and count nothing
-        distance = self.distance_to(block, block.gold_label[row])
-        return _known_sums(block, np.where(block.to_answers(row >= 0), distance, np.nan))
-
     def length_sums(self, block: Block) -> dict[str, Floats]:
         """Add up, per worker, the differences to her peers in each field of numbers, and how many there are."""
         return {
@@ -145,9 +131,14 @@ class RecordKernels(Kernels):
             for what, sums in _length_sums(part).items()
         }
 
+    @property
+    def _by_field(self) -> bool:
+        """Whether each field is decided by its own rule."""
+        return find_rule(self.domain.rules, self.domain.rule).decide is each_field
+
     def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
         """Aggregate each task, field by field or as a whole."""
-        if self.domain.aggregation.decide is not each_field:
+        if not self._by_field:
             return super().decide(block, weights, faults, ties)
         return decide_fields(block, partial(self._find, weights=weights, faults=faults, ties=ties))[0]
 
@@ -159,7 +150,7 @@ class RecordKernels(Kernels):
 
     def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
         """Find, per task, the truth and how sure it is, and in ``sure`` how sure each of its fields is."""
-        if self.domain.aggregation.decide is each_field:
+        if self._by_field:
             found, sure = decide_fields(block, partial(self._find, weights=weights, faults=faults, ties=ties))
         else:
             found = super().decide(block, weights, faults, ties)
@@ -167,30 +158,13 @@ class RecordKernels(Kernels):
         told = {"confidence": found.confidence, "error": found.error, "tied": found.tied}
         return {"label": found.label, **told, "sure": sure}
 
-    def settle(self, add: Add, weights: Floats) -> Self:
-        """Settle what fields choose once weights are known."""
-        fields = tuple(
-            None if kernels is None else kernels.settle(partial(_add_field, add, number), weights)
-            for number, kernels in enumerate(self.fields)
-        )
-        same = all(new is old for new, old in zip(fields, self.fields, strict=True))
-        return self if same else replace(self, fields=fields)
-
-    def describe_choices(self) -> dict[str, Any]:
-        """Return what fields settled, by their names."""
-        told = {n: k.describe_choices() for n, k in zip(self.names, self.fields, strict=True) if k is not None}
-        return {"choices": told} if any(told.values()) else {}
-
-    def worker_columns(self, add: Add, weights: Floats, faults: Floats) -> dict[str, Floats]:
-        """Return how far each worker is from the truths in each field: ``fault.year``."""
-        sums = add(self.field_losses, weights)
-        answers = {number: sums.get(f"answers {number}") for number in range(len(self.fields))}
-        return {
-            f"fault.{name}": unknown(len(weights))
-            if (given := answers[number]) is None
-            else np.divide(sums[f"distance {number}"], given, out=unknown(len(weights)), where=given > 0)
-            for number, name in enumerate(self.names)
-        }
+    def choose_quorum(self, add: Add, weights: Floats) -> tuple[Self, dict[str, Any]]:
+        """Choose the quorums of fields; what is said of them goes by the names of these."""
+        fields, told = list(self.fields), {}
+        for number, (name, kernels) in enumerate(zip(self.names, self.fields, strict=True)):
+            if kernels is not None:
+                fields[number], told[name] = kernels.choose_quorum(partial(_add_field, add, number), weights)
+        return replace(self, fields=tuple(fields)), {"choices": told} if any(told.values()) else {}
 
     def field_losses(self, block: Block, weights: Floats) -> dict[str, Floats]:
         """Add up, per worker and field, the distance to the truths as the weights have them, and her answers."""
@@ -200,7 +174,7 @@ class RecordKernels(Kernels):
             truth = codes_of(found.label, number)[slice(None) if field.tasks is None else field.tasks]
             said = codes_of(block.label, number)[slice(None) if field.rows is None else field.rows]
             apart = self._bounded(kernels.distance_between(said, part.to_answers(truth)), number, kernels)
-            sums |= {f"{name} {number}": each for name, each in _known_sums(part, apart).items()}
+            sums |= {f"{name} {number}": each for name, each in known_sums(part, apart).items()}
         return sums
 
     def scatter(self, block: Block) -> Floats:
@@ -272,14 +246,6 @@ def decide_fields(block: Block, find: Callable[[int, Block], Mapping[str, Array]
     total, count = np.where(known, sure, 0.0).sum(axis=1), known.sum(axis=1)
     confidence = np.divide(total, count, out=unknown(block.n_tasks), where=count > 0)
     return Decision(join_cells(columns, filled), confidence, unknown(block.n_tasks), tied), sure
-
-
-def _known_sums(block: Block, distance: Floats) -> dict[str, Floats]:
-    known = ~np.isnan(distance)
-    return {
-        "distance": block.per_worker(np.where(known, distance, 0.0)),
-        "answers": block.per_worker(known.astype(np.float64)),
-    }
 
 
 def _length_sums(part: Block) -> dict[str, Floats]:

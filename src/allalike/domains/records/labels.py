@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from allalike._core.blocks.block import Array
-    from allalike.domains.base import Domain
-    from allalike.domains.records.fields import Fields
+    from allalike.domains.contract import Domain
+    from allalike.domains.records.fields import NamedKinds
 
 __all__ = ["list_names", "naming", "read_record", "split_labels", "value_of", "write_record"]
 
@@ -43,7 +43,9 @@ def list_names(labels: Column, ignored: Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-def split_labels(labels: Column, fields: Fields, parse: Callable[[Any], tuple[Any, ...]]) -> list[tuple[Column, Array]]:
+def split_labels(
+    labels: Column, fields: NamedKinds, parse: Callable[[Any], tuple[Any, ...]]
+) -> list[tuple[Column, Array]]:
     """Return, for each field, the column of what was filled in, and in which rows.
 
     ``parse`` returns the values of all fields of a label, None where they are missing.

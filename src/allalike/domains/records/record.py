@@ -27,14 +27,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from allalike._core.blocks.pairs import AnswerHashes, PairDistances
+from allalike._core.columns.column import Column
 from allalike._core.columns.hashes import hash_objects
 from allalike._core.columns.values import Values
 from allalike._core.options import choice
-from allalike.domains.base import Domain
+from allalike._core.registry import registry_of
+from allalike.domains.capabilities import FieldKinds
 from allalike.domains.categorical import Categorical
-from allalike.domains.encoding import Encoding
+from allalike.domains.contract import Domain, Encoding
 from allalike.domains.records.cells import Cells, codes_of, filled_in, join_cells, prepare_field, spread
-from allalike.domains.records.fields import Fields, read_fields, read_importance, write_fields
+from allalike.domains.records.fields import read_fields, read_importance, write_fields
 from allalike.domains.records.kernels import RecordKernels, each_field
 from allalike.domains.records.labels import list_names, naming, read_record, split_labels, value_of, write_record
 from allalike.domains.records.parts import RecordParts
@@ -44,11 +46,9 @@ from allalike.rules.base import Rule
 from allalike.rules.choice import best_worker, medoid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from allalike._core.blocks.block import Array, Block
-    from allalike._core.columns.column import Column
-    from allalike.domains.kernels import Add
 
 __all__ = ["Record", "RecordEncoding"]
 
@@ -60,7 +60,7 @@ _TAKEN = (  # columns that a table of truths has anyway
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record(Domain):
+class Record(Domain, FieldKinds[Domain]):
     """Records: several fields, each of a kind of its own; the average of their distances.
 
     A label is a mapping from field to value, or a text that is a JSON object. A field that is absent, null or empty is
@@ -108,9 +108,7 @@ class Record(Domain):
     def __post_init__(self) -> None:
         """Read the fields, and how much they count."""
         super().__post_init__()
-        from allalike.domains import DOMAINS
-
-        fields = read_fields(self.fields, DOMAINS)
+        fields = read_fields(self.fields, registry_of("domain"))
         if nested := next((name for name, kind in fields if kind is not None and kind.name == self.name), None):
             raise OptionError(f"The field {nested!r} is a record in a record. Name its fields in the outer one.")
         if self.weights == "field" and self.rule != _EACH:
@@ -134,10 +132,9 @@ class Record(Domain):
         return not self.fields or any(kind is None for _, kind in self.fields)
 
     @property
-    def parts(self) -> Fields:
-        """The fields."""
-        fields: Fields = self.fields
-        return fields
+    def record(self) -> Self:
+        """Labels have fields."""
+        return self
 
     @property
     def spec(self) -> str:
@@ -202,9 +199,7 @@ class Record(Domain):
         for (name, kind), (column, rows) in zip(self.fields, self.take_apart(labels), strict=True):
             with naming(name):
                 fields.append(kind.learn(column) if len(rows) else None)
-        return RecordEncoding(
-            domain=self, fields=tuple(fields), units=tuple(float(k.power > 0) for _, k in self.fields)
-        )
+        return RecordEncoding(domain=self, parts=tuple(fields), units=tuple(float(k.power > 0) for _, k in self.fields))
 
     def describe(self) -> dict[str, Any]:
         """Return also how much fields count, where that is not the same."""
@@ -214,57 +209,44 @@ class Record(Domain):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordEncoding(Encoding):
-    """The encoding of each field; a code is a row of cells (`allalike.domains.records.cells`).
-
-    ``units`` are the differences at which distances of numbers are 1, and 0 for other fields.
-    """
+class RecordEncoding(RecordParts):
+    """The encoding of each field; a code is a row of cells (`allalike.domains.records.cells`)."""
 
     domain: Record
-    fields: tuple[Encoding | None, ...]
-    units: tuple[float, ...]
 
     @property
     def kernels(self) -> RecordKernels:
         """Sums over fields."""
         return RecordKernels(
             domain=self.domain,
-            fields=tuple(None if each is None else each.kernels for each in self.fields),
+            fields=tuple(None if each is None else each.kernels for each in self.parts),
             names=self.domain.field_names,
             shares=self.domain.shares,
             units=self.units,
         )
 
     @property
-    def apart(self) -> RecordParts | None:
-        """The fields, where each is weighed alone."""
-        names = self.domain.field_names
-        return RecordParts(tuple(zip(names, self.fields, strict=True))) if self.domain.weights == "field" else None
+    def encodings(self) -> tuple[tuple[str, Encoding | None], ...]:
+        """The name of each field and its encoding."""
+        return tuple(zip(self.domain.field_names, self.parts, strict=True))
+
+    @property
+    def alone(self) -> bool:
+        """Whether workers have a weight for each field."""
+        return self.domain.weights == "field"
 
     @property
     def vocabulary(self) -> list[Any]:
         """Those of the fields."""
-        return [None if each is None else each.vocabulary for each in self.fields]
+        return [None if each is None else each.vocabulary for each in self.parts]
 
     def _with(self, fields: Sequence[Encoding | None]) -> Self:
-        return replace(self, fields=tuple(fields))
+        return replace(self, parts=tuple(fields))
 
     def merge(self, others: Sequence[Self]) -> Self:
         """Merge the encodings of each field."""
-        parts = zip(*(each.fields for each in (self, *others)), strict=True)
+        parts = zip(*(each.parts for each in (self, *others)), strict=True)
         return self._with([_merged(self.domain.field_names[n], part) for n, part in enumerate(parts)])
-
-    def find_units(self, add: Add) -> Self:
-        """Measure the mean difference of two answers to a task, in each field of numbers."""
-        if not any(self.units):
-            return self
-        sums = add(self.kernels.length_sums)
-        units = list(self.units)
-        for number, unit in enumerate(units):
-            pairs = sums[f"pairs {number}"].sum() if f"pairs {number}" in sums else 0.0
-            length = sums[f"length {number}"].sum() if pairs else 0.0
-            units[number] = float(length / pairs) if unit and length > 0 else float(unit > 0)
-        return replace(self, units=tuple(units))
 
     def encode(self, labels: Column) -> Array:
         """Encode each field where it is filled."""
@@ -272,7 +254,7 @@ class RecordEncoding(Encoding):
 
     def encode_gold(self, labels: Column) -> tuple[Self, Array]:
         """Encode each field of the truths; what nobody filled in an answer is left out of them."""
-        grown = list(self.fields)
+        grown = list(self.parts)
 
         def encode(number: int, each: Encoding, column: Column) -> Array:
             grown[number], codes = each.encode_gold(column)
@@ -285,12 +267,12 @@ class RecordEncoding(Encoding):
         parts = self.domain.take_apart(labels)
         n = len(labels)
         filled, columns = np.zeros((n, len(parts)), np.bool_), []
-        for number, (each, (column, rows)) in enumerate(zip(self.fields, parts, strict=True)):
+        for number, (each, (column, rows)) in enumerate(zip(self.parts, parts, strict=True)):
             if each is None:
                 columns.append(np.zeros(n, np.int8))
                 continue
             with naming(self.domain.field_names[number]):
-                codes = encode(number, each, column) if len(rows) else each.nothing
+                codes = encode(number, each, column) if len(rows) else each.encode(Column("label", []))
             columns.append(spread(codes, rows, n))
             filled[rows, number] = True
         return join_cells(columns, filled)
@@ -298,33 +280,16 @@ class RecordEncoding(Encoding):
     def is_unanswered(self, truths: Array) -> Array:
         """Tell which truths have a field with a label that nobody gave."""
         found = np.zeros(len(truths), np.bool_)
-        for _, rows, each, codes in self._cells(truths):
+        for _, rows, each, codes in self.each_cell(truths):
             found[rows] |= each.is_unanswered(codes)
         return found
 
-    def _cells(self, cells: Array) -> Iterator[tuple[int, Array, Encoding, Array]]:
-        """Yield number, rows, encoding and codes of each field that is filled somewhere."""
-        filled = filled_in(cells)
-        for number, each in enumerate(self.fields):
-            rows = np.flatnonzero(filled[:, number])
-            if each is not None and len(rows):
-                yield number, rows, each, codes_of(cells, number)[rows]
-
     def _recoded(self, cells: Array, recode: Callable[[int, Array, Encoding, Array], Array]) -> Array:
         """Return cells with other codes."""
-        columns = [codes_of(cells, number) for number in range(len(self.fields))]
-        for number, rows, each, codes in self._cells(cells):
+        columns = [codes_of(cells, number) for number in range(len(self.parts))]
+        for number, rows, each, codes in self.each_cell(cells):
             columns[number] = spread(recode(number, rows, each, codes), rows, len(cells))
         return join_cells(columns, filled_in(cells))
-
-    def put_known(self, found: Mapping[str, Array], task: Array, truths: Array) -> dict[str, Array]:
-        """Put known truths in place, field by field; a field that is not known stays as it was found."""
-        label, sure = found["label"].copy(), found["sure"].copy()
-        filled = filled_in(label)
-        for number, rows, _, codes in self._cells(truths):
-            codes_of(label, number)[task[rows]] = codes
-            filled[task[rows], number], sure[task[rows], number] = True, 1.0
-        return {**found, "label": label, "sure": sure}
 
     def fit_tasks(self, codes: Array, task: Array, tasks: Values) -> Array:
         """Fit the codes of each field to their tasks."""
@@ -339,7 +304,7 @@ class RecordEncoding(Encoding):
         """Return the codes of each field as those of this encoding."""
 
         def remap(number: int, rows: Array, each: Encoding, own: Array) -> Array:
-            old = known.fields[number]
+            old = known.parts[number]
             return own if old is None else each.remap(own, old)
 
         return self._recoded(codes, remap)
@@ -348,7 +313,7 @@ class RecordEncoding(Encoding):
         """Return records as mappings of what is filled."""
         records: list[dict[str, Any]] = [{} for _ in range(len(codes))]
         names = self.domain.field_names
-        for number, rows, each, own in self._cells(codes):
+        for number, rows, each, own in self.each_cell(codes):
             for row, value in zip(rows.tolist(), each.decode(own).tolist(), strict=True):
                 records[row][names[number]] = value
         return Values(records, text=write_record)
@@ -359,7 +324,7 @@ class RecordEncoding(Encoding):
         cells, missing = found["label"], ~filled_in(found["label"])
         for number, field_name in enumerate(self.domain.field_names):
             name = f"field.{field_name}" if field_name in _TAKEN else field_name
-            each, gone = self.fields[number], missing[:, number]
+            each, gone = self.parts[number], missing[:, number]
             if each is None or gone.all():
                 columns[name] = Values([None] * len(cells))
             else:
@@ -373,7 +338,7 @@ class RecordEncoding(Encoding):
         """Make a block of each field, and compare whole records where the rule chooses one of them."""
         parts = [
             None if each is None else prepare_field(block, number, name, each)
-            for number, (name, each) in enumerate(zip(self.domain.field_names, self.fields, strict=True))
+            for number, (name, each) in enumerate(self.encodings)
         ]
         kept: list[object] = [Cells(tuple(parts))]
         if self.domain.rule != _EACH:
@@ -385,7 +350,7 @@ class RecordEncoding(Encoding):
     def describe(self) -> dict[str, Any]:
         """Return what a summary says of each field."""
         told = {}
-        for (name, kind), each, unit in zip(self.domain.fields, self.fields, self.units, strict=True):
+        for (name, kind), each, unit in zip(self.domain.fields, self.parts, self.units, strict=True):
             about = {**kind.describe(), "filled": False} if each is None else each.describe()
             told[name] = {**about, **({"unit": float(f"{unit:.6g}")} if unit else {})}
         return {**super().describe(), "fields": told}

@@ -18,6 +18,8 @@ from allalike._core.columns.hashes import hash_objects
 from allalike._core.columns.values import Values
 from allalike.distances.jaccard import ranges
 from allalike.distances.matching import Members
+from allalike.domains.capabilities import Things
+from allalike.domains.contract import Encoding
 from allalike.domains.pairwise import PairwiseEncoding, PairwiseKernels, Stored, distinct, objects
 from allalike.domains.things.matched import Matched
 from allalike.domains.things.parts import NUMBERS
@@ -28,11 +30,10 @@ from allalike.rules.grouping import GroupedObjects, group_objects
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Add, Array, Block, Floats
     from allalike._core.blocks.ties import Ties
     from allalike._core.columns.column import Column
     from allalike.distances.matching import Collections, Edges
-    from allalike.domains.kernels import Add
     from allalike.domains.things.parts import Known
     from allalike.rules import Decision
 
@@ -71,7 +72,7 @@ class Objects(Matched):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ObjectEncoding(PairwiseEncoding):
+class ObjectEncoding(PairwiseEncoding, Things[Encoding]):
     """Parsed lists of objects, and the classes of these."""
 
     domain: Matched
@@ -131,9 +132,9 @@ class ObjectEncoding(PairwiseEncoding):
         return ObjectVotes(self.common.classes or (None,), self.kernels.fusing, describe_fused)
 
     @property
-    def has_objects(self) -> bool:
+    def things(self) -> Self:
         """Truths are made of objects."""
-        return True
+        return self
 
     def list_objects(self, tasks: Values, found: Mapping[str, Array]) -> dict[str, Values | Array]:
         """Return one row per object: its task, its numbers, its class, and what is told of it."""
@@ -156,6 +157,14 @@ class ObjectEncoding(PairwiseEncoding):
             counts = name == "supporters" and not np.isnan(numbers).any()
             columns[name] = numbers.astype(np.int64) if counts else numbers
         return columns
+
+    def worker_columns(self, add: Add, weights: Floats) -> dict[str, Floats]:
+        """Return the share of what was kept in her tasks that each worker missed, and that of hers which was not."""
+        if not self.domain.fused:
+            return {}
+        sums = add(self.kernels.choose_quorum(add, weights)[0].count_faults, weights)
+        with np.errstate(invalid="ignore"):
+            return {"missed": sums["missed"] / sums["kept"], "invented": sums["invented"] / sums["objects"]}
 
     def _told(self, found: Mapping[str, Array]) -> list[Any]:
         """Return what was found about the objects of each truth, or None where that is not known."""
@@ -189,16 +198,10 @@ class ObjectKernels(PairwiseKernels):
     ----------
     quorum
         The share that a group must exceed.
-    curve
-        Where the quorum was chosen, how good each of `QUORUMS` is.
-    flat
-        How many objects have no extent.
     """
 
     domain: Matched
     quorum: float
-    curve: tuple[float, ...] = ()
-    flat: int = 0
 
     def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
         """Aggregate each task, with the quorum."""
@@ -214,38 +217,26 @@ class ObjectKernels(PairwiseKernels):
             return super().aggregate(block, weights, faults, ties=ties)
         return describe_fused(self.fusing(block), fuse(self.fusing(block), weights, ties))
 
-    def settle(self, add: Add, weights: Floats) -> Self:
-        """Choose the quorum, if that is asked for."""
+    def choose_quorum(self, add: Add, weights: Floats) -> tuple[Self, dict[str, Any]]:
+        """Choose the quorum, if that is asked for; tell how good each was, and how many objects have no extent."""
         if not self.domain.fused:
-            return self
+            return self, {}
         sums = add(self.count_objects, weights)
-        found = replace(self, flat=round(float(sums["flat"].sum())))
+        flat = round(float(sums["flat"].sum()))
+        told = {"without_extent": flat} if flat else {}
         if self.domain.quorum != "auto":
-            return found if found.flat else self
-        quorum, curve = choose_quorum(sums["hits"].sum(axis=0), sums["total"].sum(axis=0))
-        return replace(found, quorum=quorum, curve=tuple(curve.tolist()))
+            return self, told
+        quorum, goodness = choose_quorum(sums["hits"].sum(axis=0), sums["total"].sum(axis=0))
+        curve = {
+            f"{each:.2f}": round(value, 6) for each, value in zip(QUORUMS.tolist(), goodness.tolist(), strict=True)
+        }
+        return replace(self, quorum=quorum), {"quorum": quorum, "quorum_curve": curve, **told}
 
     def count_objects(self, block: Block, weights: Floats) -> dict[str, Floats]:
         """Add up, per worker, what chooses the quorum, and her objects without extent."""
         grouped = block[GroupedObjects]
         flat = sum_by(grouped.answer, np.where(self.domain.is_flat(grouped.geometry), 1.0, 0.0), len(block.label))
         return {**count_guesses(block, weights), "flat": block.per_worker(flat)}
-
-    def describe_choices(self) -> dict[str, Any]:
-        """Return the quorum that was chosen, how good each was, and how many objects have no extent."""
-        flat = {"without_extent": self.flat} if self.flat else {}
-        if not self.curve:
-            return flat
-        curve = {f"{quorum:.2f}": round(value, 6) for quorum, value in zip(QUORUMS.tolist(), self.curve, strict=True)}
-        return {"quorum": self.quorum, "quorum_curve": curve, **flat}
-
-    def worker_columns(self, add: Add, weights: Floats, faults: Floats) -> dict[str, Floats]:
-        """Return the share of what was kept in her tasks that each worker missed, and that of hers which was not."""
-        if self.domain.rule != "fusion":
-            return {}
-        sums = add(self.settle(add, weights).count_faults, weights)
-        with np.errstate(invalid="ignore"):
-            return {"missed": sums["missed"] / sums["kept"], "invented": sums["invented"] / sums["objects"]}
 
     def count_faults(self, block: Block, weights: Floats) -> dict[str, Floats]:
         """Add up, per worker, the shares of the groups kept in her tasks and of those without her, and count hers."""

@@ -16,8 +16,9 @@ import numpy as np
 from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import Values, arrow_of
 from allalike.distances.jaccard import ranges
+from allalike.domains.capabilities import Votes
 from allalike.domains.categorical import Categorical, ClassEncoding
-from allalike.domains.encoding import Votes
+from allalike.domains.contract import Encoding
 from allalike.domains.pairwise import objects
 from allalike.rules.fusion import put_together
 from allalike.rules.grouping import GroupedObjects
@@ -33,7 +34,7 @@ __all__ = ["ObjectVotes"]
 
 
 @dataclass(frozen=True)
-class ObjectVotes(Votes):
+class ObjectVotes(Votes[Encoding]):
     """Votes on groups of objects.
 
     Parameters

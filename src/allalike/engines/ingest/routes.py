@@ -22,6 +22,7 @@ from allalike._core.columns.values import arrow_of, is_string, numpy_of, take_ro
 from allalike._core.system.progress import report
 from allalike.answers.cleaning import Dropped, check_ids
 from allalike.answers.stream import SAMPLE_ROWS, join_batches
+from allalike.domains.naming import choose_options, spell_domain
 from allalike.engines.ingest.partitions import Partitions, Rows, append, pickle_objects
 from allalike.engines.ingest.vocabulary import Vocabulary
 from allalike.engines.shards import count_up
@@ -236,7 +237,7 @@ class _Pass:
             if len(self._labels) <= _MAX_NUMBERED_LABELS:
                 return {"label": codes.astype(np.int16)}
             domain = self._guess_many(label, task)
-            self._change(labels="numbers" if domain is not None and domain.reads_numbers else "plain", domain=domain)
+            self._change(labels="numbers" if domain is not None and domain.spelling.numbers else "plain", domain=domain)
         if self._plan.labels == "numbers":
             return {"label": self._numbers(label)}
         if self._plan.labels == "codes":
@@ -327,7 +328,7 @@ class _Pass:
             partitions = replace(partitions, labels=labels, label_rank=label_rank)
         guess, first = self._stream.guess, self._first_rows
         domain = self._domain or guess(self._different_labels(), _parts(partitions), self._kept, first)
-        chosen = domain.choosing(self._stream.choices)
+        chosen = choose_options(domain, self._stream.choices)
         return Routed(
             **vars(partitions),
             n_answers=self._kept,
@@ -350,7 +351,7 @@ class _Pass:
     def _notes(self, domain: Domain) -> dict[str, Any]:
         notes = {**self._stream.notes, **self._dropped.notes(self._read)}
         if self._stream.domain is None:
-            notes["guessed"] = {**notes.get("guessed", {}), "domain": domain.spec}
+            notes["guessed"] = {**notes.get("guessed", {}), "domain": spell_domain(domain)}
         return notes
 
     def _different_labels(self) -> Column:

@@ -28,6 +28,7 @@ from allalike._core.columns.values import Values
 from allalike._core.options import Options, whole
 from allalike._core.system.progress import report
 from allalike._core.system.serialization import unpack
+from allalike.domains.naming import choose_options, spell_domain
 from allalike.engines.base import Engine, Run
 from allalike.engines.shards import count_up, describe, sample_cuts
 from allalike.engines.spark import on_executors
@@ -119,7 +120,7 @@ class Spark(Options, Engine):
         rows = readable.read(self.partitions)
         with clear_errors(rows.chunks.context):
             guessed = rows.guess()
-            encoding = rows.learn(guessed.choosing(source.choices))
+            encoding = rows.learn(choose_options(guessed, source.choices))
             truths = None
             if gold is not None:
                 encoding, truths = gold.encode(encoding)
@@ -139,7 +140,7 @@ class Spark(Options, Engine):
         )
         run.count(gold)
         if source.known_domain is None:
-            run.notes["guessed"]["domain"] = guessed.spec
+            run.notes["guessed"]["domain"] = spell_domain(guessed)
         return run
 
 

@@ -169,7 +169,7 @@ class ShuffledRows:
             encoding = domain.learn(labels)
             encoding.encode(labels)
             return encoding
-        if domain.reads_numbers:
+        if domain.spelling.numbers:
             return domain.learn(Column("label", []))
         with self._broadcast(domain) as sent:
             learn = partial(on_executors.learn_labels, sent=sent)

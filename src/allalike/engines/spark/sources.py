@@ -50,7 +50,7 @@ _MAX_DRIVER_BYTES = 1 << 22  # of files of this machine, which the driver reads 
 def find_source(source: Scan, session: Any, master: str | None) -> SparkSource | None:
     """Find out how Spark reads these answers; nothing if they are better read here."""
     given = source.source
-    if source.domain is not None and source.domain.splits:
+    if source.domain is not None and source.domain.pictures and source.domain.pictures.splits:
         return None
     start = partial(find_session, session, master)
     if type(given).__module__.startswith("pyspark."):

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from allalike._core.blocks.block import known_sums
 from allalike._core.blocks.problems import Problems
 from allalike.errors import GoldError, UnsupportedError
 from allalike.methods.base import Weighing
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Encoding, Kernels
-    from allalike.domains.encoding import Apart
+    from allalike.domains.capabilities import Fields
     from allalike.engines import Run
     from allalike.methods.base import Decide
 
@@ -65,7 +66,7 @@ class _Field(NamedTuple):
         return self.spread(shown if found.error_rate is None else found.error_rate, np.nan)
 
 
-def weigh_apart(run: Run, apart: Apart, weigh: Callable[[Run], Weighing]) -> Weighing:
+def weigh_apart(run: Run, fields: Fields[Encoding], weigh: Callable[[Run], Weighing]) -> Weighing:
     """Weigh the workers of a run in each field alone.
 
     >>> import allalike
@@ -83,18 +84,18 @@ def weigh_apart(run: Run, apart: Apart, weigh: Callable[[Run], Weighing]) -> Wei
             "A history says how good workers are on the whole, but weights='field' weighs them in each field alone."
             " Leave one of them out."
         )
-    given = run.sum(apart.count)["answers"]
-    fields = {
-        name: _weigh_field(run, apart, number, encoding, given[:, number], weigh)
-        for number, (name, encoding) in enumerate(apart.encodings)
+    given = run.sum(fields.count)["answers"]
+    weighed = {
+        name: _weigh_field(run, fields, number, encoding, given[:, number], weigh)
+        for number, (name, encoding) in enumerate(fields.encodings)
         if encoding is not None
     }
-    each = [field.found for field in fields.values()]
-    parameters = {name: field.parameters for name, field in fields.items()}
-    weights = {f"weight.{name}": field.spread(field.found.weight, 0.0) for name, field in fields.items()}
+    each = [field.found for field in weighed.values()]
+    parameters = {name: field.parameters for name, field in weighed.items()}
+    weights = {f"weight.{name}": field.spread(field.found.weight, 0.0) for name, field in weighed.items()}
     weight = np.mean(list(weights.values()), axis=0)
-    own = [(field.number, field.decide, len(parameters[name])) for name, field in fields.items()]
-    decide = partial(_decide, apart=apart, own=own)
+    own = [(field.number, field.decide, len(parameters[name])) for name, field in weighed.items()]
+    decide = partial(_decide, fields=fields, own=own)
     flat = tuple(values for told in parameters.values() for values in told)
     return Weighing(
         disparity=Peers(run).unweighted.mean,
@@ -104,22 +105,22 @@ def weigh_apart(run: Run, apart: Apart, weigh: Callable[[Run], Weighing]) -> Wei
         converged=all(found.converged for found in each),
         decide=decide,
         parameters=flat,
-        columns={**weights, **{f"fault.{name}": field.fault for name, field in fields.items()}},
-        notes={"fields": {name: dict(field.found.notes) for name, field in fields.items()}},
-        choices=_list_choices({name: field.found.choices for name, field in fields.items()}),
+        columns={**weights, **{f"fault.{name}": field.fault for name, field in weighed.items()}},
+        notes={"fields": {name: dict(field.found.notes) for name, field in weighed.items()}},
+        choices=_list_choices({name: field.found.choices for name, field in weighed.items()}),
     )
 
 
 def _weigh_field(
-    run: Run, apart: Apart, number: int, encoding: Encoding, given: Floats, weigh: Callable[[Run], Weighing]
+    run: Run, fields: Fields[Encoding], number: int, encoding: Encoding, given: Floats, weigh: Callable[[Run], Weighing]
 ) -> _Field:
     """Weigh those who filled a field, by the answers to it."""
     there = given > 0
-    example = next(block.label for block in run.gather(partial(apart.pick, field=number)) if len(block.label))
+    example = next(block.label for block in run.gather(partial(fields.pick, field=number)) if len(block.label))
     place = np.where(there, np.cumsum(there) - 1, -1)
     crowds = np.rint(run.problems.add(there)).astype(np.int64)
     alone = replace(
-        run.map(partial(apart.take, field=number, place=place, example=example)),
+        run.map(partial(fields.take, field=number, place=place, example=example)),
         encoding=encoding,
         workers=run.workers.take(np.flatnonzero(there)),
         worker_task=None if run.worker_task is None else run.worker_task.take(np.flatnonzero(there)),
@@ -132,9 +133,9 @@ def _weigh_field(
     try:
         found = weigh(alone)
     except GoldError as error:
-        raise GoldError(f"The field {apart.encodings[number][0]!r}: {error.args[0]}") from None
-    settled = found.decide or partial(alone.kernels.settle(alone.sum, found.weight).aggregate, ties=run.ties)
-    return _Field(number, there, found, settled)
+        raise GoldError(f"The field {fields.encodings[number][0]!r}: {error.args[0]}") from None
+    decide = found.decide or partial(alone.choose_quorum(found.weight)[0].aggregate, ties=run.ties)
+    return _Field(number, there, found, decide)
 
 
 def _count(block: Block) -> dict[str, Array]:
@@ -151,7 +152,7 @@ def _decide(
     weights: Floats,
     faults: Floats,
     *more: Floats,
-    apart: Apart,
+    fields: Fields[Encoding],
     own: Sequence[tuple[int, Decide, int]],
 ) -> dict[str, Array]:
     """Decide each field by its own parameters; weights and faults of whole labels are not asked."""
@@ -159,7 +160,7 @@ def _decide(
     for number, decide, count in own:
         ways[number] = decide, more[first : first + count]
         first += count
-    return apart.decide(block, lambda number, part: ways[number][0](part, *ways[number][1]))
+    return fields.join(block, lambda number, part: ways[number][0](part, *ways[number][1]))
 
 
 def _find_faults(run: Run, decide: Decide, weight: Floats, *parameters: Floats) -> Floats:
@@ -170,9 +171,4 @@ def _find_faults(run: Run, decide: Decide, weight: Floats, *parameters: Floats) 
 
 
 def _losses(block: Block, *params: Floats, decide: Decide, kernels: Kernels) -> dict[str, Floats]:
-    distance = kernels.distance_to(block, decide(block, *params)["label"])
-    known = ~np.isnan(distance)
-    return {
-        "distance": block.per_worker(np.where(known, distance, 0.0)),
-        "answers": block.per_worker(known.astype(np.float64)),
-    }
+    return known_sums(block, kernels.distance_to(block, decide(block, *params)["label"]))

@@ -1,6 +1,6 @@
 """Methods for classes on labels that come down to votes on classes, such as lists of objects.
 
-The method sees the votes as if they were all there is (`allalike.domains.encoding.Votes`), and knows nothing of
+The method sees the votes as if they were all there is (`allalike.domains.capabilities.Votes`), and knows nothing of
 objects. What it decides on each vote is put together where the answers are. The disparity is that of the labels.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.blocks.ties import Ties
     from allalike.domains import Encoding
-    from allalike.domains.encoding import Votes
+    from allalike.domains.capabilities import Votes
     from allalike.engines import News, Run
     from allalike.methods.base import Decide, Method, Weighing
 
@@ -34,9 +34,10 @@ def serves(method: Method, labels: Encoding) -> bool:
     >>> allalike.DS().serves(boxes), serves(allalike.DS(), boxes)
     (False, True)
     """
-    if labels.apart is not None:
-        return all(each is None or serves(method, each) for _, each in labels.apart.encodings)
-    return method.serves(labels) or (labels.votes is not None and method.serves(labels.votes.encoding))
+    if labels.fields is not None and labels.fields.alone:
+        return all(each is None or serves(method, each) for _, each in labels.fields.encodings)
+    votes = None if labels.things is None else labels.things.votes
+    return method.serves(labels) or (votes is not None and method.serves(votes.encoding))
 
 
 def weigh(method: Method, run: Run, earlier: tuple[Weighing, News] | None = None) -> Weighing:
@@ -45,9 +46,10 @@ def weigh(method: Method, run: Run, earlier: tuple[Weighing, News] | None = None
     With what was found earlier and what is new, the method goes on from there; votes are weighed anew, and so are
     labels whose fields are weighed each alone.
     """
-    if run.encoding.apart is not None:
-        return weigh_apart(run, run.encoding.apart, partial(weigh, method))
-    votes = run.encoding.votes
+    fields, things = run.encoding.fields, run.encoding.things
+    if fields is not None and fields.alone:
+        return weigh_apart(run, fields, partial(weigh, method))
+    votes = None if things is None else things.votes
     if votes is None or method.serves(run.encoding):
         return method.go_on(run, *earlier) if earlier else method.weigh(run)
     cast = replace(run.map(votes.cast), encoding=votes.encoding)
@@ -66,7 +68,7 @@ def weigh(method: Method, run: Run, earlier: tuple[Weighing, News] | None = None
 
 def weigh_blindly(method: Method, run: Run, weighing: Weighing) -> Weighing:
     """Weigh as if no truth were known, beside a weighing that used them."""
-    if run.encoding.apart is not None:
+    if run.encoding.fields is not None and run.encoding.fields.alone:
         return weigh(method.without_gold(), run)
     return method.weigh_blindly(run, weighing)
 
@@ -76,6 +78,6 @@ def _count_votes(block: Block) -> dict[str, Floats]:
 
 
 def _decide(
-    block: Block, weights: Floats, faults: Floats, *more: Floats, own: Decide, votes: Votes, ties: Ties
+    block: Block, weights: Floats, faults: Floats, *more: Floats, own: Decide, votes: Votes[Encoding], ties: Ties
 ) -> dict[str, Array]:
     return votes.count(block, weights, own(votes.cast(block), weights, faults, *more), ties)

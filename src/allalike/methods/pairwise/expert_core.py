@@ -225,9 +225,9 @@ class _Core(Method):
 
 def _marking(run: Run, weighing: Weighing, drawn: Floats) -> Weighing:
     """Return the weighing with a kernel that marks truths which the order of workers may have decided."""
-    settled = run.kernels.settle(run.sum, weighing.weight)
-    decide = partial(_decide, kernels=settled, ties=run.ties)
-    return replace(weighing, decide=decide, parameters=(drawn,), choices=settled.describe_choices())
+    kernels, choices = run.choose_quorum(weighing.weight)
+    decide = partial(_decide, kernels=kernels, ties=run.ties)
+    return replace(weighing, decide=decide, parameters=(drawn,), choices=choices)
 
 
 def _decide(

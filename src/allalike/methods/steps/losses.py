@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allalike._core.blocks.block import known_sums
 from allalike.methods.steps.peers import Peers
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Floats, Kernel
+    from allalike._core.blocks.block import Block, Floats, Kernel
     from allalike._core.blocks.problems import Problems
+    from allalike._core.blocks.ties import Ties
+    from allalike.domains import Kernels
     from allalike.engines import Run
 
-__all__ = ["Losses", "smooth"]
+__all__ = ["Losses", "loss_sums", "smooth"]
 
 _MIN_LOSS, _MAX_LOSS = 1e-8, 1e8  # what the paper's code clips losses to
 
@@ -33,6 +36,18 @@ def smooth(loss: Floats, answers: Floats, problems: Problems) -> Floats:
     return np.where(loss <= 1e-12 * mean, mean / 2 / (answers + 0.5), loss)
 
 
+def loss_sums(block: Block, weights: Floats, *, kernels: Kernels, ties: Ties) -> dict[str, Floats]:
+    """Add up, per worker, the distance to the task's own weighted aggregate, where it is known, and her answers there.
+
+    >>> import allalike
+    >>> run = allalike.Memory().load(allalike.read([("ada", 1, 2.0), ("bob", 1, 4.0)], domain="real"))
+    >>> run.sum(partial(loss_sums, kernels=run.kernels, ties=run.ties), np.ones(2))["distance"]
+    array([1., 1.])
+    """
+    found = kernels.decide(block, weights, np.zeros(block.n_workers), ties)
+    return known_sums(block, kernels.distance_to(block, found.label))
+
+
 class Losses:
     """The mean losses per answer against the answers that weights lead to."""
 
@@ -40,7 +55,7 @@ class Losses:
         self.run = run
         self.peers = Peers(run)
         self._zero = zero
-        self._kernel = kernel or partial(run.kernels.loss_sums, ties=run.ties)
+        self._kernel = kernel or partial(loss_sums, kernels=run.kernels, ties=run.ties)
 
     def __call__(self, weights: Floats) -> tuple[Floats, Floats]:
         """Return each worker's mean loss, made positive, and how many answers it is the mean of."""

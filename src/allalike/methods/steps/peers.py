@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allalike.distances.euclidean import check_digits
 from allalike.methods.steps.pairs import all_pairs
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ class Peers:
         self.unweighted = (
             self._sums(np.ones(run.problems.n_workers)) if per_pair else _disparity(run.unweighted_peer_sums, run)
         )
-        run.kernels.check_digits(run.problems.peak(self.unweighted.distance))
+        if run.domain.power == 2:
+            check_digits(run.problems.peak(self.unweighted.distance))
 
     def weighted(self, weights: Floats) -> Floats:
         """Return average distances; a worker whose peers have no weight keeps her unweighted one."""

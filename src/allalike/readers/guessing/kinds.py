@@ -160,7 +160,8 @@ def _guess_fields(domain: Domain, labels: Column, parts: Iterable[tuple[Column, 
     def guess(column: Column, rows: Codes) -> Domain:
         return guess_domain(column, [(column, task[rows])], len(rows), lambda: (column, task[rows]))
 
-    return domain.close(Column("label", said, text=labels.text), guess)
+    assert domain.record is not None
+    return domain.record.close(Column("label", said, text=labels.text), guess)
 
 
 def _listed(labels: Column) -> list[Any]:

@@ -85,7 +85,7 @@ def weigh_distances(run: Run, look: Look, *, use_gold: bool = False) -> Weighing
     loud = normalise(np.where(groups.silent, 0.0, 1.0), run.problems)
     weight = np.where(run.problems.spread(found.plain), loud, found.shrunken.weight)
     single = np.where(groups.speaks, weight, 0.0)  # copies agree with each other, which says nothing of a rule
-    kernels = run.kernels if groups.everyone_counts else run.kernels.settle(run.sum, single)
+    kernels, choices = (run.kernels, {}) if groups.everyone_counts else run.choose_quorum(single)
     return Weighing(
         disparity=found.disparity.mean,
         fault=found.shrunken.fault,
@@ -93,7 +93,7 @@ def weigh_distances(run: Run, look: Look, *, use_gold: bool = False) -> Weighing
         iterations=ROUNDS,
         **_decide(run, groups, kernels, surely=look.signal is not None and run.encoding.nominal),
         notes={**look.notes, **(_note(found, guess) if len(guess) == 1 else {})},
-        choices=kernels.describe_choices(),
+        choices=choices,
         **look.told,
     )
 
@@ -230,7 +230,7 @@ def _count(block: Block) -> dict[str, Floats]:
 def _gain_on_gold(run: Run, groups: Groups, weight: Floats) -> Floats:
     """Return, per problem, how clearly the truths that are known are nearer to what weights decide, in z over tasks."""
     everyone = np.ones(len(weight))
-    plain, weighed = (run.kernels.settle(run.sum, np.where(groups.speaks, each, 0.0)) for each in (everyone, weight))
+    plain, weighed = (run.choose_quorum(np.where(groups.speaks, each, 0.0))[0] for each in (everyone, weight))
     kernel = partial(_gold_sums, plain=plain, weighed=weighed, ties=run.ties, everyone=groups.everyone_counts)
     sums = run.sum(kernel, weight, *_parameters(groups))
     squares = run.problems.add(sums["squares"])

@@ -94,7 +94,7 @@ def _distance(left: Array, right: Array, kernels: Kernels) -> Floats:
 
 
 def _decide_halves(run: MemoryRun, groups: Groups, weight: Floats, salt: int) -> dict[str, Array]:
-    kernels = run.kernels.settle(run.sum, np.where(groups.speaks, weight, 0.0))
+    kernels, _ = run.choose_quorum(np.where(groups.speaks, weight, 0.0))
     kernel = partial(_decide, kernels=kernels, ties=Ties(salt), everyone=groups.everyone_counts)
     part = run.problems.spread(np.arange(len(run.problems.sizes)))
     columns = (part, groups.number, groups.silent)

@@ -67,7 +67,8 @@ def look_at(run: Run, *, plain: bool) -> Look:
     >>> look_at(run, plain=False).groups.silent, look_at(run, plain=True).groups.silent
     (array([False, False,  True, False]), array([False, False, False, False]))
     """
-    run = replace(run, encoding=run.encoding.for_looks)
+    if run.encoding.numeric:  # copies and guesses are told apart by squares
+        run = replace(run, encoding=replace(run.encoding, domain=replace(run.domain, distance="squared")))
     classes, nominal = run.encoding.n_classes is not None, run.encoding.nominal
     guess = None if nominal else find_guess_distances(run)
     if plain:

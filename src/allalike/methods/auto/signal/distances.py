@@ -30,6 +30,7 @@ told, but random answers 100 to 400, and so does who always gives the same ranki
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -37,6 +38,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike._core.blocks.block import sum_by
+from allalike._core.columns.column import Column
 from allalike._core.columns.hashes import mix
 from allalike.engines.sample import sample_tasks
 from allalike.errors import LabelError
@@ -83,7 +85,7 @@ def find_signal(run: Run) -> Signal:
     signal = Signal.unknown(n)
     if run.answer_counts.max(initial=0) < _MIN_ANSWERS:
         return signal
-    if not fits(run, run.encoding.n_numbers):
+    if not fits(run, math.prod(run.encoding.encode(Column("label", [])).shape[1:])):
         return Signal.unknown(n, looked=False)
     measure = _find_measure(run)
     for _ in range(_ROUNDS):
