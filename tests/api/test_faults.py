@@ -17,7 +17,7 @@ from allalike.errors import UnsupportedError
 from allalike.methods.auto.distances.numbers import find_truth_limits
 from allalike.methods.auto.sureness.faults import find_faults
 from allalike.methods.auto.voices.groups import give_voices
-from allalike.methods.insight import Faults, Groups
+from allalike.methods.insight import Faults, VoiceGroups
 from crowds.samples import problems, rows
 
 Matrix = npt.NDArray[Any]
@@ -163,7 +163,7 @@ def test_copies_that_are_known_are_no_peers_of_each_other() -> None:
     matrix = numbers([1.0, 1.0, 1.0, 1.0, 2.0], 300)
     copied = np.vstack([matrix, matrix[4:], matrix[4:]])
     run = Memory().load(allalike.read(rows(copied), domain="real"))
-    groups = Groups(np.array([0, 1, 2, 3, 4, 4, 4]), np.zeros(7, bool))
+    groups = VoiceGroups(np.array([0, 1, 2, 3, 4, 4, 4]), np.zeros(7, bool))
     known, alone = find_faults(give_voices(run, groups)), faults_of(rows(matrix), domain="real")
     np.testing.assert_allclose(known.fault[[0, 1, 2, 3, 4, 4, 4]][:5], alone.fault, rtol=0.02)
     np.testing.assert_allclose(known.fault[4:], known.fault[4])
@@ -220,7 +220,7 @@ def test_a_number_of_one_worker_is_as_sure_as_such_a_worker_deserves() -> None:
 
 def test_copies_that_are_known_make_no_truth_surer() -> None:
     one, twice = Block.of(numbers([1.0, 2.0, 1.0], 4)), Block.of(numbers([1.0, 2.0, 1.0], 4)[[0, 1, 2, 2, 2]])
-    groups = Groups(np.array([0, 1, 2, 2, 2]), np.zeros(5, bool))
+    groups = VoiceGroups(np.array([0, 1, 2, 2, 2]), np.zeros(5, bool))
     label, error = np.zeros(4), np.ones(4)
     weight, variance = np.array([0.4, 0.2, 0.4]), np.array([1.0, 4.0, 1.0])
     members = [0, 1, 2, 2, 2]

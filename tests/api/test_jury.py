@@ -15,7 +15,7 @@ from scipy.stats import nchypergeom_fisher
 
 import allalike
 from allalike.api.judges.coverage import Sureness
-from allalike.api.judges.odds import Line, fit_line, mend
+from allalike.api.judges.odds import OddsLine, fit_line, mend
 from allalike.api.judges.open_labels import OpenChance, find_chances
 from allalike.api.judges.panels import find_sizes, judge_panel
 from allalike.api.judges.shared_errors import compare_pair, find_shared_errors
@@ -90,10 +90,10 @@ def test_known_truths_mend_confidences_that_are_too_low() -> None:
     rng = np.random.default_rng(0)
     true = rng.uniform(0.6, 1.0, 4000)
     hit = rng.random(4000) < true
-    line = fit_line(mend(true, Line(-1.0, 0.5)), hit)
+    line = fit_line(mend(true, OddsLine(-1.0, 0.5)), hit)
     assert line == pytest.approx((2.0, 2.0), abs=0.25)
     few = Sureness(np.full(49, 0.9), np.zeros(49), np.arange(49, dtype=np.uint64))
-    assert few.fit() == Line()
+    assert few.fit() == OddsLine()
     assert few.mended() is few
 
 

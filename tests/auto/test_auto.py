@@ -24,10 +24,10 @@ from allalike.datasets import load
 from allalike.engines.sample import sample_tasks
 from allalike.errors import UnknownNameError, UnsupportedError
 from allalike.methods.auto.classes.consensus import ALIKE, agreement_sums, core_weights
-from allalike.methods.auto.classes.hypotheses import Crowd, prepare, read_from
+from allalike.methods.auto.classes.hypotheses import ClassCrowd, prepare, read_from
 from allalike.methods.auto.classes.ladder import BorneOut
 from allalike.methods.auto.classes.states import class_posterior
-from allalike.methods.insight import Groups
+from allalike.methods.insight import VoiceGroups
 from allalike.readers import open_gold
 from crowds.one_coin import drawn, error
 
@@ -163,16 +163,16 @@ def reference() -> Any:
     return module
 
 
-def crowd_of(answers: Answers) -> Crowd:
+def crowd_of(answers: Answers) -> ClassCrowd:
     run = sample_tasks(Memory().load(answers), answers.n_answers)
-    return prepare(run, Groups.everyone(len(answers.workers)))[0]
+    return prepare(run, VoiceGroups.everyone(len(answers.workers)))[0]
 
 
 def as_reference(answers: Answers, k: int) -> Any:
     return reference().Crowd(*(part.astype(np.int64) for part in (answers.starts, answers.worker, answers.label)), k)
 
 
-def reference_beliefs(x: Any, crowd: Crowd) -> tuple[npt.NDArray[np.float64], float]:
+def reference_beliefs(x: Any, crowd: ClassCrowd) -> tuple[npt.NDArray[np.float64], float]:
     """Make five rounds of EM with the steps of the reference, from the votes of the consensus."""
     program, strength = reference(), float(crowd.consensus.strength[0])
     agreed = (x.shares(np.ones(x.n)) ** 2).sum(axis=1, keepdims=True)

@@ -16,7 +16,7 @@ from allalike.methods.auto.copies import copies
 from allalike.methods.auto.copies.copies import find_copies
 from allalike.methods.auto.copies.departures import departure_sums, find_departures
 from allalike.methods.auto.voices.groups import with_voices
-from allalike.methods.insight import Group, Groups
+from allalike.methods.insight import Group, VoiceGroups
 from crowds.copiers import answer, attack, loaded, rows_of
 
 Rows = list[tuple[str, str, str]]
@@ -219,14 +219,14 @@ def test_groups_are_the_same_on_every_engine_and_in_any_order(engine: Memory | D
 def test_a_group_has_one_voice_on_a_task_however_many_of_it_answered() -> None:
     run = loaded(attack(5, tasks=3)[1])
     number = np.array([0, 1, 2, 3, 4, 5, 6, 7, 7, 7, 7])
-    block = with_voices(run.blocks[0], groups=Groups(number, np.zeros(11, bool)))
+    block = with_voices(run.blocks[0], groups=VoiceGroups(number, np.zeros(11, bool)))
     assert find_voices(block).voice.reshape(3, 11).sum(axis=1).tolist() == [8.0, 8.0, 8.0]
 
 
 def test_where_only_silent_workers_answered_they_are_heard() -> None:
     rows = [("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x"), ("ada", 3, "y"), ("bob", 3, "y")]
     run = Memory().load(allalike.read(rows))
-    block = with_voices(run.blocks[0], groups=Groups(np.arange(2), np.array([True, False])))
+    block = with_voices(run.blocks[0], groups=VoiceGroups(np.arange(2), np.array([True, False])))
     assert find_voices(block).voice.tolist() == [0.0, 1.0, 1.0, 0.0, 1.0]
 
 

@@ -13,9 +13,9 @@ import pytest
 import allalike
 from allalike import Disk, Memory
 from allalike.datasets import load
-from allalike.methods.auto.copies import worker_pairs as meetings
+from allalike.methods.auto.copies import worker_pairs
 from allalike.methods.auto.copies.likeness import find_groups
-from allalike.methods.auto.copies.worker_pairs import find_meetings
+from allalike.methods.auto.copies.worker_pairs import find_worker_pairs
 from allalike.methods.auto.signal.distances import find_signal
 from crowds.copiers import HONEST, attacks_on_numbers
 from crowds.distance_weights import weigh
@@ -144,7 +144,7 @@ def test_engines_blocks_and_the_order_of_rows_find_the_same_groups(domain: str) 
 @pytest.mark.parametrize("domain", ["real", "ranking", "text"])
 def test_meetings_are_those_of_all_pairs(domain: str) -> None:
     run = run_of(crowd(domain, seed=10, n=6, m=12, missing=0.3), domain)
-    met = find_meetings(run)
+    met = find_worker_pairs(run)
     assert met is not None
     [block] = run.blocks
     code = run.kernels.restore_answers(block, np.arange(len(block.label)))
@@ -170,7 +170,7 @@ def test_meetings_are_those_of_all_pairs(domain: str) -> None:
 
 
 def test_where_pairs_are_too_many_nobody_is_grouped_and_the_summary_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(meetings, "_MAX_PAIRS", 10)
+    monkeypatch.setattr(worker_pairs, "_MAX_PAIRS", 10)
     result = allalike.discover(crowd("real", seed=1), domain="real")
     assert result.weighing.groups is not None
     assert result.weighing.groups.everyone_counts

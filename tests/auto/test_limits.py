@@ -22,8 +22,7 @@ from allalike._core.system.progress import watching
 from allalike.cli.text import unseen_text
 from allalike.engines.base import Run
 from allalike.engines.disk import budget, engine
-from allalike.methods.auto.copies import likeness, parts
-from allalike.methods.auto.copies import worker_pairs as meetings
+from allalike.methods.auto.copies import likeness, parts, worker_pairs
 from allalike.readers import scan
 from crowds.copiers import answer
 
@@ -86,7 +85,7 @@ def test_copies_of_classes_are_the_same_in_parts(
 def test_copies_of_numbers_are_the_same_in_parts(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(likeness, "_MANY_PAIRS", 0)
     monkeypatch.setattr(likeness, "_MAX_PEERS", 20)
-    monkeypatch.setattr(meetings, "_MAX_PEERS", 30)
+    monkeypatch.setattr(worker_pairs, "_MAX_PEERS", 30)
     rows = scattered("real")
     found, cut = found_in_parts(rows, "real", engine, 300_000, monkeypatch)
     assert cut > 1
@@ -95,11 +94,11 @@ def test_copies_of_numbers_are_the_same_in_parts(engine: Any, monkeypatch: pytes
 
 def test_pairs_that_tell_nothing_are_left_out_and_all_others_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     run = Memory().load(allalike.read(scattered("real"), domain="real"))
-    whole = meetings.find_meetings(run)
-    monkeypatch.setattr(meetings, "_MAX_PEERS", 20)
+    whole = worker_pairs.find_worker_pairs(run)
+    monkeypatch.setattr(worker_pairs, "_MAX_PEERS", 20)
     monkeypatch.setattr(Run, "pair_memory", 300_000)
     dropped = np.arange(60) == 7
-    found = meetings.find_meetings(run, dropped)
+    found = worker_pairs.find_worker_pairs(run, dropped)
     assert whole is not None
     assert found is not None
     met = whole.some(~(dropped[whole.left] | dropped[whole.right]))

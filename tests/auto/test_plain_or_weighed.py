@@ -13,7 +13,7 @@ from allalike import Auto, Disk, Memory
 from allalike.engines.halves import halve
 from allalike.methods.auto.distances import sides
 from allalike.methods.auto.distances.pulls import find_pull
-from allalike.methods.insight import Groups
+from allalike.methods.insight import VoiceGroups
 from crowds.distance_weights import weigh
 
 Matrix = npt.NDArray[np.float64]
@@ -91,7 +91,7 @@ def test_a_pull_does_not_depend_on_where_numbers_begin_or_on_their_unit() -> Non
     pulls = []
     for numbers in (said, 1e6 + 1000 * said):
         run = Memory().load(allalike.read(rows(numbers), domain="real"))
-        pulls.append(find_pull(run, weight, Groups.everyone(len(said))))
+        pulls.append(find_pull(run, weight, VoiceGroups.everyone(len(said))))
     np.testing.assert_allclose(pulls[0], pulls[1], rtol=1e-6)
 
 

@@ -16,7 +16,7 @@ from allalike.methods.auto.distances.decision import decide_by_voices
 from allalike.methods.auto.distances.shrunken import distance_sums
 from allalike.methods.auto.voices.groups import give_voices
 from allalike.methods.auto.voices.peers import peer_distances
-from allalike.methods.insight import Groups
+from allalike.methods.insight import VoiceGroups
 from crowds.distance_weights import weigh
 from crowds.samples import Row, crowd, kind
 
@@ -41,12 +41,12 @@ def unique(rows: list[Row]) -> list[Row]:
     return list({(worker, task): (worker, task, label) for worker, task, label in rows}.values())
 
 
-def grouped(run: MemoryRun) -> Groups:
+def grouped(run: MemoryRun) -> VoiceGroups:
     """Put the first worker and her copies in one group."""
     ids = run.workers.tolist()
     first = ids.index("w000")
     number = np.array([first if name in COPIES else place for place, name in enumerate(ids)])
-    return Groups(number, np.zeros(len(ids), bool))
+    return VoiceGroups(number, np.zeros(len(ids), bool))
 
 
 @every_domain
@@ -55,7 +55,7 @@ def test_distances_to_other_groups_are_those_of_all_pairs(domain: str) -> None:
     rng = np.random.default_rng(4)
     weights, silent = rng.uniform(0.2, 1.0, 7), np.arange(7) == 5
     number = np.array([0, 1, 0, 3, 1, 5, 0])
-    [block] = give_voices(run, Groups(number, silent)).blocks
+    [block] = give_voices(run, VoiceGroups(number, silent)).blocks
     found, weight = peer_distances(block, weights, kernels=run.kernels)
     task = block.to_answers(np.arange(block.n_tasks))
     code = run.kernels.restore_answers(block, np.arange(len(task)))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as stn
 
 from allalike._core.blocks.block import Block
-from allalike._core.blocks.groups import Groups, group_labels
+from allalike._core.blocks.groups import LabelGroups, group_labels
 from allalike._core.columns.values import Values
 from allalike._core.system.serialization import pack, unpack
 
@@ -104,7 +104,7 @@ def test_blocks_within_blocks_come_back_as_they_were() -> None:
     for one, other in ((block, back[0]), (block, back[0][Block])):
         assert other.workers == one.workers
         assert all(same(getattr(one, name), getattr(other, name)) for name in ("starts", "sizes", "worker", "label"))
-        assert all(same(array, vars(other[Groups])[name]) for name, array in vars(block[Groups]).items())
+        assert all(same(array, vars(other[LabelGroups])[name]) for name, array in vars(block[LabelGroups]).items())
 
 
 def test_what_is_shared_is_packed_once_and_still_shared() -> None:
@@ -147,5 +147,5 @@ def test_what_does_not_pickle_is_refused() -> None:
 
 def test_a_block_takes_less_than_half_of_its_arrays() -> None:
     block = a_block()
-    arrays = [block.starts, block.sizes, block.worker, block.label, *vars(block[Groups]).values()]
+    arrays = [block.starts, block.sizes, block.worker, block.label, *vars(block[LabelGroups]).values()]
     assert len(pack(block)) < 0.45 * sum(array.nbytes for array in arrays)

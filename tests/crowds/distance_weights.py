@@ -5,11 +5,11 @@ from __future__ import annotations
 from allalike.engines import Run
 from allalike.methods import Weighing
 from allalike.methods.auto.distances.plain_or_weighed import weigh_distances
-from allalike.methods.auto.screening.screen import look_at
+from allalike.methods.auto.screening.screen import screen
 
 __all__ = ["weigh"]
 
 
 def weigh(run: Run, *, plain: bool = False) -> Weighing:
     """Look at the crowd, and weigh its workers by how far they are from the others."""
-    return weigh_distances(run, look_at(run, plain=plain))
+    return weigh_distances(run, screen(run, plain=plain))

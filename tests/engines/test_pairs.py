@@ -23,7 +23,7 @@ from allalike.errors import TooLargeError
 from allalike.methods.pairwise import mas, scaling
 from allalike.methods.pairwise.scaling import Tiled, Whole
 from allalike.methods.steps import pairs
-from allalike.methods.steps.pair_matrices import Ranged, Stacked
+from allalike.methods.steps.pair_matrices import Ranged, StackedMatrix
 from allalike.methods.steps.pairs import Large, Stack, all_pairs, stacks
 from crowds.samples import crowd, kind, rows
 
@@ -162,7 +162,7 @@ def test_ranges_of_rows_compute_like_whole_matrices(form: str) -> None:
     values = values + values.T
     parts = np.split(values, [7, 8, 20])
     ranged = Ranged(parts if form == "dense" else [sparse.csr_array(part) for part in parts])
-    stacked, vector = Stacked(values[None]), rng.normal(size=(1, 30))
+    stacked, vector = StackedMatrix(values[None]), rng.normal(size=(1, 30))
     np.testing.assert_allclose(ranged.times(vector), vector @ values)
     np.testing.assert_allclose(ranged.totals(np.square), stacked.totals(np.square))
     np.testing.assert_allclose(ranged.peak(), values.max())
@@ -187,7 +187,7 @@ def test_of_several_solutions_the_smallest_is_taken(form: str) -> None:
     ranged = Ranged([used] if form == "dense" else [sparse.csr_array(used)])
     expected = np.linalg.lstsq(used + np.diag(degree[0]), logs[0], rcond=None)[0]
     np.testing.assert_allclose(ranged.solve(degree, logs)[0], expected, atol=1e-10)
-    np.testing.assert_allclose(Stacked(used[None]).solve(degree, logs)[0], expected, atol=1e-10)
+    np.testing.assert_allclose(StackedMatrix(used[None]).solve(degree, logs)[0], expected, atol=1e-10)
 
 
 def test_products_of_matrices_count_what_pairs_count() -> None:

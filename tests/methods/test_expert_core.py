@@ -29,7 +29,7 @@ from allalike.methods.pairwise.expert_core import (
     surprises,
 )
 from allalike.methods.steps import pairs
-from allalike.methods.steps.pair_matrices import Stacked
+from allalike.methods.steps.pair_matrices import StackedMatrix
 from allalike.methods.steps.pairs import Stack, stacks
 from allalike.methods.steps.peers import Peers
 from allalike.noise import OneCoin
@@ -49,15 +49,15 @@ def stack_of(answers: Answers, **options: Any) -> Stack:
     return stack
 
 
-def surprise(stack: Stack, p: float) -> Stacked:
+def surprise(stack: Stack, p: float) -> StackedMatrix:
     gamma = surprises(stack, np.full(stack.workers.size, p))
-    assert isinstance(gamma, Stacked)
+    assert isinstance(gamma, StackedMatrix)
     return gamma
 
 
-def close(stack: Stack) -> Stacked:
+def close(stack: Stack) -> StackedMatrix:
     gamma = closeness(stack)
-    assert isinstance(gamma, Stacked)
+    assert isinstance(gamma, StackedMatrix)
     return gamma
 
 
@@ -88,7 +88,7 @@ def test_peeling_finds_the_best_of_all_sets_and_the_largest_of_equals(whole: boo
         gamma = np.triu(rng.integers(0, 4, (20, n, n)) if whole else rng.random((20, n, n)), 1).astype(np.float64)
         gamma += gamma.transpose(0, 2, 1)
         inside = (np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1 == 1
-        for matrix, core in zip(gamma, largest_core(Stacked(gamma)), strict=True):
+        for matrix, core in zip(gamma, largest_core(StackedMatrix(gamma)), strict=True):
             lowest = np.where(inside, inside @ matrix, np.inf).min(axis=1)
             best = lowest >= lowest.max() - 1e-9
             assert core.tolist() == inside[best].any(axis=0).tolist()  # the union of the best sets is one of them

@@ -15,9 +15,9 @@ import allalike
 from allalike import Categorical, Memory, Method
 from allalike.errors import ConvergenceWarning, OptionError
 from allalike.methods.pairwise.descent import minimise
-from allalike.methods.pairwise.mas import MAS, Posterior
+from allalike.methods.pairwise.mas import MAS, ScalingPosterior
 from allalike.methods.pairwise.scaling import Whole
-from allalike.methods.steps.pair_matrices import Stacked
+from allalike.methods.steps.pair_matrices import StackedMatrix
 from allalike.noise import Gaussian, OneCoin
 from crowds.samples import RUNNING_EXAMPLE, crowd, rows, weigh_problems
 
@@ -35,18 +35,18 @@ def distances(seed: int, n: int, r: int = 1) -> tuple[Floats, Floats]:
     return distance, (known | known.transpose(0, 2, 1)).astype(np.float64)
 
 
-def single(given: Posterior, place: Floats) -> float:
+def single(given: ScalingPosterior, place: Floats) -> float:
     return float(given(place[None], np.array([0]))[0][0])
 
 
-def slope(given: Posterior, place: Floats) -> Floats:
+def slope(given: ScalingPosterior, place: Floats) -> Floats:
     gradient: Floats = given(place[None], np.array([0]))[1][0]
     return gradient
 
 
 def test_the_density_is_that_of_the_model_term_by_term() -> None:
     distance, known = distances(0, 4)
-    given = Posterior(Whole(distance, known), dim=3)
+    given = ScalingPosterior(Whole(distance, known), dim=3)
     variables = np.random.default_rng(1).uniform(0.4, 0.9, 4 * 3 + 4 + 2)
     e, uerr, diff, sigma, _ = (part[0] for part in given.places(variables[None]))
     expected = norm(1, 0.251).logpdf(uerr).sum() + norm(1, 0.0251).logpdf(diff) + expon.logpdf(sigma)
@@ -63,7 +63,7 @@ def test_the_density_is_that_of_the_model_term_by_term() -> None:
 
 def test_the_gradient_is_that_of_finite_differences() -> None:
     for seed in range(5):
-        given = Posterior(Whole(*distances(seed, 6)), dim=4)
+        given = ScalingPosterior(Whole(*distances(seed, 6)), dim=4)
         place = np.random.default_rng(seed).uniform(0.3, 0.9, 6 * 4 + 6 + 2) * np.where(np.arange(32) % 2, -1, 1)
         off = check_grad(partial(single, given), partial(slope, given), place)
         assert off < 1e-6 * np.linalg.norm(slope(given, place))
@@ -73,7 +73,9 @@ def test_an_unknown_distance_does_not_count() -> None:
     distance, known = distances(3, 6)
     place = np.random.default_rng(3).uniform(0.3, 0.9, 6 * 8 + 6 + 2)
     other = np.where(known > 0, distance, 77.0)
-    assert single(Posterior(Whole(distance, known)), place) == single(Posterior(Whole(other, known)), place)
+    assert single(ScalingPosterior(Whole(distance, known)), place) == single(
+        ScalingPosterior(Whole(other, known)), place
+    )
 
 
 def test_many_rosenbrock_valleys_are_descended_at_once() -> None:
@@ -122,7 +124,7 @@ def votes_apart(r: int) -> tuple[Floats, Floats]:
 
 def test_the_optimum_is_not_worse_than_from_other_starts() -> None:
     distance, known = votes_apart(12)
-    ours, others = (Posterior(Whole(distance, known), starts=starts) for starts in (3, 15))
+    ours, others = (ScalingPosterior(Whole(distance, known), starts=starts) for starts in (3, 15))
     found = minimise(ours, ours.begin(0), max_iter=2000, tol=1e-9).value.reshape(12, 3).min(axis=1)
     best = minimise(others, others.begin(1), max_iter=2000, tol=1e-9).value.reshape(12, 15).min(axis=1)
     assert (found <= best + 1e-3).mean() >= 0.9
@@ -130,7 +132,7 @@ def test_the_optimum_is_not_worse_than_from_other_starts() -> None:
 
 
 def test_the_optimum_is_that_of_scipy_with_its_bounds_as_bounds() -> None:
-    given = Posterior(Whole(*votes_apart(1)))
+    given = ScalingPosterior(Whole(*votes_apart(1)))
     found = minimise(given, given.begin(0), max_iter=2000, tol=1e-12)
     scipys = minimize(bounded, begin(given)[0], args=(given,), jac=True, bounds=bounds(10), **TIGHT)
     assert found.value[0] == pytest.approx(scipys.fun, abs=1e-4)
@@ -140,7 +142,7 @@ def test_the_optimum_is_that_of_scipy_with_its_bounds_as_bounds() -> None:
 TIGHT: dict[str, Any] = {"method": "L-BFGS-B", "options": {"maxiter": 5000, "maxfun": 50_000, "ftol": 1e-12}}
 
 
-def begin(given: Posterior) -> Floats:
+def begin(given: ScalingPosterior) -> Floats:
     """Return the starts with scales instead of roots."""
     start = given.begin(0)
     places = given.places(start)
@@ -151,7 +153,7 @@ def bounds(n: int) -> list[tuple[float | None, None]]:
     return [*[(None, None)] * (n * 8), *[(0.1, None)] * n, (0.01, None), (1e-3, None)]
 
 
-def bounded(x: Floats, given: Posterior) -> tuple[float, Floats]:
+def bounded(x: Floats, given: ScalingPosterior) -> tuple[float, Floats]:
     """Return value and gradient by the scales themselves, not by their roots."""
     _, n = given.distances.shape
     roots = np.concatenate([np.sqrt(x[-n - 2 : -2] - 0.1), [np.sqrt(x[-2]), np.sqrt(x[-1] - 1e-3)]])
@@ -220,7 +222,7 @@ def test_many_problems_are_solved_as_if_each_were_alone() -> None:
 
 def test_large_problems_are_placed_tile_by_tile_with_the_same_faults(monkeypatch: pytest.MonkeyPatch) -> None:
     distance, known = distances(3, 7, r=2)
-    mean = Stacked(np.where(known > 0, (distance + distance.transpose(0, 2, 1)) / 2, np.nan))
+    mean = StackedMatrix(np.where(known > 0, (distance + distance.transpose(0, 2, 1)) / 2, np.nan))
     whole, _, _ = MAS(starts=1)._fit(mean)
     monkeypatch.setattr("allalike.methods.pairwise.mas._MAX_WHOLE_WORKERS", 6)
     monkeypatch.setattr("allalike.methods.pairwise.mas.Whole", None)  # is not used

@@ -11,7 +11,7 @@ import numpy as np
 from allalike._core.options import check_number
 from allalike.api.discover import discover
 from allalike.api.judges.coverage import MIN_GOLD, Coverage, gather_sureness
-from allalike.api.judges.odds import Line
+from allalike.api.judges.odds import OddsLine
 from allalike.api.judges.open_labels import OpenChance, decide_openly, find_chances, find_open_chance
 from allalike.api.judges.panel import Panel
 from allalike.api.judges.panels import find_sizes
@@ -25,7 +25,7 @@ from allalike.errors import OptionError, UnsupportedError
 from allalike.methods import Auto
 from allalike.methods.auto.voices.effective import find_error_correlation
 from allalike.methods.auto.voices.groups import with_voices
-from allalike.methods.insight import Groups
+from allalike.methods.insight import VoiceGroups
 from allalike.readers import ReadOptions, check_read_options
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class _Judging:
 
     run: Run
     rate: Floats
-    groups: Groups
+    groups: VoiceGroups
     blind: Weighing
     chance: OpenChance | None
 
@@ -149,7 +149,7 @@ class _Judging:
     def of(cls, run: Run, weighing: Weighing, blind: Weighing) -> _Judging:
         """Find it from what is known of the judges without known truths."""
         assert weighing.trust is not None
-        groups = weighing.groups or Groups.everyone(run.problems.n_workers)
+        groups = weighing.groups or VoiceGroups.everyone(run.problems.n_workers)
         rate = weighing.trust.best(blind.fault) if blind.error_rate is None else blind.error_rate
         rate = np.clip(np.nan_to_num(rate, nan=0.5), _LEAST_RATE, 1 - _LEAST_RATE)
         open_ = blind.probabilities is None
@@ -169,20 +169,20 @@ class _Judging:
         odds: Floats = np.maximum(np.log((1 - self.rate) * self.n_wrong / self.rate), _LEAST_ODDS)
         return odds
 
-    def sure_of(self, weighing: Weighing, line: Line | None = None) -> Weighing:
+    def sure_of(self, weighing: Weighing, line: OddsLine | None = None) -> Weighing:
         """Return a weighing whose decisions have a probability."""
         if self.chance is None:
             return weighing
-        told = find_error_correlation(self.run) if line is not None and line != Line() else None
+        told = find_error_correlation(self.run) if line is not None and line != OddsLine() else None
         own = weighing.decide or partial(self.run.kernels.aggregate, ties=self.run.ties)
         how: dict[str, Any] = {
             "own": own,
             "chance": self.chance,
-            "line": line or Line(),
+            "line": line or OddsLine(),
             "correlation": told,
             "groups": self.groups,
         }
-        source = "answers" if line is None or line == Line() else "gold"
+        source = "answers" if line is None or line == OddsLine() else "gold"
         notes: dict[str, Any] = {
             "temperature": self.chance.beta,
             "told_by": source,

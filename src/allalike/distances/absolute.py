@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike._core.blocks.block import sum_by
-from allalike._core.blocks.groups import Groups
+from allalike._core.blocks.groups import LabelGroups
 from allalike._core.blocks.order import Order
 from allalike._core.blocks.running import add_up_to
 
@@ -60,7 +60,7 @@ def peer_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
 def level_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
     """Return what `peer_distances` returns, of levels: whole numbers, of which a task's answers have few.
 
-    The block needs its `Groups`, which are in the order of levels.
+    The block needs its `LabelGroups`, which are in the order of levels.
 
     >>> from allalike._core.blocks.block import Block
     >>> from allalike._core.blocks.groups import group_labels
@@ -68,7 +68,7 @@ def level_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
     >>> level_distances(block.keeping(group_labels(block, np.arange(4, dtype=np.uint64))), np.ones(3))
     (array([6., 3., 3.]), array([2., 2., 2.]))
     """
-    groups, own = block[Groups], weights.take(block.worker)
+    groups, own = block[LabelGroups], weights.take(block.worker)
     same, place = sum_by(groups.group, own, len(groups)), np.arange(len(groups.label_hash))
     if len(place) <= MAX_PRODUCT and len(groups) == block.n_tasks * len(place):
         by_level = same.reshape(block.n_tasks, len(place))

@@ -7,7 +7,7 @@ she says weigh C, her peers are W - C away from her. So the sums are linear in t
 import numpy as np
 
 from allalike._core.blocks.block import Array, Block, Floats, sum_by
-from allalike._core.blocks.groups import Groups
+from allalike._core.blocks.groups import LabelGroups
 
 __all__ = ["distance", "is_crowded", "pair_sums", "peer_distances"]
 
@@ -26,14 +26,14 @@ def distance(left: Array, right: Array) -> Floats:
 def peer_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
     """Return, per answer, the weighted distance to the other answers of its task, and their weight.
 
-    The block needs its `Groups` of labels.
+    The block needs its `LabelGroups` of labels.
 
     >>> from allalike._core.blocks.groups import group_labels
     >>> block = Block.of([[0, 1], [0, 1], [1, 1]])
     >>> peer_distances(block.keeping(group_labels(block, np.arange(2, dtype=np.uint64))), np.ones(3))
     (array([1., 1., 2., 0., 0., 0.]), array([2., 2., 2., 2., 2., 2.]))
     """
-    groups = block[Groups]
+    groups = block[LabelGroups]
     own = weights.take(block.worker)
     same = sum_by(groups.group, own, len(groups))
     total = np.add.reduceat(same, groups.first)
@@ -49,7 +49,7 @@ def is_crowded(block: Block) -> bool:
     >>> is_crowded(block.keeping(group_labels(block, np.arange(2, dtype=np.uint64))))
     True
     """
-    columns = block.n_tasks + len(block[Groups])
+    columns = block.n_tasks + len(block[LabelGroups])
     pairs = np.square(block.sizes, dtype=np.float64).sum()
     return bool(_PAIR * pairs > (_ENTRY + _PRODUCT * columns) * block.n_workers**2)
 
@@ -69,7 +69,7 @@ def pair_sums(block: Block, rows: slice | None = None) -> dict[str, Array]:
     rows = rows or slice(0, block.n_workers)
     task = block.task
     common = _products(block, rows, task, block.n_tasks)
-    agreed = _products(block, rows, block[Groups].group, len(block[Groups]))
+    agreed = _products(block, rows, block[LabelGroups].group, len(block[LabelGroups]))
     return {"distance": common - agreed, "common": common}
 
 

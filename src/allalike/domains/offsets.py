@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike._core.blocks.centre import Centred
+from allalike._core.blocks.variances import compare_variances
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Add, Array, Block, Floats
@@ -194,17 +195,10 @@ def _mean_of_others(block: Block, values: Floats) -> Floats:
 
 def _find_ridge(sums: dict[str, Floats], problems: Problems) -> Floats:
     """Return lambda, per worker that of her problem; infinite where offsets are not told from noise."""
-    answers = sums["answers"]
-    n, total = problems.total((answers > 0) * 1.0), problems.total(answers)
-    safe = np.maximum(total, 1.0)
-    mean = sums["above"] / np.maximum(answers, 1.0)
-    centre = problems.total(sums["above"]) / safe
-    between = problems.total(answers * (mean - centre) ** 2) / np.maximum(n - 1, 1.0)
-    within = problems.total(sums["square"] - answers * mean**2) / np.maximum(total - n, 1.0)
-    usual = (total - problems.total(answers**2) / safe) / np.maximum(n - 1, 1.0)
-    told = (n > 1) & (total > n) & (between > within)
-    ratio = np.maximum(within, 0.0) / np.where(told, between - within, 1.0)
-    return np.where(told, usual * np.maximum(ratio, _LEAST_RIDGE), np.inf)
+    found = compare_variances(sums["above"], sums["square"], sums["answers"], problems)
+    told = (found.compared > 1) & (found.between > found.within)
+    ratio = np.maximum(found.within, 0.0) / np.where(told, found.between - found.within, 1.0)
+    return problems.spread(np.where(told, found.usual * np.maximum(ratio, _LEAST_RIDGE), np.inf))
 
 
 def _find_factors(sums: dict[str, Floats], problems: Problems) -> Floats:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
     from allalike.domains import Domain, Encoding
     from allalike.engines import News, Run
-    from allalike.methods.insight import Faults, Groups, Signal
+    from allalike.methods.insight import Faults, Signal, VoiceGroups
 
 __all__ = ["Decide", "Method", "Weighing"]
 
@@ -51,7 +51,7 @@ class Weighing:
         How much each worker's answers say about the tasks, where that was looked at.
     groups
         Who speaks with one voice, and who has none, where that was looked at.
-    look
+    screening
         What else the method saw before it weighed anybody, for `Method.weigh_blindly`.
     trust
         How sure the faults are, where the method asks for it.
@@ -79,8 +79,8 @@ class Weighing:
     error_rate: Floats | None = None
     confusion: Floats | None = None
     signal: Signal | None = None
-    groups: Groups | None = None
-    look: Any = None
+    groups: VoiceGroups | None = None
+    screening: Any = None
     trust: Faults | None = None
     confidence: Mapping[str, Any] | None = None
     expect: Callable[[Run], float] | None = None

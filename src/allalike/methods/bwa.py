@@ -125,9 +125,9 @@ def _measure(block: Block, state: Floats, *, k: int, prior: float) -> dict[str, 
     """Add up squared distances to the averages, per worker and class, and what belongs to tasks per problem."""
     table = _average(block, state, k=k, prior=prior)
     likely = _shares(table)[block.task, block.label]
-    apart = [np.square(block.to_answers(table[:, c]) - (block.label == c)) for c in range(k)]
+    residuals = [np.square(block.to_answers(table[:, c]) - (block.label == c)) for c in range(k)]
     return {
-        "squares": np.stack([block.per_worker(squares) for squares in apart], axis=1),
+        "squares": np.stack([block.per_worker(squares) for squares in residuals], axis=1),
         "right": block.per_worker(likely),
         "answers": block.per_worker(np.ones(len(block.label))),
         "shares": by_problem(block, table),

@@ -185,18 +185,18 @@ def count_answers(block: Block, posterior: Floats) -> dict[str, Floats]:
 
 
 @dataclass(frozen=True)
-class Cells:
+class AnswerCells:
     """Of each answer: its place in a table of workers and labels, which every round needs."""
 
     cell: Array
 
 
 def _with_cells(block: Block, *, k: int) -> Block:
-    return block.keeping(Cells(_cells(block, k)))
+    return block.keeping(AnswerCells(_cells(block, k)))
 
 
 def _cells(block: Block, k: int) -> Array:
-    return block[Cells].cell if Cells in block else block.worker * k + block.label
+    return block[AnswerCells].cell if AnswerCells in block else block.worker * k + block.label
 
 
 def _first_workers(block: Block) -> Array:

@@ -109,17 +109,17 @@ class EBCC(Method):
         sums = prepared.sum(begin)
         counts, shares = sums["counts"], problems.add(sums["shares"])
         model = _Model(self, shares[:, :1].sum(axis=3))
-        settled = np.zeros(shares.shape[:2], np.bool_)
-        likelihood = np.zeros(settled.shape)
+        converged = np.zeros(shares.shape[:2], np.bool_)
+        likelihood = np.zeros(converged.shape)
         for iterations in run.rounds(self.max_iter):
-            live = np.flatnonzero(~settled.all(axis=0))
+            live = np.flatnonzero(~converged.all(axis=0))
             rows, logs = model.expected_logs(counts[:, :, live], shares[:, live])
             sums = prepared.sum(partial(_count, k=k), rows, problems.spread(logs))
-            going = ~settled[:, live]
+            going = ~converged[:, live]
             likelihood[:, live] = np.where(going, problems.add(sums["likelihood"]), likelihood[:, live])
             going &= _change(counts[:, :, live], sums["counts"], problems) >= self.tol
-            settled[:, live] = ~going
-            if settled.all() or iterations == self.max_iter:
+            converged[:, live] = ~going
+            if converged.all() or iterations == self.max_iter:
                 break  # with what the last posteriors were found from
             on = problems.spread(going)[:, None, :, None, None]
             counts[:, :, live] = np.where(on, sums["counts"], counts[:, :, live])
@@ -137,7 +137,7 @@ class EBCC(Method):
             fault=fault,
             weight=normalise(run.encoding.noise.weight(fault, problems), problems),
             iterations=iterations,
-            converged=bool(settled.all()),
+            converged=bool(converged.all()),
             decide=partial(_decide, k=k, ties=run.ties),
             parameters=(rows, problems.spread(logs)),
             probabilities=partial(_probabilities, k=k),

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from allalike._core.blocks.groups import Groups
+from allalike._core.blocks.groups import LabelGroups
 from allalike._core.options import number, whole
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.odds import add_odds, find_posterior, list_probabilities, take_by_odds
@@ -131,7 +131,7 @@ class Abilities:
         With u = log b_j, and A_c the sum of a_i over the n_c who say c, their logarithm is, but for a constant,
         log sum_c exp(A_c b_j + n_c log(k - 1)) - sum_i log(1 + exp(a_i b_j)) - (u - beta)^2 / 2.
         """
-        groups, able = block[Groups], ability.take(block.worker)
+        groups, able = block[LabelGroups], ability.take(block.worker)
         together, guessed = (add_odds(block, odds) for odds in (able, np.full(len(able), np.log(self.classes - 1))))
         ease = np.full(block.n_tasks, self.beta)
         for _ in range(_STEPS):
@@ -150,7 +150,7 @@ class Abilities:
         able, b = ability.take(block.worker), block.to_answers(np.exp(self.find_ease(block, ability)))
         right = _logistic(able * b)  # s_ij
         score = add_odds(block, self._odds(able, b))
-        true = find_posterior(block, score, self.classes).share.take(block[Groups].group)  # T_(j, x_ij)
+        true = find_posterior(block, score, self.classes).share.take(block[LabelGroups].group)  # T_(j, x_ij)
         return {
             "slope": block.per_worker((true - right) * b),
             "bend": block.per_worker(right * (1.0 - right) * b**2),

@@ -11,7 +11,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
 
-__all__ = ["Faults", "Group", "Groups", "Signal"]
+__all__ = ["Faults", "Group", "Signal", "VoiceGroups"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Groups:
+class VoiceGroups:
     """The groups of a run's workers.
 
     Parameters
@@ -65,24 +65,24 @@ class Groups:
     part: npt.NDArray[np.intp] | None = None
 
     @classmethod
-    def everyone(cls, n_workers: int) -> Groups:
+    def everyone(cls, n_workers: int) -> VoiceGroups:
         """Let everybody speak for herself."""
         return cls(np.arange(n_workers), np.zeros(n_workers, bool))
 
     @property
-    def apart(self) -> Groups:
+    def ungrouped(self) -> VoiceGroups:
         """Nobody in a group; who is silent stays so."""
-        return Groups(np.arange(len(self.number)), self.silent)
+        return VoiceGroups(np.arange(len(self.number)), self.silent)
 
-    def take(self, order: npt.NDArray[np.intp]) -> Groups:
+    def take(self, order: npt.NDArray[np.intp]) -> VoiceGroups:
         """Return the groups of the same workers in another order.
 
-        >>> Groups(np.array([0, 1, 0]), np.zeros(3, bool)).take(np.array([2, 0, 1])).number
+        >>> VoiceGroups(np.array([0, 1, 0]), np.zeros(3, bool)).take(np.array([2, 0, 1])).number
         array([0, 0, 2])
         """
         first = np.full(len(order), len(order))
         np.minimum.at(first, self.number[order], np.arange(len(order)))
-        return Groups(first[self.number[order]], self.silent[order])
+        return VoiceGroups(first[self.number[order]], self.silent[order])
 
     @property
     def has_copies(self) -> bool:

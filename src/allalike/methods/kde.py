@@ -77,15 +77,15 @@ class KDE(Method):
         """Score the workers until J no longer changes, each problem until its own does not."""
         problems = run.problems
         score, fault = np.ones(problems.n_workers), np.full(problems.n_workers, np.nan)
-        total, settled = fault, np.zeros(problems.n_workers, np.bool_)
+        total, converged = fault, np.zeros(problems.n_workers, np.bool_)
         for iterations in run.rounds(self.max_iter):
             sums = run.sum(_losses, score)
             old, total = total, problems.total(sums["loss"])
             mean = peers.comparable(sums["loss"] / np.maximum(sums["answers"], 1.0))
-            fault = np.where(settled, fault, mean)
-            score = np.where(settled, score, _scores(mean, sums["answers"], total, problems))
-            settled = settled | (np.abs(total - old) <= self.tol * old)
-            if settled.all():
+            fault = np.where(converged, fault, mean)
+            score = np.where(converged, score, _scores(mean, sums["answers"], total, problems))
+            converged = converged | (np.abs(total - old) <= self.tol * old)
+            if converged.all():
                 return Rounds(score, fault, iterations, converged=True)
         return Rounds(score, fault, self.max_iter, converged=False)
 

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 
 from allalike._core.blocks.block import sum_by
-from allalike._core.blocks.groups import Groups
+from allalike._core.blocks.groups import LabelGroups
 from allalike._core.blocks.ties import TOLERANCE
 from allalike._core.columns.hashes import mix
 from allalike._core.options import check_number, number, option
@@ -224,7 +224,7 @@ def _walk(blocks: list[Block], right: Floats, given: Floats, number: Array, end:
 
 
 def _draw(block: Block, task: int, labels: Array, ties: Ties) -> int:
-    priority = ties.priority(block.task_hash[task : task + 1], block[Groups].label_hash[labels], labels)
+    priority = ties.priority(block.task_hash[task : task + 1], block[LabelGroups].label_hash[labels], labels)
     return int(labels[np.argmin(priority)])
 
 
@@ -235,7 +235,7 @@ def _key(task_hash: npt.NDArray[np.uint64], number: Array) -> npt.NDArray[np.uin
 
 def _vote(block: Block, votes: Floats, ties: Ties) -> dict[str, Array]:
     """Take the label with the largest sum of votes among those that were said; votes are one per answer."""
-    groups = block[Groups]
+    groups = block[LabelGroups]
     score = sum_by(groups.group, votes, len(groups))
     named = np.bincount(groups.group, minlength=len(groups)) > 0
     winner, tied = leading(block, np.where(named, score, -np.inf), ties)

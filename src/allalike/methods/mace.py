@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike._core.blocks.block import sum_by
-from allalike._core.blocks.groups import Groups
+from allalike._core.blocks.groups import LabelGroups
 from allalike._core.options import choice, number, whole
 from allalike._core.system.memory import free_memory
 from allalike.errors import TooLargeError
@@ -181,7 +181,7 @@ class Strategies:
             find_posterior(block, add_odds(block, self._of_answers(block, odds[:, start])), self.classes)
             for start in range(odds.shape[1])
         ]
-        right = [self._sum(block, each.share.take(block[Groups].group)) for each in found]
+        right = [self._sum(block, each.share.take(block[LabelGroups].group)) for each in found]
         evidence = [by_problem(block, each.evidence) for each in found]
         return {"right": np.stack(right, axis=1), "evidence": np.stack(evidence, axis=1)}
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from allalike._core.blocks.groups import Groups
+from allalike._core.blocks.groups import LabelGroups
 from allalike._core.options import flag, number, whole
 from allalike.methods.base import Method, Weighing
 from allalike.methods.steps.em import AnswerModel, maximise_likelihood
@@ -102,7 +102,7 @@ class OneCoins(AnswerModel):
     def e_step(self, block: Block, logs: Floats) -> dict[str, Floats]:
         """Add up how probably a worker's answers are right, and count them."""
         score = add_odds(block, logs.take(block.worker))  # sum_i w_i [x_ij = c]
-        right = find_posterior(block, score, self.classes).share.take(block[Groups].group)
+        right = find_posterior(block, score, self.classes).share.take(block[LabelGroups].group)
         return {"right": block.per_worker(right), "answers": block.per_worker(np.ones(len(right)))}
 
     def m_step(self, sums: dict[str, Floats], problems: Problems) -> tuple[Floats, Floats]:

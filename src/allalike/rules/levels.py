@@ -2,8 +2,8 @@
 
 The weighted median of a task minimises the weighted sum of |x - y|, the mean that of the squares. Both look at the
 order of levels, which a vote does not: of 1, 4 and 5 the median is 4, the mean 3.3, and a vote is drawn. Blocks and
-decisions are as in `allalike.rules.vote`: a label is the place of a level, a block has its `Groups`, which are in the
-order of levels within a task, and confidence is the share of the weight that stands on the level itself.
+decisions are as in `allalike.rules.vote`: a label is the place of a level, a block has its `LabelGroups`, which are in
+the order of levels within a task, and confidence is the share of the weight that stands on the level itself.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike._core.blocks.block import sum_by
-from allalike._core.blocks.groups import Groups
+from allalike._core.blocks.groups import LabelGroups
 from allalike._core.blocks.running import add_up_to
 from allalike._core.blocks.ties import TOLERANCE
 from allalike.rules.base import Decision, unknown
@@ -52,7 +52,7 @@ def level_median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> D
     (array([4, 0], dtype=int32), array([0.5, 0.5]), array([False,  True]))
     """
     weight, total = block.answer_weights(weights)
-    groups = block[Groups]
+    groups = block[LabelGroups]
     score = sum_by(groups.group, weight, len(groups))
     running, half = add_up_to(score, groups.count), np.repeat(total / 2, groups.count)
     below, up_to = running < half * (1 - TOLERANCE), running <= half * (1 + TOLERANCE)

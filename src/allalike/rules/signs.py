@@ -3,7 +3,7 @@
 import numpy as np
 
 from allalike._core.blocks.block import Block, Floats
-from allalike._core.blocks.groups import Groups
+from allalike._core.blocks.groups import LabelGroups
 from allalike._core.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
 from allalike.rules.vote import pick
@@ -16,7 +16,7 @@ def by_sign(block: Block, weight: Floats, ties: Ties) -> Decision:
 
     There is a weight per answer, and a negative one counts for the other class. Confidence is the share of the weight
     that stands behind the label. Where all weights of a task are 0, its answers count the same. The block needs its
-    `Groups`.
+    `LabelGroups`.
 
     >>> from allalike._core.blocks.groups import group_labels
     >>> block = Block.of([[0, 1], [1, 1], [1, 0]])
@@ -33,7 +33,7 @@ def by_sign(block: Block, weight: Floats, ties: Ties) -> Decision:
     margin = block.per_task((2.0 * block.label - 1.0) * weight) / size
     even = np.abs(margin) <= TOLERANCE
     possible = np.stack([(margin < 0) | even, (margin > 0) | even], axis=1)
-    if len(block[Groups].label_hash) < 2:
+    if len(block[LabelGroups].label_hash) < 2:
         possible = np.tile([True, False], (block.n_tasks, 1))
     task, label = np.nonzero(possible)
     chosen, tied = pick(block, task, label, ties)

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Block, Floats, sum_by
-from allalike._core.blocks.groups import Groups
+from allalike._core.blocks.groups import LabelGroups
 from allalike._core.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
 
@@ -15,7 +15,7 @@ def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
     """Take the label with the largest weight.
 
     Confidence is that label's share of the task's weight. Labels whose weights are equal up to a relative 1e-9 are
-    tied, and `Ties` draws one. The block needs its `Groups`.
+    tied, and `Ties` draws one. The block needs its `LabelGroups`.
 
         label = the l with the largest sum_i w_i [x_i = l]
 
@@ -36,7 +36,7 @@ def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
     (array([0, 0], dtype=int32), array([0.7, 0.5]), array([False,  True]))
     """
     weight, total = block.answer_weights(weights)
-    groups = block[Groups]
+    groups = block[LabelGroups]
     score = sum_by(groups.group, weight, len(groups))
     winner, tied = leading(block, score, ties)
     return Decision(groups.label[winner], np.minimum(score[winner] / total, 1.0), unknown(block.n_tasks), tied)
@@ -44,7 +44,7 @@ def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
 
 def leading(block: Block, score: Floats, ties: Ties) -> tuple[npt.NDArray[np.int64], Array]:
     """Return, per task, its group of labels with the largest score, and whether it was drawn among equals."""
-    groups = block[Groups]
+    groups = block[LabelGroups]
     best = np.maximum.reduceat(score, groups.first)
     leaders = np.flatnonzero(score >= (best - TOLERANCE * np.abs(best))[groups.task])
     chosen, tied = pick(block, groups.task[leaders], groups.label[leaders], ties)
@@ -61,7 +61,7 @@ def pick(block: Block, task: Array, label: Array, ties: Ties) -> tuple[npt.NDArr
     chosen = np.cumsum(count) - count
     if tied.any():
         among = np.flatnonzero(tied[task])
-        rank = ties.priority(block.task_hash[task[among]], block[Groups].label_hash[label[among]], label[among])
+        rank = ties.priority(block.task_hash[task[among]], block[LabelGroups].label_hash[label[among]], label[among])
         order = among[np.lexsort((rank, task[among]))]
         ahead = np.concatenate([[True], task[order][1:] != task[order][:-1]])
         chosen[tied] = order[ahead]

@@ -26,7 +26,7 @@ class Block:
     """The answers to some whole tasks, task after task.
 
     What a domain or a method computes once, because every round needs it, is kept with the block as small typed
-    objects, one of each class: ``block[Groups]`` is that of class `Groups`.
+    objects, one of each class: ``block[LabelGroups]`` is that of class `LabelGroups`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Groups: the answers to a task that give the same label, so that counts per label are sums over groups."""
+"""Groups of labels: the answers to a task that give the same label, so that counts per label are sums over groups."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block
 
-__all__ = ["Groups", "group_labels", "number_within_tasks"]
+__all__ = ["LabelGroups", "group_labels", "number_within_tasks"]
 
 
 @dataclass(frozen=True)
-class Groups:
+class LabelGroups:
     """The pairs of task and label of a block, numbered task after task.
 
     Parameters
@@ -41,7 +41,7 @@ class Groups:
         return len(self.task)
 
 
-def group_labels(block: Block, label_hash: npt.NDArray[np.uint64], *, most: float = 1.0) -> Groups:
+def group_labels(block: Block, label_hash: npt.NDArray[np.uint64], *, most: float = 1.0) -> LabelGroups:
     """Number the pairs of task and label, given the hash of each label.
 
     Where labels are few, a task has a group for each of them, occurring or not; where that would be more groups than
@@ -65,7 +65,7 @@ def group_labels(block: Block, label_hash: npt.NDArray[np.uint64], *, most: floa
         pairs, group = np.unique(task * n_labels + block.label, return_inverse=True)
         group_task, group_label = np.divmod(pairs, n_labels)
     count = np.bincount(group_task, minlength=block.n_tasks)
-    return Groups(
+    return LabelGroups(
         group=group.astype(np.intp),
         task=group_task.astype(np.int32),
         label=group_label.astype(np.int32),

@@ -136,8 +136,8 @@ def draw_pairs(run: Run, n_paired: float, groups: TaskGroups) -> LabelPairs:
     label, worker, task, task_hash = _take_answers(run, int(wanted))
     complete = complete and len(label) * (len(label) - 1) / 2 <= _MOST_LISTED  # of which many may be unknown
     left, right = np.triu_indices(len(label), 1) if complete else _draw(len(label))
-    apart = np.flatnonzero(task[left] != task[right])[:MAX_PAIRS]
-    left, right = left[apart], right[apart]
+    different = np.flatnonzero(task[left] != task[right])[:MAX_PAIRS]
+    left, right = left[different], right[different]
     distance = _compare(label, left, right, run.kernels)
     if complete:  # a guess may depend on which of both labels it stands for
         distance = (distance + _compare(label, right, left, run.kernels)) / 2

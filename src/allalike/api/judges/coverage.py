@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import sum_by
-from allalike.api.judges.odds import Line, fit_line, mend
+from allalike.api.judges.odds import OddsLine, fit_line, mend
 from allalike.methods.auto.sureness.confidence import BINS, expected_calibration_error
 
 if TYPE_CHECKING:
@@ -55,10 +55,10 @@ class Sureness:
         """Whether so many truths are known that these tell how sure the panel is."""
         return int(self.known.sum()) >= MIN_GOLD
 
-    def fit(self) -> Line:
+    def fit(self) -> OddsLine:
         """Return the line that mends confidences, where enough truths are known."""
         if not self.told_by_gold:
-            return Line()
+            return OddsLine()
         return fit_line(self.confidence[self.known], self.wrong[self.known] == 0)
 
     def mended(self) -> Sureness:

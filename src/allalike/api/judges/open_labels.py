@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.api.judges.odds import Line
+    from allalike.api.judges.odds import OddsLine
     from allalike.engines import Run
-    from allalike.methods.insight import Groups
+    from allalike.methods.insight import VoiceGroups
 
 __all__ = ["OpenChance", "decide_openly", "find_chances", "find_open_chance"]
 
@@ -71,16 +71,16 @@ class OpenChance:
     beta: float
 
 
-def find_open_chance(run: Run, error_rate: Floats, groups: Groups, n_labels: int) -> OpenChance:
+def find_open_chance(run: Run, error_rate: Floats, groups: VoiceGroups, n_labels: int) -> OpenChance:
     """Find how many wrong labels there seem to be, and the temperature that held-out answers tell.
 
     >>> import allalike
-    >>> from allalike.methods.insight import Groups
+    >>> from allalike.methods.insight import VoiceGroups
     >>> rng = np.random.default_rng(1)
     >>> said = np.where(rng.random((4, 200)) < 0.7, 0, rng.integers(1, 4, (4, 200)))  # three wrong labels
     >>> rows = [(worker, task, f"x{label}") for (worker, task), label in np.ndenumerate(said)]
     >>> run = allalike.Memory().load(allalike.read(rows, domain="categorical"))
-    >>> found = find_open_chance(run, np.full(4, 0.3), Groups.everyone(4), 4)
+    >>> found = find_open_chance(run, np.full(4, 0.3), VoiceGroups.everyone(4), 4)
     >>> 2.3 < found.n_wrong <= 3, 0.5 < found.beta <= 1
     (True, True)
     """
@@ -122,9 +122,9 @@ def decide_openly(
     *more: Floats,
     own: Callable[..., dict[str, Array]],
     chance: OpenChance,
-    line: Line,
+    line: OddsLine,
     correlation: float | None,
-    groups: Groups,
+    groups: VoiceGroups,
 ) -> dict[str, Array]:
     """Decide as ``own`` does; the confidence is the probability that the label is right.
 

@@ -202,11 +202,11 @@ def _odds_sums(table: Floats) -> tuple[float, float]:
     return float((both * (total - one - two + both) / size).sum()), float(((one - both) * (two - both) / size).sum())
 
 
-def _find_odds(same: float, apart: float) -> float:
+def _find_odds(same: float, different: float) -> float:
     """Return the odds of a usual pair: at least those of independent ones, which are taken where nothing tells."""
-    if same <= 0 or apart <= 0:
+    if same <= 0 or different <= 0:
         return _MOST_USUAL if same > 0 else 1.0
-    return float(np.clip(same / apart, 1.0, _MOST_USUAL))
+    return float(np.clip(same / different, 1.0, _MOST_USUAL))
 
 
 def compare_pair(table: Floats, odds: float) -> tuple[float, float]:

@@ -83,9 +83,9 @@ def _count_wins(data: pd.DataFrame) -> tuple[Floats, Array]:
             f"In row {data.index[row]}, {winner!r} won, but {one!r} and {other!r} were"
             " compared. The label is one of the two."
         )
-    apart = left != right
+    different = left != right
     wins = np.zeros((len(items), len(items)))
-    np.add.at(wins, (label[apart], np.where(label == left, right, left)[apart]), 1.0)
+    np.add.at(wins, (label[different], np.where(label == left, right, left)[different]), 1.0)
     return wins, items
 
 

@@ -22,7 +22,17 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block
     from allalike.domains.contract import Encoding, Kernels
 
-__all__ = ["Cells", "FieldBlock", "Lengths", "codes_of", "filled_in", "join_cells", "prepare_field", "salted", "spread"]
+__all__ = [
+    "FieldBlock",
+    "FieldCells",
+    "Lengths",
+    "codes_of",
+    "filled_in",
+    "join_cells",
+    "prepare_field",
+    "salted",
+    "spread",
+]
 
 _FILLED = "filled"
 
@@ -64,7 +74,7 @@ class FieldBlock:
 
 
 @dataclass(frozen=True)
-class Cells:
+class FieldCells:
     """The blocks of all fields of a record; nothing for a field that nobody filled."""
 
     fields: tuple[FieldBlock | None, ...]

@@ -21,7 +21,7 @@ from allalike._core.blocks.block import known_sums, sum_by
 from allalike._core.blocks.matrices import MatrixSum
 from allalike._core.blocks.ties import Ties
 from allalike.domains.contract import Kernels
-from allalike.domains.records.cells import Cells, FieldBlock, Lengths, codes_of, filled_in, join_cells, spread
+from allalike.domains.records.cells import FieldBlock, FieldCells, Lengths, codes_of, filled_in, join_cells, spread
 from allalike.rules.base import Decision, find_rule, unknown
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class RecordKernels(Kernels):
 
     def _each(self, block: Block) -> Iterator[tuple[int, Kernels, FieldBlock, Block]]:
         """Yield each field that somebody filled: its number, its kernels, and its block."""
-        for number, (kernels, part) in enumerate(zip(self.fields, block[Cells].fields, strict=True)):
+        for number, (kernels, part) in enumerate(zip(self.fields, block[FieldCells].fields, strict=True)):
             if kernels is not None and part is not None:
                 yield number, kernels, part, part.among(block)
 
@@ -201,7 +201,7 @@ def each_field(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Dec
     """Decide each field by its own rule, among those who filled it.
 
     A field that nobody filled stays empty. Confidence is the mean over the fields whose rule knows one. The block needs
-    its `Cells`.
+    its `FieldCells`.
 
         z_f = the rule of field f on the x_if, weighted by w_i, for each f by itself
 
@@ -217,7 +217,7 @@ def each_field(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Dec
     """
 
     def find(field: int, part: Block) -> dict[str, Array]:
-        filled = block[Cells].fields[field]
+        filled = block[FieldCells].fields[field]
         assert filled is not None
         return filled.kernels.aggregate(part, weights, faults, ties=ties)
 
@@ -229,11 +229,11 @@ def decide_fields(block: Block, find: Callable[[int, Block], Mapping[str, Array]
 
     ``find`` returns what is found in the block of those who filled a field, given its number.
     """
-    filled = np.zeros((block.n_tasks, len(block[Cells].fields)), np.bool_)
+    filled = np.zeros((block.n_tasks, len(block[FieldCells].fields)), np.bool_)
     sure = np.full(filled.shape, np.nan)
     tied = np.zeros(block.n_tasks, np.bool_)
     columns = []
-    for number, field in enumerate(block[Cells].fields):
+    for number, field in enumerate(block[FieldCells].fields):
         if field is None:
             columns.append(codes_of(block.label, number)[block.starts])
             continue
@@ -263,5 +263,5 @@ def _add_field(add: Add, field: int, kernel: Callable[..., Any], *params: Floats
 
 
 def _of_field(block: Block, *params: Floats, kernel: Callable[..., Any], field: int) -> Any:
-    part = block[Cells].fields[field]
+    part = block[FieldCells].fields[field]
     return {} if part is None else kernel(part.among(block), *params)

@@ -35,7 +35,7 @@ from allalike._core.registry import registry_of
 from allalike.domains.capabilities import FieldKinds
 from allalike.domains.categorical import Categorical
 from allalike.domains.contract import Domain, Encoding
-from allalike.domains.records.cells import Cells, codes_of, filled_in, join_cells, prepare_field, spread
+from allalike.domains.records.cells import FieldCells, codes_of, filled_in, join_cells, prepare_field, spread
 from allalike.domains.records.fields import read_fields, read_importance, write_fields
 from allalike.domains.records.kernels import RecordKernels, each_field
 from allalike.domains.records.labels import list_names, naming, read_record, split_labels, value_of, write_record
@@ -340,7 +340,7 @@ class RecordEncoding(RecordParts):
             None if each is None else prepare_field(block, number, name, each)
             for number, (name, each) in enumerate(self.encodings)
         ]
-        kept: list[object] = [Cells(tuple(parts))]
+        kept: list[object] = [FieldCells(tuple(parts))]
         if self.domain.rule != _EACH:
             compare = self.kernels.distance_between
             kept.append(PairDistances.of(block, lambda i, j: compare(block.label[i], block.label[j])))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from allalike._core.system.memory import free_memory, used_memory
 from allalike.engines.shards import fitting_answers
 
-__all__ = ["MIN_MEMORY", "Budget"]
+__all__ = ["MIN_MEMORY", "MemoryBudget"]
 
 MIN_MEMORY = 500_000_000  # in bytes, for Python itself and a batch of rows
 _PYTHON_BYTES = 190_000_000  # of a process that has loaded all libraries, and does nothing
@@ -26,7 +26,7 @@ _MIN_BLOCK_ANSWERS, _MAX_LABELS = 1 << 12, 50  # labels that are compared with e
 
 
 @dataclass(frozen=True)
-class Budget:
+class MemoryBudget:
     """The memory of a run.
 
     Parameters
@@ -38,7 +38,7 @@ class Budget:
     work
         How many bytes each of them may use beside Python.
 
-    >>> budget = Budget.of(500_000_000, None)
+    >>> budget = MemoryBudget.of(500_000_000, None)
     >>> budget.processes, budget.shard_bytes, budget.block_answers(50_000, n_labels=50)
     (1, 12916666, 96875)
     """
@@ -48,7 +48,7 @@ class Budget:
     work: int
 
     @classmethod
-    def of(cls, memory: int | None, processes: int | None) -> Budget:
+    def of(cls, memory: int | None, processes: int | None) -> MemoryBudget:
         """Divide so much memory, by default half of what is free, among processes, by default as many as it serves."""
         given = max(MIN_MEMORY, free_memory() // 2) if memory is None else memory
         number = processes or max(1, min(os.cpu_count() or 1, given // _PROCESS_BYTES - 1))

@@ -24,7 +24,7 @@ from allalike._core.system.memory import parse_size
 from allalike._core.system.processes import Processes
 from allalike._core.system.progress import report
 from allalike.engines.base import Engine
-from allalike.engines.disk.budget import MIN_MEMORY, Budget
+from allalike.engines.disk.budget import MIN_MEMORY, MemoryBudget
 from allalike.engines.disk.workspace import StoredShard, Workspace, keep_shard, link_file, read_pack, write_pack
 from allalike.engines.growing import Growing, count_small, pick
 from allalike.engines.ingest.routes import Routed, route
@@ -141,8 +141,8 @@ class Disk(Options, Engine):
         known = routed.describe(encoding, gold, ties, tallies, answer_counts)
         return DiskRun(shards, budget=budget, **known)
 
-    def _budget(self) -> Budget:
-        return Budget.of(None if self.memory is None else parse_size(self.memory, "memory"), self.processes)
+    def _budget(self) -> MemoryBudget:
+        return MemoryBudget.of(None if self.memory is None else parse_size(self.memory, "memory"), self.processes)
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class DiskRun(Growing):
     """Shards of prepared blocks on disk, and the memory that all processes may have."""
 
     shards: Shards
-    budget: Budget = field(kw_only=True)
+    budget: MemoryBudget = field(kw_only=True)
 
     @property
     def free_memory(self) -> int:
@@ -332,7 +332,7 @@ def _make(
     number: int,
     *,
     folder: Path,
-    budget: Budget,
+    budget: MemoryBudget,
     encoding: Encoding,
     truths: Truths | None,
     repeats: str | None,

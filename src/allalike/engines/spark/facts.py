@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     Shifts = dict[int, tuple[Rows, Rows]]
 
-__all__ = ["Facts", "join_digests", "make_columns", "make_label_column", "number_rows", "read_chunks"]
+__all__ = ["InputFacts", "join_digests", "make_columns", "make_label_column", "number_rows", "read_chunks"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
+class InputFacts:
     """What is true of all rows.
 
     Parameters
@@ -72,7 +72,7 @@ class Facts:
     remarks: tuple[str, ...] = ()
 
 
-def join_digests(digests: Iterable[Digest], plan: Plan) -> Facts | None:
+def join_digests(digests: Iterable[Digest], plan: Plan) -> InputFacts | None:
     """Put together what is known of all inputs; nothing if files must be read whole."""
     text, label_text = plan.text, plan.label_text
     known = []
@@ -104,7 +104,7 @@ def join_digests(digests: Iterable[Digest], plan: Plan) -> Facts | None:
         "task": text and all(digest.whole_numbers["task"] for digest in used),
         "label": whole,
     }
-    return Facts(
+    return InputFacts(
         n_read=sum(digest.n_read for digest in known),
         n_kept=sum(digest.n_kept for digest in known),
         missing=_join_missing(known, shifts),
@@ -180,7 +180,7 @@ def _join_dropped(digests: list[Digest], shifts: Shifts) -> Dropped:
     return total
 
 
-def read_chunks(chunks: Iterable[bytes], facts: Facts, limit: int | None = None) -> dict[str, Any] | None:
+def read_chunks(chunks: Iterable[bytes], facts: InputFacts, limit: int | None = None) -> dict[str, Any] | None:
     """Return the columns of chunks, with their rows numbered among all, in order; up to a limit if there is one."""
     import pyarrow as pa
 
@@ -213,12 +213,12 @@ def _concatenate(columns: list[Any]) -> Any:
     return pa.chunked_array([chunk for column in columns for chunk in column.chunks])
 
 
-def make_label_column(columns: dict[str, Any], facts: Facts) -> Column:
+def make_label_column(columns: dict[str, Any], facts: InputFacts) -> Column:
     """Return labels that know their rows."""
     return Column("label", columns["label"], text="label" in facts.text).numbered(columns["row"])
 
 
-def make_columns(columns: dict[str, Any], facts: Facts) -> tuple[Column, Column, Column]:
+def make_columns(columns: dict[str, Any], facts: InputFacts) -> tuple[Column, Column, Column]:
     """Return worker, task and label as a shard is made of them; workers are numbered among all."""
     import pyarrow.compute as pc
 

@@ -117,7 +117,7 @@ def _with_comparisons(table: pa.Table, found: Columns) -> pa.Table:
 
 @dataclass
 class Digest:
-    """What must be known of the rows of an input, which are numbered from 0 (see `Facts`)."""
+    """What must be known of the rows of an input, which are numbered from 0 (see `InputFacts`)."""
 
     number: int
     splits: list[tuple[Split, int]] = field(default_factory=list)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from allalike._core.columns.factors import Codes
     from allalike.answers.gold import Truths
     from allalike.domains import Domain, Encoding
-    from allalike.engines.spark.facts import Facts
+    from allalike.engines.spark.facts import InputFacts
     from allalike.engines.spark.rows import Plan
     from allalike.readers import Scan
 
@@ -104,7 +104,7 @@ def _choose_partitions(frame: DataFrame, context: SparkContext) -> int:
     return min(_MAX_PARTITIONS, wanted)
 
 
-def _shuffle(frame: DataFrame, plan: Plan) -> tuple[RDD[on_executors.Record], Facts | None]:
+def _shuffle(frame: DataFrame, plan: Plan) -> tuple[RDD[on_executors.Record], InputFacts | None]:
     """Send rows to their partitions, and learn what is true of all; nothing if files must be read whole."""
     routed = frame.mapInArrow(partial(route_rows, plan=plan), SCHEMA).rdd
     chunks: RDD[on_executors.Record] = routed.partitionBy(plan.n_partitions + 1, int)
@@ -114,7 +114,7 @@ def _shuffle(frame: DataFrame, plan: Plan) -> tuple[RDD[on_executors.Record], Fa
     return chunks, told
 
 
-def _check(facts: Facts, scan: Scan) -> None:
+def _check(facts: InputFacts, scan: Scan) -> None:
     for role in ("label", "task", "worker"):
         count, row, found = facts.missing.get(role, (0, 0, None))
         all_rows = facts.n_read if role == "label" else facts.n_read - facts.dropped.total
@@ -133,7 +133,7 @@ class ShuffledRows:
     source: SparkSource
     chunks: RDD[on_executors.Record]
     plan: Plan
-    facts: Facts
+    facts: InputFacts
 
     @property
     def notes(self) -> dict[str, Any]:

@@ -28,14 +28,14 @@ from allalike._core.options import flag, whole
 from allalike.methods.auto.classes.weighing import MAX_CLASSES, weigh_classes
 from allalike.methods.auto.distances.numbers import find_variances
 from allalike.methods.auto.distances.plain_or_weighed import weigh_distances
-from allalike.methods.auto.screening.screen import look_at
+from allalike.methods.auto.screening.screen import screen
 from allalike.methods.auto.sureness.faults import find_faults
 from allalike.methods.auto.voices.groups import give_voices
 from allalike.methods.base import Method, Weighing
 
 if TYPE_CHECKING:
     from allalike.engines import Run
-    from allalike.methods.auto.screening.screen import Look
+    from allalike.methods.auto.screening.screen import Screening
 
 __all__ = ["Auto"]
 
@@ -75,25 +75,25 @@ class Auto(Method):
 
     def weigh(self, run: Run) -> Weighing:
         """Look at the crowd, weigh as these labels allow it, and find out how sure that is."""
-        look = look_at(run, plain=self.plain)
-        weighing = self._weigh(run, look)
+        screening = screen(run, plain=self.plain)
+        weighing = self._weigh(run, screening)
         if self.plain or weighing.trust is not None:
-            return replace(weighing, look=look)
-        heard = give_voices(run, look.groups)
+            return replace(weighing, screening=screening)
+        heard = give_voices(run, screening.groups)
         faults = find_faults(heard)
         if run.encoding.numeric:
             faults = replace(faults, variance=find_variances(heard, weighing.weight, faults.shrunk))
-        return replace(weighing, trust=faults, look=look)
+        return replace(weighing, trust=faults, screening=screening)
 
     def weigh_blindly(self, run: Run, weighing: Weighing) -> Weighing:
         """Weigh without known truths; who copies and who says nothing does not depend on them."""
-        look = weighing.look or look_at(run, plain=self.plain)
-        return self.without_gold()._weigh(run, look)
+        screening = weighing.screening or screen(run, plain=self.plain)
+        return self.without_gold()._weigh(run, screening)
 
-    def _weigh(self, run: Run, look: Look) -> Weighing:
+    def _weigh(self, run: Run, screening: Screening) -> Weighing:
         if run.encoding.nominal and 2 <= run.encoding.n_labels <= MAX_CLASSES:
-            return weigh_classes(run, look, sample_answers=self.sample_answers, use_gold=self.use_gold)
-        return weigh_distances(run, look, use_gold=self.use_gold)
+            return weigh_classes(run, screening, sample_answers=self.sample_answers, use_gold=self.use_gold)
+        return weigh_distances(run, screening, use_gold=self.use_gold)
 
     def without_gold(self) -> Auto:
         """Return the method that chooses between readings by agreement alone."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from allalike.engines import Run
     from allalike.methods.base import Decide
 
-__all__ = ["weigh_apart"]
+__all__ = ["weigh_fields"]
 
 
 class _Field(NamedTuple):
@@ -66,7 +66,7 @@ class _Field(NamedTuple):
         return self.spread(shown if found.error_rate is None else found.error_rate, np.nan)
 
 
-def weigh_apart(run: Run, fields: Fields[Encoding], weigh: Callable[[Run], Weighing]) -> Weighing:
+def weigh_fields(run: Run, fields: Fields[Encoding], weigh: Callable[[Run], Weighing]) -> Weighing:
     """Weigh the workers of a run in each field alone.
 
     >>> import allalike

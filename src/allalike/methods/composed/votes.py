@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.methods.composed.fields import weigh_apart
+from allalike.methods.composed.fields import weigh_fields
 from allalike.methods.steps.peers import Peers
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def weigh(method: Method, run: Run, earlier: tuple[Weighing, News] | None = None
     """
     fields, things = run.encoding.fields, run.encoding.things
     if fields is not None and fields.alone:
-        return weigh_apart(run, fields, partial(weigh, method))
+        return weigh_fields(run, fields, partial(weigh, method))
     votes = None if things is None else things.votes
     if votes is None or method.serves(run.encoding):
         return method.go_on(run, *earlier) if earlier else method.weigh(run)

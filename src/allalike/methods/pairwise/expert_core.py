@@ -140,8 +140,8 @@ def peel(gamma: PairMatrix, *, last: bool = False) -> tuple[npt.NDArray[np.int64
 
     Among equals the first is removed, or the last if so asked.
 
-    >>> from allalike.methods.steps.pair_matrices import Stacked
-    >>> order, lowest = peel(Stacked(np.array([[[0.0, 3.0, 1.0], [3.0, 0.0, 1.0], [1.0, 1.0, 0.0]]])))
+    >>> from allalike.methods.steps.pair_matrices import StackedMatrix
+    >>> order, lowest = peel(StackedMatrix(np.array([[[0.0, 3.0, 1.0], [3.0, 0.0, 1.0], [1.0, 1.0, 0.0]]])))
     >>> order, lowest
     (array([[2, 0, 1]]), array([[2., 3., 0.]]))
     """
@@ -162,8 +162,8 @@ def peel(gamma: PairMatrix, *, last: bool = False) -> tuple[npt.NDArray[np.int64
 def largest_core(gamma: PairMatrix) -> Flags:
     """Tell who belongs to the set whose smallest degree is the largest; of several such sets, the largest.
 
-    >>> from allalike.methods.steps.pair_matrices import Stacked
-    >>> largest_core(Stacked(np.array([[[0.0, 3.0, 1.0], [3.0, 0.0, 1.0], [1.0, 1.0, 0.0]]])))
+    >>> from allalike.methods.steps.pair_matrices import StackedMatrix
+    >>> largest_core(StackedMatrix(np.array([[[0.0, 3.0, 1.0], [3.0, 0.0, 1.0], [1.0, 1.0, 0.0]]])))
     array([[ True,  True, False]])
     """
     order, lowest = peel(gamma)

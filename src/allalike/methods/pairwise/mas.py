@@ -34,7 +34,7 @@ from allalike.errors import TooLargeError
 from allalike.methods.base import Method, Weighing
 from allalike.methods.pairwise.descent import minimise
 from allalike.methods.pairwise.scaling import Distances, Moments, Tiled, Whole
-from allalike.methods.steps.pair_matrices import PairMatrix, Ranged, Stacked, numbers
+from allalike.methods.steps.pair_matrices import PairMatrix, Ranged, StackedMatrix, numbers
 from allalike.methods.steps.pairs import Large, stacks
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import weigh_faults
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
     from allalike.engines import Run
 
-__all__ = ["MAS", "Posterior"]
+__all__ = ["MAS", "ScalingPosterior"]
 
 _PAIR_SECONDS, _SPARSE_SECONDS = 3e-8, 4e-7  # for a pair in a step, about, if all pairs are known or few are
 _BYTES_PER_PAIR = 20  # of a large problem: its mean distance, twice, and where it is
@@ -65,7 +65,7 @@ class _Places(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Posterior:
+class ScalingPosterior:
     """The negative logarithm of the posterior density of some problems, and its gradient.
 
     The variables of a problem of n workers are, in a row: n x dim coordinates, n roots t with uerr = least + t^2, the
@@ -80,7 +80,8 @@ class Posterior:
     dim, least, least_sigma, prior_sd, difficulty
         As in `MAS`.
 
-    >>> posterior = Posterior(Whole(np.array([[[0.0, 1.0], [1.0, 0.0]]]), np.array([[[0.0, 1.0], [1.0, 0.0]]])), dim=1)
+    >>> pair = np.array([[[0.0, 1.0], [1.0, 0.0]]])
+    >>> posterior = ScalingPosterior(Whole(pair, pair), dim=1)
     >>> value, gradient = posterior(np.array([[0.5, -0.5, 0.9, 0.9, 1.0, 1.0]]), np.array([0]))
     >>> value.round(4), gradient.shape
     (array([1.2438]), (1, 6))
@@ -228,7 +229,7 @@ class MAS(Method):
             return fault, 1, True
         unit = unit[some] if self.scaled else np.ones(some.sum())
         distances, order, key = _sorted(mean.some(some), unit)
-        posterior = Posterior(
+        posterior = ScalingPosterior(
             distances=distances,
             starts=self.starts,
             dim=self.dim,
@@ -271,7 +272,7 @@ def _sorted(mean: PairMatrix, unit: Floats) -> tuple[Distances, npt.NDArray[np.i
         held = numbers(distance)
         held += _MIN_DISTANCE - np.nanmin(held)
         return Tiled((distance,)), order, np.take_along_axis(key, order, axis=1)
-    assert isinstance(mean, Stacked)
+    assert isinstance(mean, StackedMatrix)
     distance = _scaled(mean.values, unit[:, None, None])
     key = (np.sort(np.nan_to_num(distance, nan=-1.0), axis=2) * mix).sum(axis=2)
     order = np.argsort(key, axis=1, kind="stable")

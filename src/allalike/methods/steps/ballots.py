@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
 
 __all__ = [
-    "Ballots",
+    "BallotMatrix",
     "ballots_of",
     "by_problem",
     "count_ballots",
@@ -35,7 +35,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Ballots:
+class BallotMatrix:
     """The matrix of a block, with a row per task and a column per worker and label."""
 
     matrix: Any
@@ -56,7 +56,7 @@ class Ballots:
         return counts.reshape(n_workers, -1, shares.shape[1])
 
 
-def ballots_of(block: Block, k: int) -> Ballots:
+def ballots_of(block: Block, k: int) -> BallotMatrix:
     """Return the ballots of a block with k labels: those that it keeps, or new ones.
 
     >>> from allalike._core.blocks.block import Block
@@ -64,13 +64,13 @@ def ballots_of(block: Block, k: int) -> Ballots:
     array([[1., 0., 0., 1.],
            [0., 1., 0., 1.]])
     """
-    if Ballots in block:
-        return block[Ballots]
+    if BallotMatrix in block:
+        return block[BallotMatrix]
     from scipy.sparse import csr_array
 
     cell = (block.worker * k + block.label).astype(np.int32)
     starts = np.append(block.starts, len(block.label)).astype(np.int32)
-    return Ballots(csr_array((find_voices(block).voice, cell, starts), shape=(block.n_tasks, block.n_workers * k)))
+    return BallotMatrix(csr_array((find_voices(block).voice, cell, starts), shape=(block.n_tasks, block.n_workers * k)))
 
 
 def keep_ballots(block: Block, *, k: int) -> Block:

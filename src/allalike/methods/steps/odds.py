@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allalike._core.blocks.block import sum_by
-from allalike._core.blocks.groups import Groups
+from allalike._core.blocks.groups import LabelGroups
 from allalike.rules.base import unknown
 from allalike.rules.vote import leading
 
@@ -36,7 +36,7 @@ class Posterior(NamedTuple):
 
 def add_odds(block: Block, odds: Floats) -> Floats:
     """Return the score of each group of equal labels, given the odds of each answer."""
-    return sum_by(block[Groups].group, odds, len(block[Groups]))
+    return sum_by(block[LabelGroups].group, odds, len(block[LabelGroups]))
 
 
 def find_posterior(block: Block, score: Floats, classes: int) -> Posterior:
@@ -49,7 +49,7 @@ def find_posterior(block: Block, score: Floats, classes: int) -> Posterior:
     >>> find_posterior(block, np.log([8.0, 1.0, 2.0]), 4).share.round(2), find_posterior(block, np.zeros(3), 4).rest
     (array([0.73, 0.2 , 0.4 ]), array([0.25, 0.25]))
     """
-    groups = block[Groups]
+    groups = block[LabelGroups]
     unnamed = classes - groups.count
     best = np.maximum.reduceat(score, groups.first)
     best = np.where(unnamed > 0, np.maximum(best, 0.0), best)
@@ -66,7 +66,7 @@ def take_by_odds(block: Block, odds: Floats, classes: int, ties: Ties) -> dict[s
     """
     score = add_odds(block, odds)
     found = find_posterior(block, score, classes)
-    groups, n_labels = block[Groups], len(block[Groups].label_hash)
+    groups, n_labels = block[LabelGroups], len(block[LabelGroups].label_hash)
     named = np.bincount(groups.group, minlength=len(score))  # groups may be empty, as the block has it
     nobody = block.per_task(np.abs(odds)) <= 0
     winner, tied = leading(block, np.where(named > 0, np.where(nobody[groups.task], named, score), -np.inf), ties)
@@ -83,8 +83,8 @@ def take_by_odds(block: Block, odds: Floats, classes: int, ties: Ties) -> dict[s
 def list_probabilities(block: Block, odds: Floats, classes: int) -> dict[str, Array]:
     """Return the posteriors, with a row per task and a column per class that somebody named somewhere."""
     found = find_posterior(block, add_odds(block, odds), classes)
-    table = np.repeat(found.rest[:, None], len(block[Groups].label_hash), axis=1)
-    table[block[Groups].task, block[Groups].label] = found.share
+    table = np.repeat(found.rest[:, None], len(block[LabelGroups].label_hash), axis=1)
+    table[block[LabelGroups].task, block[LabelGroups].label] = found.share
     return {"probability": table}
 
 

@@ -1,8 +1,8 @@
 """Pair matrices: a number for each pair of workers, of a thousand small problems or of one large one.
 
-Both kinds have the same operations, so that a method is written once. `Stacked` has whole matrices one behind the
+Both kinds have the same operations, so that a method is written once. `StackedMatrix` has whole matrices one behind the
 other, and computes with all of them at once. `Ranged` has one matrix as ranges of its rows, each an array, or sparse
-where few pairs meet; it takes products with vectors where `Stacked` decomposes matrices, because the time of the
+where few pairs meet; it takes products with vectors where `StackedMatrix` decomposes matrices, because the time of the
 latter grows with the cube of the number of workers.
 
 Vectors have one row per problem; numbers per problem are arrays too.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Floats
 
-__all__ = ["PairMatrix", "Ranged", "Stacked", "numbers", "with_numbers"]
+__all__ = ["PairMatrix", "Ranged", "StackedMatrix", "numbers", "with_numbers"]
 
 Places = npt.NDArray[np.int64]
 _MAX_RESIDUAL = 1e-13  # of the right side, when equations count as solved
@@ -78,10 +78,10 @@ class PairMatrix(ABC):
         """
 
 
-class Stacked(PairMatrix):
+class StackedMatrix(PairMatrix):
     """The matrices of some problems of the same size, one behind the other.
 
-    >>> pair = Stacked(np.array([[[0.0, 2.0], [2.0, 0.0]], [[0.0, 3.0], [3.0, 0.0]]]))
+    >>> pair = StackedMatrix(np.array([[[0.0, 2.0], [2.0, 0.0]], [[0.0, 3.0], [3.0, 0.0]]]))
     >>> pair.times(np.ones((2, 2)))
     array([[2., 2.],
            [3., 3.]])
@@ -93,13 +93,13 @@ class Stacked(PairMatrix):
         self.values = values
         self.shape = values.shape[0], values.shape[1]
 
-    def change(self, function: Callable[..., Array], *others: Any) -> Stacked:
+    def change(self, function: Callable[..., Array], *others: Any) -> StackedMatrix:
         """Apply the function to all at once."""
-        return Stacked(function(self.values, *(other.values for other in others)))
+        return StackedMatrix(function(self.values, *(other.values for other in others)))
 
-    def some(self, problems: npt.NDArray[np.bool_]) -> Stacked:
+    def some(self, problems: npt.NDArray[np.bool_]) -> StackedMatrix:
         """Return some of the matrices."""
-        return Stacked(self.values[problems])
+        return StackedMatrix(self.values[problems])
 
     def totals(self, function: Callable[..., Array], *others: Any) -> Floats:
         """Add up the rows."""

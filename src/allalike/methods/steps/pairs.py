@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from allalike.engines.ranges import count_met, cut_workers, look_through
 from allalike.errors import TooLargeError
-from allalike.methods.steps.pair_matrices import Ranged, Stacked, with_numbers
+from allalike.methods.steps.pair_matrices import Ranged, StackedMatrix, with_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,10 +72,10 @@ class Stack:
     distance: Floats
     common: Floats
 
-    def measure(self, function: Callable[[Pairs], tuple[Array, ...]]) -> tuple[Stacked, ...]:
+    def measure(self, function: Callable[[Pairs], tuple[Array, ...]]) -> tuple[StackedMatrix, ...]:
         """Return matrices of what a function finds for all pairs."""
         pairs = Pairs(self.workers[:, :, None], self.workers[:, None, :], self.distance, self.common)
-        return tuple(map(Stacked, function(pairs)))
+        return tuple(map(StackedMatrix, function(pairs)))
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ __all__ = ["Rounds", "repeat"]
 
 @dataclass(frozen=True)
 class Rounds:
-    """The last state of the workers and the faults behind it, how many rounds it took, and whether it settled."""
+    """The last state of the workers and the faults behind it, how many rounds it took, and whether it converged."""
 
     state: Floats
     fault: Floats
@@ -58,18 +58,18 @@ def repeat(
 ) -> Rounds:
     """Repeat ``state, fault = step(state)``; a state has one row per worker.
 
-    A problem has settled when the norm of its state's change is below ``tol``, relative to the norm of the state; from
-    then on it is left as it is, so that it ends the same whether or not others are solved with it.
+    A problem has converged when the norm of its state's change is below ``tol``, relative to the norm of the state;
+    from then on it is left as it is, so that it ends the same whether or not others are solved with it.
     """
     problems = run.problems
     state, fault = start, np.full(problems.n_workers, np.nan)
-    settled = np.zeros(problems.n_workers, np.bool_)
+    converged = np.zeros(problems.n_workers, np.bool_)
     for iterations in run.rounds(max_iter):
         new, new_fault = step(state)
-        fault = np.where(settled, fault, new_fault)
-        old, state = state, np.where(_per_row(settled, state), state, new)
-        settled = settled | (_change(old, state, problems) < tol)
-        if settled.all():
+        fault = np.where(converged, fault, new_fault)
+        old, state = state, np.where(_per_row(converged, state), state, new)
+        converged = converged | (_change(old, state, problems) < tol)
+        if converged.all():
             return Rounds(state, fault, iterations, converged=True)
     return Rounds(state, fault, max_iter, converged=False)
 

@@ -1,6 +1,6 @@
 """Beliefs: what is decided for classes, how sure that is, and how often workers err.
 
-What decides is a table p of the classes of each task: the posterior of a reading, or the shares of the votes; where
+What decides is a table p of the classes of each task: the posterior of a hypothesis, or the shares of the votes; where
 workers are alike, the posterior if each errs as often as all do. Errors that workers share make p too sure, and cannot
 be seen in answers. But the crowd shows on what share a of the tasks another of its kind would decide the same
 (`allalike.methods.auto.sureness.reliability`):
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.blocks.ties import Ties
     from allalike.engines import Run
-    from allalike.methods.insight import Groups
+    from allalike.methods.insight import VoiceGroups
 
 __all__ = [
     "believe",
@@ -58,13 +58,13 @@ _HIDDEN = 2.0  # times as many errors as are seen to be unsure
 _LEAST_ERROR = 0.01  # of a typical worker, whose answers are expected to help
 
 
-def believe(block: Block, *reading: Floats, k: int) -> Floats:
+def believe(block: Block, *hypothesis: Floats, k: int) -> Floats:
     """Return how much each class of each task is believed in.
 
-    A reading has the weight of each worker in votes, and where it is more than these also whether it decides, with its
-    rows and shares.
+    A hypothesis has the weight of each worker in votes, and where it is more than these also whether it decides, with
+    its rows and shares.
     """
-    weights, *more = reading
+    weights, *more = hypothesis
     if not more:
         return vote_shares(block, weights, k=k)
     decides, rows, shares = more
@@ -75,15 +75,15 @@ def believe(block: Block, *reading: Floats, k: int) -> Floats:
 
 
 def decide_plainly(
-    block: Block, weights: Floats, faults: Floats, *reading: Floats, k: int, ties: Ties
+    block: Block, weights: Floats, faults: Floats, *hypothesis: Floats, k: int, ties: Ties
 ) -> dict[str, Array]:
     """Take the class that is believed in most, and say how much that is."""
-    return take_most_probable(block, believe(block, *reading, k=k), ties)
+    return take_most_probable(block, believe(block, *hypothesis, k=k), ties)
 
 
-def plain_probabilities(block: Block, weights: Floats, faults: Floats, *reading: Floats, k: int) -> dict[str, Array]:
+def plain_probabilities(block: Block, weights: Floats, faults: Floats, *hypothesis: Floats, k: int) -> dict[str, Array]:
     """Return how much each class is believed in."""
-    return {"probability": believe(block, *reading, k=k)}
+    return {"probability": believe(block, *hypothesis, k=k)}
 
 
 def decide(
@@ -91,11 +91,11 @@ def decide(
     weights: Floats,
     faults: Floats,
     again: Floats,
-    *reading: Floats,
+    *hypothesis: Floats,
     k: int,
     ties: Ties,
     correlation: float | None,
-    groups: Groups,
+    groups: VoiceGroups,
 ) -> dict[str, Array]:
     """Take the class that is believed in most; its confidence is the probability that it is right.
 
@@ -103,7 +103,7 @@ def decide(
     often a typical worker errs, and whether all are alike.
     """
     block = with_voices(block, groups=groups)
-    belief = _believe_all(block, again, *reading, k=k)
+    belief = _believe_all(block, again, *hypothesis, k=k)
     found = take_most_probable(block, belief, ties)
     table = _doubt(block, belief, again)
     known = {} if correlation is None else {"voices": count_effective_voices(block, correlation)}
@@ -116,20 +116,20 @@ def decide(
 
 
 def probabilities(
-    block: Block, weights: Floats, faults: Floats, again: Floats, *reading: Floats, k: int, groups: Groups
+    block: Block, weights: Floats, faults: Floats, again: Floats, *hypothesis: Floats, k: int, groups: VoiceGroups
 ) -> dict[str, Array]:
     """Return how probable each class is."""
     block = with_voices(block, groups=groups)
-    return {"probability": _doubt(block, _believe_all(block, again, *reading, k=k), again)}
+    return {"probability": _doubt(block, _believe_all(block, again, *hypothesis, k=k), again)}
 
 
-def _believe_all(block: Block, again: Floats, *reading: Floats, k: int) -> Floats:
+def _believe_all(block: Block, again: Floats, *hypothesis: Floats, k: int) -> Floats:
     """Return how much each class of each task is believed in, also where all workers are alike."""
-    belief = believe(block, *reading, k=k)
+    belief = believe(block, *hypothesis, k=k)
     alike = again.take(block.first_worker, axis=0)[:, 3:] > 0
     if not alike.any():
         return belief
-    votes = ballots_of(block, k).add_up(reading[0][:, None, None] * np.eye(k))
+    votes = ballots_of(block, k).add_up(hypothesis[0][:, None, None] * np.eye(k))
     return np.where(alike, softmax(votes * _odds(block, again, k)[:, None])[0], belief)
 
 
@@ -145,14 +145,14 @@ def _doubt(block: Block, belief: Floats, again: Floats, *, by_less: bool = False
     return np.asarray(share * belief + (1 - share) / belief.shape[1])
 
 
-def expect_accuracy(run: Run, *, params: tuple[Floats, ...], k: int, groups: Groups) -> float:
+def expect_accuracy(run: Run, *, params: tuple[Floats, ...], k: int, groups: VoiceGroups) -> float:
     """Return how often truths are expected to be right: their mean confidence."""
     nobody = np.ones(run.problems.n_workers)
     table = run.collect(partial(probabilities, k=k, groups=groups), nobody, nobody, *params)["probability"]
     return float(table.max(axis=1).mean())
 
 
-def find_errors(run: Run, *params: Floats, k: int, groups: Groups) -> Faults:
+def find_errors(run: Run, *params: Floats, k: int, groups: VoiceGroups) -> Faults:
     """Estimate how often workers err, with limits."""
     sums = run.sum(partial(_error_sums, k=k, groups=groups), *params)
     shared = np.rint(sums["answers"]).astype(np.int64)
@@ -166,10 +166,10 @@ def find_errors(run: Run, *params: Floats, k: int, groups: Groups) -> Faults:
     return Faults("error_rate", shared, rate, *limits, np.where(shared > 0, rate, usual), shared < FEW)
 
 
-def _error_sums(block: Block, again: Floats, *reading: Floats, k: int, groups: Groups) -> dict[str, Floats]:
+def _error_sums(block: Block, again: Floats, *hypothesis: Floats, k: int, groups: VoiceGroups) -> dict[str, Floats]:
     """Add up, per worker, how probably her answers are wrong, and how probably the truths are."""
     heard = with_voices(block, groups=groups)
-    belief = _believe_all(heard, again, *reading, k=k)
+    belief = _believe_all(heard, again, *hypothesis, k=k)
     met = block.to_answers(heard.per_task(find_voices(heard).voice) > 1).astype(np.float64)
     wrong = 1 - belief[block.task, block.label]
     return {

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.variances import compare_variances
 from allalike._core.blocks.voices import find_voices
 from allalike.methods.steps.ballots import row_peaks, row_sums
 
@@ -79,7 +80,7 @@ def find_consensus(run: Run, answers: Floats, k: int, group: Array, *, use_gold:
     weight = np.ones(problems.n_workers)
     for _ in range(_ROUNDS):
         sums = run.sum(partial(agreement_sums, k=k, use_gold=use_gold), weight)
-        ratio, usual = _compare_variances(_by_group(sums, group), problems)
+        ratio, usual = _compare_agreement(_by_group(sums, group), problems)
         strength = np.full(len(ratio), ALIKE)
         differ = ratio > 1
         strength[differ] = np.clip(usual[differ] / (ratio[differ] - 1), _MIN_STRENGTH, ALIKE)
@@ -188,25 +189,16 @@ def _by_group(sums: dict[str, Floats], group: Array) -> dict[str, Floats]:
     return {name: sum_by(group, values, len(group)) for name, values in sums.items()}
 
 
-def _compare_variances(sums: dict[str, Floats], problems: Problems) -> tuple[Floats, Floats]:
-    """Return, per problem, the variance between workers over that within, and the answers of a usual worker."""
+def _compare_agreement(sums: dict[str, Floats], problems: Problems) -> tuple[Floats, Floats]:
+    """Return, per problem, F of hits or of shares, whichever is larger, and the answers of a usual worker."""
     answers, pairs = sums["answers"], sums["pairs"]
-    n, total = problems.add(answers > 0), problems.add(answers)
-    told = (n >= 3) & (total > n)
-    safe, free, within_free = np.maximum(total, 1.0), np.maximum(n - 1, 1.0), np.where(told, total - n, 1.0)
-    usual = np.where(told, (total - problems.add(answers**2) / safe) / free, 1.0)
-    each = np.maximum(answers, _EPS)
-    ratios = []
+    total, found = np.maximum(problems.add(answers), 1.0), []
     for name in ("hit", "share"):
-        usual_value = problems.spread(problems.add(sums[f"{name} of all"]) / safe)
-        values = sums[name] - pairs * usual_value
-        squares = sums[f"{name} squared"] - usual_value * (2 * sums[f"{name} of two"] - pairs * usual_value)
-        mean = np.where(answers > 0, values / each, 0.0)
-        centre = problems.spread(problems.add(values) / safe)
-        between = problems.add(answers * (mean - centre) ** 2) / free
-        within = problems.add(squares - answers * mean**2) / within_free
-        ratios.append(np.where(told, between / np.maximum(within, _EPS), 1.0))
-    return np.maximum(*ratios), usual
+        mean = problems.spread(problems.add(sums[f"{name} of all"]) / total)
+        values = sums[name] - pairs * mean
+        squares = sums[f"{name} squared"] - mean * (2 * sums[f"{name} of two"] - pairs * mean)
+        found.append(compare_variances(values, squares, answers, problems))
+    return np.maximum(*(each.ratio(least=_EPS, otherwise=1.0) for each in found)), found[0].usual
 
 
 def _least_of_core(accuracy: Floats, answers: Floats, fraction: float, problems: Problems) -> Floats:

@@ -1,8 +1,8 @@
-"""Readings: ways to read the same answers, each found from a start of its own, and the choice between them.
+"""Hypotheses: ways to read the same answers, each found from a start of its own, and the choice between them.
 
-EM finds the reading that is most likely near where it begins. It begins at the votes of the consensus, and at those of
-five **cores**: the best workers who together gave from a half to an eighth of the answers. The most likely
-reading wins, but one from a core only by 3 nats.
+EM finds the hypothesis that is most likely near where it begins. It begins at the votes of the consensus, and at those
+of five **cores**: the best workers who together gave from a half to an eighth of the answers. The most likely
+hypothesis wins, but one from a core only by 3 nats.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from allalike._core.blocks.voices import find_voices
 from allalike.methods.auto.classes.consensus import core_weights, find_consensus
 from allalike.methods.auto.classes.rows import estimate_rows, estimate_shares
 from allalike.methods.auto.classes.states import (
-    Levels,
+    TaskLevels,
     begin,
     count_states,
     disagreement,
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from allalike.engines import Run
     from allalike.engines.memory import MemoryRun
     from allalike.methods.auto.classes.consensus import Consensus
-    from allalike.methods.insight import Groups
+    from allalike.methods.insight import VoiceGroups
 
-__all__ = ["STARTS", "Crowd", "Reading", "as_crowd", "choose", "prepare", "read_from"]
+__all__ = ["STARTS", "ClassCrowd", "Hypothesis", "as_crowd", "choose", "prepare", "read_from"]
 
 _ROUNDS = 5
 STARTS = ("consensus", "core 0.5", "core 0.35", "core 0.25", "core 0.18", "core 0.125")
@@ -46,8 +46,8 @@ _SAME = 1e-6  # nats
 
 
 @dataclass(frozen=True)
-class Reading:
-    """One reading of the answers of each problem.
+class Hypothesis:
+    """One way to read the answers of each problem.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Crowd:
+class ClassCrowd:
     """A run, with what every round of EM needs to know.
 
     Parameters
@@ -102,12 +102,12 @@ class Crowd:
     answers: Floats
     consensus: Consensus
     k: int
-    groups: Groups
+    groups: VoiceGroups
     ranks: tuple[Floats, Floats] | None = None
     use_gold: bool = False
 
-    def climb(self, start: str, classes: Callable[..., Floats], *params: Floats, margin: float = 0.0) -> Reading:
-        """Find a reading by a few rounds of EM from probabilities of the classes."""
+    def climb(self, start: str, classes: Callable[..., Floats], *params: Floats, margin: float = 0.0) -> Hypothesis:
+        """Find a hypothesis by a few rounds of EM from probabilities of the classes."""
         sums = self.run.sum(partial(begin, classes=classes, ranks=self.ranks, **self._how), *params)
         n = len(self.run.problems.sizes)
         return self.improve(sums, np.full(n, start, dtype=object), np.full(n, margin), rounds=_ROUNDS)
@@ -116,7 +116,7 @@ class Crowd:
     def _how(self) -> dict[str, Any]:
         return {"k": self.k, "use_gold": self.use_gold}
 
-    def improve(self, sums: dict[str, Floats], start: Array, margin: Floats, *, rounds: int) -> Reading:
+    def improve(self, sums: dict[str, Floats], start: Array, margin: Floats, *, rounds: int) -> Hypothesis:
         """Go on with rounds of EM from expected answers."""
         problems = self.run.problems
         for _ in range(rounds):
@@ -126,7 +126,7 @@ class Crowd:
             sums = self.run.sum(partial(count_states, **self._how), rows, shares)
         likelihood, gold = problems.add(sums["likelihood"]), problems.add(sums["gold"])
         hits = _expected_hits(sums["counts"])
-        return Reading(start, rows, shares, found.confusion, hits, likelihood, gold, margin)
+        return Hypothesis(start, rows, shares, found.confusion, hits, likelihood, gold, margin)
 
 
 def _expected_hits(counts: Floats) -> Floats:
@@ -140,8 +140,8 @@ def _expected_hits(counts: Floats) -> Floats:
     return hits
 
 
-def read_from(crowd: Crowd, start: str) -> Reading:
-    """Find the reading from a start."""
+def read_from(crowd: ClassCrowd, start: str) -> Hypothesis:
+    """Find the hypothesis from a start."""
     if start == "consensus":
         return crowd.climb(start, vote_shares, crowd.consensus.weight)
     fraction = float(start.removeprefix("core "))
@@ -149,8 +149,8 @@ def read_from(crowd: Crowd, start: str) -> Reading:
     return crowd.climb(start, vote_shares, weights, margin=_MARGIN)
 
 
-def choose(best: Reading, other: Reading, crowd: Crowd, *, use_gold: bool = False) -> Reading:
-    """Return, for each problem, the more likely reading: the other one only if it is so by its margin."""
+def choose(best: Hypothesis, other: Hypothesis, crowd: ClassCrowd, *, use_gold: bool = False) -> Hypothesis:
+    """Return, for each problem, the more likely hypothesis: the other one only if it is so by its margin."""
     one, two = (each.likelihood - each.margin + (each.gold if use_gold else 0.0) for each in (best, other))
     wins = two > one + _SAME
     if wins.all() or not wins.any():
@@ -165,7 +165,9 @@ def choose(best: Reading, other: Reading, crowd: Crowd, *, use_gold: bool = Fals
     return replace(best, **{name: pick(getattr(best, name), getattr(other, name)) for name in names})
 
 
-def prepare(sample: MemoryRun, groups: Groups, *, use_gold: bool = False) -> tuple[Crowd, tuple[Floats, Floats]]:
+def prepare(
+    sample: MemoryRun, groups: VoiceGroups, *, use_gold: bool = False
+) -> tuple[ClassCrowd, tuple[Floats, Floats]]:
     """Have the blocks keep their ballots and the levels of their tasks; return also what rank a disagreement has."""
     k = sample.encoding.n_labels
     sample = sample.map(partial(with_voices, groups=groups))
@@ -174,15 +176,15 @@ def prepare(sample: MemoryRun, groups: Groups, *, use_gold: bool = False) -> tup
     rank = find_ranks(found["disagreement"], problem)
     rest = iter(np.split(find_levels(rank), np.cumsum([block.n_tasks for block in sample.blocks])[:-1]))
     order = np.argsort(found["disagreement"])
-    prepared = sample.map(lambda block: block.keeping(ballots_of(block, k), Levels(next(rest))))
+    prepared = sample.map(lambda block: block.keeping(ballots_of(block, k), TaskLevels(next(rest))))
     return as_crowd(prepared, groups, use_gold=use_gold), (found["disagreement"][order], rank[order])
 
 
-def as_crowd(run: Run, groups: Groups, *, use_gold: bool = False) -> Crowd:
+def as_crowd(run: Run, groups: VoiceGroups, *, use_gold: bool = False) -> ClassCrowd:
     """Find what every round of EM needs to know of a run whose answers have voices."""
     answers, k = run.sum(_count_voices)["voices"], run.encoding.n_labels
     consensus = find_consensus(run, answers, k, groups.number, use_gold=use_gold)
-    return Crowd(run, answers, consensus, k, groups, use_gold=use_gold)
+    return ClassCrowd(run, answers, consensus, k, groups, use_gold=use_gold)
 
 
 def _count_voices(block: Block) -> dict[str, Floats]:

@@ -1,9 +1,9 @@
 """Known truths: which ways to decide they speak against.
 
-Beside the vote, the weighted vote and the readings that the crowd suggests, there is a reading that **knows** these
+Beside the vote, the weighted vote and the hypotheses that the crowd suggests, there is one that **knows** these
 truths: it begins at votes that are weighed by how many of them each worker said, and what she said there counts for the
 truth alone. So that it is not judged by what it was told, truths are put into two halves, and those of each half are
-found by a reading that knows the other.
+found by a hypothesis that knows the other.
 
 For two ways to decide, b is how many known truths one finds and the other does not, and c the other way round. One is
 **clearly worse** if (b - c) / sqrt(b + c) < -2.576 (McNemar). What was to be taken stays, unless another way is
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.methods.auto.classes.hypotheses import Crowd, Reading
+    from allalike.methods.auto.classes.hypotheses import ClassCrowd, Hypothesis
 
-__all__ = ["MANY", "Judged", "count_both", "judge", "reconsider"]
+__all__ = ["MANY", "JudgedByGold", "count_both", "judge", "reconsider"]
 
 MANY = 50  # known truths, on which nothing is to be behind the vote, and which tell how sure truths are
 _START = "known truths"
@@ -40,36 +40,36 @@ _LOW = 0.01  # nobody is right more surely
 _EPS = 1e-9
 
 
-class Judged(NamedTuple):
-    """What known truths say of the ways to decide: the vote, the weighted vote, and readings.
+class JudgedByGold(NamedTuple):
+    """What known truths say of the ways to decide: the vote, the weighted vote, and hypotheses.
 
     Parameters
     ----------
-    readings
-        The readings, of which the last knows the truths.
+    hypotheses
+        The hypotheses, of which the last knows the truths.
     hits, both, sure
         How many known truths each way finds, how many each two ways both, and how sure each way is of them, added up.
     """
 
-    readings: list[Reading]
+    hypotheses: list[Hypothesis]
     hits: Floats
     both: Floats
     sure: Floats
 
 
-def judge(crowd: Crowd, readings: list[Reading]) -> Judged:
+def judge(crowd: ClassCrowd, hypotheses: list[Hypothesis]) -> JudgedByGold:
     """Let all ways to decide find the known truths of a single problem."""
     sums: dict[str, Floats] = {}
     for half in (0, 1):
         told = _read_with(crowd, _keep(crowd, 1 - half))
-        tables = [table for reading in (*readings, told) for table in (reading.rows, reading.shares)]
-        kernel = partial(count_both, readings=tables, weights=crowd.consensus.weight, k=crowd.k)
+        tables = [table for hypothesis in (*hypotheses, told) for table in (hypothesis.rows, hypothesis.shares)]
+        kernel = partial(count_both, hypotheses=tables, weights=crowd.consensus.weight, k=crowd.k)
         found = _keep(crowd, half).run.total(kernel)
         sums = {name: each + sums.get(name, 0.0) for name, each in found.items()}
-    return Judged([*readings, _read_with(crowd, crowd)], **sums)
+    return JudgedByGold([*hypotheses, _read_with(crowd, crowd)], **sums)
 
 
-def _keep(crowd: Crowd, half: int) -> Crowd:
+def _keep(crowd: ClassCrowd, half: int) -> ClassCrowd:
     return replace(crowd, run=crowd.run.map(partial(_keep_half, half=half)))
 
 
@@ -79,8 +79,8 @@ def _keep_half(block: Block, *, half: int) -> Block:
     return replace(block, gold_task=block.gold_task[kept], gold_label=block.gold_label[kept])
 
 
-def _read_with(crowd: Crowd, known: Crowd) -> Reading:
-    """Find the reading that knows the truths of a run."""
+def _read_with(crowd: ClassCrowd, known: ClassCrowd) -> Hypothesis:
+    """Find the hypothesis that knows the truths of a run."""
     sums, k = known.run.sum(partial(_count_known, k=crowd.k)), crowd.k
     usual = sums["hits"].sum() / max(float(sums["known"].sum()), 1.0)
     right = np.clip((sums["hits"] + _PRIOR * usual) / (sums["known"] + _PRIOR), 1 / k, 1 - _LOW)
@@ -122,17 +122,17 @@ def reconsider(taken: int, hits: Floats, both: Floats, n_known: int) -> int:
     return taken
 
 
-def count_both(block: Block, *, readings: Sequence[Floats], weights: Floats, k: int) -> dict[str, Floats]:
-    """Count known truths that each two ways to decide find both: votes, weighted votes, and readings.
+def count_both(block: Block, *, hypotheses: Sequence[Floats], weights: Floats, k: int) -> dict[str, Floats]:
+    """Count known truths that each two ways to decide find both: votes, weighted votes, and hypotheses.
 
-    Also how many each finds, and how sure it is of them, added up. Readings are given by their rows and shares, one
+    Also how many each finds, and how sure it is of them, added up. Hypotheses are given by their rows and shares, one
     after the other. Of classes that tie each counts as much.
     """
     known = block.gold_label < k
     task, truth = block.gold_task[known], block.gold_label[known]
     everyone = np.ones(block.n_workers)
     tables = [vote_shares(block, each, k=k) for each in (everyone, weights[block.workers])]
-    pairs = zip(readings[::2], readings[1::2], strict=True)
+    pairs = zip(hypotheses[::2], hypotheses[1::2], strict=True)
     tables += [class_posterior(block, rows[block.workers], shares[block.workers], k=k) for rows, shares in pairs]
     hits = np.array([_hits(table[task], truth) for table in tables])
     sure = np.array([row_peaks(table[task]).sum() for table in tables])

@@ -1,13 +1,13 @@
-"""Ladder: from the plain vote to rich readings of the answers, and no step that the crowd itself does not bear out.
+"""Ladder: from the plain vote to rich hypotheses on the answers, and no step that the crowd itself does not bear out.
 
 1. **The vote** stands where nothing else is safe: fewer than four workers, fewer than two answers a task, workers who
    are alike, and crowds in which most answers come from workers who say one label only, such as labelling functions.
    Where workers are alike, or fewer than four, ties go to whoever is closer to the others; else they are drawn.
-2. **Readings** (`readings`) that foresee answers left out clearly worse than the votes do are dropped (`left_out`). The
-   likeliest that is left is taken, unless halves of the workers clearly refute it (`reproduction`).
+2. **Hypotheses** (`hypotheses`) that foresee answers left out clearly worse than the votes do are dropped
+   (`left_out`). The likeliest that is left is taken, unless halves of the workers clearly refute it (`reproduction`).
 3. Else the **weighted vote** of the consensus is taken, if it foresees answers as well and the halves side with it.
 4. Else it is the vote. In all of this a group of copies has one voice.
-5. Of two classes, each reading has a mirror image that fits as well, and only the votes tell which is which. What
+5. Of two classes, each hypothesis has a mirror image that fits as well, and only the votes tell which is which. What
    overturns more than a third of them is not taken: either may be true.
 
 Clearly is always what chance does in one of a hundred cases (2.576 standard errors), and was not fitted to anything.
@@ -27,8 +27,8 @@ from allalike.engines.sample import sample_tasks
 from allalike.methods.auto.classes.consensus import ALIKE
 from allalike.methods.auto.classes.hypotheses import (
     STARTS,
-    Crowd,
-    Reading,
+    ClassCrowd,
+    Hypothesis,
     choose,
     prepare,
     read_from,
@@ -51,12 +51,12 @@ __all__ = ["PLAIN", "TURNED", "WAYS", "Plain", "Rung", "climb_ladder", "find_pla
 
 CLEARLY = 2.576  # standard errors, which chance reaches in one of a hundred cases
 _MIN_ANSWERS = 2.0  # a task, below which nothing but the vote is stable
-_MIN_WORKERS, _MIN_COMPARED = 4, 3  # for a reading, and of whom one can be told from the others
+_MIN_WORKERS, _MIN_COMPARED = 4, 3  # for a hypothesis, and of whom one can be told from the others
 _MAX_TURNED = 1 / 3  # of the votes on two classes
 _MAX_ONE_LABEL = 0.5  # of the answers, which workers who say one label only may give
 _ONE_LABEL_CHANCE = 1e-3  # of saying one label only, if one answered like the crowd
 _HALVINGS = 4
-_HALVED_ANSWERS = 50_000  # that tell whether a reading is reproduced
+_HALVED_ANSWERS = 50_000  # that tell whether a hypothesis is reproduced
 _MIN_TASKS = 5  # that both halves have answered
 _LEAST = 1e-9
 _DRAW = 1e-6  # how far apart scores must be not to be tied
@@ -80,12 +80,12 @@ class Rung(NamedTuple):
     ----------
     taken
         Of each problem: the place of the way to decide in `WAYS`.
-    reading
-        The likeliest reading of each problem, be it taken or not.
+    hypothesis
+        The likeliest hypothesis of each problem, be it taken or not.
     borne_out
         What halves of the workers said of each way.
     others
-        All readings that were found.
+        All hypotheses that were found.
     halves
         Of each problem: on what share of the tasks two halves of the workers decide the same, in the way that is taken.
     turned
@@ -97,9 +97,9 @@ class Rung(NamedTuple):
     """
 
     taken: npt.NDArray[np.intp]
-    reading: Reading
+    hypothesis: Hypothesis
     borne_out: BorneOut
-    others: list[Reading]
+    others: list[Hypothesis]
     halves: Floats
     turned: npt.NDArray[np.bool_]
     overruled: bool = False
@@ -126,7 +126,7 @@ class Plain(NamedTuple):
         return np.asarray(self.why != "")
 
 
-def find_plain(run: Run, crowd: Crowd) -> Plain:
+def find_plain(run: Run, crowd: ClassCrowd) -> Plain:
     """Say, of each problem, why its votes are plain, where they need be."""
     problems, k = run.problems, crowd.k
     sums = run.sum(partial(_count_labels, k=k))
@@ -145,15 +145,15 @@ def find_plain(run: Run, crowd: Crowd) -> Plain:
     return Plain(why, find_reliability(run, k))
 
 
-def climb_ladder(crowd: Crowd, stands: npt.NDArray[np.bool_], *, use_gold: bool) -> Rung:
+def climb_ladder(crowd: ClassCrowd, stands: npt.NDArray[np.bool_], *, use_gold: bool) -> Rung:
     """Take, of each problem, the last step that the crowd bears out, whose answers are in memory and known to nobody.
 
-    Where votes stand, they are taken. If gold is used, known truths make readings more or less likely, and may overrule
-    all of this.
+    Where votes stand, they are taken. If gold is used, known truths make hypotheses more or less likely, and may
+    overrule all of this.
     """
     foreseen = Foreseen(crowd.run, crowd.k)
-    readings = [read_from(crowd, start) for start in STARTS]
-    best = _best_of(readings, crowd, foreseen, use_gold=use_gold)
+    hypotheses = [read_from(crowd, start) for start in STARTS]
+    best = _best_of(hypotheses, crowd, foreseen, use_gold=use_gold)
     borne_out = _bear_out(crowd, best)
     differ = crowd.consensus.strength < ALIKE
     taken = np.zeros(len(differ), np.intp)
@@ -165,7 +165,7 @@ def climb_ladder(crowd: Crowd, stands: npt.NDArray[np.bool_], *, use_gold: bool)
     taken[reads & ~turned["reading"]] = WAYS.index("reading")
     taken[stands] = 0
     halves = np.choose(taken, [borne_out.again[name] for name in WAYS])
-    rung = Rung(taken, best, borne_out, readings, halves, (reads | weighs) & (taken == 0) & ~stands)
+    rung = Rung(taken, best, borne_out, hypotheses, halves, (reads | weighs) & (taken == 0) & ~stands)
     return _overrule(crowd, rung) if use_gold and may_overrule(crowd.run) else rung
 
 
@@ -174,10 +174,10 @@ def may_overrule(run: Run) -> bool:
     return len(run.problems.sizes) == 1 and run.n_gold > 0
 
 
-def _overrule(crowd: Crowd, rung: Rung) -> Rung:
+def _overrule(crowd: ClassCrowd, rung: Rung) -> Rung:
     """Take another way to decide the tasks of a single problem, if the known truths speak against this one."""
-    last, names, n_known = len(WAYS) - 1, [reading.start[0] for reading in rung.others], crowd.run.n_gold
-    taken = last + names.index(rung.reading.start[0]) if rung.taken[0] == last else int(rung.taken[0])
+    last, names, n_known = len(WAYS) - 1, [each.start[0] for each in rung.others], crowd.run.n_gold
+    taken = last + names.index(rung.hypothesis.start[0]) if rung.taken[0] == last else int(rung.taken[0])
     judged = judge(crowd, rung.others)
     better = reconsider(taken, judged.hits, judged.both, n_known)
     again = judged.hits[better] / n_known - 1 / crowd.k
@@ -185,30 +185,32 @@ def _overrule(crowd: Crowd, rung: Rung) -> Rung:
     rung = rung._replace(by_gold=float(again)) if n_known >= MANY else rung
     if better == taken:
         return rung
-    reading = judged.readings[better - last] if better >= last else rung.reading
-    others = judged.readings if reading is judged.readings[-1] else rung.others
-    return rung._replace(taken=np.array([min(better, last)]), reading=reading, others=others, overruled=True)
+    hypothesis = judged.hypotheses[better - last] if better >= last else rung.hypothesis
+    others = judged.hypotheses if hypothesis is judged.hypotheses[-1] else rung.others
+    return rung._replace(taken=np.array([min(better, last)]), hypothesis=hypothesis, others=others, overruled=True)
 
 
-def _best_of(readings: list[Reading], crowd: Crowd, foreseen: Foreseen, *, use_gold: bool = False) -> Reading:
-    """Return the likeliest reading of each problem among those that do not foresee answers clearly worse than votes.
+def _best_of(
+    hypotheses: list[Hypothesis], crowd: ClassCrowd, foreseen: Foreseen, *, use_gold: bool = False
+) -> Hypothesis:
+    """Return the likeliest hypothesis of each problem among those that do not foresee answers clearly worse than votes.
 
     Where all do, its margin is infinite.
     """
     while True:
-        best = reduce(partial(choose, crowd=crowd, use_gold=use_gold), readings)
+        best = reduce(partial(choose, crowd=crowd, use_gold=use_gold), hypotheses)
         worse = foreseen.compare(others_classes, best.rows, best.shares) < -CLEARLY
         worse &= np.isfinite(best.margin)
         if not worse.any():
             return best
-        out = [worse & (each.start == best.start) for each in readings]
-        readings = [
-            replace(each, margin=np.where(of, np.inf, each.margin)) for each, of in zip(readings, out, strict=True)
+        out = [worse & (each.start == best.start) for each in hypotheses]
+        hypotheses = [
+            replace(each, margin=np.where(of, np.inf, each.margin)) for each, of in zip(hypotheses, out, strict=True)
         ]
 
 
-def _find_turned(crowd: Crowd, best: Reading) -> dict[str, npt.NDArray[np.bool_]]:
-    """Tell, of each problem, whether a weighted vote and a reading overturn too many votes on two classes."""
+def _find_turned(crowd: ClassCrowd, best: Hypothesis) -> dict[str, npt.NDArray[np.bool_]]:
+    """Tell, of each problem, whether a weighted vote and a hypothesis overturn too many votes on two classes."""
     problems = crowd.run.problems
     if crowd.k > 2:
         return dict.fromkeys(WAYS[1:], np.zeros(len(problems.sizes), bool))
@@ -255,7 +257,7 @@ class BorneOut:
         return {"support": float(self.support["reading"][0]), "information": float(self.information["reading"][0])}
 
 
-def _bear_out(crowd: Crowd, best: Reading) -> BorneOut:
+def _bear_out(crowd: ClassCrowd, best: Hypothesis) -> BorneOut:
     """Have halves of the workers decide, and compare what they find."""
     n, k = len(crowd.run.problems.sizes), crowd.k
     support, information, again = ({name: np.zeros(n) for name in WAYS} for _ in range(3))
@@ -276,7 +278,7 @@ def _bear_out(crowd: Crowd, best: Reading) -> BorneOut:
 
 
 def _decide_halves(
-    sample: MemoryRun, crowd: Crowd, starts: list[str], number: int
+    sample: MemoryRun, crowd: ClassCrowd, starts: list[str], number: int
 ) -> tuple[dict[str, tuple[Array, Array]], Array]:
     """Return what both halves decide, in several ways, for tasks that both have answered, and the problem of each."""
     run, order = halve(sample, draw_halves(sample, crowd.groups.number, number))
@@ -297,7 +299,7 @@ def _decide_halves(
 def _decide(
     block: Block, part: Floats, rows: Floats, shares: Floats, use: Floats, weights: Floats, *, k: int, salt: int
 ) -> dict[str, Array]:
-    """Decide tasks by votes, by the consensus, and by a reading, where it is to be used.
+    """Decide tasks by votes, by the consensus, and by a hypothesis, where it is to be used.
 
     Ties are drawn by a hash of half, task and label: two halves that draw alike would seem to agree.
     """
@@ -306,8 +308,8 @@ def _decide(
     drawn = mix(block.task_hash ^ mix((number * _HALVINGS + salt).astype(np.uint64)))
     noise = mix(drawn[:, None] ^ np.arange(k, dtype=np.uint64)) / 2.0**64
     vote, consensus = (vote_shares(block, each, k=k) for each in (np.ones(block.n_workers), weights))
-    reading = np.where(use.take(first)[:, None] > 0, class_posterior(block, rows, shares, k=k), consensus)
-    tables = {"vote": vote, "weighted vote": consensus, "reading": reading}
+    hypothesis = np.where(use.take(first)[:, None] > 0, class_posterior(block, rows, shares, k=k), consensus)
+    tables = {"vote": vote, "weighted vote": consensus, "reading": hypothesis}
     labels = {name: (table + _DRAW * noise).argmax(axis=1) for name, table in tables.items()}
     return {**labels, "hash": block.task_hash, "part": number}
 

@@ -1,4 +1,4 @@
-"""Answers left out: whether a reading foresees the answers of a worker better than the votes of the others do.
+"""Answers left out: whether a hypothesis foresees the answers of a worker better than the votes of the others do.
 
 Leave an answer i of worker w to task t out, with those of her whole group. What is decided for t then, with all
 parameters kept, is c(-i), and she **hits** if her label is c(-i): y_i = 1, shared among classes that tie. One coin a
@@ -6,13 +6,13 @@ worker foresees the hits from her other answers,
 
     a_i = (sum of her other y + 4 mean y) / (n_w - 1 + 4),    score_i = y log a + (1 - y) log((1 - a) / (k - 1)).
 
-d_t is the sum of the scores of a task under the reading, less that under the plain votes, and
+d_t is the sum of the scores of a task under the hypothesis, less that under the plain votes, and
 
     z = sum_t d_t / (standard deviation of d_t * sqrt(tasks))
 
-says how clearly the reading foresees more (Vuong: Likelihood Ratio Tests for Model Selection and Non-Nested
+says how clearly the hypothesis foresees more (Vuong: Likelihood Ratio Tests for Model Selection and Non-Nested
 Hypotheses. Econometrica 57, 1989). It needs tasks to be independent of each other, and nothing of the workers. One
-coin scores, not the reading's own rows: a rich model foresees answers better by being rich, not by being right.
+coin scores, not the hypothesis's own rows: a rich model foresees answers better by being rich, not by being right.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def others_classes(block: Block, rows: Floats, shares: Floats, *, k: int) -> Flo
 
 
 class Foreseen:
-    """How plain votes foresee the answers of a run, with which readings are compared."""
+    """How plain votes foresee the answers of a run, with which hypotheses are compared."""
 
     def __init__(self, run: Run, k: int) -> None:
         self._run, self._k = run, k

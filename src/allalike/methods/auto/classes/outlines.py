@@ -1,6 +1,6 @@
-"""Outlines: what is kept of a reading to compare it with the one that was chosen.
+"""Outlines: what is kept of a hypothesis to compare it with the one that was chosen.
 
-Two readings fit as well as each other if the sum of the log likelihoods of the tasks under one, less those under the
+Two hypotheses fit as well as each other if the sum of the log likelihoods of the tasks under one, less those under the
 other, is within two of its standard errors of 0 (Vuong: Likelihood Ratio Tests for Model Selection and Non-Nested
 Hypotheses. Econometrica 57, 1989). If they decide many tasks differently, agreement cannot tell which of them is true.
 """
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.columns.values import Values
     from allalike.engines import Run
-    from allalike.methods.auto.classes.hypotheses import Reading
+    from allalike.methods.auto.classes.hypotheses import Hypothesis
 
-__all__ = ["Outline", "clearly_better", "outline", "second_reading"]
+__all__ = ["Outline", "clearly_better", "outline", "second_hypothesis"]
 
-_MIN_DIFFERENT = 0.2  # of the tasks, which two readings decide differently
-_MIN_PLAIN = 0.5  # of the tasks, which any reading worth mentioning decides as a vote does
+_MIN_DIFFERENT = 0.2  # of the tasks, which two hypotheses decide differently
+_MIN_PLAIN = 0.5  # of the tasks, which any hypothesis worth mentioning decides as a vote does
 _STANDARD_ERRORS = 2.0
 _LEADERS = 3
 
 
 @dataclass(frozen=True)
 class Outline:
-    """A reading in outline.
+    """A hypothesis in outline.
 
     Parameters
     ----------
@@ -49,16 +49,16 @@ class Outline:
     hits: Floats
 
 
-def outline(run: Run, reading: Reading, k: int) -> Outline:
-    """Return the outline of a reading of one problem."""
-    found = run.collect(partial(_decide_tasks, k=k), reading.rows, reading.shares)
-    return Outline(str(reading.start[0]), found["label"], found["likelihood"], reading.hits)
+def outline(run: Run, hypothesis: Hypothesis, k: int) -> Outline:
+    """Return the outline of a hypothesis about one problem."""
+    found = run.collect(partial(_decide_tasks, k=k), hypothesis.rows, hypothesis.shares)
+    return Outline(str(hypothesis.start[0]), found["label"], found["likelihood"], hypothesis.hits)
 
 
-def second_reading(
+def second_hypothesis(
     chosen: Outline, others: list[Outline], plain: Array, answers: Floats, workers: Values
 ) -> dict[str, Any] | None:
-    """Describe the best other reading that fits as well and decides many tasks differently, if there is any."""
+    """Describe the best other hypothesis that fits as well and decides many tasks differently, if there is any."""
     rivals = [other for other in others if _rivals(chosen, other, plain)]
     if not rivals:
         return None
@@ -75,7 +75,7 @@ def second_reading(
 
 
 def clearly_better(one: Outline, other: Outline, standard_errors: float) -> bool:
-    """Tell whether one reading is more likely than another by more than so many standard errors of the difference."""
+    """Tell whether one hypothesis is more likely than another by more than so many standard errors."""
     lead = one.likelihood - other.likelihood
     return bool(lead.sum() > standard_errors * np.sqrt(len(lead)) * lead.std())
 
@@ -88,9 +88,9 @@ def _rivals(chosen: Outline, other: Outline, plain: Array) -> bool:
     )
 
 
-def _leaders(reading: Outline, answers: Floats, workers: Values) -> list[Any]:
+def _leaders(hypothesis: Outline, answers: Floats, workers: Values) -> list[Any]:
     """Name the workers who are right most often, of those who gave as many answers as half of the workers did."""
-    share = np.where(answers >= np.median(answers), reading.hits / np.maximum(answers, 1.0), 0.0)
+    share = np.where(answers >= np.median(answers), hypothesis.hits / np.maximum(answers, 1.0), 0.0)
     return [workers[int(place)] for place in np.argsort(-share, kind="stable")[:_LEADERS]]
 
 

@@ -1,13 +1,13 @@
-"""Reproduction: whether two halves of the workers, each for herself, come to the same reading of the answers.
+"""Reproduction: whether two halves of the workers, each for herself, come to the same hypothesis on the answers.
 
 Workers are put into two halves at random, again and again. X_A and X_B are what the halves decide for a task by a
-reading, V_A and V_B what they decide by plain votes. Two things are asked:
+hypothesis, V_A and V_B what they decide by plain votes. Two things are asked:
 
-- **Support**. Where a reading overturns the vote in one half, does the reading of the other half side with it?
+- **Support**. Where a hypothesis overturns the vote in one half, does the hypothesis of the other half side with it?
 
       S = sum([X_B = X_A] - [X_B = V_A]) / sqrt(sum of squares),    over tasks with X_A != V_A, and the other way round.
 
-- **Information**. Do the readings of both halves tell more of each other than their votes do? I is the mutual
+- **Information**. Do the hypotheses of both halves tell more of each other than their votes do? I is the mutual
   information of X_A and X_B less that of V_A and V_B, over its standard error: who always says the frequent class is
   reproduced perfectly, and tells nothing.
 """
@@ -34,7 +34,7 @@ def find_support(found: tuple[Array, Array], plain: tuple[Array, Array], problem
     Parameters
     ----------
     found, plain
-        What the first and the second half decide by a reading, and by their votes.
+        What the first and the second half decide by a hypothesis, and by their votes.
     problem
         The problem of each task.
     n

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.problems import Problems
     from allalike.answers.history import History
 
-__all__ = ["LEVELS", "Rows", "estimate_rows", "estimate_shares"]
+__all__ = ["LEVELS", "ConfusionRows", "estimate_rows", "estimate_shares"]
 
 LEVELS = 3
 _LOW = 1e-3  # no probability of being right is closer to 0 or 1
@@ -36,7 +36,7 @@ _STRENGTHS = np.array([1, 2, 4, 8, 16, 32, 64, 128, 256, 1024.0])
 
 
 @dataclass(frozen=True)
-class Rows:
+class ConfusionRows:
     """The probabilities of answers.
 
     Parameters
@@ -59,7 +59,7 @@ class Rows:
 
 def estimate_rows(
     counts: Floats, answers: Floats, strength: Floats, problems: Problems, past: History | None = None
-) -> Rows:
+) -> ConfusionRows:
     """Return the most probable rows, from expected answers, the strength of the prior of accuracies, and the past."""
     n, k, _ = counts.shape
     each = np.arange(k)
@@ -85,7 +85,7 @@ def estimate_rows(
     rows *= _ROW_PRIOR
     rows += by_level
     rows /= rows.sum(axis=1, keepdims=True)
-    return Rows(np.maximum(rows, _LEAST, out=rows).reshape(n, k, -1), own, shift, beside)
+    return ConfusionRows(np.maximum(rows, _LEAST, out=rows).reshape(n, k, -1), own, shift, beside)
 
 
 def estimate_shares(asked: Floats, k: int) -> Floats:

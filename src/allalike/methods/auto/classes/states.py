@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
 
 __all__ = [
-    "Levels",
+    "TaskLevels",
     "begin",
     "class_posterior",
     "classes_of",
@@ -31,15 +31,15 @@ __all__ = [
     "disagreement",
     "find_levels",
     "find_ranks",
+    "pin_known",
     "posterior",
-    "settle",
 ]
 
 _LEAST = 1e-12
 
 
 @dataclass(frozen=True)
-class Levels:
+class TaskLevels:
     """Of each task: how probable each level is before anything else is known."""
 
     share: Floats
@@ -95,20 +95,20 @@ def begin(
 ) -> dict[str, Floats]:
     """Count with probabilities of the classes, split into levels: those that the block keeps, or by their ranks."""
     if ranks is None:
-        levels = block[Levels].share
+        levels = block[TaskLevels].share
     else:
         levels = find_levels(np.interp(disagreement(block, k=k)["disagreement"], *ranks))
     states = (classes(block, *params, k=k)[:, :, None] * levels[:, None]).reshape(block.n_tasks, -1)
-    return count_ballots(block, settle(states, block, k) if use_gold else states, k=k)
+    return count_ballots(block, pin_known(states, block, k) if use_gold else states, k=k)
 
 
-def settle(states: Floats, block: Block, k: int) -> Floats:
+def pin_known(states: Floats, block: Block, k: int) -> Floats:
     """Leave a task whose truth is known no other class.
 
     >>> from dataclasses import replace
     >>> from allalike._core.blocks.block import Block
     >>> block = replace(Block.of([[0, 1]]), gold_task=np.array([1]), gold_label=np.array([0]))
-    >>> settle(np.array([[0.5, 0.1, 0.3, 0.1], [0.1, 0.3, 0.4, 0.2]]), block, 2)
+    >>> pin_known(np.array([[0.5, 0.1, 0.3, 0.1], [0.1, 0.3, 0.4, 0.2]]), block, 2)
     array([[0.5 , 0.1 , 0.3 , 0.1 ],
            [0.25, 0.75, 0.  , 0.  ]])
     """
@@ -142,7 +142,7 @@ def count_states(block: Block, rows: Floats, shares: Floats, *, k: int, use_gold
         chance = np.where(answered, classes[np.arange(len(classes)), truth], 1.0)
         known[block.gold_task] = np.log(np.maximum(chance, _LEAST))
     return {
-        **count_ballots(block, settle(states, block, k) if use_gold else states, k=k),
+        **count_ballots(block, pin_known(states, block, k) if use_gold else states, k=k),
         "likelihood": by_problem(block, likelihood),
         "gold": by_problem(block, known),
     }

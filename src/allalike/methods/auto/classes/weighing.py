@@ -2,7 +2,7 @@
 
 Dawid and Skene give each worker a confusion matrix and each task a class. LEVELS gives a task also a **level** of
 difficulty, pulls the matrices towards each other by as much as workers cannot be told apart (`rows`), and begins at
-six places (`readings`). What is found counts only as far as answers left out and halves of the workers bear it out
+six places (`hypotheses`). What is found counts only as far as answers left out and halves of the workers bear it out
 (`ladder`): else the votes decide, weighed or plain.
 
 Beyond 200,000 answers the ladder is climbed on a sample of the tasks, and a few rounds more are made on all.
@@ -29,17 +29,17 @@ from allalike.methods.auto.classes.beliefs import (
 )
 from allalike.methods.auto.classes.hypotheses import as_crowd, prepare
 from allalike.methods.auto.classes.ladder import PLAIN, TURNED, WAYS, Plain, climb_ladder, find_plain, may_overrule
-from allalike.methods.auto.classes.outlines import outline, second_reading
+from allalike.methods.auto.classes.outlines import outline, second_hypothesis
 from allalike.methods.auto.classes.rows import LEVELS
 from allalike.methods.auto.classes.states import class_posterior
 from allalike.methods.auto.voices.effective import find_error_correlation
 from allalike.methods.auto.voices.groups import give_voices
-from allalike.methods.auto.voices.peers import peer_sums
+from allalike.methods.auto.voices.peers import between_groups
 from allalike.methods.base import Weighing
-from allalike.methods.insight import Groups, Signal
+from allalike.methods.insight import Signal, VoiceGroups
 from allalike.methods.one_coin import DS1
 from allalike.methods.steps.ballots import vote_shares
-from allalike.methods.steps.peers import Disparity, Peers
+from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import normalise
 
 if TYPE_CHECKING:
@@ -48,42 +48,42 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.blocks.problems import Problems
     from allalike.engines import Run
-    from allalike.methods.auto.classes.hypotheses import Crowd
+    from allalike.methods.auto.classes.hypotheses import ClassCrowd
     from allalike.methods.auto.classes.ladder import Rung
-    from allalike.methods.auto.screening.screen import Look
+    from allalike.methods.auto.screening.screen import Screening
 
 __all__ = ["MAX_CLASSES", "weigh_classes"]
 
 MAX_CLASSES = 20
 _TIE = 1e-6  # of a vote, which decides only where votes tie
 _WORTH_SAMPLING = 1.5  # times as many answers as a sample has
-_TABLES = 20  # of the probabilities of answers, in memory at a time: two of each reading, and those at work
+_TABLES = 20  # of the probabilities of answers, in memory at a time: two of each hypothesis, and those at work
 
 
-def weigh_classes(run: Run, look: Look, *, sample_answers: int, use_gold: bool) -> Weighing:
-    """Weigh the workers of a run whose labels are a few classes, given a look at the crowd."""
-    look, problems = _hear_all(run, look), run.problems
-    groups = look.groups
+def weigh_classes(run: Run, screening: Screening, *, sample_answers: int, use_gold: bool) -> Weighing:
+    """Weigh the workers of a run whose labels are a few classes, given a screening of the crowd."""
+    screening, problems = _hear_all(run, screening), run.problems
+    groups = screening.groups
     heard = give_voices(run, groups)
     crowd = as_crowd(heard, groups, use_gold=use_gold)
     plain = find_plain(heard, crowd)
-    if look.camps:
+    if screening.camps:
         plain = plain._replace(why=np.array([PLAIN["camps"]], object))
     peers = Peers(run)
-    unweighted = peers.unweighted if groups.everyone_counts else Disparity(**_between_groups(heard), problems=problems)
+    unweighted = peers.unweighted if groups.everyone_counts else between_groups(heard)
     vote = _break_ties(unweighted.mean, plain, problems)
     asks_gold = use_gold and may_overrule(run) and plain.why[0] != PLAIN["few workers"]
     if plain.stands.all() and not asks_gold:
         shares = plain.reliability.expect_again(), plain.reliability.expect_again_of_one()
-        found = Found((vote,), *shares, np.zeros(problems.n_workers, bool), {"taken": "vote"})
+        found = Taken((vote,), *shares, np.zeros(problems.n_workers, bool), {"taken": "vote"})
     elif not _fits(run, crowd.k):
         return replace(
-            DS1().weigh(run), notes={"start": "one coin", "lack": "memory", **look.notes, **_note(crowd, plain)}
+            DS1().weigh(run), notes={"start": "one coin", "lack": "memory", **screening.notes, **_note(crowd, plain)}
         )
     else:
-        found = _find_reading(crowd, plain, vote, sample_answers)
+        found = _find_hypothesis(crowd, plain, vote, sample_answers)
     again = _doubts(crowd, plain, found)
-    trust = find_errors(run, again, *found.reading, k=crowd.k, groups=groups)
+    trust = find_errors(run, again, *found.hypothesis, k=crowd.k, groups=groups)
     error_rate = with_past(trust.shrunk, run)
     weight = run.encoding.noise.weight(error_rate, problems)
     speaking = crowd.answers / np.maximum(run.answer_counts, 1)
@@ -92,12 +92,12 @@ def weigh_classes(run: Run, look: Look, *, sample_answers: int, use_gold: bool) 
         "fault": error_rate,
         "error_rate": error_rate,
         "weight": normalise(speaking * np.where(found.weighs, weight, 1.0), problems),
-        "notes": {**found.notes, **look.notes, **_note(crowd, plain, overruled="overruled" in found.notes)},
+        "notes": {**found.notes, **screening.notes, **_note(crowd, plain, overruled="overruled" in found.notes)},
         **({"confusion": found.confusion} if found.confusion is not None else {}),
     }
-    if look.signal is None:
-        return Weighing(**told, **_decide_plainly(run, found.reading, crowd.k))
-    return Weighing(**told, **_decide_surely(crowd, found, again), trust=trust, **look.told)
+    if screening.signal is None:
+        return Weighing(**told, **_decide_plainly(run, found.hypothesis, crowd.k))
+    return Weighing(**told, **_decide_surely(crowd, found, again), trust=trust, **screening.told)
 
 
 def _break_ties(disparity: Floats, plain: Plain, problems: Problems) -> Floats:
@@ -107,7 +107,7 @@ def _break_ties(disparity: Floats, plain: Plain, problems: Problems) -> Floats:
     return np.where(problems.spread(few), 1 - _TIE * far / np.maximum(problems.peak(far), _TIE), 1.0)
 
 
-def _doubts(crowd: Crowd, plain: Plain, found: Found) -> Floats:
+def _doubts(crowd: ClassCrowd, plain: Plain, found: Taken) -> Floats:
     """Return, of each worker's problem: how much is found again, also by less, how often all err, if they are alike.
 
     Where they are, votes tell by that error how probable classes are.
@@ -119,25 +119,25 @@ def _doubts(crowd: Crowd, plain: Plain, found: Found) -> Floats:
     return np.column_stack([problems.spread(each) for each in (found.again, found.by_less, error, alike)])
 
 
-def _hear_all(run: Run, look: Look) -> Look:
+def _hear_all(run: Run, screening: Screening) -> Screening:
     """Give workers their voices back where nobody can tell copies, or who is without signal.
 
     Who says one label only, as most labelling functions do, agrees with all who say the same, and says nothing else.
     """
-    groups = look.groups
-    if (groups.everyone_counts and not look.camps) or len(run.problems.sizes) > 1:
-        return look
-    everyone = Groups.everyone(run.problems.n_workers)
+    groups = screening.groups
+    if (groups.everyone_counts and not screening.camps) or len(run.problems.sizes) > 1:
+        return screening
+    everyone = VoiceGroups.everyone(run.problems.n_workers)
     why = find_plain(run, as_crowd(run, everyone)).why[0]
     if why == PLAIN["one label"]:
-        notes = {name: note for name, note in look.notes.items() if name != "camps"}
-        return replace(look, groups=everyone, signal=Signal.unknown(run.problems.n_workers), notes=notes)
+        notes = {name: note for name, note in screening.notes.items() if name != "camps"}
+        return replace(screening, groups=everyone, signal=Signal.unknown(run.problems.n_workers), notes=notes)
     if groups.has_copies and why in (PLAIN["few answers"], PLAIN["few workers"]):
-        return replace(look, groups=groups.apart)
-    return look
+        return replace(screening, groups=groups.ungrouped)
+    return screening
 
 
-def _note(crowd: Crowd, plain: Plain, *, overruled: bool = False) -> dict[str, Any]:
+def _note(crowd: ClassCrowd, plain: Plain, *, overruled: bool = False) -> dict[str, Any]:
     """Return what a summary can say of a single problem."""
     if len(plain.why) > 1:
         return {}
@@ -155,19 +155,19 @@ def with_past(fault: Floats, run: Run) -> Floats:
     return np.asarray((answers * fault + earlier * run.history.fault) / np.maximum(answers + earlier, 1))
 
 
-def _decide_plainly(run: Run, reading: tuple[Floats, ...], k: int) -> dict[str, Any]:
+def _decide_plainly(run: Run, hypothesis: tuple[Floats, ...], k: int) -> dict[str, Any]:
     return {
         "decide": partial(decide_plainly, k=k, ties=run.ties),
-        "parameters": reading,
+        "parameters": hypothesis,
         "probabilities": partial(plain_probabilities, k=k),
     }
 
 
-def _decide_surely(crowd: Crowd, found: Found, again: Floats) -> dict[str, Any]:
+def _decide_surely(crowd: ClassCrowd, found: Taken, again: Floats) -> dict[str, Any]:
     """Return how truths are decided, and how sure they are."""
-    run, parameters = crowd.run, (again, *found.reading)
+    run, parameters = crowd.run, (again, *found.hypothesis)
     how: dict[str, Any] = {"k": crowd.k, "groups": crowd.groups}
-    source = "gold" if found.by_gold else "halves" if len(found.reading) > 1 else "pairs"
+    source = "gold" if found.by_gold else "halves" if len(found.hypothesis) > 1 else "pairs"
     shares = {"found_again": found.again, "by_less": found.by_less}
     single = {name: float(each[0]) for name, each in shares.items() if len(each) == 1}
     correlation = find_error_correlation(run) if found.by_gold else None
@@ -181,19 +181,15 @@ def _decide_surely(crowd: Crowd, found: Found, again: Floats) -> dict[str, Any]:
     }
 
 
-def _between_groups(run: Run) -> dict[str, Floats]:
-    return run.sum(partial(peer_sums, kernels=run.kernels), np.ones(run.problems.n_workers))
-
-
 @dataclass(frozen=True)
-class Found:
+class Taken:
     """What was taken of each problem.
 
     Parameters
     ----------
-    reading
-        The weights of workers in votes; and unless these decide everywhere, of which workers' problems a reading does,
-        with its rows and shares.
+    hypothesis
+        The weights of workers in votes; and unless these decide everywhere, of which workers' problems a hypothesis
+        does, with its rows and shares.
     again, by_less
         Of each problem: how much of what is decided is found again, by another crowd, and by half of this one.
     weighs
@@ -201,12 +197,12 @@ class Found:
     notes
         What is to be said of it.
     confusion
-        Of each worker: how probably she gives each label to a task of each class, if there is a reading.
+        Of each worker: how probably she gives each label to a task of each class, if there is a hypothesis.
     by_gold
         Whether known truths told how much is found again.
     """
 
-    reading: tuple[Floats, ...]
+    hypothesis: tuple[Floats, ...]
     again: Floats
     by_less: Floats
     weighs: npt.NDArray[np.bool_]
@@ -215,7 +211,7 @@ class Found:
     by_gold: bool = False
 
 
-def _find_reading(crowd: Crowd, plain: Plain, vote: Floats, sample_answers: int) -> Found:
+def _find_hypothesis(crowd: ClassCrowd, plain: Plain, vote: Floats, sample_answers: int) -> Taken:
     """Climb the ladder on a sample of the tasks, if there are more answers; then read all of them from there."""
     run, problems, use_gold = crowd.run, crowd.run.problems, crowd.use_gold
     single = len(problems.sizes) == 1
@@ -223,10 +219,10 @@ def _find_reading(crowd: Crowd, plain: Plain, vote: Floats, sample_answers: int)
     some_only = single and n_answers > _WORTH_SAMPLING * sample_answers
     some, ranks = prepare(sample_tasks(run, sample_answers if some_only else n_answers), crowd.groups)
     rung = climb_ladder(some, plain.stands, use_gold=use_gold)
-    reading = rung.reading
+    hypothesis = rung.hypothesis
     if (use_gold and run.n_gold) or some.run.n_tasks < run.n_tasks:
-        reading = replace(crowd, ranks=ranks).climb(
-            str(reading.start[0]), class_posterior, reading.rows, reading.shares
+        hypothesis = replace(crowd, ranks=ranks).climb(
+            str(hypothesis.start[0]), class_posterior, hypothesis.rows, hypothesis.shares
         )
     reads, weighs = (problems.spread(rung.taken >= WAYS.index(name)) for name in ("reading", "weighted vote"))
     told, halves = plain.reliability, (rung.halves, rung.borne_out.again["vote"])
@@ -235,21 +231,26 @@ def _find_reading(crowd: Crowd, plain: Plain, vote: Floats, sample_answers: int)
     if rung.by_gold is not None:
         again = by_less = np.array([rung.by_gold])
     notes = _describe(some, rung) if single else {}
-    whole = (np.where(weighs, crowd.consensus.weight, vote), reads.astype(np.float64), reading.rows, reading.shares)
-    return Found(whole, again, by_less, weighs, notes, reading.confusion, rung.by_gold is not None)
+    whole = (
+        np.where(weighs, crowd.consensus.weight, vote),
+        reads.astype(np.float64),
+        hypothesis.rows,
+        hypothesis.shares,
+    )
+    return Taken(whole, again, by_less, weighs, notes, hypothesis.confusion, rung.by_gold is not None)
 
 
-def _describe(crowd: Crowd, rung: Rung) -> dict[str, Any]:
-    """Say what was taken of a single problem, how clearly halves bear it out, and whether another reading fits too."""
+def _describe(crowd: ClassCrowd, rung: Rung) -> dict[str, Any]:
+    """Say what was taken of a single problem, how clearly halves bear it out, and what else fits too."""
     taken = WAYS[rung.taken[0]]
     if taken != WAYS[-1]:
         return {"taken": taken, **_told(rung)}
     if rung.overruled:
-        return {"taken": taken, "start": str(rung.reading.start[0]), **_told(rung)}
-    outlines = [outline(crowd.run, reading, crowd.k) for reading in rung.others]
-    chosen = next(each for each in outlines if each.start == rung.reading.start[0])
+        return {"taken": taken, "start": str(rung.hypothesis.start[0]), **_told(rung)}
+    outlines = [outline(crowd.run, hypothesis, crowd.k) for hypothesis in rung.others]
+    chosen = next(each for each in outlines if each.start == rung.hypothesis.start[0])
     plain = crowd.run.collect(partial(_vote, k=crowd.k))["label"]
-    second = second_reading(chosen, outlines, plain, crowd.answers, crowd.run.workers)
+    second = second_hypothesis(chosen, outlines, plain, crowd.answers, crowd.run.workers)
     told = {"taken": taken, "start": chosen.start, **_told(rung)}
     return {**told, **({"second_reading": second} if second else {})}
 

@@ -25,7 +25,7 @@ from allalike.engines.ranges import count_met, fit_ranges, look_through
 from allalike.methods.auto.copies.departures import find_departures
 from allalike.methods.auto.copies.parts import find_parts
 from allalike.methods.auto.voices.groups import with_voices
-from allalike.methods.insight import Group, Groups
+from allalike.methods.insight import Group, VoiceGroups
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
@@ -72,7 +72,7 @@ class _Pairs:
         return cls(*(np.concatenate(columns) for columns in zip(*(vars(part).values() for part in parts), strict=True)))
 
 
-def find_copies(run: Run, silent: npt.NDArray[np.bool_]) -> Groups | None:
+def find_copies(run: Run, silent: npt.NDArray[np.bool_]) -> VoiceGroups | None:
     """Find the groups of copies among those who are not silent, and those who are only alike.
 
     Return None where the pairs of workers are too many to look at.
@@ -89,7 +89,7 @@ def find_copies(run: Run, silent: npt.NDArray[np.bool_]) -> Groups | None:
     """
     n = run.problems.n_workers
     if len(run.problems.sizes) > 1 or n < 3 or run.encoding.n_labels < 2:
-        return Groups(np.arange(n), silent)
+        return VoiceGroups(np.arange(n), silent)
     ranges = fit_ranges(run, count_met(run), _SUMS, share=_MAX_SHARE)
     if ranges is None:
         return None
@@ -104,8 +104,8 @@ def find_copies(run: Run, silent: npt.NDArray[np.bool_]) -> Groups | None:
         found.append(Group(who, copied, round(seen.shared), round(seen.joint), seen.fidelity, chance))
         if copied:
             copies[members] = group
-    heard = run.map(partial(with_voices, groups=Groups(np.arange(n), silent)))
-    return Groups(copies, silent, tuple(found), find_parts(heard))
+    heard = run.map(partial(with_voices, groups=VoiceGroups(np.arange(n), silent)))
+    return VoiceGroups(copies, silent, tuple(found), find_parts(heard))
 
 
 def _find_alike(run: Run, ranges: list[range], silent: npt.NDArray[np.bool_]) -> _Pairs:

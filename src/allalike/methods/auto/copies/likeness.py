@@ -40,9 +40,9 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike.methods.auto.copies.parts import find_parts, number_parts
-from allalike.methods.auto.copies.worker_pairs import LEAST_COMMON, Meetings, find_meetings, rank_peers
+from allalike.methods.auto.copies.worker_pairs import LEAST_COMMON, WorkerPairs, find_worker_pairs, rank_peers
 from allalike.methods.auto.voices.groups import voices_of
-from allalike.methods.insight import Group, Groups
+from allalike.methods.insight import Group, VoiceGroups
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats
@@ -70,7 +70,7 @@ _ROUNDING = 1e-9
 class _Crowds:
     """What does not change: the pairs, the problem of each worker, gamma per problem, and whether q is a square."""
 
-    met: Meetings
+    met: WorkerPairs
     problem: Numbers
     gamma: Floats
     squared: bool
@@ -92,7 +92,7 @@ class _Evidence:
 
 def find_groups(
     run: Run, guess: Floats, silent: npt.NDArray[np.bool_], empty: npt.NDArray[np.bool_] | None = None
-) -> Groups | None:
+) -> VoiceGroups | None:
     """Find the copies among the workers of a run, or None where the pairs of workers are too many to look at.
 
     Parameters
@@ -118,11 +118,11 @@ def find_groups(
     >>> group.members, group.copies, group.common, group.rare, group.chance < 0.01
     ((5, 6), True, 40, 34, True)
     """
-    alone = Groups(np.arange(len(silent)), silent)
+    alone = VoiceGroups(np.arange(len(silent)), silent)
     if not _may_meet(run):
         return alone
     dropped = silent if empty is None else empty
-    found = find_meetings(run, dropped)
+    found = find_worker_pairs(run, dropped)
     if found is None:
         return None
     part = None
@@ -137,7 +137,7 @@ def find_groups(
     problem = np.repeat(np.arange(len(run.problems.sizes)), run.problems.sizes)
     crowds = _Crowds(met, problem, np.zeros_like(gamma) if squared else gamma, squared)
     number, alike, evidence = _group(crowds, np.arange(len(silent)))
-    return Groups(number, silent, _describe(run, crowds, number, alike, evidence), part)
+    return VoiceGroups(number, silent, _describe(run, crowds, number, alike, evidence), part)
 
 
 def _may_meet(run: Run) -> bool:
@@ -170,7 +170,7 @@ def _limits(crowds: _Crowds) -> Floats:
     return np.asarray(ndtri(_LEVEL / np.maximum(pairs, 1.0))[crowds.of_pair])
 
 
-def _merge(met: Meetings, ratio: Floats, number: Numbers, hits: Numbers, most: float) -> bool:
+def _merge(met: WorkerPairs, ratio: Floats, number: Numbers, hits: Numbers, most: float) -> bool:
     """Merge groups that hits connect, the strongest first, where pairs between them are close; tell if any were."""
     if not (number[met.left[hits]] != number[met.right[hits]]).any():
         return False
@@ -198,26 +198,26 @@ def _weigh_evidence(crowds: _Crowds, number: Numbers) -> _Evidence:
     """Find faults with these groups, and tell how much closer each pair is than they explain."""
     met, of_pair = crowds.met, crowds.of_pair
     gamma = crowds.gamma[of_pair]
-    apart = number[met.left] != number[met.right]
+    different = number[met.left] != number[met.right]
     fault, peers = _find_faults(crowds, number)
     left, right = fault[met.left], fault[met.right]
     expected = left + right - gamma * left * right
     root = np.sqrt(expected) if crowds.squared else expected
     tells = (met.common >= LEAST_COMMON) & (root > 0)
     safe = np.where(root > 0, root, 1.0)
-    base, mixed = _spread(crowds, safe, gamma, apart & tells)
+    base, mixed = _spread(crowds, safe, gamma, different & tells)
     once = base / np.sqrt(met.common)
-    error = _find_errors(crowds, once * (2 * safe if crowds.squared else 1.0), fault, peers, apart & tells)
+    error = _find_errors(crowds, once * (2 * safe if crowds.squared else 1.0), fault, peers, different & tells)
     slope = 2 * safe if crowds.squared else 1.0
     of_model = np.hypot((1 - gamma * right) * error[met.left], (1 - gamma * left) * error[met.right]) / slope
     total = np.hypot(once, of_model)
     tells &= total > 0
     z = np.full(len(root), np.nan)
     z[tells] = (met.mean - root)[tells] / total[tells]
-    middle = _medians(of_pair, z, tells & apart, len(crowds.gamma))
+    middle = _medians(of_pair, z, tells & different, len(crowds.gamma))
     low = np.minimum(np.nan_to_num(middle), 0.0)[of_pair]
     above = z - np.nan_to_num(middle)[of_pair]
-    away = _medians(of_pair, above, tells & apart & (above >= 0), len(crowds.gamma))
+    away = _medians(of_pair, above, tells & different & (above >= 0), len(crowds.gamma))
     z = (z - low) / np.fmax(_LEAST_SPREAD, _NORMAL_SPREAD * away)[of_pair]
     return _Evidence(np.where(tells, met.mean / safe, np.nan), z, mixed)
 
@@ -262,13 +262,13 @@ def _find_faults(crowds: _Crowds, number: Numbers) -> tuple[Floats, Floats]:
     return fault, total**2 / np.where(squares > 0, squares, 1.0)
 
 
-def _directed(met: Meetings, number: Numbers) -> tuple[Numbers, Numbers, Floats, Floats]:
+def _directed(met: WorkerPairs, number: Numbers) -> tuple[Numbers, Numbers, Floats, Floats]:
     """Return each worker's peers outside her group; where there are many, those whom she met most often."""
-    apart = np.flatnonzero(number[met.left] != number[met.right])
-    who = np.concatenate([met.left[apart], met.right[apart]])
-    peer = np.concatenate([met.right[apart], met.left[apart]])
-    mean, common = (np.tile(values[apart], 2) for values in (met.mean, met.common))
-    if len(apart) > _MANY_PAIRS or not met.whole:
+    different = np.flatnonzero(number[met.left] != number[met.right])
+    who = np.concatenate([met.left[different], met.right[different]])
+    peer = np.concatenate([met.right[different], met.left[different]])
+    mean, common = (np.tile(values[different], 2) for values in (met.mean, met.common))
+    if len(different) > _MANY_PAIRS or not met.whole:
         order, rank = rank_peers(who, peer, common, len(number))
         kept = order[rank < _MAX_PEERS]
         who, peer, mean, common = who[kept], peer[kept], mean[kept], common[kept]
@@ -318,7 +318,7 @@ def _describe(run: Run, crowds: _Crowds, number: Numbers, alike: Numbers, eviden
     return found + _describe_groups(run, crowds, _connect(crowds.met, alike, len(number)), evidence, copies=False)
 
 
-def _connect(met: Meetings, pairs: Numbers, n_workers: int) -> Numbers:
+def _connect(met: WorkerPairs, pairs: Numbers, n_workers: int) -> Numbers:
     """Number workers by the first of those to whom these pairs connect them."""
     number = np.arange(n_workers)
     for i, j in zip(met.left[pairs], met.right[pairs], strict=True):

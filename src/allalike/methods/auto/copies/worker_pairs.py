@@ -1,4 +1,4 @@
-"""Meetings: how far apart two workers are on the tasks that both answered, for each pair of workers that met.
+"""Worker pairs: how far apart two workers are on the tasks that both answered, for each pair of workers that met.
 
 Distances of different tasks must be comparable. Those that a domain bounds are; squared distances of numbers and of
 vectors are not, so their roots are divided by the scale of the task: the median distance of two of its answers, and
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from allalike.domains import Kernels
     from allalike.engines import Run
 
-__all__ = ["LEAST_COMMON", "Meetings", "TaskScale", "find_meetings", "rank_peers"]
+__all__ = ["LEAST_COMMON", "TaskScale", "WorkerPairs", "find_worker_pairs", "rank_peers"]
 
 LEAST_COMMON = 5  # tasks of a pair that tells something
 
@@ -54,7 +54,7 @@ _COLUMNS = ("left", "right", "common", "mean", "spread", "same")
 
 
 @dataclass(frozen=True)
-class Meetings:
+class WorkerPairs:
     """The pairs of workers that met, each once, ``left`` being the smaller number.
 
     Parameters
@@ -72,7 +72,7 @@ class Meetings:
 
     >>> import allalike
     >>> rows = [("ada", 1, {"x"}), ("bob", 1, {"x"}), ("ada", 2, {"y"}), ("bob", 2, {"z"}), ("eve", 2, {"y"})]
-    >>> met = find_meetings(allalike.Memory().load(allalike.read(rows, domain="set")))
+    >>> met = find_worker_pairs(allalike.Memory().load(allalike.read(rows, domain="set")))
     >>> met.left, met.right, met.common, met.mean
     (array([0, 0, 1]), array([1, 2, 2]), array([2., 1., 1.]), array([0.5, 0. , 1. ]))
     """
@@ -86,21 +86,21 @@ class Meetings:
     whole: bool = True
 
     @classmethod
-    def of(cls, *columns: Array) -> Meetings:
-        """Make meetings of their columns."""
+    def of(cls, *columns: Array) -> WorkerPairs:
+        """Make worker pairs of their columns."""
         left, right, common, mean, spread, same = columns
         return cls(left, right, common, mean, spread, same)
 
-    def some(self, which: npt.NDArray[np.bool_]) -> Meetings:
+    def some(self, which: npt.NDArray[np.bool_]) -> WorkerPairs:
         """Return some of the pairs."""
         return replace(self, **{name: getattr(self, name)[which] for name in _COLUMNS})
 
-    def beside(self, other: Meetings) -> Meetings:
+    def beside(self, other: WorkerPairs) -> WorkerPairs:
         """Return these pairs and others."""
         columns = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _COLUMNS}
         return replace(self, **columns)
 
-    def without_strangers(self, n_workers: int) -> Meetings:
+    def without_strangers(self, n_workers: int) -> WorkerPairs:
         """Leave out pairs with few common tasks, if both met a hundred others, of so many workers, more often."""
         kept = self.common >= LEAST_COMMON
         often = np.bincount(np.concatenate([self.left[kept], self.right[kept]]), minlength=n_workers)
@@ -119,7 +119,7 @@ class TaskScale:
     scale: Floats
 
 
-def find_meetings(run: Run, dropped: npt.NDArray[np.bool_] | None = None) -> Meetings | None:
+def find_worker_pairs(run: Run, dropped: npt.NDArray[np.bool_] | None = None) -> WorkerPairs | None:
     """Return all pairs of workers that met, or None where these, or the pairs of answers, are too many to look at.
 
     Where memory is short, only those pairs are returned that tell something, and none of workers who are ``dropped``.
@@ -136,19 +136,19 @@ def find_meetings(run: Run, dropped: npt.NDArray[np.bool_] | None = None) -> Mee
     if ranges is None:
         return None
     scaled, least = _scale_tasks(run) if run.encoding.noise.weighting == "inverse" else (run, None)
-    kernel = partial(_meeting_sums, kernels=run.kernels, least=least)
+    kernel = partial(_pair_sums, kernels=run.kernels, least=least)
     listed = chain.from_iterable(look_through(scaled, kernel, ranges, _list_slices))
     if whole:
-        return Meetings.of(*map(np.concatenate, zip(*listed, strict=True)))
+        return WorkerPairs.of(*map(np.concatenate, zip(*listed, strict=True)))
     found = _sift(listed, np.zeros(len(met), bool) if dropped is None else dropped)
     return found if len(found.left) * _BYTES_PER_PAIR <= run.pair_memory else None
 
 
-def _sift(listed: Iterable[tuple[Array, ...]], dropped: npt.NDArray[np.bool_]) -> Meetings:
+def _sift(listed: Iterable[tuple[Array, ...]], dropped: npt.NDArray[np.bool_]) -> WorkerPairs:
     """Put pairs together, and leave out at once those that tell nothing."""
-    found = Meetings.of(*(np.empty(0, np.int64 if name in ("left", "right") else np.float64) for name in _COLUMNS))
+    found = WorkerPairs.of(*(np.empty(0, np.int64 if name in ("left", "right") else np.float64) for name in _COLUMNS))
     for columns in listed:
-        part = Meetings.of(*columns)
+        part = WorkerPairs.of(*columns)
         more = part.some(~(dropped[part.left] | dropped[part.right]))
         found = found.beside(more).without_strangers(len(dropped))
     return found
@@ -219,8 +219,8 @@ def _compare_answers(
         else:
             own = np.append(least[block.workers], 1.0)  # that of the dummy worker, whose sums are discarded
             scale = block.to_answers(np.fmax(block[TaskScale].scale, own[block.first_worker]))
-            apart = np.sqrt(distance[once]) / scale[left[once]]
-            yield left[once], right[once], np.minimum(apart, _FARTHEST)
+            scaled = np.sqrt(distance[once]) / scale[left[once]]
+            yield left[once], right[once], np.minimum(scaled, _FARTHEST)
 
 
 def _pairs_of(block: Block, rows: slice, kernels: Kernels) -> Iterator[tuple[Array, Array, Floats]]:
@@ -241,7 +241,7 @@ def _measure(block: Block, left: Array, right: Array, kernels: Kernels) -> Float
     return distance
 
 
-def _meeting_sums(block: Block, rows: slice, *, kernels: Kernels, least: Floats | None) -> dict[str, Any]:
+def _pair_sums(block: Block, rows: slice, *, kernels: Kernels, least: Floats | None) -> dict[str, Any]:
     shape = rows.stop - rows.start, block.n_workers
     sums = {name: MatrixSum(shape) for name in _SUMS}
     for left, right, distance in _compare_answers(block, rows, kernels=kernels, least=least):

@@ -28,7 +28,7 @@ from allalike.methods.auto.voices.peers import by_answer
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.engines import Run
-    from allalike.methods.insight import Groups
+    from allalike.methods.insight import VoiceGroups
 
 __all__ = ["Biases", "find_biases", "find_truth_limits", "find_variances"]
 
@@ -71,11 +71,11 @@ def find_variances(run: Run, weight: Floats, fault: Floats) -> Floats:
 
 
 def find_truth_limits(
-    block: Block, weight: Floats, variance: Floats, label: Floats, error: Floats, *, groups: Groups | None = None
+    block: Block, weight: Floats, variance: Floats, label: Floats, error: Floats, *, groups: VoiceGroups | None = None
 ) -> dict[str, Floats]:
     """Return the limits of each task's truth, given the weighted mean and its error; a rule without error has none.
 
-    Groups that are known have one voice, be it that the block knows it already or not.
+    VoiceGroups that are known have one voice, be it that the block knows it already or not.
 
     >>> from allalike._core.blocks.block import Block
     >>> find_truth_limits(Block.of([[1.0], [3.0]]), np.ones(2), np.full(2, 2.0), np.array([2.0]), np.ones(1))

@@ -36,9 +36,9 @@ from allalike.methods.auto.distances.sides import count_alike, decide_as_heard, 
 from allalike.methods.auto.screening.guesses import find_guess_distances
 from allalike.methods.auto.sureness.reliability import find_reliability
 from allalike.methods.auto.voices.groups import give_voices
-from allalike.methods.auto.voices.peers import peer_sums
+from allalike.methods.auto.voices.peers import between_groups
 from allalike.methods.base import Weighing
-from allalike.methods.steps.peers import Disparity, Peers
+from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import normalise
 
 if TYPE_CHECKING:
@@ -49,8 +49,9 @@ if TYPE_CHECKING:
     from allalike.domains import Kernels
     from allalike.engines import Run
     from allalike.methods.auto.distances.shrunken import Shrunken
-    from allalike.methods.auto.screening.screen import Look
-    from allalike.methods.insight import Groups
+    from allalike.methods.auto.screening.screen import Screening
+    from allalike.methods.insight import VoiceGroups
+    from allalike.methods.steps.peers import Disparity
 
 __all__ = ["weigh_distances"]
 
@@ -67,21 +68,21 @@ _SHIFTING = "weights would move all truths the same way, and agreement cannot te
 _KNOWN = "it is nearer to the truths that are known"
 
 
-def weigh_distances(run: Run, look: Look, *, use_gold: bool = False) -> Weighing:
+def weigh_distances(run: Run, screening: Screening, *, use_gold: bool = False) -> Weighing:
     """Weigh the workers of a run by how far they are from the others, where the crowd bears that out.
 
     If gold is used, a worker is compared with the truths that are known instead of with the others. Copies of a worker
-    count as one with her, and who carries no signal does not count, as far as a look at the crowd has shown it.
+    count as one with her, and who carries no signal does not count, as far as screening has shown it.
     """
-    guess = find_guess_distances(run) if look.guess is None else look.guess
-    found = _find(run, look.groups, guess, use_gold=use_gold)
-    if look.camps:
+    guess = find_guess_distances(run) if screening.guess is None else screening.guess
+    found = _find(run, screening.groups, guess, use_gold=use_gold)
+    if screening.camps:
         found = replace(found, why=np.full(len(found.why), _CAMPS, object))
-    if look.groups.has_copies:
-        groups = _doubt_copies(run, look.groups, guess, found.plain)
-        if groups is not look.groups:
-            look, found = replace(look, groups=groups), _find(run, groups, guess, use_gold=use_gold)
-    groups = look.groups
+    if screening.groups.has_copies:
+        groups = _doubt_copies(run, screening.groups, guess, found.plain)
+        if groups is not screening.groups:
+            screening, found = replace(screening, groups=groups), _find(run, groups, guess, use_gold=use_gold)
+    groups = screening.groups
     loud = normalise(np.where(groups.silent, 0.0, 1.0), run.problems)
     weight = np.where(run.problems.spread(found.plain), loud, found.shrunken.weight)
     single = np.where(groups.speaks, weight, 0.0)  # copies agree with each other, which says nothing of a rule
@@ -91,14 +92,14 @@ def weigh_distances(run: Run, look: Look, *, use_gold: bool = False) -> Weighing
         fault=found.shrunken.fault,
         weight=weight,
         iterations=ROUNDS,
-        **_decide(run, groups, kernels, surely=look.signal is not None and run.encoding.nominal),
-        notes={**look.notes, **(_note(found, guess) if len(guess) == 1 else {})},
+        **_decide(run, groups, kernels, surely=screening.signal is not None and run.encoding.nominal),
+        notes={**screening.notes, **(_note(found, guess) if len(guess) == 1 else {})},
         choices=choices,
-        **look.told,
+        **screening.told,
     )
 
 
-def _decide(run: Run, groups: Groups, kernels: Kernels, *, surely: bool) -> dict[str, Any]:
+def _decide(run: Run, groups: VoiceGroups, kernels: Kernels, *, surely: bool) -> dict[str, Any]:
     """Return how truths are decided; classes of which there are many, with how sure that is."""
     if surely and run.encoding.n_labels > 1:
         found = find_reliability(give_voices(run, groups), run.encoding.n_labels)
@@ -147,30 +148,30 @@ class _Found:
         return np.asarray(self.why != "", np.bool_)
 
 
-def _find(run: Run, groups: Groups, guess: Floats, *, use_gold: bool) -> _Found:
+def _find(run: Run, groups: VoiceGroups, guess: Floats, *, use_gold: bool) -> _Found:
     unweighted = Peers(run).unweighted
-    disparity = unweighted if groups.everyone_counts else _between_groups(give_voices(run, groups))
+    disparity = unweighted if groups.everyone_counts else between_groups(give_voices(run, groups))
     shrunken = find_shrunken(run, groups, guess, _unit(disparity), use_gold=use_gold)
     return _Found(disparity, shrunken, *_climb(run, groups, guess, shrunken, use_gold=use_gold))
 
 
-def _weigh_halves(half: Run, groups: Groups, *, guess: Floats) -> tuple[Groups, Floats]:
-    unit = _unit(_between_groups(give_voices(half, groups)))
+def _weigh_halves(half: Run, groups: VoiceGroups, *, guess: Floats) -> tuple[VoiceGroups, Floats]:
+    unit = _unit(between_groups(give_voices(half, groups)))
     return groups, find_shrunken(half, groups, np.repeat(guess, 2), unit).weight
 
 
-def _doubt_copies(run: Run, groups: Groups, guess: Floats, plain: npt.NDArray[np.bool_]) -> Groups:
+def _doubt_copies(run: Run, groups: VoiceGroups, guess: Floats, plain: npt.NDArray[np.bool_]) -> VoiceGroups:
     """Return the groups without those whose members halves of the workers would rather have count each."""
 
-    def together(half: Run, inside: Groups) -> tuple[Groups, Floats]:
+    def together(half: Run, inside: VoiceGroups) -> tuple[VoiceGroups, Floats]:
         weight = _weigh_halves(half, inside, guess=guess)[1]
         return inside, np.where(half.problems.spread(np.repeat(plain, 2)), 1.0, weight)
 
-    def each(half: Run, inside: Groups) -> tuple[Groups, Floats]:
-        return together(half, inside.apart)
+    def each(half: Run, inside: VoiceGroups) -> tuple[VoiceGroups, Floats]:
+        return together(half, inside.ungrouped)
 
-    def witness(half: Run, inside: Groups) -> tuple[Groups, Floats]:
-        return count_alike(half, inside.apart)
+    def witness(half: Run, inside: VoiceGroups) -> tuple[VoiceGroups, Floats]:
+        return count_alike(half, inside.ungrouped)
 
     support = find_support(run, groups, each, together, witness)
     doubted = run.problems.spread(support < -_ROUNDING)
@@ -186,18 +187,12 @@ def _unit(disparity: Disparity) -> Floats:
     return np.where(unit > 0, unit, 1.0)
 
 
-def _between_groups(heard: Run) -> Disparity:
-    """Return the average distances to workers of other groups."""
-    sums = heard.sum(partial(peer_sums, kernels=heard.kernels), np.ones(heard.problems.n_workers))
-    return Disparity(sums["distance"], sums["weight"], heard.problems)
-
-
-def _parameters(groups: Groups) -> tuple[Floats, Floats]:
+def _parameters(groups: VoiceGroups) -> tuple[Floats, Floats]:
     return groups.number.astype(np.float64), groups.silent.astype(np.float64)
 
 
 def _climb(
-    run: Run, groups: Groups, guess: Floats, found: Shrunken, *, use_gold: bool
+    run: Run, groups: VoiceGroups, guess: Floats, found: Shrunken, *, use_gold: bool
 ) -> tuple[Array, dict[str, Floats]]:
     """Say of each problem why its weights are not borne out, or nothing, and what was measured."""
     problems, heard = run.problems, give_voices(run, groups)
@@ -227,7 +222,7 @@ def _count(block: Block) -> dict[str, Floats]:
     return {"answers": block.per_worker(find_voices(block).voice), "tasks": tasks}
 
 
-def _gain_on_gold(run: Run, groups: Groups, weight: Floats) -> Floats:
+def _gain_on_gold(run: Run, groups: VoiceGroups, weight: Floats) -> Floats:
     """Return, per problem, how clearly the truths that are known are nearer to what weights decide, in z over tasks."""
     everyone = np.ones(len(weight))
     plain, weighed = (run.choose_quorum(np.where(groups.speaks, each, 0.0))[0] for each in (everyone, weight))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats
     from allalike.domains import Encoding, Kernels
     from allalike.engines import Run
-    from allalike.methods.insight import Groups
+    from allalike.methods.insight import VoiceGroups
 
 __all__ = ["Pull", "find_pull", "has_levels"]
 
@@ -62,14 +62,14 @@ def has_levels(encoding: Encoding) -> bool:
     return encoding.noise.weighting == "inverse" or (encoding.n_classes is not None and not encoding.nominal)
 
 
-def find_pull(run: Run, weight: Floats, groups: Groups) -> Pull:
+def find_pull(run: Run, weight: Floats, groups: VoiceGroups) -> Pull:
     """Find how clearly weights move the truths of numbers whose answers have these voices.
 
     >>> import allalike
-    >>> from allalike.methods.insight import Groups
+    >>> from allalike.methods.insight import VoiceGroups
     >>> rows = [(worker, task, task * worker) for worker in range(1, 9) for task in range(5)]
     >>> run = allalike.Memory().load(allalike.read(rows, domain="real"))
-    >>> pull = find_pull(run, 1.0 / np.arange(1, 9), Groups.everyone(8))  # the more she hedges, the more she weighs
+    >>> pull = find_pull(run, 1.0 / np.arange(1, 9), VoiceGroups.everyone(8))  # who hedges more weighs more
     >>> pull.level.round(1), pull.slope.round(1)
     (array([1.7]), array([-1.7]))
     """

@@ -42,6 +42,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.variances import compare_variances
 from allalike._core.blocks.voices import Voices, find_voices
 from allalike.engines.sample import sample_tasks
 from allalike.methods.auto.copies.parts import number_parts
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from allalike.answers.history import History
     from allalike.domains import Kernels
     from allalike.engines import Run
-    from allalike.methods.insight import Groups
+    from allalike.methods.insight import VoiceGroups
 
 __all__ = ["ROUNDS", "Shrunken", "distance_sums", "find_shrunken"]
 
@@ -67,7 +68,7 @@ _ROUNDING = 1e-9  # a share below this is rounding
 _PART_ANSWERS = 100_000  # that tell who has tasks in common
 
 
-class Crowd(NamedTuple):
+class CrowdFaults(NamedTuple):
     """What a round found: the mean fault of each worker's part; per problem the mean v, F (or NaN), and s0."""
 
     fault: Floats
@@ -89,7 +90,7 @@ class Shrunken(NamedTuple):
 
     fault: Floats
     weight: Floats
-    crowd: Crowd
+    crowd: CrowdFaults
 
     @property
     def alike(self) -> npt.NDArray[np.bool_]:
@@ -97,18 +98,18 @@ class Shrunken(NamedTuple):
         return np.isinf(self.crowd.strength)
 
 
-def find_shrunken(run: Run, groups: Groups, guess: Floats, unit: Floats, *, use_gold: bool = False) -> Shrunken:
+def find_shrunken(run: Run, groups: VoiceGroups, guess: Floats, unit: Floats, *, use_gold: bool = False) -> Shrunken:
     """Find faults, pulled to that of the crowd, and weights, given how far a guess is from the answers to its task.
 
     The unit of distances is that in which squares are neither huge nor tiny. If gold is used, a worker is compared with
     the truths that are known instead of with the others.
 
     >>> import allalike
-    >>> from allalike.methods.insight import Groups
+    >>> from allalike.methods.insight import VoiceGroups
     >>> wrong = [[1, 1, -1, -1], [1, -1, 1, -1], [-1, 1, 1, -1], [9, 9, 9, 9]]
     >>> rows = [(worker, task, task + wrong[worker][task]) for worker in range(4) for task in range(4)]
     >>> run = allalike.Memory().load(allalike.read(rows, domain="real"))
-    >>> find_shrunken(run, Groups.everyone(4), np.array([np.inf]), np.ones(4)).weight.round(2)
+    >>> find_shrunken(run, VoiceGroups.everyone(4), np.array([np.inf]), np.ones(4)).weight.round(2)
     array([0.32, 0.32, 0.32, 0.03])
     """
     problems, speaks = run.problems, ~groups.silent
@@ -189,50 +190,38 @@ def _pin_known(block: Block, fault: Floats, kernels: Kernels, unit: Floats) -> F
     return np.where(block.to_answers(row >= 0) & ~np.isnan(distance), distance, fault)
 
 
-def _describe(sums: dict[str, Floats], problems: Problems, part: Array | None = None) -> Crowd:
+def _describe(sums: dict[str, Floats], problems: Problems, part: Array | None = None) -> CrowdFaults:
     part = problems.spread(np.arange(len(problems.sizes))) if part is None else part
     answers = problems.add(sums["answers"])
     answers = np.where(answers > 0, answers, np.nan)  # without peers, though the distance to a truth may be known
     fault, middle = (problems.add(sums[name]) / answers for name in ("fault", "middle"))
-    ratio, usual = _compare_variances(sums, "deviation", "compared", problems)
-    alone, usual_alone = _compare_variances(sums, "fault", "answers", problems, part)
     crowded = problems.add(sums["compared"]) > 0
-    ratio, usual = np.where(crowded, ratio, alone), np.where(crowded, usual, usual_alone)
+    of_deviations = compare_variances(
+        sums["deviation"], sums["deviation squared"], sums["compared"], problems, lost=0.0
+    )
+    of_faults = compare_variances(
+        sums["fault"],
+        sums["fault squared"],
+        sums["answers"],
+        problems,
+        centre=_mean_of(part, sums["fault"], sums["answers"], np.zeros(len(part))),
+        lost=_count_parts(part, sums["answers"], problems),
+    )
+    least = _ROUNDING**2
+    ratio = np.where(crowded, of_deviations.ratio(least=least), of_faults.ratio(least=least))
+    usual = np.where(crowded, of_deviations.usual, of_faults.usual)
     differ = ratio > 1
     strength = np.full(len(ratio), np.inf)
     strength[differ] = np.maximum(usual[differ] / (ratio[differ] - 1), _MIN_STRENGTH)
     whole = problems.spread(fault)
     mean = np.where(problems.spread(crowded), whole, _mean_of(part, sums["fault"], sums["answers"], whole))
-    return Crowd(mean, middle, ratio, strength)
+    return CrowdFaults(mean, middle, ratio, strength)
 
 
 def _mean_of(part: Array, values: Floats, counts: Floats, otherwise: Floats) -> Floats:
     """Return, per worker, the mean of her part, where there is one."""
     total, number = (sum_by(part, each, len(part))[part] for each in (values, counts))
     return np.where(number > 0, total / np.maximum(number, 1.0), otherwise)
-
-
-def _compare_variances(
-    sums: dict[str, Floats], name: str, count: str, problems: Problems, part: Array | None = None
-) -> tuple[Floats, Floats]:
-    """Return, per problem, the variance between workers over that within, and the answers of a usual worker.
-
-    What was not centred in each task is centred in each part, if parts are given.
-    """
-    answers = sums[count]
-    n, total = problems.add(answers > 0), problems.add(answers)
-    told = (n >= 3) & (total > n)
-    safe = np.maximum(total, 1.0)
-    mean = sums[name] / np.maximum(answers, 1.0)
-    centre = problems.spread(problems.add(sums[name]) / safe)
-    free = n
-    if part is not None:
-        centre = _mean_of(part, sums[name], answers, centre)
-        free = n - _count_parts(part, answers, problems)
-    between = problems.add(answers * (mean - centre) ** 2) / np.maximum(free, 1.0)
-    within = problems.add(sums[f"{name} squared"] - answers * mean**2) / np.where(told, total - n, 1.0)
-    usual = (total - problems.add(answers**2) / safe) / np.maximum(n - 1, 1.0)
-    return np.where(told, between / np.maximum(within, _ROUNDING**2), np.nan), usual
 
 
 def _count_parts(part: Array, answers: Floats, problems: Problems) -> Floats:
@@ -243,7 +232,9 @@ def _count_parts(part: Array, answers: Floats, problems: Problems) -> Floats:
     return problems.add(first)
 
 
-def _shrink(sums: dict[str, Floats], crowd: Crowd, problems: Problems, past: History | None, unit: Floats) -> Floats:
+def _shrink(
+    sums: dict[str, Floats], crowd: CrowdFaults, problems: Problems, past: History | None, unit: Floats
+) -> Floats:
     """Pull faults towards the crowd's; who has no peers is like the crowd. Earlier answers count beside these."""
     answers, total, mean, strength = sums["answers"], sums["fault"], crowd.fault, crowd.strength
     if past is not None:

@@ -31,32 +31,34 @@ if TYPE_CHECKING:
     from allalike.domains import Kernels
     from allalike.engines import Run
     from allalike.engines.memory import MemoryRun
-    from allalike.methods.insight import Groups
+    from allalike.methods.insight import VoiceGroups
 
 __all__ = ["count_alike", "decide_as_heard", "find_support"]
 
-Way = Callable[["Run", "Groups"], "tuple[Groups, Floats]"]  # who speaks, and what workers weigh, in a run of halves
+Way = Callable[
+    ["Run", "VoiceGroups"], "tuple[VoiceGroups, Floats]"
+]  # who speaks, and what workers weigh, in a run of halves
 
 _HALVINGS = 4
 _SAMPLE_ANSWERS = 20_000  # that tell whether halves side with a step
 
 
-def count_alike(run: Run, groups: Groups) -> tuple[Groups, Floats]:
+def count_alike(run: Run, groups: VoiceGroups) -> tuple[VoiceGroups, Floats]:
     """Let everyone count the same, and groups as one."""
     return groups, np.ones(run.problems.n_workers)
 
 
-def find_support(run: Run, groups: Groups, before: Way, after: Way, witness: Way) -> Floats:
+def find_support(run: Run, groups: VoiceGroups, before: Way, after: Way, witness: Way) -> Floats:
     """Return S of each problem: halves, in which groups stay together, decide before and after a step, and a witness.
 
     >>> import allalike
-    >>> from allalike.methods.insight import Groups
+    >>> from allalike.methods.insight import VoiceGroups
     >>> rng = np.random.default_rng(0)
     >>> rows = [(i, t, rng.normal(scale=1 if i < 4 else 9)) for i in range(8) for t in range(50)]
     >>> run = allalike.Memory().load(allalike.read(rows, domain="real"))
     >>> def of_four(half, groups):
     ...     return groups, np.where(np.isin(half.workers.tolist(), range(4)), 1.0, 0.1)
-    >>> find_support(run, Groups.everyone(8), count_alike, of_four, count_alike).round(1)
+    >>> find_support(run, VoiceGroups.everyone(8), count_alike, of_four, count_alike).round(1)
     array([3.3])
     """
     n = len(run.problems.sizes)
@@ -93,7 +95,7 @@ def _distance(left: Array, right: Array, kernels: Kernels) -> Floats:
     return np.nan_to_num(kernels.distance_between(left, right)) if len(left) else np.zeros(0)
 
 
-def _decide_halves(run: MemoryRun, groups: Groups, weight: Floats, salt: int) -> dict[str, Array]:
+def _decide_halves(run: MemoryRun, groups: VoiceGroups, weight: Floats, salt: int) -> dict[str, Array]:
     kernels, _ = run.choose_quorum(np.where(groups.speaks, weight, 0.0))
     kernel = partial(_decide, kernels=kernels, ties=Ties(salt), everyone=groups.everyone_counts)
     part = run.problems.spread(np.arange(len(run.problems.sizes)))

@@ -56,9 +56,11 @@ def find_guess_distances(run: Run) -> Floats:
 
 def _mean_distance(code: Array, task: Array, kernels: Kernels, unknown: float) -> float:
     left, right = pair_up(len(code))
-    apart = task[left] != task[right]
+    different = task[left] != task[right]
     try:
-        distance = kernels.guess_distances(code[left[apart]], code[right[apart]]) if apart.any() else np.empty(0)
+        distance = (
+            kernels.guess_distances(code[left[different]], code[right[different]]) if different.any() else np.empty(0)
+        )
     except LabelError:  # of a user's own function that cannot compare labels of different tasks
         return unknown
     known = distance[~np.isnan(distance)]

@@ -20,17 +20,18 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Block
     from allalike.domains import Encoding
     from allalike.engines import Run
-    from allalike.methods.insight import Groups
+    from allalike.methods.insight import VoiceGroups
 
 __all__ = ["give_voices", "voices_of", "with_voices"]
 
 
-def give_voices(run: Run, groups: Groups) -> Any:
+def give_voices(run: Run, groups: VoiceGroups) -> Any:
     """Return the run with the voices of its answers.
 
     >>> import allalike
+    >>> from allalike.methods.insight import VoiceGroups
     >>> run = allalike.Memory().load(allalike.read([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]))
-    >>> groups = Groups(np.array([0, 0, 2]), np.zeros(3, bool))
+    >>> groups = VoiceGroups(np.array([0, 0, 2]), np.zeros(3, bool))
     >>> give_voices(run, groups).blocks[0][Voices]
     Voices(voice=array([0.5, 0.5, 1. ]), group=array([0, 0, 1]))
     """
@@ -39,12 +40,12 @@ def give_voices(run: Run, groups: Groups) -> Any:
     return run.map(partial(_hear, groups=groups, encoding=run.encoding))
 
 
-def _hear(block: Block, *, groups: Groups, encoding: Encoding) -> Block:
+def _hear(block: Block, *, groups: VoiceGroups, encoding: Encoding) -> Block:
     heard = with_voices(block, groups=groups)
     return heard.keeping(find_within(block, heard[Voices], encoding))
 
 
-def with_voices(block: Block, *, groups: Groups) -> Block:
+def with_voices(block: Block, *, groups: VoiceGroups) -> Block:
     """Return the block with the voices of its answers, if these are not all the same."""
     if groups.everyone_counts:
         return block

@@ -8,18 +8,21 @@ away again.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.voices import Voices
+from allalike.methods.steps.peers import Disparity
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats
     from allalike.domains import Encoding, Kernels
+    from allalike.engines import Run
 
-__all__ = ["Within", "by_answer", "find_within", "peer_distances", "peer_sums"]
+__all__ = ["Within", "between_groups", "by_answer", "find_within", "peer_distances"]
 
 
 @dataclass(frozen=True)
@@ -67,9 +70,9 @@ def peer_distances(block: Block, weights: Floats, *, kernels: Kernels) -> tuple[
 
     >>> import allalike
     >>> from allalike.methods.auto.voices.groups import give_voices
-    >>> from allalike.methods.insight import Groups
+    >>> from allalike.methods.insight import VoiceGroups
     >>> run = allalike.Memory().load(allalike.read([("ada", 1, 0.0), ("bob", 1, 1.0), ("eve", 1, 3.0)]))
-    >>> heard = give_voices(run, Groups(np.array([0, 0, 2]), np.zeros(3, bool)))
+    >>> heard = give_voices(run, VoiceGroups(np.array([0, 0, 2]), np.zeros(3, bool)))
     >>> peer_distances(heard.blocks[0], np.ones(3), kernels=run.kernels)
     (array([9. , 4. , 6.5]), array([1., 1., 1.]))
     """
@@ -86,7 +89,13 @@ def peer_distances(block: Block, weights: Floats, *, kernels: Kernels) -> tuple[
     return np.maximum(distance, 0.0), np.maximum(others, 0.0)
 
 
-def peer_sums(block: Block, weights: Floats, *, kernels: Kernels) -> dict[str, Floats]:
+def between_groups(heard: Run) -> Disparity:
+    """Return the average distances to workers of other groups, from a run whose answers have voices."""
+    sums = heard.sum(partial(_peer_sums, kernels=heard.kernels), np.ones(heard.problems.n_workers))
+    return Disparity(sums["distance"], sums["weight"], heard.problems)
+
+
+def _peer_sums(block: Block, weights: Floats, *, kernels: Kernels) -> dict[str, Floats]:
     """Add up, per worker, the weighted distance to the answers of other groups, and their weight."""
     distance, weight = peer_distances(block, weights, kernels=kernels)
     return {"distance": block.per_worker(distance), "weight": block.per_worker(weight)}
