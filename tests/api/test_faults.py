@@ -11,7 +11,7 @@ import pytest
 import allalike
 from allalike import Disk, Memory, simulate
 from allalike._core.blocks.block import Block
-from allalike.cli.text import few_text
+from allalike.cli.screen import few_text
 from allalike.cli.workers import worker_rows
 from allalike.errors import UnsupportedError
 from allalike.methods.auto.distances.numbers import find_truth_limits

@@ -216,7 +216,7 @@ def test_one_judge_is_her_own_panel() -> None:
 
 
 def test_numbers_are_refused_with_what_to_use_instead() -> None:
-    with pytest.raises(allalike.AllalikeError, match=r"these are real labels.*--domain categorical"):
+    with pytest.raises(allalike.AllalikeError, match=r"these are real labels.*domain='categorical'"):
         allalike.jury([("ada", 1, 1.5), ("bob", 1, 2.5)], domain="real")
     with pytest.raises(allalike.AllalikeError, match="these are 101 workers"):
         allalike.jury([(judge, 1, "xy"[judge % 2]) for judge in range(101)])

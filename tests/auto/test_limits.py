@@ -19,11 +19,12 @@ from allalike import Disk, Memory, Result
 from allalike._core.blocks import matrices
 from allalike._core.blocks.ties import Ties
 from allalike._core.system.progress import watching
-from allalike.cli.text import unseen_text
 from allalike.engines.base import Run
 from allalike.engines.disk import budget, engine
 from allalike.methods.auto.copies import likeness, parts, worker_pairs
 from allalike.readers import scan
+from allalike.telling.crowd import remark_unseen
+from allalike.telling.summary import Summary
 from crowds.copiers import answer
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
@@ -137,7 +138,8 @@ def test_copies_too_many_to_compare_are_not_looked_for_and_it_is_said(monkeypatc
     rows = scattered("categorical")
     rows += [("copy of " + worker, task, label) for worker, task, label in rows if worker < "w030"]
     found, _ = found_in_parts(rows, "categorical", None, 5_000, monkeypatch)
-    assert unseen_text(found.summary) == ["Copies were not looked for: there are too many pairs of workers."]
+    [said] = remark_unseen(Summary.from_dict(found.summary))
+    assert said.sentence == "Copies were not looked for: there are too many pairs of workers."
 
 
 @pytest.mark.parametrize("domain", ["categorical", "real"])
@@ -145,7 +147,8 @@ def test_where_tables_of_signal_do_not_fit_it_is_said(domain: str, monkeypatch: 
     monkeypatch.setattr("allalike.engines.base.free_memory", lambda: 4000)
     found = allalike.discover(scattered(domain), domain=domain)
     assert "no_signal" not in found.workers or not found.workers["no_signal"].any()
-    assert unseen_text(found.summary)[0].startswith("Answers without signal were not looked for")
+    [said] = remark_unseen(Summary.from_dict(found.summary))
+    assert said.sentence.startswith("Answers without signal were not looked for")
 
 
 def test_what_a_disk_run_may_take_is_what_its_limit_leaves() -> None:

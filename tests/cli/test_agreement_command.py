@@ -74,7 +74,7 @@ def test_a_sample_of_pairs_is_named_with_its_error(tmp_path: Path) -> None:
 def test_every_task_for_itself_is_refused(answers: Path) -> None:
     out, err = run("agreement", answers, "--per-task", code=2)
     assert out == ""
-    assert "Leave per_task (--per-task) out." in err
+    assert "Leave --per-task out." in err
 
 
 def test_control_characters_in_ids_are_made_visible(tmp_path: Path) -> None:

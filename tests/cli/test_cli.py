@@ -104,7 +104,7 @@ def test_gold_and_rule(answers: Path) -> None:
     (answers / "numbers.csv").write_text("worker,task,label\na,1,1.5\nb,1,2.5\nc,1,9.5\na,2,1.5\nb,2,3.5\n")
     (answers / "gold.csv").write_text("task,truth\n1,2.5\n")
     done = call("discover", "numbers.csv", "--rule", "median", "--gold", "gold.csv", "--method", "UA", folder=answers)
-    assert "Error against the gold of 1 tasks: 0; unweighted 0." in done.stdout
+    assert "Error against the gold of 1 task: 0; unweighted 0." in done.stdout
 
 
 def test_a_wide_file(answers: Path) -> None:

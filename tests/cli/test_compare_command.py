@@ -169,7 +169,7 @@ def test_json_is_one_object_and_quiet_is_quiet(files: Path) -> None:
         (["answers.csv", "--gold", "other.csv"], "None of the 1 tasks with gold was answered"),
         (["answers.csv", "--gold", "nowhere.csv"], "There is no file nowhere.csv"),
         (["answers.csv", "--methods", "DS"], "DS cannot serve real labels"),
-        (["answers.csv", "--methods", "OA"], "Give gold (--gold), or leave OA out"),
+        (["answers.csv", "--methods", "OA"], "Give them with --gold, or leave OA out"),
         (["answers.csv", "-o", "."], "it is a folder, not a file"),
         (["answers.csv", "-o", "gold.csv/t.csv"], "cannot be written"),
     ],

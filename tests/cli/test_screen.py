@@ -12,13 +12,16 @@ import numpy as np
 import pytest
 
 import allalike
+from allalike._core.words import count
 from allalike.api.agreement.monotony import find_monotonous
 from allalike.cli import console, main, screen
 from allalike.cli.console import Line
 from allalike.cli.demo import draw_crowd
-from allalike.cli.text import reading_text
 from allalike.cli.workers import list_flags
 from allalike.errors import DataWarning
+from allalike.telling.remark import Remark
+from allalike.telling.summary import Summary
+from allalike.telling.truths import remark_reading
 from crowds import samples
 
 PATHS = [Path("out", name) for name in ("truth.csv", "next.csv", "report.html")]
@@ -158,7 +161,7 @@ def test_little_data_says_what_is_known_of_it(answers: list[tuple[str, int, str]
     with pytest.warns(DataWarning):
         result = allalike.discover(answers, domain="categorical", method=method)
     lines = texts(result)
-    assert lines[0].startswith(f"{len(answers)} answers of ")
+    assert lines[0].startswith(f"{count(len(answers), 'answer')} of ")
     assert not any("nan" in line for line in lines)
 
 
@@ -242,6 +245,7 @@ def test_only_a_worker_who_always_says_what_others_do_not_is_monotonous(engine: 
 
 @pytest.mark.parametrize(("ratio", "times"), [(1.25e12, "over 1,000"), (1000.0, "1,000.0"), (3.14, "3.1")])
 def test_a_ratio_beyond_all_use_is_not_spelled_out(ratio: float, times: str) -> None:
-    summary = {"method": {"name": "auto"}, "reading": {"f_ratio": ratio}, "effective_workers": 3.0}
+    counts = {"answers": 9, "workers": 3, "tasks": 3, "domain": {"name": "real"}}
+    found = {"method": {"name": "auto"}, "reading": {"f_ratio": ratio}, "effective_workers": 3.0}
     said = f"auto: workers differ {times} times as much as by chance; weighed like 3.0 equal workers."
-    assert reading_text(summary) == [said]
+    assert remark_reading(Summary.from_dict({**counts, **found})) == [Remark(said)]

@@ -216,6 +216,6 @@ def test_answers_that_are_centuries_off_are_named_as_dates() -> None:
     rows[3] = (*rows[3][:2], "0324-01-05")
     [told] = [each for each in allalike.discover(rows, domain="date").summary["warnings"] if "carry" in each]
     assert "such as 0324-01-05 by 'w000'" in told
-    assert '--domain "date(distance=absolute)"' in told
+    assert "domain='date(distance=absolute)'" in told
     same = allalike.discover([(worker, task, "2024-02-29") for worker, task, _ in rows], domain="date")
     assert any("labels are the same, '2024-02-29'" in each for each in same.summary["warnings"])

@@ -11,8 +11,9 @@ import pytest
 
 import allalike
 from allalike import Categorical
-from allalike.cli.text import guesses
+from allalike.cli.text import list_notes
 from allalike.errors import InputError, LabelError
+from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,7 +99,7 @@ def test_labels_that_mean_no_answer_are_left_out(engine: str, tmp_path: Path) ->
             result = found(source, engine, abstain=abstain, domain="categorical")
             assert (result.summary["abstained_dropped"], result.summary["answers"]) == (3, 6)
             assert result.summary["domain"]["classes"] == 2
-    assert "Left out 3 rows that mean 'no answer' (--abstain)." in guesses(result.summary)
+    assert "Left out 3 rows that mean 'no answer' (--abstain)." in list_notes(Summary.from_dict(result.summary))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -196,7 +197,7 @@ def test_measurements_stay_numbers(name: str, engine: str, tmp_path: Path) -> No
 
 def test_it_is_said_what_numbers_mean(tmp_path: Path) -> None:
     def said(labels: list[Any]) -> str:
-        return guesses(found(csv(tmp_path, labels), "memory").summary)[0]
+        return list_notes(Summary.from_dict(found(csv(tmp_path, labels), "memory").summary))[0]
 
     assert said([0.5, 1.25, 3.5] * 2 + [7.5] * 3).endswith("a truth is a mean; for a vote: --domain categorical.")
     assert said([0, 1, 1] * 4).endswith("a truth is a vote; for a mean: --domain real.")

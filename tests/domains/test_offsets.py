@@ -187,7 +187,7 @@ def test_a_few_answers_that_carry_most_of_the_squares_are_named() -> None:
     result = allalike.discover(rows(said), domain="real", method="UA")
     [warning] = [each for each in result.summary["warnings"] if "squared distance" in each]
     assert warning.startswith("20 of 2,000 answers carry 100 % of the squared distance, such as -999 by 'w000'")
-    assert '--domain "real(distance=absolute)"' in warning
+    assert "domain='real(distance=absolute)'" in warning
     robust = allalike.discover(rows(said), domain="real(distance=absolute)", method="P-TD")
     assert not any("squared distance" in each for each in robust.summary["warnings"])
     assert np.square(robust.truth["label"] - truth).mean() < 0.2 < np.square(result.truth["label"] - truth).mean()

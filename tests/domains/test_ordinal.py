@@ -16,11 +16,12 @@ from allalike._core.blocks.block import Block
 from allalike._core.blocks.groups import group_labels
 from allalike._core.blocks.ties import Ties
 from allalike._core.registry import make
-from allalike.cli.text import guesses
+from allalike.cli.text import list_notes
 from allalike.distances import absolute
 from allalike.domains import Categorical
 from allalike.errors import GoldError, LabelError, OptionError
 from allalike.rules.levels import level_mean, level_median
+from allalike.telling.summary import Summary
 from allalike.testing import check_domain
 from crowds.samples import Row, crowd, rows
 
@@ -284,7 +285,7 @@ def test_levels_that_are_guessed_are_said_with_what_overrides_them(engine: str, 
     path.write_text("\n".join(["worker,task,label", *lines]) + "\n")
     result = allalike.discover(path, engine=engine)
     assert result.summary["domain"]["name"] == "ordinal"
-    [said] = [line for line in guesses(result.summary) if "are levels of a scale" in line]
+    [said] = [line for line in list_notes(Summary.from_dict(result.summary)) if "are levels of a scale" in line]
     assert "--domain categorical" in said
     assert "--domain real" in said
     assert set(result.truth["label"]) <= set(range(1, 6))

@@ -222,7 +222,7 @@ def test_objects_are_routed(tmp_path: Path) -> None:
     check([(2**70 + number % 3, 2**80 + number % 7, number % 2) for number in range(40)], tmp_path)
     with pytest.raises(InputError, match="The workers cannot be told apart: that in row 1 is"):
         check_error([(["a"], 1, "x"), (["b"], 1, "x")], tmp_path)
-    with pytest.raises(UnsupportedError, match="The labels cannot be written to disk.*--engine memory"):
+    with pytest.raises(UnsupportedError, match="The labels cannot be written to disk.*engine='memory'"):
         check_error([("a", 1, (lambda: 1,)), ("b", 1, (lambda: 2,))], tmp_path, domain="categorical")
 
 

@@ -50,7 +50,7 @@ def test_a_look_shows_what_was_read_guessed_and_doubted(tmp_path: Path) -> None:
     path.write_text("annotator;item;vote\nada;1;x\nbob;1;x\neve;1;y\nada;2;y\nbob;2;y\n")
     found = ordered("look", path)
     assert found["picked"] == {"worker": "annotator", "task": "item", "label": "vote"}
-    assert found["facts"] == ["5 answers", "3 workers", "2 tasks", "categorical labels"]
+    assert found["facts"] == ["5 answers", "3 workers", "2 tasks", "categorical labels of 2 classes"]
     assert (found["columns"], found["rows"][2]) == (["annotator", "item", "vote"], ["eve", "1", "y"])
     assert found["notes"][0] == "Recognised: 'annotator' is the worker, 'item' is the task, 'vote' is the label."
     assert found["rules"] == ["plurality"]

@@ -369,7 +369,7 @@ def test_a_failure_is_one_message_and_leaves_everything_as_it_was(
 def test_a_file_is_replaced_if_asked_for_and_an_empty_folder_is_filled(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("old")
     (tmp_path / "masks").mkdir()
-    with pytest.raises(OutputError, match="a.csv is there already, and allalike did not write it.* --overwrite"):
+    with pytest.raises(OutputError, match="a.csv is there already, and allalike did not write it.* overwrite=True"):
         simulate("k4").save(tmp_path / "b.csv", truth=tmp_path / "a.csv")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "masks"]
     assert (tmp_path / "a.csv").read_text() == "old"

@@ -139,7 +139,7 @@ class Answers:
             if adding is None:
                 raise OptionError(
                     f"repeats is 'add', but {encoding.domain.name} labels cannot be added up. Keep a worker's first or"
-                    " last answer to a task with repeats='first' or 'last'."
+                    " last answer to a task with repeats='first' or repeats='last'."
                 )
             labels, rows = adding.add(labels[rows], np.flatnonzero(new)), np.arange(len(rows) - n_repeats)
             task, worker = task[new], worker[new]
@@ -307,7 +307,8 @@ def _drop_repeats(
         place = int(np.argmin(new))
         raise InputError(
             f"Worker {workers[worker[place]]!r} answered task {tasks[task[place]]!r} more than once, and"
-            f" there are {int((~new).sum())} such rows. Keep the first or the last with repeats='first' or 'last'."
+            f" there are {int((~new).sum())} such rows. Keep the first or the last with repeats='first' or"
+            " repeats='last'."
         )
     keep = new if repeats == "first" else np.append(new[1:], True)
     return task[keep], worker[keep], rows[keep]

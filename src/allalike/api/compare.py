@@ -140,7 +140,7 @@ def _check(methods: Iterable[Method], labels: Encoding, *, has_gold: bool) -> No
     for method in methods:
         check_served(method, labels)
         if isinstance(method, OA) and method.faults is None and not has_gold:
-            raise GoldError("OA needs known truths. Give gold (--gold), or leave OA out.")
+            raise GoldError("OA needs known truths. Give them with gold=, or leave OA out.")
 
 
 def _titled(methods: Iterable[Method]) -> dict[str, Method]:

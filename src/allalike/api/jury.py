@@ -123,11 +123,11 @@ def _check(run: Run) -> None:
     if not run.encoding.nominal:
         raise UnsupportedError(
             f"A jury decides between labels that are the same or not, and these are {run.domain.name} labels. Where"
-            " each is a verdict or an answer as a whole, say so with domain='categorical' (--domain categorical); for a"
+            " each is a verdict or an answer as a whole, say so with domain='categorical'; for a"
             " mean, a ranking or the like use allalike.discover."
         )
     if len(run.problems.sizes) > 1:
-        raise UnsupportedError("A jury is the same for all tasks: leave out per_task (--per-task).")
+        raise UnsupportedError("A jury is the same for all tasks: leave out per_task().")
     if len(run.workers) > _MAX_JUDGES:
         raise UnsupportedError(
             f"A jury compares every judge with every other, of up to {_MAX_JUDGES}, and these are {len(run.workers):,}"

@@ -23,6 +23,7 @@ from allalike.errors import UnknownNameError, UnsupportedError
 from allalike.methods.auto.distances.numbers import find_biases
 from allalike.methods.auto.sureness.next_labels import rank_tasks
 from allalike.methods.auto.voices.groups import give_voices
+from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
     import os
@@ -80,8 +81,12 @@ class Result(Explained, Saved):
     again: Callable[[Run], TaskTable] | None = None
     recipe: Mapping[str, Any] | None = None
 
+    @property
+    def _facts(self) -> Summary:
+        return Summary.from_dict(self.summary)
+
     def __repr__(self) -> str:
-        return result_text(self.summary, has_groups=self.weighing.groups is not None)
+        return result_text(self._facts, has_groups=self.weighing.groups is not None)
 
     def _repr_html_(self) -> str:
         return result_html(repr(self), self.workers, self.next())
@@ -145,7 +150,7 @@ class Result(Explained, Saved):
         1     2  0.0  1.0
         """
         if self.posteriors is None:
-            method = self.summary["method"]["name"]
+            method = self._facts.method.name
             able = "DS, DS-1, IBCC, EBCC, BWA, GLAD and MACE do"
             raise UnsupportedError(f"{method} does not say how probable each class is. {able}.")
         import pandas as pd
@@ -176,7 +181,7 @@ class Result(Explained, Saved):
 
         confusion, ids = self.weighing.confusion, self.run.workers.tolist()
         if confusion is None:
-            method = self.summary["method"]["name"]
+            method = self._facts.method.name
             raise UnsupportedError(f"{method} found no confusion matrices of these workers.")
         if ids.count(worker) != 1:
             raise UnknownNameError(
@@ -275,7 +280,7 @@ class Result(Explained, Saved):
         >>> curve["answers_per_task"].tolist(), bool(curve["expected_accuracy"].is_monotonic_increasing)
         ([1, 2, 3, 4, 5, 6, 7], True)
         """
-        return find_curve(self.run, self.weighing, self.summary["method"]["name"])
+        return find_curve(self.run, self.weighing, self._facts.method.name)
 
     def report(self, path: str | os.PathLike[str] = REPORT, *, overwrite: bool = False) -> Path:
         """Write a page on which a person sees it: what to do next, workers, a map of them, tasks, agreement, settings.

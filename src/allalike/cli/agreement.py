@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from allalike._core.words import count
 from allalike.cli.console import bar_after_a_second, echo, notes_for_warnings, rows, visible
 from allalike.cli.label_columns import choose_label
 from allalike.cli.options import name_answers, name_engine, take_engine_options, take_print_options, take_read_options
 from allalike.cli.standard_input import spool_input
-from allalike.cli.text import guesses
+from allalike.cli.text import list_notes
+from allalike.telling.summary import Summary
+from allalike.telling.truths import say_counts
 
 if TYPE_CHECKING:
     from allalike.api.agreement.agreement import Agreement
@@ -42,7 +45,7 @@ def agreement(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any
         found = run(source.read().per_task() if options["per_task"] else source, engine=name_engine(options))
         summary = {**found.run.notes, **found.summary()}
     if not quiet:
-        for line in guesses({**summary, "workers": None}):
+        for line in list_notes(Summary.from_dict(summary)):
             echo(line, err=True)
     if as_json:
         echo(json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False))
@@ -51,11 +54,8 @@ def agreement(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any
 
 
 def _text(found: Agreement, summary: dict[str, Any]) -> list[str]:
-    domain = summary["domain"]
-    prose = (
-        f"{summary['answers']:,} answers of {summary['workers']:,} workers to {summary['tasks']:,} tasks"
-        f" ({domain['name']}, {visible(domain['distance'])})."
-    )
+    facts = Summary.from_dict(summary)
+    prose = f"{say_counts(*facts.counts)} ({facts.domain.name}, {visible(facts.domain.distance)})."
     if summary["paired_tasks"] < summary["tasks"]:
         prose += (
             f" {summary['paired_answers']:,} are to the {summary['paired_tasks']:,} tasks with several answers, and"
@@ -92,7 +92,7 @@ def _coefficients(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
         lines.append(("Fleiss' kappa", _number(summary["fleiss"]), ""))
         lines.append(("Gwet's AC1", _number(summary["ac1"]), ""))
         number = summary["cohen_pairs"]
-        pairs = "" if number is None else f"mean over {number:,} pair{'s' if number > 1 else ''} of workers"
+        pairs = "" if number is None else f"mean over {count(number, 'pair')} of workers"
         lines.append(("Cohen's kappa", _number(summary["cohen"]), pairs))
     width = max(len(value) for _, value, _ in lines)
     return [(name, value.rjust(width), note) for name, value, note in lines]

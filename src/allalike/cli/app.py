@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import signal
 import sys
 from typing import TYPE_CHECKING, NoReturn
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from allalike.cli.agreement import agreement
-from allalike.cli.commands import complete_command
+from allalike.cli.commands import complete_command, write_flags
 from allalike.cli.compare import compare
 from allalike.cli.console import UnheardError, echo, replace_closed_streams, visible
 from allalike.cli.datasets import datasets
@@ -23,7 +24,7 @@ from allalike.cli.lists import domains, formats, methods, rules
 from allalike.cli.options import limit_options
 from allalike.cli.serve import serve
 from allalike.cli.simulate import simulate
-from allalike.errors import AllalikeError, DataWarning, InputError
+from allalike.errors import AllalikeError, DataWarning, InputError, OutputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "main", "run"]
 
+_OUTPUT = re.compile(r"\b[Tt]he output\b")
 _MORE_MEMORY = (
     "Keep the answers on disk with --engine disk, and say with --memory how much it may use; or leave out columns that"
     " are not needed."
@@ -81,7 +83,8 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
         what = f"{doubt} (Columns are named with --worker, --task and --label; --wide reads a matrix.)"
         _stop(what, 2, complete_command(_typed(arguments), {"force": True}), "To go on all the same")
     except AllalikeError as error:
-        _stop(str(error), 1 if isinstance(error, UnheardError) else 2)
+        what = _OUTPUT.sub(r"\g<0> (-o)", str(error)) if isinstance(error, OutputError) else str(error)
+        _stop(what, 1 if isinstance(error, UnheardError) else 2)
     except MemoryError:
         _stop(f"There is not enough memory for this. {_MORE_MEMORY}", 1)
     except Exception as error:
@@ -127,7 +130,7 @@ def _stop(
     message: str, code: int, command: str = "", purpose: str = "Say it with", *, lines: Sequence[str] = ()
 ) -> NoReturn:
     """Print what is wrong, and the command that settles it if there is one; what users gave is made visible."""
-    echo("\n".join([f"allalike: {visible(message)}", *map(visible, lines)]), err=True)
+    echo("\n".join([f"allalike: {visible(write_flags(message))}", *map(visible, lines)]), err=True)
     if command:
         echo(f"{purpose}:\n  {visible(command)}", err=True)
     sys.exit(code)

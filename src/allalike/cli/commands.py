@@ -5,10 +5,12 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.words import write_options
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["complete_command", "write_flag"]
+__all__ = ["complete_command", "write_flag", "write_flags"]
 
 _FLAG_OF_OPTION = {"tool": "--from"}
 
@@ -56,6 +58,15 @@ def write_flag(option: str, value: Any) -> str:
     ('--from toloka', '--abstain=-1')
     """
     return shlex.join(part for flag, values in _flags({option: value}).items() for part in _written(flag, values[0]))
+
+
+def write_flags(message: str) -> str:
+    """Name the options of a message of the library as flags.
+
+    >>> write_flags("Use domain='real(distance=absolute)', or leave per_task() out.")
+    "Use --domain 'real(distance=absolute)', or leave --per-task out."
+    """
+    return write_options(message, write_flag)
 
 
 def _flags(settles: Mapping[str, Any]) -> dict[str, list[str]]:

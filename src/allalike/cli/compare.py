@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from allalike._core.words import count
+from allalike.cli.commands import write_flags
 from allalike.cli.console import bar_after_a_second, echo, notes_for_warnings, rows, visible
 from allalike.cli.label_columns import choose_label
 from allalike.cli.options import (
@@ -23,7 +25,9 @@ from allalike.cli.options import (
     take_write_options,
 )
 from allalike.cli.standard_input import spool_input
-from allalike.cli.text import guesses
+from allalike.cli.text import list_notes
+from allalike.telling.summary import Summary
+from allalike.telling.truths import say_counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -102,23 +106,22 @@ def _matrices(found: Comparison) -> dict[str, dict[str, dict[str, float | None]]
 
 def _notes(found: Comparison) -> list[str]:
     """Say what was guessed or set aside, and what did not go well."""
-    lines = guesses(found.summary)
+    lines = list_notes(Summary.from_dict(found.summary))
     stopped = [row["method"] for row in found.rows if row["converged"] is False]
     if stopped:
         lines.append(f"Note: stopped at the limit of rounds, and more may change the weights: {', '.join(stopped)}.")
-    failed = [f"Note: {row['method']} failed: {visible(row['note'])}" for row in found.rows if row["converged"] is None]
-    return [*lines, *failed]
+    failed = {row["method"]: visible(write_flags(row["note"])) for row in found.rows if row["converged"] is None}
+    return [*lines, *(f"Note: {method} failed: {reason}" for method, reason in failed.items())]
 
 
 def _text(found: Comparison) -> list[str]:
-    summary = found.summary
+    summary = Summary.from_dict(found.summary)
     lines = [
-        f"{summary['answers']:,} answers of {summary['workers']:,} workers to {summary['tasks']:,} tasks"
-        f" ({summary['domain']['name']} labels, distance {summary['domain']['distance']}).",
+        f"{say_counts(*summary.counts)} ({summary.domain.name} labels, distance {summary.domain.distance}).",
         *(_by_error(found) if found.ranked_by == "error" else _by_agreement(found)),
     ]
-    if summary["not_served"]:
-        lines += ["", f"Not for such labels: {', '.join(summary['not_served'])}."]
+    if summary.not_served:
+        lines += ["", f"Not for such labels: {', '.join(summary.not_served)}."]
     return lines
 
 
@@ -131,8 +134,8 @@ def _by_error(found: Comparison) -> list[str]:
         _left("verdict", _cells(found, "verdict")),
         _right("seconds", [f"{value:.3f}" for value in _cells(found, "seconds")]),
     ]
-    number = found.summary["gold"]["compared"]
-    tasks = f"{number:,} task{'s' if number > 1 else ''}"
+    number = len(next(iter(found.distances.values())))
+    tasks = count(number, "task")
     oracle = " OA knows the gold." if "oracle" in _cells(found, "verdict") else ""
     return [
         f"Error against the gold of {tasks}; change and RI against UA, negative is better.{oracle}",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from allalike._core.words import count
 from allalike.cli.console import bar_after_a_second, echo, rows, visible
 
 if TYPE_CHECKING:
@@ -156,6 +157,6 @@ def _right(values: Iterable[Any]) -> list[str]:
 
 
 def _amount(source: Source) -> str:
-    files = f"{len(source.files):,} file{'s' if len(source.files) > 1 else ''}"
+    files = count(len(source.files), "file")
     size = f"{source.size / 1e6:,.1f} MB" if source.size >= 1e6 else f"{source.size / 1e3:,.1f} kB"
     return f"{files}, {size}" if source.public else files

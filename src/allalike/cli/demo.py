@@ -13,6 +13,7 @@ import click
 
 from allalike.cli.console import can_report, echo, fold, keep_whole, notes_for_warnings, rows, visible
 from allalike.cli.options import take_write_options
+from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,17 +83,17 @@ def demo(output: str, overwrite: bool, seed: int) -> None:
         result = discover(answers, method=Auto(use_gold=False), gold=dict(list(gold.items())[:_KNOWN]))
     paths = result.save(output, overwrite=overwrite, report=can_report(quiet=False))
 
-    summary, found = result.summary, result.weighing
+    summary, found = Summary.from_dict(result.summary), result.weighing
     about = (
         f"Good workers err in {100 * _FAULTS['good']:g} % of their answers, bad ones in {100 * _FAULTS['bad']:g} %. One"
         f" always says {_CLASSES[0]}, two copy each other and err in {100 * _FAULTS['copy']:g} %, and {_RARE} photos"
         f" have {_ASKED_RARELY} answers only. allalike was not told who is who."
     )
     echo(
-        f"{len(faults)} workers named the animals on {_TASKS} photos, of {len(_CLASSES)} kinds: {summary['answers']:,}"
+        f"{len(faults)} workers named the animals on {_TASKS} photos, of {len(_CLASSES)} kinds: {summary.answers:,}"
         " answers."
     )
-    echo("\n".join([*fold(about), "", f"Found by {summary['method']['name']}, best first:", ""]))
+    echo("\n".join([*fold(about), "", f"Found by {summary.method.name}, best first:", ""]))
     flags = list_flags(result, look=True)
     order = np.lexsort((found.fault, -found.weight))
     ids = result.run.workers.tolist()
@@ -106,7 +107,7 @@ def demo(output: str, overwrite: bool, seed: int) -> None:
     before, after = ((truths[name] != right).mean() for name in ("unweighted", "label"))
     unsure = ", ".join(result.next(_RARE)["task"])
     echo(
-        f"\n{summary['changed']} of {_TASKS} answers differ from those of a vote.\nA vote errs in {100 * before:.1f} %"
+        f"\n{summary.changed} of {_TASKS} answers differ from those of a vote.\nA vote errs in {100 * before:.1f} %"
         f" of the photos, allalike in {100 * after:.1f} %."
     )
     echo("\n".join(fold(f"One more answer would help most on {unsure}.")))

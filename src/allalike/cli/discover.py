@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from allalike.cli.commands import write_flags
 from allalike.cli.console import Line, bar_after_a_second, can_report, echo, note, notes_for_warnings, show, visible
 from allalike.cli.label_columns import choose_labels, name_folders
 from allalike.cli.options import (
@@ -21,8 +22,9 @@ from allalike.cli.options import (
     take_write_options,
 )
 from allalike.cli.standard_input import spool_input
-from allalike.cli.text import guesses
+from allalike.cli.text import list_notes
 from allalike.errors import AllalikeError, DataWarning, InputError, OptionError, UnsupportedError
+from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,7 +101,10 @@ def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any)
         _print_screens(found)
     if failed:
         for name, reason in failed.items():
-            echo(f"allalike: the labels in {visible(repr(name))} have no result. {visible(reason)}", err=True)
+            echo(
+                f"allalike: the labels in {visible(repr(name))} have no result. {visible(write_flags(reason))}",
+                err=True,
+            )
         click.get_current_context().exit(2)
 
 
@@ -164,7 +169,7 @@ def _run_each(sources: list[Scan], options: dict[str, Any]) -> tuple[Found, dict
 def _print_notes(found: Found) -> None:
     for name, (result, _) in found.items():
         heading = [] if name is None else [f"{visible(name)}:"]
-        for line in [*heading, *guesses(result.summary)]:
+        for line in [*heading, *list_notes(Summary.from_dict(result.summary))]:
             note(line)
 
 

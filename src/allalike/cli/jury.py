@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from allalike._core.words import count
 from allalike.cli.console import (
     WIDTH,
     Line,
@@ -35,11 +36,14 @@ from allalike.cli.options import (
     take_write_options,
 )
 from allalike.cli.standard_input import spool_input
-from allalike.cli.text import guesses, percent, reading_text
+from allalike.cli.text import dress, list_notes
 from allalike.errors import OptionError
+from allalike.telling.remark import percent
+from allalike.telling.summary import Summary
+from allalike.telling.truths import remark_reading
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from allalike.api.judges.panel import Panel
 
@@ -103,7 +107,7 @@ def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> 
         how |= {name: options[name] for name in ("overwrite", "safe_csv")}
         paths = panel.save(options["output"], **how)
     if not quiet:
-        for line in guesses(panel.result.summary):
+        for line in list_notes(Summary.from_dict(panel.summary)):
             note(line)
     if as_json:
         found = {**panel.summary, "files": list(map(str, paths))}
@@ -156,32 +160,30 @@ def draw_panel(panel: Panel, paths: Sequence[Path]) -> list[str]:
     return [*lines, "", *fold("Written: " + ", ".join(map(keep_whole, paths)), "  ")] if paths else lines
 
 
-def _worth(sure: Mapping[str, Any]) -> str:
-    return f", worth about {sure['voices_per_task']:.2g} voices" if "voices_per_task" in sure else ""
-
-
 def _say_what(panel: Panel) -> list[str]:
-    summary = panel.summary
-    found, sure = summary["panel"], summary["confidence"]
+    summary = Summary.from_dict(panel.summary)
+    gold, sure = summary.gold, summary.confidence
+    assert sure is not None
+    worth = f", worth about {sure.voices_per_task:.2g} voices" if sure.voices_per_task else ""
     lines = [
-        f"{summary['answers']:,} verdicts of {_count(summary['workers'], 'judge')} on"
-        f" {_count(summary['tasks'], 'task')} ({summary['domain']['name']}).",
-        f"Panel: {sure['answers_per_task']:.3g} verdicts a task{_worth(sure)};"
-        f" {summary['changed']:,} answers differ from a plain vote's.",
-        *reading_text(summary),
+        f"{summary.answers:,} verdicts of {count(summary.workers, 'judge')} on {count(summary.tasks, 'task')}"
+        f" ({summary.domain.name}).",
+        f"Panel: {sure.answers_per_task:.3g} verdicts a task{worth}; {summary.changed:,} answers differ from a plain"
+        " vote's.",
+        *map(dress, remark_reading(summary)),
     ]
-    if "error" in summary.get("gold", {}):
-        gold, error = summary["gold"], found["calibration_error"]
+    if gold is not None and gold.error is not None and gold.unweighted_error is not None:
+        error = panel.summary["panel"]["calibration_error"]
         mended = "" if error["mended"] == error["own"] else f", mended by known truths {error['mended']:.3f}"
         lines.append(
-            f"It is right in {percent(1 - gold['error'])} of {gold['tasks']:,} tasks with known truths, a plain vote in"
-            f" {percent(1 - gold['unweighted_error'])}; its probabilities are {error['own']:.3f} off{mended}."
+            f"It is right in {percent(1 - gold.error)} of {count(gold.tasks, 'task')} with known truths, a plain vote"
+            f" in {percent(1 - gold.unweighted_error)}; its probabilities are {error['own']:.3f} off{mended}."
         )
     else:
-        lines.append(f"It is expected to be right in {percent(sure['mean'])}.")
-    if "abstained" in summary:
+        lines.append(f"It is expected to be right in {percent(sure.mean)}.")
+    if summary.abstained is not None:
         lines.append(
-            f"It abstains from {summary['abstained']:,} tasks that are less sure than {summary['min_confidence']:g}."
+            f"It abstains from {summary.abstained:,} tasks that are less sure than {summary.min_confidence:g}."
         )
     return lines
 
@@ -189,7 +191,7 @@ def _say_what(panel: Panel) -> list[str]:
 def _say_pairs(panel: Panel) -> list[str]:
     found = panel.summary["panel"]["pairs"]
     if not found["looked_at"]:
-        return [f"Wrong together: not looked for with {_count(panel.summary['workers'], 'judge')}."]
+        return [f"Wrong together: not looked for with {count(panel.summary['workers'], 'judge')}."]
     where = f"on {found['tasks']:,} tasks whose truth is known or sure"
     if not found["found"]:
         return [f"Wrong together: no pair of {found['looked_at']:,} more than others, {where}."]
@@ -200,7 +202,7 @@ def _say_pairs(panel: Panel) -> list[str]:
         f" common, {first['expected']:.3g} expected ({first['low']:.2g} to {first['high']:.2g} times as many)."
     ]
     groups = found["groups"]
-    more = [f"- and {_count(len(groups) - _N_GROUPS, 'more group')}"] if len(groups) > _N_GROUPS else []
+    more = [f"- and {count(len(groups) - _N_GROUPS, 'more group')}"] if len(groups) > _N_GROUPS else []
     return [*lines, *(f"- {_name_some(group)}" for group in groups[:_N_GROUPS]), *more]
 
 
@@ -289,12 +291,3 @@ def _level_lines(panel: Panel) -> list[str]:
             cells = ["-" if share is None else f"{100 * share:.1f} %" for share in shares]
             lines.append((f"{row['level']:g}", *cells))
     return [visible(line) for line in rows(lines).splitlines()]
-
-
-def _count(number: int, what: str) -> str:
-    """Write so many of something.
-
-    >>> _count(1, "judge"), _count(1200, "task")
-    ('1 judge', '1,200 tasks')
-    """
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -10,31 +10,28 @@ from __future__ import annotations
 import math
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from allalike._core.words import count
 from allalike.cli.commands import complete_command
 from allalike.cli.console import WIDTH, Line, fold, keep_whole, shorten, tall_rows, visible
-from allalike.cli.text import (
-    confidence_text,
-    few_text,
-    gold_text,
-    percent,
-    reading_text,
-    share,
-    trust_text,
-    unseen_text,
-)
+from allalike.cli.text import dress
 from allalike.cli.workers import list_flags, order_workers, worker_lines
 from allalike.report.brevity import show_number
+from allalike.telling.crowd import remark_crowd, remark_unseen, say_few
+from allalike.telling.remark import Remark, percent
+from allalike.telling.summary import Summary
+from allalike.telling.truths import remark_gold, remark_reading, remark_sureness, say_changes, say_counts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from allalike.api.result import Result
     from allalike.engines import Piece
+    from allalike.telling.summary import LabelKind
 
-__all__ = ["draw_screen"]
+__all__ = ["draw_screen", "few_text"]
 
 _MAX_ANSWERS = 5_000_000  # from which on nobody waits for another look at them
 _N_UNSURE = 3
@@ -67,10 +64,11 @@ def draw_screen(
     """
     from allalike.methods.auto.sureness.next_labels import rank_tasks
 
-    look = result.summary["answers"] <= _MAX_ANSWERS
+    summary = Summary.from_dict(result.summary)
+    look = summary.answers <= _MAX_ANSWERS
     flags = list_flags(result, look=look)
     unsure = rank_tasks(result.found.pieces(), _N_UNSURE)
-    lines = [Line(line) for text in _sentences(result, look=look) for line in fold(text, "  ")]
+    lines = [Line(line) for text in _sentences(result, summary, look=look) for line in fold(text, "  ")]
     lines += [Line(""), *worker_lines(result, flags)]
     if table := _unsure_rows(result, unsure):
         lines += [Line(""), Line("Least sure:", bold=True), *(Line(line) for row in tall_rows(table) for line in row)]
@@ -85,41 +83,41 @@ def draw_screen(
     return [*lines, Line(""), *map(Line, fold(written, "  "))]
 
 
-def _sentences(result: Result, *, look: bool) -> list[str]:
-    summary = result.summary
-    return [
-        _counts_text(summary),
-        _crowd_text(result, look=look),
-        *(reading_text(summary) or [_method_text(summary)]),
-        _changes_text(summary),
-        *confidence_text(summary, _expect_unweighted(result) if look else None),
-        *gold_text(result),
-        *trust_text(summary),
-        *unseen_text(summary),
-        *few_text(result),
+def _sentences(result: Result, summary: Summary, *, look: bool) -> list[str]:
+    rounds = Remark(f"{summary.method.name}, {count(summary.iterations, 'round')}.")
+    remarks = [
+        *(remark_reading(summary) or [rounds]),
+        Remark(say_changes(summary)),
+        *remark_sureness(summary, _expect_unweighted(result) if look else None),
+        *remark_gold(summary),
+        *remark_crowd(summary),
+        *remark_unseen(summary),
     ]
+    counts = f"{say_counts(*summary.counts)} ({_describe_labels(summary.domain)})."
+    return [counts, _crowd_text(result, summary, look=look), *map(dress, remarks), *few_text(result)]
 
 
-def _counts_text(summary: Mapping[str, Any]) -> str:
-    domain, classes = summary["domain"], ""
-    if "classes" in domain:
-        source = "" if domain["classes_from"] == "data" else " as given"
-        classes = f", {domain['classes']:,} classes{source}"
-    return (
-        f"{summary['answers']:,} answers of {summary['workers']:,} workers to {summary['tasks']:,} tasks"
-        f" ({domain['name']}{classes})."
-    )
+def _describe_labels(domain: LabelKind) -> str:
+    if domain.classes is None:
+        return domain.name
+    return f"{domain.name}, {count(domain.classes, 'class')}{'' if domain.classes_from == 'data' else ' as given'}"
 
 
-def _crowd_text(result: Result, *, look: bool = True) -> str:
+def few_text(result: Result) -> list[str]:
+    """Say how many workers are hardly known, if there are any."""
+    trust = result.weighing.trust
+    if trust is None or not trust.few.any():
+        return []
+    return [f"{say_few(int(trust.few.sum()), len(trust.few))} (few in the table of workers)."]
+
+
+def _crowd_text(result: Result, summary: Summary, *, look: bool) -> str:
     """Say how much the workers agree, how many answers a task has, and how many independent ones they count like."""
-    summary = result.summary
     agreed = _alpha_text(result) if look or "agreement" in vars(result) else ""
-    per_task = f"{show_number(summary['answers'] / summary['tasks'])} answers a task"
-    if worth := summary.get("confidence", {}).get("voices_per_task"):
-        voices = f", worth about {worth:.2g} voices"
-    else:
-        voices = f", weighed like {show_number(summary['effective_workers'])} equal workers"
+    per_task = f"{show_number(summary.answers / summary.tasks)} answers a task"
+    voices = f", weighed like {show_number(summary.effective_workers)} equal workers"
+    if summary.confidence and summary.confidence.voices_per_task:
+        voices = f", worth about {summary.confidence.voices_per_task:.2g} voices"
     return f"Crowd: {agreed}{per_task}{voices}."
 
 
@@ -129,19 +127,6 @@ def _alpha_text(result: Result) -> str:
     found = result.agreement
     limits = "" if math.isnan(found.low) else f" ({found.low:.2f} to {found.high:.2f})"
     return f"alpha {found.alpha:.2f}{limits}; "
-
-
-def _method_text(summary: Mapping[str, Any]) -> str:
-    rounds = f"{summary['iterations']} round{'s' if summary['iterations'] > 1 else ''}"
-    return f"{summary['method']['name']}, {rounds}."
-
-
-def _changes_text(summary: Mapping[str, Any]) -> str:
-    drawn = f"; {summary['tied']:,} were drawn among equals" if summary["tied"] else ""
-    return (
-        f"{summary['changed']:,} of {summary['tasks']:,} truths ({share(summary['changed'], summary['tasks'])}) differ"
-        f" from the unweighted answer{drawn}."
-    )
 
 
 def _expect_unweighted(result: Result) -> float | None:
@@ -173,7 +158,7 @@ def _unsure_rows(result: Result, unsure: Piece) -> list[tuple[object, ...]]:
             str(task),
             shorten(label, _MAX_LABEL),
             f"{percent(probability)} {word}",
-            f"{answers:,} answer{'' if answers == 1 else 's'}",
+            count(answers, "answer"),
         )
         for task, label, probability, answers in table
     ]
@@ -203,7 +188,7 @@ def _next_commands(
     asked = [path.name for path in paths if path.stem == "next"]
     if asked and (unsure.found["confidence"] < _UNSURE).any():
         found.append((f"{complete_command(typed, {})} more.csv", f"once {asked[0]} is asked"))
-    if any("label map" in warning for warning in result.summary.get("warnings", ())):
+    if any("label map" in warning for warning in Summary.from_dict(result.summary).warnings):
         found.append((complete_command(typed, {"label_map": "map.csv"}), "join labels that mean the same"))
     if not result.run.n_gold:
         found.append((complete_command(typed, {"gold": "gold.csv"}), "with some known truths"))

@@ -10,6 +10,7 @@ import click
 
 from allalike.cli.console import bar_after_a_second, echo, rows, visible
 from allalike.cli.options import take_print_options, take_write_options
+from allalike.telling.truths import say_counts
 
 if TYPE_CHECKING:
     from allalike.simulation import Simulated
@@ -87,8 +88,8 @@ def _report(crowd: Simulated, summary: dict[str, Any], options: dict[str, Any]) 
     """Say what was drawn, where it is, and what to do with it."""
     flags = ["--domain", summary["domain"], *(["--gold", options["truth"]] if options["truth"] else [])]
     lines = [
-        f"{summary['answers']:,} answers of {summary['workers']:,} workers to {summary['tasks']:,} tasks, drawn from"
-        f" {summary['model']} (seed {summary['seed']}).",
+        f"{say_counts(summary['answers'], summary['workers'], summary['tasks'])}, drawn from {summary['model']}"
+        f" (seed {summary['seed']}).",
         f"On average a worker is {summary['mean_fault']:.4g} from the truth, by the distance of"
         f" {crowd.model.domain.name} labels.",
         f"\nWritten: {', '.join(map(visible, summary['files']))}",

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from allalike.cli.console import WIDTH, Line, shorten, tall_rows
+from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,7 +143,8 @@ def list_flags(result: Result, *, look: bool) -> list[list[str]]:
     from allalike.report.material import Material
     from allalike.report.people import find_flags
 
-    parts: dict[str, Any] = {name: getattr(result, name) for name in ("run", "weighing", "found", "summary")}
+    parts: dict[str, Any] = {name: getattr(result, name) for name in ("run", "weighing", "found")}
+    parts["summary"] = Summary.from_dict(result.summary)
     table = worker_columns(result.run, result.weighing)
     flags = find_flags(Material(**parts, workers=table, next_tasks={}, agreement=None, effects=None))
     if look:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.methods.auto.sureness.faults import FEW
+from allalike._core.words import count
 from allalike.report.brevity import brief
+from allalike.telling.crowd import say_evidence, say_few
+from allalike.telling.truths import say_second_reading
 
 if TYPE_CHECKING:
     from allalike.report.material import Material
@@ -61,16 +63,14 @@ def _command(material: Material, options: str) -> str:
 
 
 def _about_readings(material: Material) -> Advice | None:
-    second = material.summary.get("reading", {}).get("second_reading")
-    if not second:
+    reading = material.summary.reading
+    if reading is None or reading.second_reading is None:
         return None
+    second = reading.second_reading
     return {
         "title": "Say which of two readings is true",
-        "text": (
-            f"Another reading fits about as well and decides {second['tasks']:,} tasks otherwise. Agreement cannot tell"
-            " which is true; the truths of a few of these tasks can."
-        ),
-        "workers": [*second["leaders"], *second["its_leaders"]][:_MAX_NAMED],
+        "text": f"{say_second_reading(second)}.",
+        "workers": [*second.leaders, *second.its_leaders][:_MAX_NAMED],
         "tasks": [],
         "command": _command(material, "--gold gold.csv"),
     }
@@ -92,7 +92,7 @@ def _about_tasks(material: Material, single: int, unsure: int) -> Advice | None:
             f"An answer to the first of them raises the chance that it is right by about {100 * gain:.2g} %."
         )
     return {
-        "title": f"Ask more workers about {number:,} {'task' if number == 1 else 'tasks'}",
+        "title": f"Ask more workers about {count(number, 'task')}",
         "text": " ".join(filter(None, reasons)),
         "workers": [],
         "tasks": tasks[:_MAX_NAMED],
@@ -111,9 +111,9 @@ def _about_copies(material: Material) -> Advice | None:
     return {
         "title": "Ask those who copy how they worked",
         "text": (
-            f"{several}: {members:,} workers. The first group has {first.common:,} common tasks,"
-            f" {first.rare:,} of them with a rare answer in common, which chance explains with probability"
-            f" {first.chance:.1g}. Each group counts as one voice; --plain counts everybody."
+            f"{several}: {members:,} workers. The first group has {say_evidence(first.common, first.rare)}, which"
+            f" chance explains with probability {first.chance:.1g}. Each group counts as one voice; --plain"
+            " counts everybody."
         ),
         "workers": [material.run.workers[number] for number in first.members[:_MAX_NAMED]],
         "tasks": [],
@@ -130,7 +130,7 @@ def _about_flag(material: Material, flags: list[list[str]], flag: str, reason: s
     share = 100 * answers[who].sum() / answers.sum()
     titles = {"no signal": "Talk to", "worse than the crowd": "Train or replace"}
     return {
-        "title": f"{titles[flag]} {len(who):,} {'worker' if len(who) == 1 else 'workers'}: {flag}",
+        "title": f"{titles[flag]} {count(len(who), 'worker')}: {flag}",
         "text": f"{reason} They gave {share:.2g} % of the answers.",
         "workers": [material.run.workers[int(number)] for number in who[:_MAX_NAMED]],
         "tasks": [],
@@ -144,10 +144,7 @@ def _about_few(material: Material, flags: list[list[str]]) -> Advice | None:
         return None
     return {
         "title": "Let workers meet on more tasks",
-        "text": (
-            f"{few:,} of {len(flags):,} workers have fewer than {FEW} answers that somebody else answered too. Little"
-            " can be known about them; give several workers the same tasks."
-        ),
+        "text": f"{say_few(few, len(flags))}. Give several workers the same tasks.",
         "workers": [],
         "tasks": [],
         "command": "",

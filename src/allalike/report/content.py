@@ -23,7 +23,8 @@ from allalike.report.neighbours import compare_workers
 from allalike.report.people import People, choose_workers, find_flags, name_sureness, read_unit
 from allalike.report.pictures import describe_pictures
 from allalike.report.tasks import survey_tasks
-from allalike.report.words import cite, describe_agreement, list_facts, list_figures, list_settings, say_left_out
+from allalike.report.words import cite, describe_agreement, list_figures, list_settings, say_left_out
+from allalike.telling.truths import list_facts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -113,12 +114,12 @@ def _assemble(
     numbers = {worker: number for number, worker in enumerate(material.run.workers.tolist())}
     pictures, told = describe_pictures(material, people, workers, survey, neighbours)
     return {
-        "facts": list_facts(material),
+        "facts": list_facts(material.summary),
         "figures": list_figures(material),
         "advice": advice,
         "agreement": describe_agreement(material),
         "settings": list_settings(material),
-        "versions": dict(material.summary["versions"]),
+        "versions": dict(material.summary.versions),
         "citation": cite(material),
         "left_out": say_left_out(material, workers, tasks, len(survey.sample.hashes)),
         "charts": pictures,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
     from allalike._core.columns.values import Values
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
+    from allalike.telling.summary import Summary
 
 __all__ = ["Agreed", "Columns", "Material"]
 
@@ -76,14 +77,14 @@ class Material:
 
     >>> import allalike
     >>> material = allalike.discover([("ada", 1, "x"), ("bob", 1, "x")]).material()
-    >>> material.workers["worker"].tolist(), material.summary["tasks"]
+    >>> material.workers["worker"].tolist(), material.summary.tasks
     (['ada', 'bob'], 1)
     """
 
     run: Run
     weighing: Weighing
     found: TaskTable
-    summary: Mapping[str, Any]
+    summary: Summary
     workers: Columns
     next_tasks: Columns
     agreement: Agreed | None

@@ -98,12 +98,12 @@ def find_flags(material: Material) -> list[list[str]]:
 
 
 def _find_worse(material: Material) -> npt.NDArray[np.intp]:
-    crowd = material.summary.get("trust", {}).get("look_at", {}).get("crowd")
-    if crowd is None:
+    trust = material.summary.trust
+    if trust is None or trust.look_at is None:
         return np.empty(0, np.intp)
     table = material.workers
     low, few, empty = (np.asarray(table[name]) for name in ("low", "few", "no_signal"))
-    return np.flatnonzero((np.nan_to_num(low, nan=-np.inf) > crowd) & ~few & ~empty)
+    return np.flatnonzero((np.nan_to_num(low, nan=-np.inf) > trust.look_at.crowd) & ~few & ~empty)
 
 
 def choose_workers(material: Material, flags: list[list[str]], most: int) -> npt.NDArray[np.intp]:

@@ -9,6 +9,7 @@ import numpy as np
 from allalike.report.brevity import brief
 from allalike.report.charts import chart_bins, chart_gold, chart_intervals, chart_map
 from allalike.report.people import name_sureness, read_unit
+from allalike.telling.truths import say_correlation
 
 if TYPE_CHECKING:
     from allalike.report.material import Material
@@ -113,13 +114,10 @@ def _tell_sureness(material: Material, neighbours: dict[str, Any]) -> str:
 
 
 def _tell_gold(material: Material, neighbours: dict[str, Any]) -> str:
-    told = material.summary.get("gold", {}).get("disparity_predicts")
-    if not told:
+    gold = material.summary.gold
+    if gold is None or gold.disparity_predicts is None:
         return "If the dots rise from left to right, distance to the others tells who errs."
-    return (
-        f"Distance to the others tells who errs with a rank correlation of {told['rank_correlation']:.2f}"
-        f" ({told['low']:.2f} to {told['high']:.2f})."
-    )
+    return say_correlation(gold.disparity_predicts)
 
 
 _TELL = {

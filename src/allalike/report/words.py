@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.words import count
 from allalike.report.brevity import brief, cut, show_number
+from allalike.telling.truths import TOLD_BY, say_counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from allalike.report.material import Agreed, Material
+    from allalike.telling.summary import ErrorOnGold, HowSure
 
-__all__ = ["TOLD_BY", "cite", "describe_agreement", "list_facts", "list_figures", "list_settings", "say_left_out"]
+__all__ = ["cite", "describe_agreement", "list_figures", "list_settings", "say_left_out"]
 
 _ELSEWHERE = ("answers", "workers", "tasks", "versions", "trust", "files")  # what the page says in another place
 _NAMING = ("leaders", "its_leaders")  # names of workers, which a page can hide only where it knows them
@@ -26,61 +29,34 @@ _COEFFICIENTS = {
 }
 
 
-TOLD_BY = {
-    "gold": "known truths",
-    "halves": "two halves of the workers",
-    "pairs": "pairs of answers",
-    "answers": "held-out answers",
-}
-
-
-def list_facts(material: Material) -> list[str]:
-    """Say in short phrases what was read and how.
-
-    >>> import allalike
-    >>> list_facts(allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]).material())
-    ['3 answers', '3 workers', '1 task', 'categorical labels of 2 classes', 'method auto']
-    """
-    summary = material.summary
-    classes = summary["domain"].get("classes")
-    return [
-        _count(summary["answers"], "answer"),
-        _count(summary["workers"], "worker"),
-        _count(summary["tasks"], "task"),
-        f"{summary['domain']['name']} labels" + (f" of {_count(classes, 'class', 'classes')}" if classes else ""),
-        f"method {summary['method']['name']}",
-    ]
-
-
 def list_figures(material: Material) -> list[dict[str, str]]:
     """Return the few numbers that sum a result up, each with a name and a note."""
     summary = material.summary
     found = [
-        _figure_of_confidence(summary.get("confidence")),
+        _figure_of_confidence(summary.confidence),
         _figure_of_alpha(material.agreement),
-        _figure_of_gold(summary.get("gold", {})),
+        _figure_of_gold(summary.gold),
         {
-            "value": f"{summary['changed']:,}",
+            "value": f"{summary.changed:,}",
             "name": "truths changed by weights",
-            "note": f"of {_count(summary['tasks'], 'task')}, against the unweighted answer",
+            "note": f"of {count(summary.tasks, 'task')}, against the unweighted answer",
         },
         {
-            "value": show_number(summary["answers"] / max(summary["tasks"], 1)),
+            "value": show_number(summary.answers / max(summary.tasks, 1)),
             "name": "answers a task",
-            "note": f"weighed like {show_number(summary['effective_workers'])} equal workers",
+            "note": f"weighed like {show_number(summary.effective_workers)} equal workers",
         },
     ]
     return [figure for figure in found if figure]
 
 
-def _figure_of_confidence(found: Mapping[str, Any] | None) -> dict[str, str] | None:
-    if not found or not math.isfinite(found["mean"]):
+def _figure_of_confidence(found: HowSure | None) -> dict[str, str] | None:
+    if found is None or not math.isfinite(found.mean):
         return None
-    source = TOLD_BY[found["told_by"]]
     return {
-        "value": f"{100 * found['mean']:.3g} %",
+        "value": f"{100 * found.mean:.3g} %",
         "name": "truths expected to be right",
-        "note": f"as told by {source}; errors that most share are not seen",
+        "note": f"as told by {TOLD_BY[found.told_by]}; errors that most share are not seen",
     }
 
 
@@ -95,13 +71,13 @@ def _figure_of_alpha(agreement: Agreed | None) -> dict[str, str] | None:
     }
 
 
-def _figure_of_gold(gold: Mapping[str, Any]) -> dict[str, str] | None:
-    if not math.isfinite(gold.get("error", math.nan)):
+def _figure_of_gold(gold: ErrorOnGold | None) -> dict[str, str] | None:
+    if gold is None or gold.error is None or not math.isfinite(gold.error):
         return None
     return {
-        "value": f"{gold['error']:.3g}",
+        "value": f"{gold.error:.3g}",
         "name": "error against known truths",
-        "note": f"of {_count(gold['tasks'], 'task')}; unweighted {gold['unweighted_error']:.3g}",
+        "note": f"of {count(gold.tasks, 'task')}; unweighted {gold.unweighted_error:.3g}",
     }
 
 
@@ -115,7 +91,7 @@ def describe_agreement(material: Material) -> dict[str, Any] | None:
         limits = f"{agreement.low:.3f} to {agreement.high:.3f}" if math.isfinite(agreement.low) else ""
         rows.append({"name": alpha["name"], "value": f"{agreement.alpha:.3f}", "limits": limits, "meaning": meaning})
     for key, (name, meaning) in _COEFFICIENTS.items():
-        if key == "cohen" and material.summary["answers"] ** 2 > _MAX_PAIRS * material.summary["tasks"]:
+        if key == "cohen" and material.summary.answers**2 > _MAX_PAIRS * material.summary.tasks:
             continue
         value = getattr(agreement, key)
         if value is not None and math.isfinite(value):
@@ -132,7 +108,7 @@ def list_settings(material: Material) -> list[tuple[str, str]]:
     >>> list_settings(result.material())[3:5]
     [('domain: classes', '2'), ('domain: classes from', 'data')]
     """
-    told = {name: value for name, value in material.summary.items() if name not in _ELSEWHERE}
+    told = {name: value for name, value in material.summary.to_dict().items() if name not in _ELSEWHERE}
     return list(_flat(told))[:_MAX_SETTINGS]
 
 
@@ -162,14 +138,12 @@ def cite(material: Material) -> list[str]:
     if agreement is not None and math.isfinite(agreement.alpha):
         limits = f", 95 % interval {agreement.low:.2f} to {agreement.high:.2f}" if math.isfinite(agreement.low) else ""
         agreed = f" Krippendorff's alpha was {agreement.alpha:.2f}{limits}."
-    rule, distance = summary["domain"].get("rule"), summary["domain"].get("distance")
     text = (
-        f"We collected {_count(summary['answers'], 'answer')} of {_count(summary['workers'], 'worker')} to"
-        f" {_count(summary['tasks'], 'task')}.{agreed} They were aggregated with allalike"
-        f" {summary['versions']['allalike']} (method {summary['method']['name']}; {summary['domain']['name']} labels,"
-        f" distance {distance}, rule {rule}),"
+        f"We collected {say_counts(*summary.counts)}.{agreed} They were aggregated with allalike"
+        f" {summary.versions['allalike']} (method {summary.method.name}; {summary.domain.name} labels, distance"
+        f" {summary.domain.distance}, rule {summary.domain.rule}),"
         " which weighs workers by how close they are to the others (Meir et al., 2023);"
-        f" {_count(summary['changed'], 'truth')} differed from the unweighted answer."
+        f" {count(summary.changed, 'truth')} differed from the unweighted answer."
     )
     source = (
         "Meir, R., Amir, O., Ben-Porat, O., Ben-Shabat, T., Cohensius, G., and Xia, L. (2023). Frustratingly Easy Truth"
@@ -188,22 +162,18 @@ def say_left_out(material: Material, workers: dict[str, Any], tasks: dict[str, A
             f"{n_workers:,} of {workers['total']:,} workers are shown: those with a remark, and those who gave most"
             " answers. The table workers has them all."
         )
-    if n_tasks < summary["tasks"]:
+    if n_tasks < summary.tasks:
         told["tasks"] = (
-            f"{n_tasks:,} of {summary['tasks']:,} tasks are shown: those whose truth is least sure, those that weights"
+            f"{n_tasks:,} of {summary.tasks:,} tasks are shown: those whose truth is least sure, those that weights"
             " changed, and those that many answered and nobody settled. The table truth has them all."
         )
     if len(tasks["answered"]) < n_tasks:
         told["answers"] = f"The answers are kept of {len(tasks['answered']):,} tasks, the least sure ones."
-    if sampled < summary["tasks"]:
+    if sampled < summary.tasks:
         told["details"] = (
-            f"Disagreements and confusions are those of a sample of {sampled:,} of {summary['tasks']:,} tasks"
+            f"Disagreements and confusions are those of a sample of {sampled:,} of {summary.tasks:,} tasks"
             f" ({workers['looked_at']:,} answers)."
         )
     if len(workers["disagreements"]) and max(workers["disagreements"]) + 1 < n_workers:
         told["disagreements"] = f"Disagreements are kept of {len(workers['disagreements']):,} workers."
     return told
-
-
-def _count(number: int, noun: str, nouns: str = "") -> str:
-    return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"

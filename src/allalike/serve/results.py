@@ -10,7 +10,8 @@ from typing import IO, TYPE_CHECKING, Any
 from allalike._core.system.json_text import parse_json
 from allalike.api.results.targets import REPORT, list_saved, result_names
 from allalike.readers.formats.compression import check_regular
-from allalike.serve.looks import count
+from allalike.telling.summary import Summary
+from allalike.telling.truths import list_facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,8 +78,6 @@ def _list_facts(folder: Path) -> tuple[str, ...]:
     file = folder / "summary.json"
     try:
         check_regular(file)
-        summary = parse_json(file.read_bytes())
-        counts = [count(summary[name], name) for name in ("answers", "workers", "tasks")]
-        return (*counts, f"{summary['domain']['name']} labels", f"found by {summary['method']['name']}")
+        return tuple(list_facts(Summary.from_dict(parse_json(file.read_bytes()))))
     except (OSError, ValueError, KeyError, TypeError):
         return ()

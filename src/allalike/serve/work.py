@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from allalike._core.system.progress import STAGES, report, watching
 from allalike.errors import AllalikeError, ConvergenceWarning, DataWarning, ReportWarning
 from allalike.serve.choices import Choices
-from allalike.serve.looks import describe_error, look_at
+from allalike.serve.preview import describe_error, preview
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -53,7 +53,7 @@ def perform(order: Mapping[str, Any]) -> dict[str, Any]:
 
 def _look(order: Mapping[str, Any]) -> dict[str, Any]:
     report("reading")
-    return look_at(order["files"], order["gold"], Choices.of(order["choices"]))
+    return preview(order["files"], order["gold"], Choices.of(order["choices"]))
 
 
 def _run(order: Mapping[str, Any]) -> dict[str, Any]:

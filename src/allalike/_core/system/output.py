@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Output"]
 
-_ELSEWHERE = "Name another place (-o)."
-_WAY_OUT = "Name another place (-o), or have it replaced with --overwrite (overwrite=True)."
+_ELSEWHERE = "Name another place for the output."
+_WAY_OUT = "Name another place for the output, or have it replaced with overwrite=True."
 
 
 def _nothing(_: Path) -> list[str]:
@@ -153,9 +153,7 @@ class Output:
         for name in names:
             self._check_way(name, known)
             if _is_special(self._place / name):
-                raise OutputError(
-                    f"{self.folder / name} is a device or a pipe, which no file replaces. Name another (-o)."
-                )
+                raise OutputError(f"{self.folder / name} is a device or a pipe, which no file replaces. {_ELSEWHERE}")
         others = [name for name in names if name not in known and _is_file(self._place / name)]
         replaced = [*own, *others]
         self._check_inputs(names, replaced)
@@ -189,14 +187,13 @@ class Output:
         for name in replaced:
             if _identity(self._place / name) in inputs:
                 raise OutputError(
-                    f"{self.folder / name} is an input of this run, and an input is never replaced. Name another place"
-                    " for the output (-o)."
+                    f"{self.folder / name} is an input of this run, and an input is never replaced. {_ELSEWHERE}"
                 )
         for folder in dict.fromkeys((self.folder / name).parent for name in names):
             if _identity(folder) in inputs:
                 raise OutputError(
                     f"{folder} is an input of this run, and nothing is written into it, for it would be read as answers"
-                    " the next time. Name another place for the output (-o)."
+                    f" the next time. {_ELSEWHERE}"
                 )
 
     def _put_in_place(self, stage: Path) -> None:

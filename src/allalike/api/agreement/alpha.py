@@ -91,7 +91,7 @@ def measure_alpha(run: Run, label_counts: Floats | None = None) -> Alpha:
     if len(run.problems.sizes) > 1:
         raise UnsupportedError(
             f"Agreement is that of one crowd, but these answers are {len(run.problems.sizes):,} problems, each with"
-            " workers of its own. Leave per_task (--per-task) out."
+            " workers of its own. Leave per_task() out."
         )
     groups, totals = _find_groups(run), _find_totals(run, label_counts)
     features = None if totals is None else totals.features

@@ -18,6 +18,7 @@ from allalike.api.doubts.far_answers import find_far_answers
 from allalike.api.doubts.spellings import find_spellings
 from allalike.engines.sample import sample_tasks
 from allalike.errors import DataWarning
+from allalike.telling.answers import NUMBERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from allalike.engines import Run
     from allalike.readers import Scan
 
-__all__ = ["Doubt", "doubt_draws", "find_doubts", "find_first_doubts", "is_about_numbers", "warn_of"]
+__all__ = ["Doubt", "doubt_draws", "find_doubts", "find_first_doubts", "warn_of"]
 
 _MAX_REPEATS, _MANY_REPEATS = 0.2, 0.05  # of all rows
 _MIN_UNLIKE = 6  # answers, all of them different, that are no accident
@@ -39,7 +40,6 @@ _MAX_COUNTS = 1 << 22  # of labels, for each worker
 _SHOWN_LABELS = 3
 _MAX_RATINGS = 11  # such as 0 to 10
 _SAMPLE_ANSWERS = 20_000
-_NUMBERS = "The labels are"  # so a warning begins that says what numbers are taken for
 _MAX_LABELS = 1 << 12  # that are looked at
 
 
@@ -184,24 +184,15 @@ def _different_labels(run: Run | Answers) -> Iterator[Doubt]:
         )
 
 
-def is_about_numbers(sentence: str) -> bool:
-    """Tell whether a warning says what the kind of label means, which is said where that is guessed, too.
-
-    >>> is_about_numbers("The labels are read as numbers: a truth is a mean."), is_about_numbers("Nobody answered.")
-    (True, False)
-    """
-    return sentence.startswith(_NUMBERS)
-
-
 def _numbers(run: Run) -> Iterator[Doubt]:
     """Wonder about numbers that were taken for classes, or the reverse, where nobody said what they are."""
     if "domain" not in run.notes.get("guessed", {}):
         return
     if run.encoding.numeric and run.domain.spelling.numbers:
-        yield Doubt(f"{_NUMBERS} read as numbers: a truth is a mean. For a vote, the domain is categorical.")
+        yield Doubt(f"{NUMBERS} read as numbers: a truth is a mean. For a vote, the domain is categorical.")
     elif run.encoding.nominal and run.encoding.n_labels >= _MIN_NUMBERS and _are_numbers(_labels(run)):
         yield Doubt(
-            f"{_NUMBERS} {run.encoding.n_labels:,} different numbers, read as classes: a truth is what most said."
+            f"{NUMBERS} {run.encoding.n_labels:,} different numbers, read as classes: a truth is what most said."
             " For a mean, the domain is real."
         )
 
@@ -215,7 +206,7 @@ def _ratings(run: Run) -> Iterator[Doubt]:
     if _MIN_NUMBERS <= len(numbers) <= _MAX_RATINGS and np.all(numbers == np.round(numbers)):
         yield Doubt(
             f"Are these ratings? There are {len(numbers)} different labels, whole numbers from {numbers[0]:g} to"
-            f" {numbers[-1]:g}. The domain ordinal (--domain ordinal) keeps their order, and a truth is one of them."
+            f" {numbers[-1]:g}. The domain ordinal (domain='ordinal') keeps their order, and a truth is one of them."
         )
 
 
@@ -225,7 +216,7 @@ def _levels(run: Run) -> Iterator[Doubt]:
     if told.get("levels_from") == "data":
         yield Doubt(
             f"The scale is taken to go from {told['levels'][0]} to {told['levels'][-1]}, as the answers do. If it has"
-            ' other levels, name all of them: --domain "ordinal(levels=[...])".'
+            " other levels, name all of them: domain='ordinal(levels=[...])'."
         )
 
 
@@ -237,7 +228,7 @@ def _far_answers(run: Run) -> Iterator[Doubt]:
         yield Doubt(
             f"{found.number:,} of {found.answers:,} answers carry {100 * found.share:.0f} % of the squared distance,"
             f" such as {label} by {found.worker!r}, so that a few answers decide who is good. Leave them out if"
-            f' they are no answers, or compare by absolute distance: --domain "{run.domain.name}(distance=absolute)".'
+            f" they are no answers, or compare by absolute distance: domain='{run.domain.name}(distance=absolute)'."
         )
 
 

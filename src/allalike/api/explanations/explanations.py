@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from allalike._core.words import count
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -112,7 +114,7 @@ class TaskExplanation:
         return f"Task {self.task}: {_shown(self.truth)}{sure}; {', '.join(how)}."
 
     def _say_margin(self) -> str:
-        number = f"{len(self.answers):,} answer{'s' if len(self.answers) != 1 else ''}"
+        number = count(len(self.answers), "answer")
         if math.isnan(self.margin):
             return f"{number}, {self.spread:.4g} from the truth on average." if not math.isnan(self.spread) else ""
         if self.runner_up is None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.values import frame_of, text_column
+from allalike._core.words import count
 from allalike.api.results.tables import trust_columns, worker_columns
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Panel:
         few, many, counts = found["smallest"]["size"], self.result.summary["workers"], self.result.summary
         right = "known" if self.by_gold else "expected"
         lines = [
-            f"Panel of {many:,} judge{'' if many == 1 else 's'}: {counts['answers']:,} verdicts, {counts['tasks']:,}"
+            f"Panel of {count(many, 'judge')}: {counts['answers']:,} verdicts, {counts['tasks']:,}"
             f" tasks, {right} to be right in {100 * self.panels.whole:.3g} %.",
             f"{few:,} of {many:,} keep{'s' if few == 1 else ''} {100 * found['smallest']['kept']:.3g} % of that;"
             f" {found['pairs']['found']:,} of {found['pairs']['looked_at']:,} pairs are wrong together.",

@@ -18,6 +18,7 @@ from allalike.api.results.shown import comparison_html, comparison_text
 from allalike.api.results.targets import table_output
 from allalike.errors import GoldError
 from allalike.methods import OA, UA, Method
+from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
     import os
@@ -97,10 +98,10 @@ class Comparison:
     inputs: tuple[Path, ...] = ()
 
     def __repr__(self) -> str:
-        return comparison_text(self.summary, self.table)
+        return comparison_text(Summary.from_dict(self.summary), self.table)
 
     def _repr_html_(self) -> str:
-        return comparison_html(self.summary, self.table)
+        return comparison_html(Summary.from_dict(self.summary), self.table)
 
     @cached_property
     def table(self) -> pd.DataFrame:

@@ -14,6 +14,7 @@ from allalike.api.results.targets import page_output
 from allalike.errors import ReportWarning
 from allalike.methods.auto.sureness.next_labels import rank_tasks
 from allalike.report.material import Material
+from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
     import os
@@ -48,7 +49,7 @@ def gather_material(
         run=run,
         weighing=weighing,
         found=found,
-        summary=summary,
+        summary=Summary.from_dict(summary),
         workers=worker_columns(run, weighing),
         next_tasks=next_columns(rank_tasks(found.pieces(), _MAX_NEXT), weighing),
         agreement=agreement,

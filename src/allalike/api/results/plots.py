@@ -22,6 +22,7 @@ from allalike.report.material import Material
 from allalike.report.neighbours import measure_distances
 from allalike.report.people import name_sureness, read_unit
 from allalike.report.places import fill_unknown, order_workers, place_workers
+from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -209,10 +210,9 @@ class Plots:
         table = self._known()
         if len(table) < 3:
             return draw_faults(self._table()["value"].to_numpy(), self._unit, ax)
-        told = self.summary.get("gold", {}).get("disparity_predicts")
-        title = (
-            f"rank correlation {told['rank_correlation']:.2f} ({told['low']:.2f} to {told['high']:.2f})" if told else ""
-        )
+        gold = Summary.from_dict(self.summary).gold
+        known = gold and gold.disparity_predicts
+        title = f"rank correlation {known.rank_correlation:.2f} ({known.low:.2f} to {known.high:.2f})" if known else ""
         return draw_errors(table, self._error, title, ax)
 
     @property
@@ -221,7 +221,7 @@ class Plots:
             run=self.run,
             weighing=self.weighing,
             found=self.found,
-            summary=self.summary,
+            summary=Summary.from_dict(self.summary),
             workers=worker_columns(self.run, self.weighing),
             next_tasks={},
             agreement=None,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from allalike.telling.truths import remark_gold, remark_sureness, say_changes, say_counts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import pandas as pd
+
+    from allalike.telling.summary import Summary
 
 __all__ = ["comparison_html", "comparison_text", "result_html", "result_text"]
 
@@ -16,25 +18,17 @@ _N_ROWS = 5  # of a table in a notebook
 _N_METHODS = 10  # of a comparison at a prompt
 
 
-def result_text(summary: Mapping[str, Any], *, has_groups: bool) -> str:
+def result_text(summary: Summary, *, has_groups: bool) -> str:
     """Say what a result is about, and what it has.
 
     >>> import allalike
     >>> allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y")], method="P-TD")
     Result: 4 answers of 3 workers to 2 tasks (categorical labels), by P-TD on memory.
-    0 of 2 truths differ from the unweighted answer, 0 were drawn among equals.
+    0 of 2 truths (0.0 %) differ from the unweighted answer.
     See .truth, .workers, .summary, .next(), .save("folder").
     """
-    known = summary.get("gold", {}).get("error")
-    lines = [
-        f"Result: {_counts(summary)}, by {summary['method']['name']} on {summary['engine']}.",
-        f"{summary['changed']:,} of {summary['tasks']:,} truths differ from the unweighted answer,"
-        f" {summary['tied']:,} were drawn among equals.",
-    ]
-    if "confidence" in summary:
-        lines.append(f"They are expected to be right in {100 * summary['confidence']['mean']:.3g} %.")
-    if known is not None:
-        lines.append(f"Error against known truths: {known:.4g}, unweighted {summary['gold']['unweighted_error']:.4g}.")
+    lines = [f"Result: {_counts(summary)}, by {summary.method.name} on {summary.engine}.", say_changes(summary)]
+    lines += [remark.sentence for remark in (*remark_sureness(summary), *remark_gold(summary))]
     groups = ".groups, " if has_groups else ""
     return "\n".join([*lines, f'See .truth, .workers, {groups}.summary, .next(), .save("folder").'])
 
@@ -57,25 +51,25 @@ def result_html(text: str, workers: pd.DataFrame, unsure: pd.DataFrame) -> str:
     return _paragraphs(text) + "".join(_titled(title, table) for title, table in tables.items())
 
 
-def comparison_text(summary: Mapping[str, Any], table: pd.DataFrame) -> str:
+def comparison_text(summary: Summary, table: pd.DataFrame) -> str:
     """Say what was compared, and show the best methods.
 
     >>> from allalike.api.compare import compare
     >>> print(repr(compare([("ada", 1, 20.0), ("bob", 1, 21.0)], methods=["P-TD"])).splitlines()[0])
-    Comparison: 2 answers of 2 workers to 1 tasks (real labels), 2 methods, ranked by distance.
+    Comparison: 2 answers of 2 workers to 1 task (real labels), 2 methods, ranked by distance.
     """
     shown = table.head(_N_METHODS).drop(columns=["note"], errors="ignore")
     left = len(table) - len(shown)
     return "\n".join(
         [
-            f"Comparison: {_counts(summary)}, {len(table)} methods, ranked by {summary['ranked_by']}.",
+            f"Comparison: {_counts(summary)}, {len(table)} methods, ranked by {summary.ranked_by}.",
             shown.to_string(index=False, float_format=lambda number: f"{number:.4g}"),
             *([f"... and {left} more in .table"] if left else []),
         ]
     )
 
 
-def comparison_html(summary: Mapping[str, Any], table: pd.DataFrame) -> str:
+def comparison_html(summary: Summary, table: pd.DataFrame) -> str:
     """Show a comparison in a notebook.
 
     >>> from allalike.api.compare import compare
@@ -85,11 +79,8 @@ def comparison_html(summary: Mapping[str, Any], table: pd.DataFrame) -> str:
     return _paragraphs(comparison_text(summary, table).splitlines()[0]) + table.to_html(index=False, border=0)
 
 
-def _counts(summary: Mapping[str, Any]) -> str:
-    return (
-        f"{summary['answers']:,} answers of {summary['workers']:,} workers to {summary['tasks']:,} tasks"
-        f" ({summary['domain']['name']} labels)"
-    )
+def _counts(summary: Summary) -> str:
+    return f"{say_counts(*summary.counts)} ({summary.domain.name} labels)"
 
 
 def _paragraphs(text: str) -> str:

@@ -75,11 +75,11 @@ def result_output(folder: str | os.PathLike[str], *, inputs: tuple[Path, ...] = 
 
     >>> result_output("").check([])
     Traceback (most recent call last):
-    allalike.errors.OutputError: The output (-o) is ''. Name a folder, such as allalike-out, or . for this one.
+    allalike.errors.OutputError: The output is ''. Name a folder, such as allalike-out, or . for this one.
     """
     name = os.fspath(folder)
     if not name:
-        raise OutputError("The output (-o) is ''. Name a folder, such as allalike-out, or . for this one.")
+        raise OutputError("The output is ''. Name a folder, such as allalike-out, or . for this one.")
     if "://" in name:
         raise OutputError(f"A result cannot be written to {name}. Name a folder, be it a shared one.")
     return Output(
@@ -135,10 +135,10 @@ def table_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (),
 
     >>> table_output("").check([])
     Traceback (most recent call last):
-    allalike.errors.OutputError: The output (-o) is ''. Name a CSV file, such as table.csv.
+    allalike.errors.OutputError: The output is ''. Name a CSV file, such as table.csv.
     """
     if not os.fspath(path):
-        raise OutputError("The output (-o) is ''. Name a CSV file, such as table.csv.")
+        raise OutputError("The output is ''. Name a CSV file, such as table.csv.")
     return _file_output(path, "table", _is_comparison, inputs, overwrite=overwrite)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.system.json_text import parse_json
+from allalike._core.words import count
 from allalike.domains.lists import json_list
 from allalike.domains.things.parts import read_class, read_number
 
@@ -82,8 +83,7 @@ def name_form(things: Sequence[Any]) -> str:
     """
     if not things:
         return ""
-    width = len(read_point(things[0])[0])
-    return f"in {width} dimension{'s' if width > 1 else ''}"
+    return f"in {count(len(read_point(things[0])[0]), 'dimension')}"
 
 
 def read_point(value: Any) -> tuple[tuple[float, ...], Any]:

@@ -63,7 +63,7 @@ __all__ = ["Disk"]
 
 _FEW_BYTES, _PARAMETER_COPIES = 1 << 22, 4  # of parameters in each process, where they are no fewer
 _MAX_LANES = 16  # groups of shards with sums of their own, whatever the number of processes
-_REMEDY = "Allow the disk engine less with memory= (--memory)."
+_REMEDY = "Allow the disk engine less with memory=."
 _MIN_PARALLEL_ANSWERS = 2_000_000  # for fewer, further processes are not worth their start
 _TASKS_PER_SORT = 1 << 19  # so many are put in order at once
 

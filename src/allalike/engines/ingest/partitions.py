@@ -171,7 +171,7 @@ def pickle_objects(column: Column) -> Any:
         return pa.array([pickle.dumps(value, pickle.HIGHEST_PROTOCOL) for value in column.data], pa.binary())
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         raise UnsupportedError(
-            f"The {column.name}s cannot be written to disk: {error}. Use the memory engine (--engine memory)."
+            f"The {column.name}s cannot be written to disk: {error}. Use engine='memory'."
         ) from error
 
 
@@ -179,5 +179,5 @@ def write_error(folder: Path, error: OSError) -> OutputError:
     """Return the error of a work folder that cannot be written to."""
     return OutputError(
         f"The disk engine cannot write to its work folder {folder}: {error.strerror}. It needs about as much space as"
-        " the answers take as CSV; name another place with folder= (--folder)."
+        " the answers take as CSV; name another place with folder=."
     )

@@ -1,4 +1,4 @@
-"""Looks: how files were read, before anything is done with them.
+"""Preview: how files were read, before anything is done with them.
 
 What is shown is what `discover` would work on: the same reader, the same guesses, the same doubts. Where it asks a
 question, its first rows are shown beside it, so that a person can answer.
@@ -8,24 +8,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.words import count, write_options
 from allalike.errors import AllalikeError, InputError
 from allalike.report.brevity import cut
+from allalike.telling.answers import remark_answers, remark_doubts
+from allalike.telling.summary import Summary
+from allalike.telling.truths import list_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from allalike.engines import Run
     from allalike.readers import Scan
     from allalike.readers.formats.tables import Table
     from allalike.serve.choices import Choices
 
-__all__ = ["count", "describe_error", "look_at"]
+__all__ = ["describe_error", "preview"]
 
 _ROWS, _COLUMNS, _NAMES, _CELL = 6, 40, 2000, 80
-_SAID_OTHERWISE = ("columns", "domain", "engine", "missing")
 
 
-def look_at(files: Sequence[str], gold: str | None, choices: Choices) -> dict[str, Any]:
+def preview(files: Sequence[str], gold: str | None, choices: Choices) -> dict[str, Any]:
     r"""Read files as they are chosen to be read; say what was found, guessed and doubted, or what is to be answered.
 
     >>> import tempfile
@@ -34,9 +36,9 @@ def look_at(files: Sequence[str], gold: str | None, choices: Choices) -> dict[st
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "a.csv")
     ...     _ = path.write_text("annotator,task,label\nada,1,x\nbob,1,x\n", encoding="utf-8")
-    ...     found = look_at([str(path)], None, Choices())
+    ...     found = preview([str(path)], None, Choices())
     >>> found["facts"], found["picked"]["worker"], found["rows"][0]
-    (['2 answers', '2 workers', '1 task', 'categorical labels'], 'annotator', ['ada', '1', 'x'])
+    (['2 answers', '2 workers', '1 task', 'categorical labels of 1 class'], 'annotator', ['ada', '1', 'x'])
     """
     found: dict[str, Any] = {}
     try:
@@ -58,17 +60,13 @@ def describe_error(error: AllalikeError) -> dict[str, Any]:
     {'what': 'Numbers or classes?', 'lines': [], 'settles': {'domain': 'real'}}
     """
     if not isinstance(error, InputError):
-        return {"what": str(error), "lines": [], "settles": {}}
-    return {"what": str(error.args[0]), "lines": list(error.lines), "settles": error.settles}
+        return {"what": _name_options(str(error)), "lines": [], "settles": {}}
+    return {"what": _name_options(str(error.args[0])), "lines": list(error.lines), "settles": error.settles}
 
 
-def count(number: int, things: str) -> str:
-    """Write how many things there are.
-
-    >>> count(1, "tasks"), count(2000, "tasks")
-    ('1 task', '2,000 tasks')
-    """
-    return f"{number:,} {things if number != 1 else things.removesuffix('s')}"
+def _name_options(sentence: str) -> str:
+    """Name the options of a sentence of the library as the page does."""
+    return write_options(sentence, lambda name, value: f"{name} = {value}" if value else name)
 
 
 def _show(table: Table) -> dict[str, Any]:
@@ -96,48 +94,15 @@ def _read(source: Scan, gold: str | None, choices: Choices) -> dict[str, Any]:
     answers, known = open_source(source, gold, choices.gold_columns or None)
     _, run = open_run(answers, known, engine=None, ties=Ties())
     doubts = find_doubts(run, known)
-    counts = {name: number for name, number in describe_answers(run).items() if isinstance(number, int)}
+    described = {**describe_answers(run), "domain": run.encoding.describe(), **run.notes}
+    summary = Summary.from_dict({**described, "warnings": [doubt.what for doubt in doubts if not doubt.severe]})
     return {
-        "facts": [
-            *(count(counts[name], name) for name in ("answers", "workers", "tasks")),
-            f"{run.domain.name} labels",
-            *([count(run.n_gold, "known truths")] if run.n_gold else []),
-        ],
+        "facts": [*list_facts(summary), *([count(run.n_gold, "known truth")] if run.n_gold else [])],
         "domain": run.domain.name,
         "rule": str(run.domain.rule),
         "rules": [rule.name for rule in run.domain.rules],
         "methods": [name for name, method in METHODS.items() if method().serves(run.encoding)],
-        "notes": _list_notes(run),
-        "doubts": [doubt.what for doubt in doubts if not doubt.severe],
-        "stops": [doubt.what for doubt in doubts if doubt.severe],
+        "notes": [*(_name_options(remark.sentence) for remark in remark_answers(summary)), *summary.remarks],
+        "doubts": [_name_options(remark.sentence) for remark in remark_doubts(summary)],
+        "stops": [_name_options(doubt.what) for doubt in doubts if doubt.severe],
     }
-
-
-def _list_notes(run: Run) -> list[str]:
-    """Say what was recognised and what was left out, in sentences."""
-    notes, guessed = run.notes, run.notes.get("guessed", {})
-    lines = []
-    if columns := guessed.get("columns"):
-        lines.append(f"Recognised: {', '.join(f'{name!r} is the {role}' for role, name in columns.items())}.")
-    lines += [_recognised(option, value) for option, value in guessed.items() if option not in _SAID_OTHERWISE]
-    if "domain" in guessed:
-        lines.append(f"Recognised: the labels are {guessed['domain']}.")
-    counted = {
-        "missing_dropped": "rows without a label are left out",
-        "abstained_dropped": "rows that mean 'no answer' are left out",
-        "repeats_set_aside": "repeated answers of a worker to a task are set aside",
-    }
-    lines += [f"{notes[name]:,} {what}." for name, what in counted.items() if notes.get(name)]
-    if unparsed := notes.get("unparsed"):
-        lines.append(f"{unparsed['labels']:,} labels in which no answer was found are left out.")
-    return [*lines, *notes.get("remarks", ())]
-
-
-def _recognised(option: str, value: Any) -> str:
-    from allalike.readers.tools import TOOLS
-
-    titles: Mapping[str, str] = {
-        "tool": f"an export of {TOOLS[value].title}" if option == "tool" and value in TOOLS else "",
-        "wide": f"a matrix, one row per {str(value).removesuffix('s')}",
-    }
-    return f"Recognised: {titles.get(option) or f'{option} {value}'}."

@@ -1,0 +1,128 @@
+"""Answers: what was recognised in them, what was left out, and what looks strange."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from allalike.telling.remark import Remark, share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from allalike.telling.summary import LabelKind, Summary
+
+__all__ = ["NUMBERS", "remark_answers", "remark_doubts"]
+
+NUMBERS = "The labels are"  # so a warning begins that says what the kind of label says, too
+_SAID_OTHERWISE = ("columns", "layout", "domain", "engine", "missing")
+_KINDS = {
+    "real": "numbers: a truth is a mean; for a vote: domain='categorical'.",
+    "date": "dates: a truth is a mean; for a vote: domain='categorical'.",
+    "ordinal": (
+        "levels of a scale, for answers to a task are near each other: a truth is a median; for a vote:"
+        " domain='categorical', for a mean: domain='real'."
+    ),
+}
+_CLASSES = "classes, though they are numbers: a truth is a vote; for a mean: domain='real'."
+_RATINGS = " If they are ratings, their order is not used; it is with domain='ordinal'."
+
+
+def remark_answers(summary: Summary) -> list[Remark]:
+    """Say what was recognised, and what was set aside.
+
+    >>> from allalike.telling.summary import Summary
+    >>> found = {"answers": 2, "workers": 1, "tasks": 2, "domain": {"name": "real"}, "guessed": {"encoding": "cp1252"}}
+    >>> remark_answers(Summary.from_dict({**found, "repeats_set_aside": 3}))[0]
+    Remark(sentence='Recognised: encoding cp1252.', option='encoding', value='cp1252', names=())
+    """
+    return [*_recognised(summary), *_quorum(summary.domain), *_left_out(summary)]
+
+
+def remark_doubts(summary: Summary) -> list[Remark]:
+    """Say what looks strange, but for what `remark_answers` says of numbers."""
+    return [Remark(said) for said in summary.warnings if not said.startswith(NUMBERS)]
+
+
+def _recognised(summary: Summary) -> Iterator[Remark]:
+    guessed = summary.guessed
+    if columns := guessed.get("columns"):
+        listed = ", ".join(f"{name!r} is the {role}" for role, name in columns.items())
+        yield Remark(f"Recognised: {listed}.", "columns", columns)
+    for option, value in guessed.items():
+        if option not in _SAID_OTHERWISE:
+            yield Remark(f"Recognised: {_describe(option, str(value))}.", option, value)
+    if layout := guessed.get("layout"):
+        yield _lie(layout)
+    if name := guessed.get("domain"):
+        yield _name_kind(name, summary.domain.numbers)
+    if engine := guessed.get("engine"):
+        yield Remark(
+            "Note: the files are larger than half of the free memory, so the answers are kept on disk"
+            f" (engine='{engine}'; engine='memory' overrides)."
+        )
+
+
+def _describe(option: str, value: str) -> str:
+    """Say what was found out about a file.
+
+    >>> _describe("encoding", "cp1252"), _describe("wide", "tasks"), _describe("tool", "toloka")
+    ('encoding cp1252', 'a matrix, one row per task', 'an export of Toloka')
+    """
+    from allalike.readers.tools import TOOLS
+
+    if option == "tool":
+        return f"an export of {TOOLS[value].title if value in TOOLS else value}"
+    if option == "wide":
+        return f"a matrix, one row per {value.removesuffix('s')}"
+    return f"{option.replace('_', ' ')} {value}"
+
+
+def _lie(layout: str) -> Remark:
+    """Say how masks lie in a folder.
+
+    >>> _lie("tasks/workers").sentence, _lie("manifest.csv").sentence
+    ('Recognised: masks lie as tasks/workers.', 'Read: the masks that manifest.csv names.')
+    """
+    if "/" not in layout:
+        return Remark(f"Read: the masks that {layout} names.")
+    return Remark(f"Recognised: masks lie as {layout}.", "layout", layout)
+
+
+def _name_kind(name: str, numbers: str) -> Remark:
+    """Say which kind of label was recognised, and what that means where labels are numbers."""
+    if name in _KINDS:
+        return Remark(f"Recognised: the labels are {_KINDS[name]}")
+    if name == "categorical" and numbers:
+        return Remark(f"Recognised: the labels are {_CLASSES}{_RATINGS if numbers == 'in a row' else ''}")
+    return Remark(f"Recognised: the labels are {name}.", "domain", name)
+
+
+def _quorum(domain: LabelKind) -> list[Remark]:
+    """Say which quorum was chosen; the summary has how good each was.
+
+    >>> from allalike.telling.summary import LabelKind
+    >>> _quorum(LabelKind(name="boxes", quorum=0.4, quorum_curve={"0.40": 0.71428, "0.45": 0.6}))[0].sentence
+    "quorum: 0.40 (chosen; fixed with domain='boxes(quorum=0.5)')."
+    """
+    if domain.quorum_curve is None:
+        return []
+    radius = f"radius={domain.radius:g}, " if domain.radius else ""
+    return [Remark(f"quorum: {domain.quorum:.2f} (chosen; fixed with domain='{domain.name}({radius}quorum=0.5)').")]
+
+
+def _left_out(summary: Summary) -> Iterator[Remark]:
+    if summary.missing_dropped:
+        yield Remark(f"Dropped {summary.missing_dropped:,} rows without a label.", "missing", "drop")
+    if summary.abstained_dropped:
+        yield Remark(f"Left out {summary.abstained_dropped:,} rows that mean 'no answer'.", "abstain")
+    if unparsed := summary.unparsed:
+        yield Remark(
+            f"Left out {unparsed.labels:,} labels ({share(unparsed.labels, unparsed.of)}) in which no answer was found,"
+            f" such as {unparsed.example!r}."
+        )
+    if summary.repeats_added:
+        yield Remark(f"Added up {summary.repeats_added:,} further answers of a worker to a task (repeats= says how).")
+    if summary.repeats_set_aside:
+        yield Remark(
+            f"Set aside {summary.repeats_set_aside:,} repeated answers of a worker to a task (repeats= says which)."
+        )

@@ -1,0 +1,61 @@
+"""Remark: a sentence on a result, before a face dresses it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Remark", "name_some", "percent", "share"]
+
+_N_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A sentence, and what a face needs to dress it.
+
+    Parameters
+    ----------
+    sentence
+        What there is to say. Options in it are named as Python has them, and `write_options` writes them otherwise.
+    option, value
+        The option that says the same, as a flag or a button might.
+    names
+        Ids in it, which are not to be broken.
+    """
+
+    sentence: str
+    option: str = ""
+    value: Any = ""
+    names: Sequence[Any] = ()
+
+
+def name_some(ids: Sequence[Any], number: int, most: int = _N_NAMED) -> str:
+    """Name the first of so many workers.
+
+    >>> name_some(["ada", "bob"], 2), name_some(list("abcdefg"), 9)
+    ('ada, bob', 'a, b, c, d, e and 4 more')
+    """
+    more = f" and {number - most:,} more" if number > most else ""
+    return ", ".join(map(str, ids[:most])) + more
+
+
+def percent(probability: float) -> str:
+    """Write how probable something is; nothing that is estimated is certain.
+
+    >>> percent(0.934), percent(0.9999)
+    ('93 %', 'over 99 %')
+    """
+    return "over 99 %" if probability > 0.99 else f"{100 * probability:.0f} %"
+
+
+def share(part: int, whole: int) -> str:
+    """Write a share in percent.
+
+    >>> share(1, 8)
+    '12.5 %'
+    """
+    return f"{100 * part / whole:.1f} %"

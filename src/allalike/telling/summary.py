@@ -1,0 +1,265 @@
+"""Summary: what a result says of itself, with a type for each thing that is told.
+
+`Result.summary` and ``summary.json`` are the same as a dictionary, in which methods, readers and kinds of label have
+their say, and may add what nobody tells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Self, get_args, get_type_hints
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "AlikeGroup",
+    "Correlation",
+    "ErrorOnGold",
+    "HowRead",
+    "HowSure",
+    "LabelKind",
+    "MethodName",
+    "OtherReading",
+    "PartSizes",
+    "Section",
+    "Silent",
+    "Summary",
+    "Suspect",
+    "Suspects",
+    "TrustInWorkers",
+    "Unparsed",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """Facts that belong together; those that are not known are nothing.
+
+    >>> Unparsed.from_dict({"labels": 3, "of": 12, "example": "?", "further": 1})
+    Unparsed(labels=3, of=12, example='?')
+    """
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> Self:
+        """Take them from a dictionary, which may have others."""
+        hints = get_type_hints(cls)
+        known = [each.name for each in fields(cls) if each.name in found]
+        return cls(**{name: _read(found[name], _find_section(hints[name])) for name in known})
+
+
+def _find_section(hint: Any) -> type[Section] | None:
+    """Return the section that a fact is, or has several of, if it does."""
+    kinds = (kind for kind in (hint, *get_args(hint)) if isinstance(kind, type) and issubclass(kind, Section))
+    return next(kinds, None)
+
+
+def _read(value: Any, kind: type[Section] | None) -> Any:
+    if isinstance(value, list | tuple):
+        return tuple(_read(each, kind) for each in value)
+    return value if kind is None or value is None else kind.from_dict(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelKind(Section):
+    """What kind of label it is, and how labels are compared and become one."""
+
+    name: str
+    distance: str = ""
+    rule: str = ""
+    classes: int | None = None
+    classes_from: str = "data"
+    numbers: str = ""
+    radius: float | None = None
+    quorum: float | None = None
+    quorum_curve: dict[str, float] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HowSure(Section):
+    """How often truths are expected to be right, what says so, and how many independent answers a task has."""
+
+    mean: float
+    told_by: str
+    answers_per_task: float = 0.0
+    voices_per_task: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OtherReading(Section):
+    """Another way to read the answers that fits about as well, and who leads either."""
+
+    nats: float
+    tasks: int
+    share: float
+    leaders: tuple[Any, ...]
+    its_leaders: tuple[Any, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HowRead(Section):
+    """How the answers were read by a method that may read them in several ways; copies and signal if not looked for."""
+
+    workers: str = ""
+    fields: dict[str, Any] | None = None
+    taken: str = ""
+    why: str = ""
+    overruled: Any = None
+    f_ratio: float | None = None
+    start: str = ""
+    second_reading: OtherReading | None = None
+    signal: str = ""
+    copies: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartSizes(Section):
+    """How many parts without a common task there are, and how many workers the largest has."""
+
+    number: int
+    largest: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suspect(Section):
+    """A worker who should be looked at, with the limits of her error, or how much signal she has."""
+
+    worker: Any
+    low: float = 0.0
+    high: float = 0.0
+    signal: float = 0.0
+    error: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Silent(Section):
+    """Workers whose answers do not depend on the tasks."""
+
+    workers: int
+    share_of_answers: float
+    silenced: bool
+    named: tuple[Suspect, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suspects(Section):
+    """Workers who are clearly worse than the crowd."""
+
+    workers: int
+    unit: str
+    crowd: float
+    named: tuple[Suspect, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlikeGroup(Section):
+    """Workers who answer alike: copies, or only alike."""
+
+    kind: str
+    members: tuple[Any, ...]
+    size: int
+    common: int
+    shared_rare: int
+    probability: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrustInWorkers(Section):
+    """Who copies, who is only alike, and whose answers carry no signal."""
+
+    no_signal: Silent
+    look_at: Suspects | None = None
+    parts: PartSizes | None = None
+    groups: tuple[AlikeGroup, ...] = ()
+    n_groups: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Correlation(Section):
+    """A rank correlation with its limits, and of how many workers."""
+
+    rank_correlation: float
+    low: float
+    high: float
+    workers: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorOnGold(Section):
+    """How far truths are from those that are known."""
+
+    tasks: int = 0
+    error: float | None = None
+    unweighted_error: float | None = None
+    disparity_predicts: Correlation | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unparsed(Section):
+    """Labels in which no answer was found."""
+
+    labels: int
+    of: int
+    example: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodName(Section):
+    """What the method is called."""
+
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary(Section):
+    """What a result, a comparison or the answers themselves say: counts, settings, and what was found and guessed.
+
+    >>> import allalike
+    >>> found = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]).summary
+    >>> summary = Summary.from_dict(found)
+    >>> summary.answers, summary.domain.name, summary.gold, summary.to_dict() == found
+    (3, 'categorical', None, True)
+    """
+
+    answers: int
+    workers: int
+    tasks: int
+    domain: LabelKind
+    method: MethodName = MethodName(name="")
+    engine: str = ""
+    iterations: int = 0
+    changed: int = 0
+    tied: int = 0
+    effective_workers: float = 0.0
+    min_confidence: float = 0.0
+    abstained: int | None = None
+    confidence: HowSure | None = None
+    reading: HowRead | None = None
+    trust: TrustInWorkers | None = None
+    gold: ErrorOnGold | None = None
+    guessed: dict[str, Any] = field(default_factory=dict)
+    missing_dropped: int = 0
+    abstained_dropped: int = 0
+    unparsed: Unparsed | None = None
+    repeats_added: int = 0
+    repeats_set_aside: int = 0
+    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    versions: dict[str, str] = field(default_factory=dict)
+    ranked_by: str = ""
+    not_served: tuple[str, ...] = ()
+    _written: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """How many answers, workers and tasks there are."""
+        return self.answers, self.workers, self.tasks
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> Self:
+        """Take it from a dictionary, which may have more."""
+        return replace(super().from_dict(found), _written=dict(found))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it, as it is written."""
+        return dict(self._written)

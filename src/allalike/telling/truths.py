@@ -1,0 +1,166 @@
+"""Truths: how many there are, how they were found, how sure they are, and how far from those that are known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from allalike._core.words import count
+from allalike.telling.remark import Remark, name_some, percent, share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from allalike.telling.summary import Correlation, HowRead, OtherReading, Summary
+
+__all__ = [
+    "TOLD_BY",
+    "list_facts",
+    "remark_gold",
+    "remark_reading",
+    "remark_sureness",
+    "say_changes",
+    "say_correlation",
+    "say_counts",
+    "say_second_reading",
+]
+
+TOLD_BY = {
+    "gold": "known truths",
+    "halves": "two halves of the workers",
+    "pairs": "pairs of answers",
+    "answers": "held-out answers",
+}
+_MOST_TIMES = 1000
+_STARTS = {
+    "consensus": "the consensus of the workers",
+    "known": "the truths that are known",
+    "one": "one number a worker, because the memory that is free cannot hold more",
+}
+
+
+def list_facts(summary: Summary) -> list[str]:
+    """Say in short phrases what was read and how.
+
+    >>> from allalike.telling.summary import Summary
+    >>> found = {"answers": 3, "workers": 3, "tasks": 1, "domain": {"name": "categorical", "classes": 2}}
+    >>> list_facts(Summary.from_dict({**found, "method": {"name": "auto"}}))
+    ['3 answers', '3 workers', '1 task', 'categorical labels of 2 classes', 'method auto']
+    """
+    classes, method = summary.domain.classes, summary.method.name
+    return [
+        count(summary.answers, "answer"),
+        count(summary.workers, "worker"),
+        count(summary.tasks, "task"),
+        f"{summary.domain.name} labels" + (f" of {count(classes, 'class')}" if classes else ""),
+        *([f"method {method}"] if method else []),
+    ]
+
+
+def say_counts(answers: int, workers: int, tasks: int) -> str:
+    """Say how many answers of whom to what there are.
+
+    >>> say_counts(4000, 12, 1)
+    '4,000 answers of 12 workers to 1 task'
+    """
+    return f"{count(answers, 'answer')} of {count(workers, 'worker')} to {count(tasks, 'task')}"
+
+
+def say_changes(summary: Summary) -> str:
+    """Say how many truths weights changed, and how many were drawn."""
+    drawn = f"; {summary.tied:,} were drawn among equals" if summary.tied else ""
+    return (
+        f"{summary.changed:,} of {count(summary.tasks, 'truth')} ({share(summary.changed, summary.tasks)}) differ from"
+        f" the unweighted answer{drawn}."
+    )
+
+
+def remark_sureness(summary: Summary, unweighted: float | None = None) -> Iterator[Remark]:
+    """Say how sure the truths are, how sure unweighted ones would be if that is known, and how many are left out."""
+    if sure := summary.confidence:
+        plain = "" if unweighted is None else f", unweighted ones in {percent(unweighted)}"
+        unseen = "" if sure.told_by == "gold" else "; shared errors are not seen in answers (gold=)"
+        source = TOLD_BY[sure.told_by]
+        yield Remark(f"Truths are expected to be right in {percent(sure.mean)}{plain} (told by {source}){unseen}.")
+    if summary.abstained is not None:
+        part = share(summary.abstained, summary.tasks)
+        yield Remark(
+            f"{summary.abstained:,} truths ({part}) are less sure than {summary.min_confidence:g} and stay empty.",
+            "min_confidence",
+        )
+
+
+def remark_gold(summary: Summary) -> Iterator[Remark]:
+    """Say how large the error against known truths is, and how well disparity told it."""
+    gold = summary.gold
+    if gold is None or gold.error is None:
+        return
+    yield Remark(
+        f"Error against the gold of {count(gold.tasks, 'task')}: {gold.error:.4g}; unweighted"
+        f" {gold.unweighted_error:.4g}."
+    )
+    if gold.disparity_predicts:
+        yield Remark(say_correlation(gold.disparity_predicts))
+
+
+def say_correlation(found: Correlation) -> str:
+    """Say how well the distance to the others told who errs."""
+    return (
+        f"Distance to the others tells who errs with a rank correlation of {found.rank_correlation:.2f}"
+        f" ({found.low:.2f} to {found.high:.2f}; {found.workers:,} workers)."
+    )
+
+
+def remark_reading(summary: Summary) -> list[Remark]:
+    """Say how the answers were read, and whether they can be read otherwise as well."""
+    reading, name = summary.reading, summary.method.name
+    if reading is None:
+        return []
+    said = _say_reading(reading, summary.effective_workers)
+    return [*([Remark(f"{name}: {said}.")] if said else []), *_remark_second(reading.second_reading)]
+
+
+def _say_reading(reading: HowRead, effective_workers: float) -> str:
+    if reading.workers == "alike":
+        return "workers are alike: everyone counts the same"
+    if reading.fields is not None:
+        return "workers are weighed in each field alone; their weight is the mean over the fields"
+    if reading.taken == "everyone the same":
+        return f"everyone counts the same, because {reading.why}"
+    if reading.taken == "vote":
+        told = (
+            "known truths speak for it"
+            if reading.overruled
+            else "two halves of the workers do not bear out any weights"
+        )
+        return f"a plain vote was taken, because {reading.why or told}"
+    if reading.f_ratio is None:
+        return ""
+    # It is beyond any number where most answers of a worker are equally far from the others.
+    times = f"over {_MOST_TIMES:,}" if reading.f_ratio > _MOST_TIMES else f"{reading.f_ratio:,.1f}"
+    differ = f"workers differ {times} times as much as by chance"
+    reason = "known truths speak for that" if reading.overruled else "two halves of the workers bear that out"
+    if reading.taken == "weighted vote":
+        return f"{differ}; votes were weighed, for {reason}"
+    if not reading.start:
+        return f"{differ}; weighed like {effective_workers:,.1f} equal workers"
+    kind, _, part = reading.start.partition(" ")
+    core = f"the best workers, who gave {100 * float(part):g} % of the answers" if kind == "core" else _STARTS[kind]
+    return f"{differ}; weights were used, for {reason}. The most likely reading begins with {core}"
+
+
+def say_second_reading(second: OtherReading) -> str:
+    """Say how well another reading fits, and what it would change."""
+    more = "less" if second.nats >= 0 else "more, which is not enough"
+    return (
+        f"Two readings: another one fits about as well ({abs(second.nats):.1f} nats {more}) and decides"
+        f" {count(second.tasks, 'task')} ({100 * second.share:.0f} %) otherwise. Agreement cannot tell which is true;"
+        " the truths of a few tasks can"
+    )
+
+
+def _remark_second(second: OtherReading | None) -> Iterator[Remark]:
+    if second is None:
+        return
+    yield Remark(f"{say_second_reading(second)} (gold=).")
+    one, other = (name_some(each, len(each), len(each)) for each in (second.leaders, second.its_leaders))
+    yield Remark(f"  This one is led by {one}; the other by {other}.", names=[*second.leaders, *second.its_leaders])
