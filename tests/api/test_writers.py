@@ -12,9 +12,9 @@ import pytest
 
 import allalike
 from allalike._core.masks.packed import of_run_lengths, to_run_lengths
+from allalike.api.writers import Findings, LabelStudioWriter, Truth
 from allalike.cli import main
 from allalike.errors import UnknownNameError, UnsupportedError
-from allalike.writers import Findings, LabelStudioWriter, Truth
 
 ROWS = [("ada", "t1", "x"), ("bob", "t1", "x"), ("eve", "t1", "y"), ("ada", "t2", "y"), ("bob", "t2", "y")]
 

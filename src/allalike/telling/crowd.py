@@ -89,9 +89,7 @@ def say_few(few: int, workers: int) -> str:
     >>> say_few(1, 4)
     '1 of 4 workers (25.0 %) have fewer than 5 answers that somebody else answered too: little is known about them'
     """
-    from allalike.methods.auto.sureness.faults import FEW
-
     return (
-        f"{few:,} of {workers:,} workers ({share(few, workers)}) have fewer than {FEW} answers that somebody else"
+        f"{few:,} of {workers:,} workers ({share(few, workers)}) have fewer than 5 answers that somebody else"
         " answered too: little is known about them"
     )

@@ -20,9 +20,9 @@ from allalike.api.results.groups import group_columns
 from allalike.api.results.pages import put_page_or_note
 from allalike.api.results.tables import list_truths, next_columns, object_table, truth_table, worker_columns
 from allalike.api.results.targets import REPORT, find_writers, result_names, result_output, written_names
+from allalike.api.writers import Findings
 from allalike.errors import OptionError
 from allalike.methods.auto.sureness.next_labels import rank_tasks
-from allalike.writers import Findings
 
 if TYPE_CHECKING:
     import os

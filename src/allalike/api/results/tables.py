@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike._core.columns.values import Values, table_of, text_column
-from allalike.writers import Truth
+from allalike.api.writers import Truth
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,15 +11,15 @@ from allalike._core.system.json_text import parse_json
 from allalike._core.system.output import Output
 from allalike._core.system.tables import FORMATS
 from allalike.answers import Answers
+from allalike.api.writers import WRITERS
 from allalike.errors import OutputError
 from allalike.readers import Scan
 from allalike.readers.inputs import find_inputs, list_inputs
-from allalike.writers import WRITERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from allalike.writers import Writer
+    from allalike.api.writers import Writer
 
 __all__ = [
     "PANEL_TABLES",

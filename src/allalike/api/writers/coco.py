@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from allalike._core.masks.packed import to_run_lengths
-from allalike.writers.base import Writer
+from allalike.api.writers.base import Writer
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from allalike.writers.base import Findings, Truth
+    from allalike.api.writers.base import Findings, Truth
 
 __all__ = ["CocoWriter"]
 
@@ -22,7 +22,7 @@ class CocoWriter(Writer):
     """COCO's JSON: an image for each task, and its mask as one annotation of the category ``object``.
 
     >>> import tempfile, pathlib
-    >>> from allalike.writers import Findings, Truth
+    >>> from allalike.api.writers import Findings, Truth
     >>> found = Findings("bitmap", lambda: iter([Truth("cat.png", np.eye(2, dtype=np.bool_), 0.9)]))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     CocoWriter().write(found, pathlib.Path(folder))

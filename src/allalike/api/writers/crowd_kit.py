@@ -8,14 +8,14 @@ from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
 from allalike._core.system.formulas import guard_text
-from allalike.writers.base import Writer
+from allalike.api.writers.base import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
     from typing import Any
 
-    from allalike.writers.base import Findings
+    from allalike.api.writers.base import Findings
 
 __all__ = ["CrowdKitWriter"]
 
@@ -24,7 +24,7 @@ class CrowdKitWriter(Writer):
     r"""What crowd-kit's aggregators call ``labels_``, ``skills_`` and ``probas_``, as CSV files.
 
     >>> import tempfile, pathlib
-    >>> from allalike.writers import Findings, Truth
+    >>> from allalike.api.writers import Findings, Truth
     >>> found = Findings("categorical", lambda: iter([Truth("t1", "x", 0.9)]), ["ada"], [0.8])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     CrowdKitWriter().write(found, pathlib.Path(folder))

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike._core.system.json_text import parse_json
+from allalike.api.writers.base import Writer
 from allalike.errors import InputError
 from allalike.readers.formats.encodings import read_text
-from allalike.writers.base import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from allalike.writers.base import Findings, Truth
+    from allalike.api.writers.base import Findings, Truth
 
 __all__ = ["LabelStudioWriter"]
 
@@ -43,7 +43,7 @@ class LabelStudioWriter(Writer):
     was read. Otherwise the task is the text, and the control is called ``label``.
 
     >>> import tempfile, pathlib
-    >>> from allalike.writers import Findings, Truth
+    >>> from allalike.api.writers import Findings, Truth
     >>> found = Findings("categorical", lambda: iter([Truth("t1", "x", 0.9)]), model="allalike 1.0")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     LabelStudioWriter().write(found, pathlib.Path(folder))

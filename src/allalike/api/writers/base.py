@@ -62,7 +62,7 @@ class Findings:
 class Writer(ABC):
     """A form in which another tool takes a result: some files in a folder that is called like the writer.
 
-    >>> from allalike.writers import WRITERS
+    >>> from allalike.api.writers import WRITERS
     >>> list(WRITERS)
     ['label-studio', 'coco', 'crowd-kit']
     """
@@ -75,7 +75,7 @@ class Writer(ABC):
     def check(self, domain: str) -> None:
         """Refuse labels that the tool has no form for, by the name of their kind.
 
-        >>> from allalike.writers import CocoWriter
+        >>> from allalike.api.writers import CocoWriter
         >>> CocoWriter().check("real")
         Traceback (most recent call last):
         allalike.errors.UnsupportedError: Labels of the kind real cannot be written for coco. It takes: bitmap.
