@@ -131,9 +131,9 @@ def test_a_file_of_another_size_is_refused(mirror: Mirror, cache: Path, size: in
 def test_a_mirror_that_is_too_slow_is_given_up(
     mirror: Mirror, cache: Path, monkeypatch: pytest.MonkeyPatch, sent: int
 ) -> None:
-    monkeypatch.setattr("allalike.datasets.patience._LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("allalike.datasets.downloads._LOOK_SECONDS", 0.01)
     clock = itertools.count(0, 50)  # at the third look more time is over than sixty seconds and 50,000 bytes allow
-    monkeypatch.setattr("allalike.datasets.patience.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr("allalike.datasets.downloads.time", SimpleNamespace(monotonic=lambda: next(clock)))
     mirror.stop_after = sent or 1
     source = published(mirror, answers=BIG) if sent else published(mirror, answers=BIG, truth=BIG)
     with pytest.raises(DataError, match=r"answers sends too slowly \([\d,]+ bytes so far\). Nothing of it was kept"):
@@ -143,9 +143,9 @@ def test_a_mirror_that_is_too_slow_is_given_up(
 
 
 def test_a_slow_mirror_is_waited_for_as_long_as_bytes_come(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allalike.datasets.patience._LOOK_SECONDS", 0.001)
+    monkeypatch.setattr("allalike.datasets.downloads._LOOK_SECONDS", 0.001)
     clock = itertools.count(0, 0.001)
-    monkeypatch.setattr("allalike.datasets.patience.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr("allalike.datasets.downloads.time", SimpleNamespace(monotonic=lambda: next(clock)))
     mirror.pause = 0.005
     assert contents(fetch_source(published(mirror, answers=BIG))) == {"answers": BIG}
     assert next(clock) > 0.002  # it was looked at meanwhile

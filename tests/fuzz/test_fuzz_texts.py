@@ -146,7 +146,7 @@ def requests_of(server: Server) -> list[bytes]:
     return [
         f"GET /{server.token}/ HTTP/1.1\r\n{head}Connection: close\r\n\r\n".encode(),
         f"GET /{server.token}/state HTTP/1.0\r\n{head}\r\n".encode(),
-        f"POST /{server.token}/look HTTP/1.1\r\n{head}Content-Length: {len(body)}\r\n\r\n{body}".encode(),
+        f"POST /{server.token}/preview HTTP/1.1\r\n{head}Content-Length: {len(body)}\r\n\r\n{body}".encode(),
         f"POST /{server.token}/answers?name=a.csv HTTP/1.1\r\n{head}Content-Length: 9\r\n\r\na,b\r\n1,2\r\n".encode(),
     ]
 

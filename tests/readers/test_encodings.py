@@ -58,7 +58,7 @@ def test_what_is_no_encoding_of_files_is_refused(name: str, tmp_path: Path) -> N
     assert str(raised.value) == told
     done = call("discover", "a.csv", "--encoding", name, folder=tmp_path)
     assert (done.returncode, done.stdout, "Name one such as utf-8" in done.stderr) == (2, "", True)
-    looked = perform({"do": "look", "files": [str(path)], "gold": None, "choices": {"encoding": name}})
+    looked = perform({"do": "preview", "files": [str(path)], "gold": None, "choices": {"encoding": name}})
     assert looked["question"]["what"] == told
 
 

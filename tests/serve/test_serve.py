@@ -205,7 +205,7 @@ def test_too_much_is_refused_before_it_is_read(server: Server) -> None:
     assert ask(server, "answers?name=b.csv&more=1", b"xx").status == 413
     assert ask(server, "gold?name=b.csv", b"xx").status == 413
     assert kept(server) == ["files/answers.csv"]
-    assert ask(server, "look", b"[" * (1 << 20) + b" ").status == 413
+    assert ask(server, "preview", b"[" * (1 << 20) + b" ").status == 413
 
 
 def test_a_body_must_say_how_long_it_is_and_no_more_than_that_is_taken(server: Server) -> None:
@@ -264,7 +264,7 @@ def test_a_second_run_is_refused_and_cancel_ends_the_first(server: Server, work:
     assert ask(server, "run", b"{}").data["error"] == "There is no file yet. Drop one, or choose one."
     ask(server, "answers?name=a.csv", ROWS)
     assert ask(server, "run", b"{}").data["doing"] == "run"
-    for place, body in (("run", b"{}"), ("look", b"{}"), ("answers?name=b.csv", ROWS), ("gold?name=b.csv", ROWS)):
+    for place, body in (("run", b"{}"), ("preview", b"{}"), ("answers?name=b.csv", ROWS), ("gold?name=b.csv", ROWS)):
         assert ask(server, place, body).status == 409
     state = wait(server, lambda state: state["progress"]["total"])
     assert state["progress"] == {"stage": "weighing workers", "round": True, "done": 3, "total": 15}
@@ -280,9 +280,9 @@ def test_a_second_run_is_refused_and_cancel_ends_the_first(server: Server, work:
 def test_a_look_takes_the_place_of_one_that_is_under_way(server: Server, work: Callable[[str], None]) -> None:
     work(ENDLESS)
     ask(server, "answers?name=a.csv", ROWS)
-    ask(server, "look", b"{}")
+    ask(server, "preview", b"{}")
     first = server.desk._job
-    assert ask(server, "look", b'{"domain": "real"}').data["choices"] == {"domain": "real"}
+    assert ask(server, "preview", b'{"domain": "real"}').data["choices"] == {"domain": "real"}
     assert first is not None
     assert first._process.returncode == -signal.SIGKILL
 
@@ -304,7 +304,7 @@ def test_what_came_of_a_run_is_shown_until_another_begins(server: Server, work: 
 def test_work_that_was_ended_from_outside_says_so(server: Server, work: Callable[[str], None]) -> None:
     work(ENDED)
     ask(server, "answers?name=a.csv", ROWS)
-    ask(server, "look", b"{}")
+    ask(server, "preview", b"{}")
     state = wait(server, lambda state: not state["doing"])
     assert state["error"]["what"].startswith("The work was ended from outside")
 
@@ -315,7 +315,7 @@ def test_work_that_is_cancelled_before_it_has_its_order_fails_nobody(
     cancelled = Event()
     slow = SimpleNamespace(dumps=lambda order: str(cancelled.wait()), loads=json.loads)
     monkeypatch.setattr("allalike.serve.jobs.json", slow)
-    job = Job({"do": "look"}, tmp_path)
+    job = Job({"do": "preview"}, tmp_path)
     job.cancel()
     cancelled.set()
     job._thread.join()  # an error in it would fail this test

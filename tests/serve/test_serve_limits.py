@@ -12,7 +12,7 @@ import pytest
 
 from allalike.serve.desk import Desk
 from allalike.serve.server import Server
-from allalike.serve.wire import Limits
+from allalike.serve.wire import ConnectionLimits
 
 LIMIT = 10_000
 LONG = 10_000.0  # seconds that no test has
@@ -25,7 +25,7 @@ def opened() -> Iterator[ExitStack]:
         yield stack
 
 
-def serve(opened: ExitStack, folder: Path, limits: Limits) -> Server:
+def serve(opened: ExitStack, folder: Path, limits: ConnectionLimits) -> Server:
     return opened.enter_context(Server(Desk(folder, limit=LIMIT), limits=limits))
 
 
@@ -71,13 +71,15 @@ def wait_for_room(opened: ExitStack, server: Server, request: str = "") -> None:
 
 @pytest.mark.parametrize("start", ["", "GET / HTTP/1.0\nX-Slow: "])
 def test_a_head_that_comes_byte_by_byte_is_not_waited_for(opened: ExitStack, tmp_path: Path, start: str) -> None:
-    server = serve(opened, tmp_path, Limits(connections=1, head_seconds=SHORT, grace_seconds=LONG))
+    server = serve(opened, tmp_path, ConnectionLimits(connections=1, head_seconds=SHORT, grace_seconds=LONG))
     assert dribble(connect(opened, server, start), b"x") == b""
     wait_for_room(opened, server)
 
 
 def test_a_body_that_comes_byte_by_byte_is_not_waited_for_and_leaves_nothing(opened: ExitStack, tmp_path: Path) -> None:
-    server = serve(opened, tmp_path, Limits(connections=1, head_seconds=LONG, grace_seconds=SHORT, least_rate=1e6))
+    server = serve(
+        opened, tmp_path, ConnectionLimits(connections=1, head_seconds=LONG, grace_seconds=SHORT, least_rate=1e6)
+    )
     dribble(connect(opened, server, head(server, "POST answers?name=a.csv", LIMIT)), b"x")
     wait_for_room(opened, server)
     assert not list(tmp_path.rglob("*.csv"))
@@ -85,13 +87,13 @@ def test_a_body_that_comes_byte_by_byte_is_not_waited_for_and_leaves_nothing(ope
 
 
 def test_a_client_that_says_nothing_more_is_not_waited_for(opened: ExitStack, tmp_path: Path) -> None:
-    server = serve(opened, tmp_path, Limits(connections=1, head_seconds=SHORT, grace_seconds=LONG))
+    server = serve(opened, tmp_path, ConnectionLimits(connections=1, head_seconds=SHORT, grace_seconds=LONG))
     connect(opened, server, head(server, "POST answers?name=a.csv", LIMIT) + "abc")
     wait_for_room(opened, server)
 
 
 def test_a_client_that_takes_no_answer_is_not_waited_for(opened: ExitStack, tmp_path: Path) -> None:
-    server = serve(opened, tmp_path / "desk", Limits(connections=1, grace_seconds=SHORT, least_rate=1e12))
+    server = serve(opened, tmp_path / "desk", ConnectionLimits(connections=1, grace_seconds=SHORT, least_rate=1e12))
     (tmp_path / "desk").mkdir()
     (tmp_path / "out").mkdir()
     with (tmp_path / "out" / "truth.csv").open("wb") as file:
@@ -110,18 +112,18 @@ def test_a_refused_body_that_comes_byte_by_byte_is_not_waited_for(
     opened: ExitStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("allalike.serve.server._DRAIN_SECONDS", SHORT)
-    server = serve(opened, tmp_path, Limits(connections=1))
+    server = serve(opened, tmp_path, ConnectionLimits(connections=1))
     assert b" 413 " in dribble(connect(opened, server, head(server, "POST answers?name=a.csv", LIMIT + 1)), b"x")
     wait_for_room(opened, server)
 
 
 def test_a_larger_body_has_more_time() -> None:
-    assert Limits(grace_seconds=60, least_rate=10_000).allow(0) == 60
-    assert Limits(grace_seconds=60, least_rate=10_000).allow(200_000_000) == 20_060
+    assert ConnectionLimits(grace_seconds=60, least_rate=10_000).allow(0) == 60
+    assert ConnectionLimits(grace_seconds=60, least_rate=10_000).allow(200_000_000) == 20_060
 
 
 def test_only_so_many_ask_at_once_and_the_next_is_told_so(opened: ExitStack, tmp_path: Path) -> None:
-    server = serve(opened, tmp_path, Limits(connections=2, head_seconds=LONG))
+    server = serve(opened, tmp_path, ConnectionLimits(connections=2, head_seconds=LONG))
     first, _ = connect(opened, server), connect(opened, server)
     for _ in range(3):
         assert hear(connect(opened, server)).startswith(b"HTTP/1.0 503 ")

@@ -32,7 +32,7 @@ def test_work_ends_with_whoever_ordered_it() -> None:
         assert child.stdin is not None
         assert child.stdout is not None
         try:
-            child.stdin.write('{"do": "look"}\n')
+            child.stdin.write('{"do": "preview"}\n')
             child.stdin.flush()
             assert json.loads(child.stdout.readline())["progress"]["stage"] == "reading answers"
             child.stdin.close()
@@ -48,7 +48,7 @@ def ordered(do: str, *files: Path, choices: dict[str, Any] | None = None, **more
 def test_a_look_shows_what_was_read_guessed_and_doubted(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("annotator;item;vote\nada;1;x\nbob;1;x\neve;1;y\nada;2;y\nbob;2;y\n")
-    found = ordered("look", path)
+    found = ordered("preview", path)
     assert found["picked"] == {"worker": "annotator", "task": "item", "label": "vote"}
     assert found["facts"] == ["5 answers", "3 workers", "2 tasks", "categorical labels of 2 classes"]
     assert (found["columns"], found["rows"][2]) == (["annotator", "item", "vote"], ["eve", "1", "y"])
@@ -57,9 +57,9 @@ def test_a_look_shows_what_was_read_guessed_and_doubted(tmp_path: Path) -> None:
     assert "GTM" not in found["methods"]
     gold = tmp_path / "gold.csv"
     gold.write_text("task,label\n1,x\n")
-    known = perform({"do": "look", "files": [str(path)], "gold": str(gold), "choices": {}})
+    known = perform({"do": "preview", "files": [str(path)], "gold": str(gold), "choices": {}})
     assert known["facts"][-1] == "1 known truth"
-    other = ordered("look", path, choices={"columns": {"worker": "item", "task": "annotator"}})
+    other = ordered("preview", path, choices={"columns": {"worker": "item", "task": "annotator"}})
     assert other["facts"][1:3] == ["2 workers", "3 tasks"]
 
 
@@ -79,7 +79,7 @@ def test_a_bad_file_gives_the_message_of_the_library(
 ) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    question = ordered("look", path)["question"]
+    question = ordered("preview", path)["question"]
     assert said in question["what"]
     assert "unexpected" not in question["what"]
     assert question["settles"] == settles
@@ -90,7 +90,7 @@ def test_a_bad_file_gives_the_message_of_the_library(
 def test_doubts_stop_a_run_unless_the_person_knows(tmp_path: Path) -> None:
     path, out = tmp_path / "a.csv", tmp_path / "out"
     path.write_text("worker,task,label\nada,1,x\nada,2,y\nada,3,y\n")
-    assert ordered("look", path)["stops"][0].startswith("All 3 answers are by one worker")
+    assert ordered("preview", path)["stops"][0].startswith("All 3 answers are by one worker")
     stopped = ordered("run", path, folder=str(out))["error"]
     assert stopped["settles"] == {"force": True}
     assert ordered("run", path, choices={"force": True, "method": "UA"}, folder=str(out)) == {"notes": []}

@@ -14,10 +14,10 @@ from allalike.api.judges.coverage import MIN_GOLD, Coverage, gather_sureness
 from allalike.api.judges.odds import OddsLine
 from allalike.api.judges.open_labels import OpenChance, decide_openly, find_chances, find_open_chance
 from allalike.api.judges.panel import Panel
-from allalike.api.judges.panels import find_sizes
+from allalike.api.judges.panel_sizes import find_sizes
 from allalike.api.judges.prices import find_prices, read_prices
 from allalike.api.judges.shared_errors import find_shared_errors
-from allalike.api.judges.verdicts import NOBODY, Told, Verdicts, take_verdicts
+from allalike.api.judges.verdicts import NOBODY, PanelAnswers, Verdicts, take_verdicts
 from allalike.api.results.deciding import find_truths
 from allalike.api.results.summaries import describe_confidence
 from allalike.engines.sample import sample_tasks
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from allalike._core.blocks.block import Block, Floats
-    from allalike.api.judges.panels import Sizes
+    from allalike.api.judges.panel_sizes import Sizes
     from allalike.api.result import Result
     from allalike.domains import Domain
     from allalike.engines import Engine, Run, TaskTable
@@ -101,7 +101,7 @@ def _judge(result: Result, prices: Mapping[str, float] | None, least: float | No
     tasks = gather_sureness(unaware)
     told = judging.sure_of(result.weighing, tasks.fit())
     found = find_truths(run, told, unweighted=True, keep_gold=run.n_gold > 0, min_confidence=least)
-    verdicts = take_verdicts(run, _MAX_ANSWERS, judging.believe, _tell(unaware))
+    verdicts = take_verdicts(run, _MAX_ANSWERS, judging.believe, _list_answers(unaware))
     sizes, by_gold = _find_sizes(verdicts, judging.odds)
     summary = {**result.summary, "confidence": describe_confidence(run, told, found)}
     if least is not None:
@@ -207,9 +207,9 @@ class _Judging:
         return chances
 
 
-def _tell(found: TaskTable) -> Iterator[Told]:
+def _list_answers(found: TaskTable) -> Iterator[PanelAnswers]:
     for piece in found.pieces():
-        yield Told(piece.tasks.hashes(), piece.found["label"], piece.found["confidence"])
+        yield PanelAnswers(piece.tasks.hashes(), piece.found["label"], piece.found["confidence"])
 
 
 def _find_sizes(verdicts: Verdicts, odds: Floats) -> tuple[Sizes, bool]:

@@ -9,7 +9,6 @@ from allalike._core.system.progress import report
 from allalike.answers import Answers
 from allalike.api.results.targets import inputs_of
 from allalike.engines.growing import Growing, grow
-from allalike.engines.unsupported import unsupported
 from allalike.errors import UnsupportedError
 from allalike.readers import Scan, open_gold
 
@@ -49,7 +48,9 @@ class Origin:
     def grow(self, run: Run, more: Any, gold: Any) -> tuple[Run, Origin, News]:
         """Return a run over more answers, what is to be remembered of it, and what is new in it."""
         if not isinstance(run, Growing):
-            raise unsupported("result.update")
+            raise UnsupportedError(
+                "result.update works on memory and disk only: blocks on the executors of Spark stay as they were made."
+            )
         if run.n_gold and self.gold is None:
             raise UnsupportedError(
                 "It is not known where the known truths of these answers came from. Give them with gold= instead."

@@ -38,7 +38,7 @@ from allalike.cli.options import (
 from allalike.cli.standard_input import spool_input
 from allalike.cli.text import dress, list_notes
 from allalike.errors import OptionError
-from allalike.telling.remark import percent
+from allalike.telling.remark import name_some, percent
 from allalike.telling.summary import Summary
 from allalike.telling.truths import remark_reading
 
@@ -207,13 +207,7 @@ def _say_pairs(panel: Panel) -> list[str]:
 
 
 def _name_some(judges: Sequence[object]) -> str:
-    """Name judges, but not too many.
-
-    >>> _name_some(["ada", "bob"]), _name_some(range(9))
-    ('ada, bob', '0, 1, 2, 3 and 5 more')
-    """
-    more = f" and {len(judges) - _N_NAMES:,} more" if len(judges) > _N_NAMES + 1 else ""
-    return ", ".join(map(keep_whole, judges[:_N_NAMES] if more else judges)) + more
+    return name_some(list(map(keep_whole, judges)), len(judges), _N_NAMES)
 
 
 def _say_smallest(panel: Panel) -> list[str]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextvars
 import gzip
 import os
 import shutil
 import tarfile
+import threading
+import time
 import zlib
 from contextlib import contextmanager
 from functools import partial
@@ -15,15 +18,14 @@ from typing import TYPE_CHECKING, Any
 from allalike._core.system.progress import report
 from allalike.datasets.checksums import find_difference, is_right, sha256_of_file, sha256_of_tree
 from allalike.datasets.folders import cache_folder, find_folder, how_to_get
-from allalike.datasets.patience import run_patiently
 from allalike.errors import DataError, UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from allalike.datasets.catalog import File, Source
 
-__all__ = ["archive_url", "fetch_source", "file_url"]
+__all__ = ["archive_url", "fetch_source", "file_url", "run_patiently"]
 
 _FILE_HOST = "https://raw.githubusercontent.com"
 _ARCHIVE_HOST = "https://github.com"
@@ -33,6 +35,11 @@ _CHUNK_BYTES = 1 << 16
 _MAX_ARCHIVE_BYTES = 1 << 30  # of the archive, whose size the catalogue does not know
 _MAX_UNPACKED_BYTES = 1 << 32  # to read through, not to write: a bomb is longer than any repository
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+
+
+_GRACE_SECONDS = 60.0
+_LEAST_RATE = 10_000  # bytes a second
+_LOOK_SECONDS = 1.0  # between two looks
 
 
 def file_url(source: Source, file: File) -> str:
@@ -257,3 +264,35 @@ def _alone(source: Source) -> Iterator[None]:
     with (cache_folder() / f".{source.name}.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def run_patiently(download: Callable[[], object], count_bytes: Callable[[], int]) -> bool:
+    """Run a download to its end and return True, or give it up because it is too slow and return False.
+
+    What it raises is raised here. One that was given up goes on until it next asks the caller whether it may.
+
+    >>> run_patiently(lambda: None, lambda: 0)
+    True
+    """
+    failed: list[BaseException] = []
+    done, given_up = threading.Event(), threading.Event()
+    context = contextvars.copy_context()  # in which somebody may watch
+
+    def run() -> None:
+        try:
+            context.run(download)
+        except BaseException as error:
+            if not given_up.is_set():
+                failed.append(error)
+        finally:
+            done.set()
+
+    begin = time.monotonic()
+    threading.Thread(target=run, daemon=True).start()  # which does not keep the program from ending
+    while not done.wait(_LOOK_SECONDS):
+        if time.monotonic() - begin > _GRACE_SECONDS + count_bytes() / _LEAST_RATE:
+            given_up.set()
+            return False
+    if failed:
+        raise failed.pop()  # so that nothing here keeps what it holds, such as the connection
+    return True

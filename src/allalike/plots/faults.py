@@ -52,7 +52,7 @@ def draw_faults(values: Floats, unit: str, ax: Axes | None = None) -> Axes:
     return axes
 
 
-def draw_errors(table: pd.DataFrame, unit: str, told: str, ax: Axes | None = None) -> Axes:
+def draw_errors(table: pd.DataFrame, unit: str, title: str, ax: Axes | None = None) -> Axes:
     """Draw each worker's disparity against her error on known truths.
 
     Parameters
@@ -61,7 +61,7 @@ def draw_errors(table: pd.DataFrame, unit: str, told: str, ax: Axes | None = Non
         One row per worker: disparity, error, answers (to tasks whose truth is known).
     unit
         What the error is.
-    told
+    title
         What it says, in a sentence above.
     ax
         Where to draw.
@@ -75,8 +75,8 @@ def draw_errors(table: pd.DataFrame, unit: str, told: str, ax: Axes | None = Non
     size = 15 + 85 * table["answers"] / max(float(table["answers"].max()), 1.0)
     axes.scatter(table["disparity"], table["error"], s=size, color=INK, alpha=0.65, edgecolors="white", linewidths=0.5)
     axes.set(xlabel="disparity (mean distance to the other workers)", ylabel=f"{unit} on known truths")
-    if told:
-        axes.set_title(told, fontsize="medium", loc="left")
+    if title:
+        axes.set_title(title, fontsize="medium", loc="left")
     axes.margins(0.08)
     clean(axes)
     return axes

@@ -26,7 +26,7 @@ _USUAL, _MUCH = 0.99, 1.5
 
 
 def draw_matrix(
-    distances: Floats, names: Sequence[object], distance: str, told: str = "", ax: Axes | None = None
+    distances: Floats, names: Sequence[object], distance: str, title: str = "", ax: Axes | None = None
 ) -> Axes:
     """Draw how far each two workers are apart, in the order that is given.
 
@@ -38,7 +38,7 @@ def draw_matrix(
         Who they are.
     distance
         What the distance is.
-    told
+    title
         What is to be said above.
     ax
         Where to draw.
@@ -75,6 +75,6 @@ def draw_matrix(
         axes.tick_params(length=0)
     else:
         axes.set(xticks=[], yticks=[], xlabel=f"{n:,} workers; neighbours agree")
-    if told:
-        axes.set_title(told, fontsize="medium")
+    if title:
+        axes.set_title(title, fontsize="medium")
     return axes

@@ -90,10 +90,10 @@ def count_confusions(
     place[classes] = np.arange(len(classes))
     row = np.full(int(max(judged.worker.max(initial=0), workers.max(initial=0))) + 1, -1, np.intp)
     row[workers] = np.arange(len(workers))
-    told = (row[judged.worker], place[judged.truth], place[judged.label])
-    kept = np.min(told, axis=0) >= 0
+    places = (row[judged.worker], place[judged.truth], place[judged.label])
+    kept = np.min(places, axis=0) >= 0
     counts = np.zeros((len(workers), len(classes), len(classes)), np.int64)
-    np.add.at(counts, tuple(part[kept] for part in told), 1)
+    np.add.at(counts, tuple(part[kept] for part in places), 1)
     return classes, counts
 
 

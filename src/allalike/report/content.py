@@ -112,7 +112,7 @@ def _assemble(
     unsure = int(survey.counts[: int(UNSURE * 20)].sum())
     advice = advise(material, flags, single=survey.single, unsure=unsure)
     numbers = {worker: number for number, worker in enumerate(material.run.workers.tolist())}
-    pictures, told = describe_pictures(material, people, workers, survey, neighbours)
+    pictures, captions = describe_pictures(material, people, workers, survey, neighbours)
     return {
         "facts": list_facts(material.summary),
         "figures": list_figures(material),
@@ -123,7 +123,7 @@ def _assemble(
         "citation": cite(material),
         "left_out": say_left_out(material, workers, tasks, len(survey.sample.hashes)),
         "charts": pictures,
-        "told": told,
+        "captions": captions,
         "data": {
             "kind": labels.kind,
             "unit": read_unit(material).replace("_", " "),

@@ -42,7 +42,7 @@ def describe_pictures(
         "gold": chart_gold(_gold_rows(material, people), unit if unit != "rmse" else "squared error"),
     }
     shown = {name: chart for name, chart in charts.items() if chart}
-    return shown, {name: _TELL[name](material, neighbours) for name in shown}
+    return shown, {name: _CAPTIONS[name](material, neighbours) for name in shown}
 
 
 def _worker_rows(workers: dict[str, Any]) -> list[dict[str, Any]]:
@@ -94,7 +94,7 @@ def _gold_rows(material: Material, people: People) -> list[dict[str, Any]]:
     ]
 
 
-def _tell_map(material: Material, neighbours: dict[str, Any]) -> str:
+def _caption_map(material: Material, neighbours: dict[str, Any]) -> str:
     met = "" if neighbours["met"] > 0.999 else f" {100 * neighbours['met']:.2g} % of the pairs have a task in common."
     return (
         "Each mark is a worker; who answers alike is close. Good workers crowd together, each bad one is alone in her"
@@ -102,28 +102,28 @@ def _tell_map(material: Material, neighbours: dict[str, Any]) -> str:
     )
 
 
-def _tell_intervals(material: Material, neighbours: dict[str, Any]) -> str:
+def _caption_intervals(material: Material, neighbours: dict[str, Any]) -> str:
     sure = " with the limits of 95 %" if "low" in material.workers else ""
     return f"The best and the worst workers{sure}; a short line is well known, a long one hardly."
 
 
-def _tell_sureness(material: Material, neighbours: dict[str, Any]) -> str:
+def _caption_sureness(material: Material, neighbours: dict[str, Any]) -> str:
     if material.run.encoding.numeric:
         return "How wide the limits of the truths are: tasks at the right need more answers."
     return "How sure the truths are: tasks at the left need more answers."
 
 
-def _tell_gold(material: Material, neighbours: dict[str, Any]) -> str:
+def _caption_gold(material: Material, neighbours: dict[str, Any]) -> str:
     gold = material.summary.gold
     if gold is None or gold.disparity_predicts is None:
         return "If the dots rise from left to right, distance to the others tells who errs."
     return say_correlation(gold.disparity_predicts)
 
 
-_TELL = {
-    "map": _tell_map,
-    "intervals": _tell_intervals,
+_CAPTIONS = {
+    "map": _caption_map,
+    "intervals": _caption_intervals,
     "faults": lambda material, neighbours: "How far workers are from the truth.",
-    "sureness": _tell_sureness,
-    "gold": _tell_gold,
+    "sureness": _caption_sureness,
+    "gold": _caption_gold,
 }

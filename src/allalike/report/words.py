@@ -108,12 +108,12 @@ def list_settings(material: Material) -> list[tuple[str, str]]:
     >>> list_settings(result.material())[3:5]
     [('domain: classes', '2'), ('domain: classes from', 'data')]
     """
-    told = {name: value for name, value in material.summary.to_dict().items() if name not in _ELSEWHERE}
-    return list(_flat(told))[:_MAX_SETTINGS]
+    settings = {name: value for name, value in material.summary.to_dict().items() if name not in _ELSEWHERE}
+    return list(_flat(settings))[:_MAX_SETTINGS]
 
 
-def _flat(told: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
-    for name, value in told.items():
+def _flat(settings: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in settings.items():
         if name in _NAMING:
             continue
         path = f"{above}{str(name).replace('_', ' ')}"
@@ -155,25 +155,25 @@ def cite(material: Material) -> list[str]:
 
 def say_left_out(material: Material, workers: dict[str, Any], tasks: dict[str, Any], sampled: int) -> dict[str, str]:
     """Say of the tables and of details what they leave out; nothing where they are whole."""
-    summary, told = material.summary, {}
+    summary, left = material.summary, {}
     n_workers, n_tasks = len(workers["answers"]), len(tasks["id"])
     if n_workers < workers["total"]:
-        told["workers"] = (
+        left["workers"] = (
             f"{n_workers:,} of {workers['total']:,} workers are shown: those with a remark, and those who gave most"
             " answers. The table workers has them all."
         )
     if n_tasks < summary.tasks:
-        told["tasks"] = (
+        left["tasks"] = (
             f"{n_tasks:,} of {summary.tasks:,} tasks are shown: those whose truth is least sure, those that weights"
             " changed, and those that many answered and nobody settled. The table truth has them all."
         )
     if len(tasks["answered"]) < n_tasks:
-        told["answers"] = f"The answers are kept of {len(tasks['answered']):,} tasks, the least sure ones."
+        left["answers"] = f"The answers are kept of {len(tasks['answered']):,} tasks, the least sure ones."
     if sampled < summary.tasks:
-        told["details"] = (
+        left["details"] = (
             f"Disagreements and confusions are those of a sample of {sampled:,} of {summary.tasks:,} tasks"
             f" ({workers['looked_at']:,} answers)."
         )
     if len(workers["disagreements"]) and max(workers["disagreements"]) + 1 < n_workers:
-        told["disagreements"] = f"Disagreements are kept of {len(workers['disagreements']):,} workers."
-    return told
+        left["disagreements"] = f"Disagreements are kept of {len(workers['disagreements']):,} workers."
+    return left

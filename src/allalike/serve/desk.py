@@ -135,7 +135,7 @@ class Desk:
             raise InputError(f"There is no file {path}. Name a file of answers, or a folder with a result.")
         with self._lock:
             self._files = [_File(path, path.name, path.stat().st_size)]
-            self.look({})
+            self.preview({})
 
     def receive(self, role: str, name: str, stream: Stream, size: int, *, more: bool = False) -> None:
         """Take a file that is handed in: known truths, or answers, alone or with those that were handed in before."""
@@ -180,9 +180,9 @@ class Desk:
     def _all(self) -> list[_File]:
         return [*self._files, *([self._gold] if self._gold else [])]
 
-    def look(self, given: Any) -> None:
-        """Look how the files are read with what is chosen, in place of a look that is under way."""
-        self._work("look", given)
+    def preview(self, given: Any) -> None:
+        """Show how the files are read with what is chosen, in place of a preview that is under way."""
+        self._work("preview", given)
 
     def run(self, given: Any) -> None:
         """Find the truths in the files with what is chosen."""
@@ -191,7 +191,7 @@ class Desk:
     def _work(self, do: str, given: Any) -> None:
         Choices.of(given)
         with self._lock:
-            if self._receiving or (self._job is not None and self._job.order["do"] != "look"):
+            if self._receiving or (self._job is not None and self._job.order["do"] != "preview"):
                 raise BusyError(_BUSY)
             if not self._files:
                 raise InputError("There is no file yet. Drop one, or choose one.")
@@ -239,7 +239,7 @@ class Desk:
             self._version += 1
             outcome = self._rename(outcome)
             self._error = outcome.get("error")
-            if job.order["do"] == "look":
+            if job.order["do"] == "preview":
                 self._reading = None if self._error else outcome
             elif self._error is None and job.order["do"] == "run":
                 self._found = Found.of(Path(job.order["folder"]), notes=tuple(outcome["notes"]))

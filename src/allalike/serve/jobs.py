@@ -36,7 +36,7 @@ class Job:
     >>> import tempfile
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     job = Job({"do": "look", "files": ["nowhere.csv"], "gold": None, "choices": {}}, Path(folder))
+    ...     job = Job({"do": "preview", "files": ["nowhere.csv"], "gold": None, "choices": {}}, Path(folder))
     ...     job.cancel()
     ...     job.progress["stage"]
     'starting'
@@ -74,10 +74,10 @@ class Job:
             given.flush()
             for line in said:
                 with suppress(ValueError):  # a line that was cut off
-                    told = json.loads(line)
-                    self.progress = told.get("progress", self.progress)
-                    outcome = told.get("outcome", outcome)
-                    if "outcome" in told:
+                    message = json.loads(line)
+                    self.progress = message.get("progress", self.progress)
+                    outcome = message.get("outcome", outcome)
+                    if "outcome" in message:
                         break
         self._process.kill()
         self._process.wait()

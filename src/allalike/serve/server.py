@@ -34,7 +34,7 @@ from allalike._core.system.json_text import parse_json
 from allalike.errors import AllalikeError, OptionError
 from allalike.serve.desk import BusyError, CutOffError, TooMuchError
 from allalike.serve.page import PAGE_POLICY, REPORT_POLICY, render_page, render_script, render_style
-from allalike.serve.wire import Limits, Wire
+from allalike.serve.wire import ConnectionLimits, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -84,8 +84,8 @@ class Server(ThreadingHTTPServer):
     block_on_close = False
     allow_reuse_address = os.name != "nt"  # where it would let others listen, too
 
-    def __init__(self, desk: Desk, port: int = 0, limits: Limits | None = None) -> None:
-        self.desk, self.token, self.limits = desk, secrets.token_urlsafe(24), limits or Limits()
+    def __init__(self, desk: Desk, port: int = 0, limits: ConnectionLimits | None = None) -> None:
+        self.desk, self.token, self.limits = desk, secrets.token_urlsafe(24), limits or ConnectionLimits()
         self._free = BoundedSemaphore(self.limits.connections)
         try:
             super().__init__((_HOST, port), _Handler)
@@ -261,7 +261,7 @@ class _Handler(BaseHTTPRequestHandler):
             asked = parse_qs(self.path.partition("?")[2])
             desk.receive(place, asked.get("name", [""])[0], self.rfile, self._n_unread, more="more" in asked)
             self._n_unread = 0
-        elif place in ("look", "run"):
+        elif place in ("preview", "run"):
             getattr(desk, place)(self._read_choices())
         elif place == "cancel":
             desk.cancel()

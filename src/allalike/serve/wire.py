@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from _typeshed import ReadableBuffer, WriteableBuffer
 
-__all__ = ["Limits", "Wire"]
+__all__ = ["ConnectionLimits", "Wire"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class ConnectionLimits:
     """How much a server takes.
 
     Parameters
@@ -33,7 +33,7 @@ class Limits:
     grace_seconds, least_rate
         How long a body may take, or an answer: so many seconds, and one for each so many bytes.
 
-    >>> Limits().allow(200_000_000) / 3600 < 6
+    >>> ConnectionLimits().allow(200_000_000) / 3600 < 6
     True
     """
 

@@ -33,7 +33,7 @@ _SECONDS_BETWEEN = 0.05  # signs of progress in the same stage
 def perform(order: Mapping[str, Any]) -> dict[str, Any]:
     """Do what is ordered, and return what came of it, or what is wrong.
 
-    >>> perform({"do": "look", "files": ["nowhere.csv"], "gold": None, "choices": {}})["question"]["what"]
+    >>> perform({"do": "preview", "files": ["nowhere.csv"], "gold": None, "choices": {}})["question"]["what"]
     'There is no file nowhere.csv.'
     """
     try:
@@ -51,7 +51,7 @@ def perform(order: Mapping[str, Any]) -> dict[str, Any]:
         return {"error": {"what": what, "lines": [], "settles": {}}}
 
 
-def _look(order: Mapping[str, Any]) -> dict[str, Any]:
+def _preview(order: Mapping[str, Any]) -> dict[str, Any]:
     report("reading")
     return preview(order["files"], order["gold"], Choices.of(order["choices"]))
 
@@ -84,20 +84,24 @@ def _revisit(order: Mapping[str, Any]) -> dict[str, Any]:
     return {"notes": []}
 
 
-_ORDERS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {"look": _look, "run": _run, "revisit": _revisit}
+_ORDERS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+    "preview": _preview,
+    "run": _run,
+    "revisit": _revisit,
+}
 
 
 class _Watcher:
     """Who tells how far the work has come, not too often."""
 
-    def __init__(self, tell: Callable[[dict[str, Any]], None]) -> None:
-        self._tell, self._stage, self._time = tell, "", 0.0
+    def __init__(self, send: Callable[[dict[str, Any]], None]) -> None:
+        self._send, self._stage, self._time = send, "", 0.0
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         now = monotonic()
         if stage != self._stage or now - self._time > _SECONDS_BETWEEN:
             self._stage, self._time = stage, now
-            self._tell({"stage": STAGES.get(stage, stage), "round": stage == "round", "done": done, "total": total})
+            self._send({"stage": STAGES.get(stage, stage), "round": stage == "round", "done": done, "total": total})
 
 
 def main() -> None:
@@ -108,12 +112,12 @@ def main() -> None:
     order = json.loads(sys.stdin.buffer.readline())
     Thread(target=_end_with_parent, daemon=True).start()
 
-    def tell(**said: Any) -> None:
+    def send(**said: Any) -> None:
         back.write(json.dumps(said) + "\n")
         back.flush()
 
-    with watching(_Watcher(lambda progress: tell(progress=progress))):
-        tell(outcome=perform(order))
+    with watching(_Watcher(lambda progress: send(progress=progress))):
+        send(outcome=perform(order))
 
 
 def _end_with_parent() -> None:

@@ -34,13 +34,13 @@ class Remark:
 
 
 def name_some(ids: Sequence[Any], number: int, most: int = _N_NAMED) -> str:
-    """Name the first of so many workers.
+    """Name the first of so many workers; one more is named, too.
 
-    >>> name_some(["ada", "bob"], 2), name_some(list("abcdefg"), 9)
+    >>> name_some(["ada", "bob"], 2, 1), name_some(list("abcdefg"), 9)
     ('ada, bob', 'a, b, c, d, e and 4 more')
     """
-    more = f" and {number - most:,} more" if number > most else ""
-    return ", ".join(map(str, ids[:most])) + more
+    more = f" and {number - most:,} more" if number > most + 1 else ""
+    return ", ".join(map(str, ids[:most] if more else ids)) + more
 
 
 def percent(probability: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from allalike._core.words import count
-from allalike.telling.remark import Remark, name_some, percent, share
+from allalike.telling.remark import Remark, percent, share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -162,5 +162,5 @@ def _remark_second(second: OtherReading | None) -> Iterator[Remark]:
     if second is None:
         return
     yield Remark(f"{say_second_reading(second)} (gold=).")
-    one, other = (name_some(each, len(each), len(each)) for each in (second.leaders, second.its_leaders))
+    one, other = (", ".join(map(str, each)) for each in (second.leaders, second.its_leaders))
     yield Remark(f"  This one is led by {one}; the other by {other}.", names=[*second.leaders, *second.its_leaders])

@@ -13,9 +13,8 @@ from allalike._core.columns.matches import find_places
 from allalike._core.columns.objects import shorten
 from allalike._core.columns.values import Values
 from allalike.answers import Answers
-from allalike.api.doubts.abstentions import find_abstentions
 from allalike.api.doubts.far_answers import find_far_answers
-from allalike.api.doubts.spellings import find_spellings
+from allalike.api.doubts.spellings import find_abstentions, find_spellings
 from allalike.engines.sample import sample_tasks
 from allalike.errors import DataWarning
 from allalike.telling.answers import NUMBERS

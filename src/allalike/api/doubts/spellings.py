@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.columns.matches import write_plainly
 from allalike._core.extraction.choices import extract_choice
 from allalike._core.extraction.numbers import extract_number
 from allalike.domains.spelling import match_key
@@ -14,7 +15,7 @@ from allalike.domains.spelling import match_key
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["Spellings", "find_spellings"]
+__all__ = ["Spellings", "find_abstentions", "find_spellings"]
 
 _MAX_LABELS = 5000  # that are looked at
 _MAX_CHARACTERS = 200  # of a label that is looked at
@@ -25,6 +26,13 @@ _TRUTH_WORDS = {
     **dict.fromkeys(("true", "yes", "y", "1"), "true"),
     **dict.fromkeys(("false", "no", "n", "0"), "false"),
 }
+
+
+_ABSTENTION_WORDS = """
+    ? ?? - -- -1 unknown unsure unclear undecided skip skipped ignore abstain idk not_sure don't_know dont_know
+    do_not_know can't_tell cannot_tell no_answer not_applicable
+"""
+_ABSTENTIONS = frozenset(word.replace("_", " ") for word in _ABSTENTION_WORDS.split())
 
 
 @dataclass(frozen=True)
@@ -105,3 +113,16 @@ def _is_mostly_number(text: str) -> bool:
     """Tell whether a label has no words of its own: "5 apples" and "x5" are no spellings of 5."""
     words = re.sub(r"\\(?:boxed|text|frac)|answer|final|the|is", "", text, flags=re.IGNORECASE)
     return not re.search(r"[^\W\d_]", words) or match_key(text) != text
+
+
+def find_abstentions(labels: Iterable[Any]) -> list[Any]:
+    """List labels that may mean that there is no answer: words for it, and -1 where no other is negative.
+
+    >>> find_abstentions([-1, 0, 1]), find_abstentions([-1, 1]), find_abstentions(["cat", "dog", "Not sure"])
+    ([-1], [], ['Not sure'])
+    """
+    known = list(labels)
+    found = [label for label in known if write_plainly(label).casefold() in _ABSTENTIONS]
+    written = {write_plainly(label) for label in known}
+    sign = {"-1", "1"} <= written and "0" not in written
+    return [label for label in found if not (sign and write_plainly(label) == "-1")]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
     from allalike._core.columns.values import Values
     from allalike.api.judges.coverage import Coverage, Sureness
-    from allalike.api.judges.panels import Sizes
+    from allalike.api.judges.panel_sizes import Sizes
     from allalike.api.judges.shared_errors import SharedErrors
     from allalike.api.result import Result
 

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.engines import Run
 
-__all__ = ["NOBODY", "Told", "Verdicts", "take_verdicts"]
+__all__ = ["NOBODY", "PanelAnswers", "Verdicts", "take_verdicts"]
 
 NOBODY = -1  # in place of a label: nobody, or not this judge, gave one
 
 
 @dataclass(frozen=True)
-class Told:
+class PanelAnswers:
     """What is known of some tasks: the hashes of their ids, a label as a code, and how sure it is."""
 
     task_hash: npt.NDArray[np.uint64]
@@ -84,7 +84,9 @@ class Verdicts:
         )
 
 
-def take_verdicts(run: Run, n_answers: int, believe: Callable[[Block], Floats], panel: Iterable[Told]) -> Verdicts:
+def take_verdicts(
+    run: Run, n_answers: int, believe: Callable[[Block], Floats], panel: Iterable[PanelAnswers]
+) -> Verdicts:
     """Return about so many answers of a run as a table.
 
     Parameters
@@ -99,7 +101,7 @@ def take_verdicts(run: Run, n_answers: int, believe: Callable[[Block], Floats], 
     >>> import allalike
     >>> answers = allalike.read([("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x")], domain="categorical")
     >>> run, tasks = allalike.Memory().load(answers), answers.tasks.hashes()
-    >>> panel = Told(tasks, np.array([1, 0]), np.array([0.6, 0.9]))  # y and x
+    >>> panel = PanelAnswers(tasks, np.array([1, 0]), np.array([0.6, 0.9]))  # y and x
     >>> found = take_verdicts(run, 100, lambda block: np.full(len(block.label), 0.5), [panel])
     >>> order = np.argsort(-found.sure)
     >>> found.said[order].tolist(), found.panel[order].tolist()
@@ -131,14 +133,14 @@ def _spread(block: Block, chance: Floats, n: int, width: int) -> tuple[Array, Fl
     return said, chances, codes
 
 
-def _look_up(hashes: npt.NDArray[np.uint64], panel: Iterable[Told]) -> tuple[Array, Floats]:
+def _look_up(hashes: npt.NDArray[np.uint64], panel: Iterable[PanelAnswers]) -> tuple[Array, Floats]:
     """Return the label and how sure it is of the tasks with these hashes."""
     order = np.argsort(hashes, kind="stable")
     label, sure = np.full(len(hashes), NOBODY, np.int64), np.zeros(len(hashes))
-    for told in panel:
-        place = np.minimum(np.searchsorted(hashes[order], told.task_hash), len(hashes) - 1)
-        here = hashes[order][place] == told.task_hash
-        label[order[place[here]]], sure[order[place[here]]] = told.label[here], told.sure[here]
+    for piece in panel:
+        place = np.minimum(np.searchsorted(hashes[order], piece.task_hash), len(hashes) - 1)
+        here = hashes[order][place] == piece.task_hash
+        label[order[place[here]]], sure[order[place[here]]] = piece.label[here], piece.sure[here]
     return label, sure
 
 

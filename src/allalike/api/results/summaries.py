@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike.api.results.deciding import rank_correlation
 from allalike.api.results.groups import describe_trust
-from allalike.api.results.known import rank_correlation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -47,16 +47,16 @@ async function ask(place, body) {
   return true;
 }
 
-async function look() {
+async function watch() {
   clearTimeout(asking);
-  if (await ask("state") && state.doing) asking = setTimeout(look, WAIT);
+  if (await ask("state") && state.doing) asking = setTimeout(watch, WAIT);
 }
 
 async function order(place, body = "") {
   say("");
   const done = await ask(place, body);
   clearTimeout(asking);
-  if (state && state.doing) asking = setTimeout(look, WAIT);
+  if (state && state.doing) asking = setTimeout(watch, WAIT);
   return done;
 }
 
@@ -74,12 +74,12 @@ async function handIn(files) {
     const more = place ? "&more=1" : "";
     if (!await order(`answers?name=${encodeURIComponent(file.name)}${more}`, file)) return;
   }
-  await order("look", "{}");
+  await order("preview", "{}");
 }
 
 async function handInGold(files) {
   if (!files.length || isTooLarge(files)) return;
-  if (await order(`gold?name=${encodeURIComponent(files[0].name)}`, files[0])) await lookAgain();
+  if (await order(`gold?name=${encodeURIComponent(files[0].name)}`, files[0])) await previewAgain();
 }
 
 function choices() {
@@ -89,14 +89,14 @@ function choices() {
   return chosen;
 }
 
-const lookAgain = () => order("look", JSON.stringify(choices()));
+const previewAgain = () => order("preview", JSON.stringify(choices()));
 
 function settle() {
   const settles = problem().settles;
   const chosen = choices();
   const columns = { ...chosen.columns, ...settles.columns };
   further = { ...further, ...settles, columns };
-  order("look", JSON.stringify({ ...chosen, ...settles, columns }));
+  order("preview", JSON.stringify({ ...chosen, ...settles, columns }));
 }
 
 // What is shown
@@ -131,7 +131,7 @@ function renderWork() {
   byId("run").disabled = Boolean(doing) || !canRun();
   if (!doing) return;
   const { stage, round, done, total } = state.progress;
-  byId("work-title").textContent = doing === "look" ? "Reading" : doing === "run" ? "Finding the truths" : "Writing the report";
+  byId("work-title").textContent = doing === "preview" ? "Reading" : doing === "run" ? "Finding the truths" : "Writing the report";
   const count = total ? `: ${round ? "round " : ""}${whole(done)} of ${round ? "at most " : ""}${whole(total)}` : " \u2026";
   const text = stage[0].toUpperCase() + stage.slice(1) + count;
   if (byId("stage").textContent !== text) byId("stage").textContent = text;
@@ -246,13 +246,13 @@ function renderResult(before) {
 
 byId("domain").addEventListener("change", () => { byId("rule").value = ""; }); // another kind has other rules
 byId("wide").addEventListener("change", () => ROLES.forEach((role) => { byId(role).value = ""; }));
-for (const role of [...ROLES, "wide", "domain", "rule", "gold-column", "missing"]) byId(role).addEventListener("change", lookAgain);
+for (const role of [...ROLES, "wide", "domain", "rule", "gold-column", "missing"]) byId(role).addEventListener("change", previewAgain);
 byId("method").addEventListener("change", explainMethod);
 byId("force").addEventListener("change", () => { byId("run").disabled = Boolean(state.doing) || !canRun(); });
 byId("settle").addEventListener("click", settle);
 byId("cancel").addEventListener("click", () => order("cancel"));
 byId("clear").addEventListener("click", () => order("clear"));
-byId("no-gold").addEventListener("click", async () => { if (await order("no-gold")) lookAgain(); });
+byId("no-gold").addEventListener("click", async () => { if (await order("no-gold")) previewAgain(); });
 byId("choices").addEventListener("submit", (event) => {
   event.preventDefault();
   order("run", JSON.stringify({ ...choices(), force: byId("force").checked }));
@@ -271,4 +271,4 @@ document.addEventListener("drop", (event) => {
   byId("drop").classList.remove("over");
   if (!state || state.doing !== "run") handIn([...event.dataTransfer.files]);
 });
-look();
+watch();
