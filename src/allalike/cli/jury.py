@@ -191,7 +191,7 @@ def _say_what(panel: Panel) -> list[str]:
 def _say_pairs(panel: Panel) -> list[str]:
     found = panel.summary["panel"]["pairs"]
     if not found["looked_at"]:
-        return [f"Wrong together: not looked for with {count(panel.summary['workers'], 'judge')}."]
+        return [f"Wrong together: not looked for with {count(len(panel.judges), 'judge')}."]
     where = f"on {found['tasks']:,} tasks whose truth is known or sure"
     if not found["found"]:
         return [f"Wrong together: no pair of {found['looked_at']:,} more than others, {where}."]
@@ -212,7 +212,7 @@ def _name_some(judges: Sequence[object]) -> str:
 
 def _say_smallest(panel: Panel) -> list[str]:
     found = panel.summary["panel"]["smallest"]
-    everybody = panel.summary["workers"]
+    everybody = len(panel.judges)
     right = "are right in" if panel.by_gold else "are expected to be right in"
     lost = _say_lost(*found["lost"])
     who = _name_some(found["members"])

@@ -12,6 +12,7 @@ import numpy as np
 from allalike._core.columns.values import frame_of, text_column
 from allalike._core.words import count
 from allalike.api.results.tables import trust_columns, worker_columns
+from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
     import os
@@ -80,11 +81,11 @@ class Panel:
 
     def __repr__(self) -> str:
         found = self.summary["panel"]
-        few, many, counts = found["smallest"]["size"], self.result.summary["workers"], self.result.summary
+        few, (answers, many, tasks) = found["smallest"]["size"], Summary.from_dict(self.result.summary).counts
         right = "known" if self.by_gold else "expected"
         lines = [
-            f"Panel of {count(many, 'judge')}: {counts['answers']:,} verdicts, {counts['tasks']:,}"
-            f" tasks, {right} to be right in {100 * self.panels.whole:.3g} %.",
+            f"Panel of {count(many, 'judge')}: {count(answers, 'verdict')},"
+            f" {count(tasks, 'task')}, {right} to be right in {100 * self.panels.whole:.3g} %.",
             f"{few:,} of {many:,} keep{'s' if few == 1 else ''} {100 * found['smallest']['kept']:.3g} % of that;"
             f" {found['pairs']['found']:,} of {found['pairs']['looked_at']:,} pairs are wrong together.",
         ]

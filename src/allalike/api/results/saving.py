@@ -23,6 +23,7 @@ from allalike.api.results.targets import REPORT, find_writers, result_names, res
 from allalike.api.writers import Findings
 from allalike.errors import OptionError
 from allalike.methods.auto.sureness.next_labels import rank_tasks
+from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
     import os
@@ -173,7 +174,7 @@ class Saved(ABC):
             skills=(weighing.weight if rates is None else 1 - np.asarray(rates)).tolist(),
             probabilities=None if self.posteriors is None else lambda: self.probabilities,
             inputs=self.inputs,
-            model=f"allalike {self.summary['versions']['allalike']}",
+            model=f"allalike {Summary.from_dict(self.summary).versions['allalike']}",
             safe_csv=safe_csv,
         )
 
