@@ -30,6 +30,7 @@ from allalike._core.blocks.ties import Ties
 from allalike.api.results.deciding import find_truths
 from allalike.datasets import DATASETS, load, source_of
 from allalike.datasets.folders import find_folder
+from allalike.engines import make_ready
 from allalike.methods.composed.votes import serves, weigh
 from allalike.readers import read_gold
 from league_figures import OURS, Data, Figure, League
@@ -105,7 +106,7 @@ def describe(name: str, answers: Answers) -> Data:
 
 def correlate(answers: Answers) -> float:
     """Return the rank correlation, over workers, of disparity and distance to gold, where both are known."""
-    run = Memory().load(answers)
+    run = make_ready(Memory().load(answers))
     disparity, fault = PTD().weigh(run).disparity, OA().weigh(run).fault
     known = ~(np.isnan(disparity) | np.isnan(fault))
     return float(scipy.stats.spearmanr(disparity[known], fault[known]).statistic)
@@ -124,7 +125,7 @@ def play_ours(method: Method, answers: Answers, limit: float = LIMIT) -> Outcome
     found: list[TaskTable] = []
     begin = time.process_time()
     while len(found) < SEEDS and time.process_time() - begin <= limit / SEEDS:
-        run = Memory().load(answers, Ties(len(found)))
+        run = make_ready(Memory().load(answers, Ties(len(found))))
         found.append(find_truths(run, weigh(method.without_gold(), run)))
     seconds = (time.process_time() - begin) / len(found)
     sure = fmean(map(calibrate, found)) if answers.domain.name == "categorical" else None

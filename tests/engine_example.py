@@ -36,7 +36,7 @@ class Threads(Options, Engine):
         return ThreadsRun(shard=shard, number=self.number, **describe(answers, ties))
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ThreadsRun(Run):
     """Blocks to which threads apply kernels: the six things that an engine can do."""
 

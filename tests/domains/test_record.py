@@ -14,7 +14,7 @@ import pytest
 
 import allalike
 from allalike import Categorical, Disk, Memory, Ordinal, Real, Record
-from allalike.engines import Engine
+from allalike.engines import Engine, make_ready
 from allalike.errors import ColumnError, GoldError, InputError, LabelError, OptionError
 from crowds.samples import Row, crowd, kind
 from files.parsed_data_sets import parsed, with_gold
@@ -279,9 +279,9 @@ def test_the_program_reads_fields_of_columns_and_writes_one_column_each(tmp_path
 
 def test_numbers_of_a_run_are_capped_at_their_mean_difference() -> None:
     rows = [("ada", 1, {"x": 0.0}), ("bob", 1, {"x": 1.0}), ("eve", 1, {"x": 8.0})]
-    run = Memory().load(allalike.read(rows, domain=Record({"x": Real()})))
-    assert run.find_units()
-    [block] = run.blocks
+    loaded = Memory().load(allalike.read(rows, domain=Record({"x": Real()})))
+    run = make_ready(loaded)
+    [block] = loaded.blocks
     unit = (1 + 7 + 8) / 3
     apart = run.kernels.distance_between(block.label[[0, 0, 1]], block.label[[1, 2, 2]])
     assert apart.tolist() == pytest.approx([1 / unit, 1, 1])

@@ -12,10 +12,11 @@ import pytest
 from scipy import stats
 
 import allalike
+from allalike import Domain, Real, Record
 from allalike._core.system.progress import watching
 from allalike.answers import Answers
 from allalike.errors import GoldError, OptionError, OutputError, UnknownNameError
-from allalike.experiments import Sample, Sampler, Setting, improvements, run, score_all
+from allalike.experiments import Sample, Sampler, Setting, improvements, run, score_all, settings
 from allalike.experiments.settings import CHUNK, solve
 from allalike.readers import read_gold
 
@@ -276,3 +277,22 @@ def test_equal_errors_do_not_differ_and_an_oracle_is_never_the_best() -> None:
     ua = np.array([0.5, 1.0, 0.25])
     scores = {score.method: score for score in score_all({"UA": ua, "A": ua.copy(), "OA": 0 * ua}, aside=("OA",))}
     assert (scores["UA"].verdict, scores["A"].verdict, scores["OA"].verdict) == ("best", "tie", "")
+
+
+@pytest.mark.parametrize("domain", [Real(bias=True), Record("x:real, y:categorical")])
+def test_what_is_measured_is_what_discover_finds(domain: Domain, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    truth, bias, noise = rng.normal(50, 9, 12), rng.normal(0, 4, 6), rng.uniform(0.5, 5, 6)
+    said = truth + bias[:, None] + noise[:, None] * rng.normal(size=(6, 12))
+    label = (lambda x: x) if domain.record is None else (lambda x: {"x": x, "y": "high" if x > 50 else "low"})
+    rows = [(f"w{i}", j, label(float(said[i, j]))) for i in range(6) for j in range(12)]
+    gold = {j: label(float(truth[j])) for j in range(12)}
+    monkeypatch.setattr(
+        settings, "_open", lambda source, pool, seed: read_gold(gold, allalike.read(rows, domain=domain))
+    )
+    monkeypatch.setattr(settings, "CHUNK", 1)
+    names = ("P-TD", "iP-TD", "D-TD")
+    found = settings.solve(Setting(source=domain.name, workers=6, tasks=12, methods=names, pool=6), 0)
+    for name in names:
+        expected = allalike.discover(rows, domain=domain, method=name, gold=gold).summary["gold"]["error"]
+        assert found[name].item() == pytest.approx(expected, abs=1e-6)

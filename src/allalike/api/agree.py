@@ -8,6 +8,7 @@ from allalike._core.blocks.ties import Ties
 from allalike.api.agreement.agreement import Agreement, measure_agreement
 from allalike.api.discover import open_run
 from allalike.api.inputs.opening import open_source
+from allalike.engines import make_ready
 from allalike.readers import ReadOptions, check_read_options
 
 if TYPE_CHECKING:
@@ -38,4 +39,5 @@ def agreement(
     """
     check_read_options(agreement, how)
     source, _ = open_source(answers, None, domain=domain, **how)
-    return measure_agreement(open_run(source, None, engine=engine, ties=Ties())[1])
+    _, run = open_run(source, None, engine=engine, ties=Ties())
+    return measure_agreement(make_ready(run, corrected=False))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 from allalike._core.registry import choose
 from allalike._core.system.progress import report, watching
 from allalike.answers import Answers
-from allalike.api.calibration import calibrate
 from allalike.api.discover import check_served, find_ties, load_run, read_whole, remark_names
 from allalike.api.doubts.doubts import find_doubts, find_first_doubts, warn_of
 from allalike.api.inputs.opening import open_source
@@ -18,6 +17,7 @@ from allalike.api.results.comparison import Comparison, Outcome
 from allalike.api.results.deciding import find_truths
 from allalike.api.results.summaries import describe_answers, find_versions
 from allalike.api.results.targets import inputs_of
+from allalike.engines import make_ready
 from allalike.errors import AllalikeError, GoldError, OptionError
 from allalike.methods import METHODS, OA, UA, Method
 from allalike.methods.composed.votes import serves, weigh
@@ -78,8 +78,7 @@ def compare(
     first = find_first_doubts(held)
     warn_of(first, stacklevel=2)
     run = load_run(where, held, known, draws, guessed=engine is None)
-    remark_names(run, listed or ())
-    run = calibrate(run)
+    run = make_ready(remark_names(run, listed or ()))
     has_gold = run.n_gold > 0
     chosen = _serving(run.encoding, has_gold=has_gold) if named is None else named
     _check(chosen, run.encoding, has_gold=has_gold)

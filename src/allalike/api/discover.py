@@ -8,24 +8,21 @@ from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Unpack
 
-import numpy as np
-
 from allalike._core.blocks.ties import Ties
 from allalike._core.options import check_choice, check_number
 from allalike._core.registry import choose, explain_name
 from allalike._core.system.memory import free_memory
 from allalike._core.system.progress import report
-from allalike.api.calibration import calibrate
 from allalike.api.doubts.doubts import doubt_draws, find_doubts, find_first_doubts, warn_of
 from allalike.api.history import read_history
 from allalike.api.inputs.opening import open_source
 from allalike.api.inputs.recipes import write_recipe
 from allalike.api.result import Result
-from allalike.api.results.deciding import find_posteriors, find_truths, settle
+from allalike.api.results.deciding import find_posteriors, find_truths, with_quorum
 from allalike.api.results.summaries import compare_with_gold, summarise
 from allalike.api.results.targets import inputs_of
 from allalike.api.update import Origin
-from allalike.engines import ENGINES, Engine, Memory
+from allalike.engines import ENGINES, Engine, Memory, make_ready
 from allalike.errors import OptionError, UnsupportedError
 from allalike.methods import METHODS, Method
 from allalike.methods.composed.votes import serves, weigh, weigh_blindly
@@ -118,7 +115,7 @@ def discover(
     warn_of(first, stacklevel=2)
     run = load_run(where, held, known, draws, guessed=engine is None)
     origin = replace(Origin.of(source, known), inputs=inputs_of(source, gold, history), history=past)
-    remark_names(run, [method])
+    run = remark_names(run, [method])
     check_served(chosen, run.encoding)
     doubts = find_doubts(run, origin.gold)
     warn_of((doubt for doubt in doubts if doubt not in first), stacklevel=2)
@@ -136,10 +133,9 @@ def _solve(
     earlier: tuple[Weighing, News] | None = None,
     **settings: Any,
 ) -> Result:
-    given, run = run, calibrate(run)
-    if origin.history is not None:
-        run.history = origin.history.of_workers(run.workers.tolist(), most=1.0 if run.encoding.n_classes else np.inf)
-    weighing = settle(run, weigh(method, run, earlier))
+    given, run = run, make_ready(run, origin.history)
+    given = run if run.encoding is given.encoding else given  # whose sums are known, if they are as they were given
+    weighing = with_quorum(run, weigh(method, run, earlier))
     report("deciding")
     learns = run.n_gold > 0 and method.without_gold() != method
     find = partial(find_truths, run, unweighted=True, min_confidence=settings.get("min_confidence"))
@@ -217,17 +213,15 @@ def load_run(where: Engine, held: Answers | Scan, known: Gold | None, ties: Ties
         run = where.open(held, known, ties)
     else:
         run = where.load(held if known is None else held.with_gold(known), ties)
-    run.find_units()
     if guessed and where.name != Memory.name:
-        run.notes["guessed"] = {**run.notes.get("guessed", {}), "engine": where.name}
+        run = replace(run, notes={**run.notes, "guessed": {**run.notes.get("guessed", {}), "engine": where.name}})
     return run
 
 
-def remark_names(run: Run, methods: Iterable[Any]) -> None:
-    """Say in the notes of a run what is called otherwise here, of the names that were given."""
+def remark_names(run: Run, methods: Iterable[Any]) -> Run:
+    """Return a run whose notes say what is called otherwise here, of the names that were given."""
     said = [note for method in methods if (note := explain_name(method, METHODS))]
-    if said:
-        run.notes["remarks"] = [*run.notes.get("remarks", ()), *said]
+    return replace(run, notes={**run.notes, "remarks": [*run.notes.get("remarks", ()), *said]}) if said else run
 
 
 def _find_engine(engine: str | Engine | None, source: Answers | Scan) -> Engine:

@@ -13,7 +13,7 @@ from allalike._core.registry import choose
 from allalike.answers import Answers
 from allalike.api.results.tables import worker_columns
 from allalike.domains import Custom
-from allalike.engines import Memory
+from allalike.engines import Memory, make_ready
 from allalike.errors import InputError, UnsupportedError
 from allalike.methods import METHODS, Method
 
@@ -68,8 +68,7 @@ def weigh(
     chosen = choose(method, METHODS, "method", Method)
     if not chosen.serves(domain):
         raise UnsupportedError(f"{chosen.name} needs the answers themselves. Use allalike.discover.")
-    run = Memory().load(answers)
-    run.find_units()
+    run = make_ready(Memory().load(answers))
     weighing = chosen.weigh(run)
     if warning := chosen.limit_reached(weighing):
         warnings.warn(warning, stacklevel=2)

@@ -10,13 +10,14 @@ from allalike.engines.base import Engine, Run
 from allalike.engines.growing import Growing
 from allalike.engines.memory import Memory
 from allalike.engines.news import News
+from allalike.engines.ready import make_ready
 from allalike.engines.task_table import Piece, TaskTable
 
 if TYPE_CHECKING:
     from allalike.engines.disk import Disk
     from allalike.engines.spark import Spark
 
-__all__ = ["ENGINES", "Disk", "Engine", "Growing", "Memory", "News", "Piece", "Run", "Spark", "TaskTable"]
+__all__ = ["ENGINES", "Disk", "Engine", "Growing", "Memory", "News", "Piece", "Run", "Spark", "TaskTable", "make_ready"]
 
 _CLASSES = {"memory": "Memory", "disk": "Disk", "spark": "Spark"}
 

@@ -14,7 +14,7 @@ from allalike._core.system.memory import free_memory
 from allalike._core.system.progress import report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     import numpy.typing as npt
 
@@ -49,9 +49,11 @@ class Engine(ABC):
         raise NotImplementedError
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Run(ABC):
     """The answers in an engine, to whose blocks kernels are applied: all that a method sees of them.
+
+    What it knows of them is frozen: where more is known, there is another run (`dataclasses.replace`).
 
     ``answer_counts`` says how many answers each worker gave, ``n_single`` how many tasks have one answer only,
     ``only_number`` what all labels are where they are one number, ``n_gold`` for how many tasks the truth is known,
@@ -72,7 +74,7 @@ class Run(ABC):
     encoding: Encoding
     problems: Problems
     ties: Ties
-    notes: dict[str, Any]
+    notes: Mapping[str, Any]
     n_single: int = 0
     only_number: float | None = None
     worker_task: Values | None = None
@@ -103,12 +105,6 @@ class Run(ABC):
     def pair_memory(self) -> int:
         """How many bytes sums of pairs may take, with all that is made of them at once."""
         return self.free_memory
-
-    def find_units(self) -> bool:
-        """Let the encoding learn what only sums over all answers tell; return whether there is such a thing."""
-        before = self.encoding
-        self.encoding = before if before.fields is None else before.fields.find_units(self.sum)
-        return self.encoding is not before
 
     def choose_quorum(self, weights: Floats) -> tuple[Kernels, dict[str, Any]]:
         """Return the kernels with the quorum that fits the weights, and what a summary says of it; most have none."""

@@ -16,8 +16,8 @@ from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from allalike.engines.sums import Sums
 from allalike.errors import InputError, UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     import numpy.typing as npt
 
@@ -48,7 +48,6 @@ __all__ = ["Change", "Growing", "Overlay", "Picked", "count_small", "grow", "pic
 
 _JOIN_RATIO = 2  # a shard that has no more than so many times as many tasks as are new is joined with them
 _MIN_REMAINDER = 1e-2  # below this share of the peak, sum again: subtraction has cancelled too many digits
-_PEAKS = "unweighted_peaks"  # the largest sums of the first round since all of it was summed
 _LARGEST_EXACT = float(1 << 53)  # up to here, whole numbers are exact
 _WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")
 
@@ -58,6 +57,22 @@ Change = Callable[[Block], Block]
 
 class Growing(Run):
     """A run to which answers can be added later: it can pick some of its answers, and extend itself by a shard."""
+
+    @property
+    def has_first_sums(self) -> bool:
+        """Whether the sums of the first round were added up, or are known otherwise."""
+        return "unweighted_peer_sums" in vars(self)
+
+    @cached_property
+    def unweighted_peaks(self) -> dict[str, Floats]:
+        """The largest sums of the first round since all of it was summed."""
+        return self.unweighted_peer_sums
+
+    def with_first_sums(self, sums: dict[str, Floats], peaks: dict[str, Floats]) -> Self:
+        """Return the run with the sums of the first round, which need not be added up again."""
+        known = replace(self)
+        vars(known).update(unweighted_peer_sums=sums, unweighted_peaks=peaks)
+        return known
 
     @property
     @abstractmethod
@@ -209,19 +224,22 @@ def grow(
     if truths is not None:
         answers = answers.with_truths(truths)
     shard, tally = of_answers(answers, run.block_answers)
-    grown = run.extend(shard, tally, Overlay(place, taken), picked, again)
-    grown.workers, grown.encoding, grown.problems = workers, encoding, Problems.single(len(workers))
     before, after = _placed(run.answer_counts, place, len(workers)), answers.answer_counts
-    grown.answer_counts = before + after - sum(part.answer_counts for part in old)
-    grown.n_tasks = run.n_tasks + len(answers.tasks) - sum(len(part.tasks) for part in old)
-    grown.n_single = run.n_single + answers.n_single - sum(part.n_single for part in old)
-    grown.only_number = run.only_number if run.only_number == answers.only_number else None
-    grown.n_gold = run.n_gold + len(answers.gold_task) - sum(part.n_gold for part in picked)
-    grown.notes = _notes(run.notes, more.notes, answers.notes)
-    if gold is not None:
-        grown.notes["gold"] = gold.count(grown.n_gold, answers.tasks[0])
-    if not grown.find_units():
-        _reuse_sums(run, grown, place, old, shard)
+    n_gold = run.n_gold + len(answers.gold_task) - sum(part.n_gold for part in picked)
+    counted = {} if gold is None else {"gold": gold.count(n_gold, answers.tasks[0])}
+    grown = replace(
+        run.extend(shard, tally, Overlay(place, taken), picked, again),
+        workers=workers,
+        encoding=encoding,
+        problems=Problems.single(len(workers)),
+        answer_counts=before + after - sum(part.answer_counts for part in old),
+        n_tasks=run.n_tasks + len(answers.tasks) - sum(len(part.tasks) for part in old),
+        n_single=run.n_single + answers.n_single - sum(part.n_single for part in old),
+        only_number=run.only_number if run.only_number == answers.only_number else None,
+        n_gold=n_gold,
+        notes={**_notes(run.notes, more.notes, answers.notes), **counted},
+    )
+    grown = _reuse_sums(run, grown, place, old, shard)
     return grown, News.of(old, answers, more.tasks.hashes(), known, place)
 
 
@@ -322,7 +340,7 @@ def _placed(values: Any, place: Codes | None, n_workers: int) -> Any:
     return placed
 
 
-def _notes(old: dict[str, Any], more: dict[str, Any], joined: dict[str, Any]) -> dict[str, Any]:
+def _notes(old: Mapping[str, Any], more: Mapping[str, Any], joined: Mapping[str, Any]) -> dict[str, Any]:
     """Add up what was set aside; what was guessed is what was guessed at first."""
     notes = dict(old)
     for name in (*REPEATS, "missing_dropped", "abstained_dropped"):
@@ -339,28 +357,25 @@ def _prepare_again(block: Block, *, encoding: Encoding, known: Encoding) -> Bloc
     return encoding.prepare(replace(block, label=label, gold_label=gold, prepared={}))
 
 
-def _reuse_sums(run: Run, grown: Run, place: Codes | None, old: list[Answers], shard: Shard) -> None:
+def _reuse_sums(run: Growing, grown: Growing, place: Codes | None, old: list[Answers], shard: Shard) -> Growing:
     """Find the sums of the first round from those of the old run, if they are known and digits are left.
 
     What is lost grows with the largest sums since all was summed, so these are remembered.
     """
-    if "unweighted_peer_sums" not in vars(run) or grown.kernels != run.kernels:
-        return
+    if not run.has_first_sums or grown.kernels != run.kernels:
+        return grown
     gone = [block for part in old for block in of_answers(part.under(grown.encoding), run.block_answers)[0].blocks]
     minus, plus = _first_sums(grown, gone), _first_sums(grown, shard.blocks)
     sums, peaks = {}, {}
     for name, before in run.unweighted_peer_sums.items():
-        was, peak = (
-            _placed(part, place, len(grown.workers))
-            for part in (before, vars(run).get(_PEAKS, run.unweighted_peer_sums)[name])
-        )
+        was, peak = (_placed(part, place, len(grown.workers)) for part in (before, run.unweighted_peaks[name]))
         less = minus.get(name, np.zeros(len(was)))
         sums[name] = was - less + plus[name]
         peaks[name] = np.maximum(peak, sums[name])
         whole = all(np.all((part == np.rint(part)) & (part < _LARGEST_EXACT)) for part in (peak, was, less))
         if not whole and np.any(sums[name] < _MIN_REMAINDER * peak):
-            return
-    vars(grown).update({"unweighted_peer_sums": sums, _PEAKS: peaks})
+            return grown
+    return grown.with_first_sums(sums, peaks)
 
 
 def _first_sums(run: Run, blocks: Iterable[Block]) -> dict[str, Floats]:

@@ -104,7 +104,7 @@ class MemoryTable(TaskTable):
         yield self.piece
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class MemoryRun(Growing):
     """Shards of prepared blocks in memory; sums are added in the order of blocks.
 

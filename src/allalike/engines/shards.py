@@ -20,7 +20,7 @@ from allalike.engines.sums import select_workers
 from allalike.engines.task_table import Piece
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     import numpy.typing as npt
 
@@ -85,7 +85,7 @@ def describe(answers: Answers, ties: Ties) -> dict[str, Any]:
 
 
 def count_up(
-    tallies: list[Tally], answer_counts: npt.NDArray[np.int64], gold: Gold | None, notes: dict[str, Any]
+    tallies: list[Tally], answer_counts: npt.NDArray[np.int64], gold: Gold | None, notes: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return what a run knows of answers once all shards are made: counts, and notes with what was found out then."""
     n_gold = sum(tally.n_gold for tally in tallies)

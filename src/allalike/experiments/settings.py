@@ -16,10 +16,11 @@ from allalike._core.registry import find, make
 from allalike.api.results.deciding import find_truths
 from allalike.datasets import DATASETS, load
 from allalike.domains.naming import with_rule
-from allalike.engines import Memory
+from allalike.engines import Memory, make_ready
 from allalike.errors import UnknownNameError
 from allalike.experiments.samples import Sampler
 from allalike.methods import METHODS, UA
+from allalike.methods.composed.votes import weigh
 from allalike.readers import read_gold
 from allalike.simulation import as_model, simulate
 
@@ -96,10 +97,10 @@ def solve(setting: Setting, chunk: int, methods: tuple[str, ...] | None = None) 
     sampler = _sampler(setting.source, setting.pool, setting.rule, crowd)
     rng = np.random.default_rng([setting.seed, chunk])
     sample = sampler.draw(workers=setting.workers, tasks=setting.tasks, problems=CHUNK, rng=rng, first=chunk * CHUNK)
-    run = Memory().load(sample.answers, Ties(setting.seed))
+    run = make_ready(Memory().load(sample.answers, Ties(setting.seed)))
     errors = {}
     for name in setting.methods if methods is None else methods:
-        weighing = make(name, METHODS, "method").without_gold().weigh(run)
+        weighing = weigh(make(name, METHODS, "method").without_gold(), run)
         errors[name] = sample.mean(find_truths(run, weighing).joined().found["gold"])
     return errors
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from allalike.methods import Weighing
     from allalike.methods.base import Decide
 
-__all__ = ["find_posteriors", "find_truths", "keep_known", "rank_correlation", "settle"]
+__all__ = ["find_posteriors", "find_truths", "keep_known", "rank_correlation", "with_quorum"]
 
 
 _MIN_ANSWERS = 3  # of a worker to tasks whose truth is known
@@ -27,8 +27,8 @@ _MIN_WORKERS = 5
 _NORMAL = 1.959964  # 95 % of a normal distribution
 
 
-def settle(run: Run, weighing: Weighing) -> Weighing:
-    """Return the weighing with a rule that is settled for its weights, where the rule depends on them in this way."""
+def with_quorum(run: Run, weighing: Weighing) -> Weighing:
+    """Return the weighing with the quorum that fits its weights, where truths need one."""
     if weighing.decide:
         return weighing
     kernels, choices = run.choose_quorum(weighing.weight)
@@ -55,7 +55,7 @@ def find_truths(
     equal = run.choose_quorum(np.ones(run.problems.n_workers))[0] if unweighted else run.kernels
     kernel = partial(
         _decide,
-        own=settle(run, weighing).decide or partial(run.kernels.aggregate, ties=run.ties),
+        own=with_quorum(run, weighing).decide or partial(run.kernels.aggregate, ties=run.ties),
         by_rule=partial(equal.aggregate, ties=run.ties) if unweighted else None,
         kernels=run.kernels,
         gold=run.n_gold > 0,

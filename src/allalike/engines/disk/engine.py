@@ -200,7 +200,7 @@ class Shards:
         return replace(self, stored=stored_shards, tallies=tallies, n_added=self.n_added + 1)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class DiskRun(Growing):
     """Shards of prepared blocks on disk, and the memory that all processes may have."""
 

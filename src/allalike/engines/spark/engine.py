@@ -126,6 +126,9 @@ class Spark(Options, Engine):
                 encoding, truths = gold.encode(encoding)
             report("preparing")
             shards, sent = rows.make_shards(encoding, truths, self.partitions)
+        notes = rows.notes
+        if source.known_domain is None:
+            notes = {**notes, "guessed": {**notes["guessed"], "domain": spell_domain(guessed)}}
         run = SparkRun(
             shards,
             workers=rows.facts.workers,
@@ -135,13 +138,10 @@ class Spark(Options, Engine):
             encoding=encoding,
             problems=Problems.single(len(rows.facts.workers)),
             ties=ties,
-            notes=rows.notes,
+            notes=notes,
             origin=_BroadcastOwner(sent),
         )
-        run.count(gold)
-        if source.known_domain is None:
-            run.notes["guessed"]["domain"] = spell_domain(guessed)
-        return run
+        return run.counted(gold)
 
 
 class _BroadcastOwner:
@@ -151,34 +151,44 @@ class _BroadcastOwner:
         weakref.finalize(self, _release, None, (sent,)).atexit = False
 
 
-@dataclass(eq=False)
+class _ShardsOwner:
+    """The owner of shards that executors keep, which lives as long as a run over them."""
+
+    def __init__(self, shards: RDD[Any]) -> None:
+        self.shards = shards
+        _persist(self, shards)
+
+
+@dataclass(frozen=True, eq=False)
 class SparkRun(Run):
     """A run over shards on the executors; ``cuts`` put their tasks in order, unless they are in order already.
 
-    ``origin`` is what shards may have to be made of again.
+    ``origin`` is what shards may have to be made of again; ``owner`` is shared by all runs over the same shards.
     """
 
     shards: RDD[on_executors.Record]
     cuts: Cuts | None = None
     origin: Any = None
+    owner: _ShardsOwner | None = None
 
     def __post_init__(self) -> None:
-        with clear_errors(self.shards.context):
-            _persist(self, self.shards)
+        if self.owner is None or self.owner.shards is not self.shards:
+            with clear_errors(self.shards.context):
+                object.__setattr__(self, "owner", _ShardsOwner(self.shards))
 
     @property
     def pair_memory(self) -> int:
         """How many bytes pairs may take, so that the driver can receive the sums of some partitions at once."""
         return min(self.free_memory, _PAIR_BYTES // min(self.shards.getNumPartitions(), _MAX_DRIVER_PARTITIONS))
 
-    def count(self, gold: Gold | None) -> None:
-        """Count what the shards hold, once they are made."""
+    def counted(self, gold: Gold | None) -> SparkRun:
+        """Return the run with the counts of what the shards hold, once they are made."""
         with clear_errors(self.shards.context):
             packed = self.shards.mapPartitions(on_executors.get_tallies).collect()
             tallies = [unpack(tally) for tally in on_executors.unwrap(packed)]
         given = self.sum(on_executors.count_answers)["answers"].astype(np.int64)
-        vars(self).update(count_up(tallies, given, gold, self.notes))
-        self.cuts = sample_cuts(tallies, _TASKS_PER_SORT) if len(tallies) > 1 else None
+        cuts = sample_cuts(tallies, _TASKS_PER_SORT) if len(tallies) > 1 else None
+        return replace(self, cuts=cuts, **count_up(tallies, given, gold, self.notes))
 
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
         """Add up what the kernel returns for each block."""

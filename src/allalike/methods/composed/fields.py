@@ -119,17 +119,18 @@ def _weigh_field(
     example = next(block.label for block in run.gather(partial(fields.pick, field=number)) if len(block.label))
     place = np.where(there, np.cumsum(there) - 1, -1)
     crowds = np.rint(run.problems.add(there)).astype(np.int64)
+    taken = run.map(partial(fields.take, field=number, place=place, example=example))
+    counts = taken.total(_count)
     alone = replace(
-        run.map(partial(fields.take, field=number, place=place, example=example)),
+        taken,
         encoding=encoding,
         workers=run.workers.take(np.flatnonzero(there)),
         worker_task=None if run.worker_task is None else run.worker_task.take(np.flatnonzero(there)),
         problems=Problems(crowds[crowds > 0]),
         answer_counts=np.rint(given[there]).astype(np.int64),
+        n_tasks=int(counts["tasks"]),
+        n_gold=int(counts["gold"]),
     )
-    alone.find_units()
-    counts = alone.total(_count)
-    alone.n_tasks, alone.n_gold = int(counts["tasks"]), int(counts["gold"])
     try:
         found = weigh(alone)
     except GoldError as error:

@@ -52,8 +52,9 @@ def weigh(method: Method, run: Run, earlier: tuple[Weighing, News] | None = None
     votes = None if things is None else things.votes
     if votes is None or method.serves(run.encoding):
         return method.go_on(run, *earlier) if earlier else method.weigh(run)
-    cast = replace(run.map(votes.cast), encoding=votes.encoding)
-    cast.answer_counts = np.rint(cast.sum(_count_votes)["votes"]).astype(np.int64)
+    cast = run.map(votes.cast)
+    counts = np.rint(cast.sum(_count_votes)["votes"]).astype(np.int64)
+    cast = replace(cast, encoding=votes.encoding, answer_counts=counts)
     weighing = method.weigh(cast)
     own = weighing.decide or partial(cast.kernels.aggregate, ties=run.ties)
     return replace(
