@@ -31,6 +31,7 @@ from allalike.api.results.deciding import find_truths
 from allalike.datasets import DATASETS, load, source_of
 from allalike.datasets.folders import find_folder
 from allalike.engines import make_ready
+from allalike.methods.base import without_gold
 from allalike.methods.composed.votes import serves, weigh
 from allalike.readers import read_gold
 from league_figures import OURS, Data, Figure, League
@@ -126,7 +127,7 @@ def play_ours(method: Method, answers: Answers, limit: float = LIMIT) -> Outcome
     begin = time.process_time()
     while len(found) < SEEDS and time.process_time() - begin <= limit / SEEDS:
         run = make_ready(Memory().load(answers, Ties(len(found))))
-        found.append(find_truths(run, weigh(method.without_gold(), run)))
+        found.append(find_truths(run, weigh(without_gold(method), run)))
     seconds = (time.process_time() - begin) / len(found)
     sure = fmean(map(calibrate, found)) if answers.domain.name == "categorical" else None
     return Outcome(fmean(table.mean("gold") for table in found), seconds, sure)

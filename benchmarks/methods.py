@@ -57,7 +57,7 @@ for name in ("iP-TD(max_iter={rounds}, tol=0)", "CRH(max_iter={rounds}, tol=0)",
     for _ in range(3):
         start = time.process_time()
         weighing = method.weigh(run)
-        best = min(best, (time.process_time() - start) / weighing.iterations)
+        best = min(best, (time.process_time() - start) / weighing.rounds.iterations)
     taken[method.name] = best
 report(**taken)
 """

@@ -78,8 +78,8 @@ def play(name: str, truth: Table, said: Table, sizes: tuple[int, ...] = (), miss
     present[:, :2] = True
     run = Memory().load(answers_of(said, present))
     found = Auto().weigh(run)
-    assert found.groups is not None
-    number = found.groups.number.reshape(crowds, n)
+    assert found.insight.groups is not None
+    number = found.insight.groups.number.reshape(crowds, n)
     own = np.concatenate([np.arange(n - sum(sizes)), *(np.full(size, n + k) for k, size in enumerate(sizes))])
     i, j = np.triu_indices(n, 1)
     together, copies = number[:, i] == number[:, j], own[i] == own[j]

@@ -20,6 +20,7 @@ from allalike.api.results.comparison import Comparison
 from allalike.engines import Run
 from allalike.errors import GoldError, OptionError, TooLargeError, UnsupportedError
 from allalike.methods import IPTD, OA, PTD, Weighing
+from allalike.methods.base import without_gold
 from allalike.methods.composed.votes import serves
 from crowds import samples
 
@@ -59,7 +60,7 @@ def test_errors_and_truths_are_those_of_discover(domain: str) -> None:
     assert found.summary["not_served"] == [method for method in METHODS if method not in serving]
     assert found.summary["gold"]["compared"] == len(gold)
     for method, row in by_method(found).items():
-        alone = discover(rows, domain=kind, gold=gold, method=METHODS[method]().without_gold())
+        alone = discover(rows, domain=kind, gold=gold, method=without_gold(METHODS[method]()))
         assert row["error"] == pytest.approx(alone.summary["gold"]["error"], rel=1e-12)
         assert row["converged"] == alone.summary["converged"]
         assert not found.run.encoding.kernels.distance_between(

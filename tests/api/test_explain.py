@@ -88,7 +88,7 @@ def test_the_margin_of_a_vote_is_that_of_the_weights() -> None:
 @pytest.mark.parametrize("method", ["P-TD", "UA", "DS"])
 def test_a_worker_decides_a_task_if_the_method_decides_otherwise_without_her(method: str) -> None:
     result = allalike.discover(ROWS, method=method, ties="first")
-    decide = result.weighing.decide or (lambda *given: result.run.kernels.aggregate(*given, ties=result.run.ties))
+    decide = result.weighing.decide_on(result.run)
     decisive = 0
     for task in ("t8", "t9", "t11", "t12"):
         found = of_task(result, task)
@@ -97,7 +97,7 @@ def test_a_worker_decides_a_task_if_the_method_decides_otherwise_without_her(met
             answers = allalike.read([*others, *((worker, "else", "x") for worker in SAID), ("ada", "more", "y")])
             run = Memory().load(answers, result.run.ties)
             weighing = result.weighing
-            labels = decide(run.blocks[0], weighing.weight, weighing.fault, *weighing.parameters)["label"]
+            labels = decide(run.blocks[0], *weighing.arguments)["label"]
             place = run.shards[0].tasks.tolist().index(task)
             assert row.if_left_out == (run.encoding.decode(labels).tolist()[place] != found.truth)
             decisive += bool(row.if_left_out)

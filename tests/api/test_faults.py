@@ -106,7 +106,7 @@ def test_odd_crowds_have_limits_around_the_estimate_or_none(pairs: Any, domain: 
     one, other = LABELS[domain]
     answers = [(w, t, other if differ and (w == "b" or (t % 3 == 1 and w == "a")) else one) for w, t in pairs]
     result = allalike.discover(answers, domain=domain)
-    trust = result.weighing.trust
+    trust = result.weighing.insight.faults
     assert trust is not None
     workers = result.workers
     estimate = workers[trust.unit]

@@ -142,8 +142,8 @@ def test_nobody_is_silenced_where_fewer_than_three_voices_would_be_left() -> Non
     }
     result = allalike.discover([(who, t, int(label)) for who, labels in said.items() for t, label in enumerate(labels)])
     assert result.workers["no_signal"].sum() == 2
-    assert result.weighing.groups is not None
-    assert not result.weighing.groups.silent.any()
+    assert result.weighing.insight.groups is not None
+    assert not result.weighing.insight.groups.silent.any()
 
 
 def test_ties_of_workers_who_are_alike_go_to_whoever_is_closer_to_the_others() -> None:

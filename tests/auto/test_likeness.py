@@ -72,7 +72,7 @@ def test_rings_are_found_where_half_of_the_answers_are_missing() -> None:
     said = attacks_on_numbers(2, 4)[1][0]
     present = np.random.default_rng(3).random(said.shape) < 0.5
     rows = [(int(i), int(t), float(said[i, t])) for i, t in np.argwhere(present)]
-    [group] = [group for group in weigh(run_of(rows, "real")).groups.found if group.copies]  # type: ignore[union-attr]
+    [group] = [group for group in weigh(run_of(rows, "real")).insight.groups.found if group.copies]  # type: ignore[union-attr]
     assert group.members == (7, 8, 9, 10)
     assert 0.4 < group.fidelity < 0.9
     assert group.chance < 0.01
@@ -112,12 +112,12 @@ def test_a_ring_does_not_spoil_the_mean() -> None:
 def test_copies_of_every_kind_of_label_are_found(domain: str) -> None:
     rows = crowd(domain, seed=8, n=9, m=30)
     clean = weigh(run_of(rows, domain))
-    assert clean.groups is not None
-    assert not clean.groups.has_copies
+    assert clean.insight.groups is not None
+    assert not clean.insight.groups.has_copies
     leader, other = np.argsort(clean.fault)[[5, 4]].tolist()  # the best are close to each other anyway
     found = weigh(run_of(plant(rows, f"w{leader:03}", ("x", "yy"), f"w{other:03}"), domain))
-    assert found.groups is not None
-    assert [group.members for group in found.groups.found if group.copies] == [(leader, 9, 10)]
+    assert found.insight.groups is not None
+    assert [group.members for group in found.insight.groups.found if group.copies] == [(leader, 9, 10)]
 
 
 @pytest.mark.parametrize("domain", ["real", "text"])
@@ -125,19 +125,19 @@ def test_engines_blocks_and_the_order_of_rows_find_the_same_groups(domain: str) 
     rows = plant(crowd(domain, seed=9, n=8, m=30, missing=0.2), "w003", ("x", "yy"), "w002")
     shuffled = [rows[place] for place in np.random.default_rng(0).permutation(len(rows))]
     first = weigh(run_of(rows, domain))
-    assert first.groups is not None
-    assert first.groups.has_copies
+    assert first.insight.groups is not None
+    assert first.insight.groups.has_copies
     for other in (
         run_of(shuffled, domain),
         run_of(rows, domain, Memory(block_answers=9)),
         run_of(rows, domain, Disk(partitions=3)),
     ):
         found = weigh(other)
-        assert found.groups is not None
-        assert found.signal is not None
-        assert first.signal is not None
-        assert np.array_equal(found.groups.number, first.groups.number)
-        np.testing.assert_allclose(found.signal.value, first.signal.value, rtol=1e-9)
+        assert found.insight.groups is not None
+        assert found.insight.signal is not None
+        assert first.insight.signal is not None
+        assert np.array_equal(found.insight.groups.number, first.insight.groups.number)
+        np.testing.assert_allclose(found.insight.signal.value, first.insight.signal.value, rtol=1e-9)
         np.testing.assert_allclose(found.weight, first.weight, rtol=1e-8)
 
 
@@ -172,8 +172,8 @@ def test_meetings_are_those_of_all_pairs(domain: str) -> None:
 def test_where_pairs_are_too_many_nobody_is_grouped_and_the_summary_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_pairs, "_MAX_PAIRS", 10)
     result = allalike.discover(crowd("real", seed=1), domain="real")
-    assert result.weighing.groups is not None
-    assert result.weighing.groups.everyone_counts
+    assert result.weighing.insight.groups is not None
+    assert result.weighing.insight.groups.everyone_counts
     assert "too many pairs" in result.summary["reading"]["copies"]
 
 
@@ -208,8 +208,8 @@ def test_crowds_of_which_nothing_can_be_told_have_no_groups(domain: str) -> None
         else rows[:3],
     ):
         found = weigh(run_of(few, domain))
-        assert found.groups is not None
-        assert found.groups.everyone_counts
+        assert found.insight.groups is not None
+        assert found.insight.groups.everyone_counts
 
 
 def test_two_people_who_are_a_little_close_everywhere_are_alike_and_count_both() -> None:
@@ -217,7 +217,7 @@ def test_two_people_who_are_a_little_close_everywhere_are_alike_and_count_both()
     said = rng.normal(size=(9, 60)) + rng.normal(0, 3, 60)
     said[8] = said[7] + 0.25 * rng.normal(size=60)
     rows = [(int(i), int(t), float(x)) for (i, t), x in np.ndenumerate(said)]
-    groups = weigh(run_of(rows, "real")).groups
+    groups = weigh(run_of(rows, "real")).insight.groups
     assert groups is not None
     assert [(group.members, group.copies) for group in groups.found] == [((7, 8), False)]
     assert groups.everyone_counts
@@ -235,8 +235,8 @@ def test_double_accounts_of_translators_are_found_and_nobody_else(public_data: N
 def test_forecasters_who_always_say_about_one_half_are_no_copies(part: str, public_data: None) -> None:
     answers = load(f"predict_mandal2020/{part}").answers
     found = weigh(Memory().load(answers))
-    assert found.groups is not None
-    for group in found.groups.found:
+    assert found.insight.groups is not None
+    for group in found.insight.groups.found:
         if group.copies:
             for member in group.members:
                 assert np.mean(np.abs(answers.label[answers.worker == member] - 0.5)) > 0.2

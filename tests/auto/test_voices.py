@@ -115,11 +115,11 @@ def test_copies_change_neither_the_faults_of_others_nor_the_truths(domain: str) 
 def test_nothing_changes_where_nobody_copies_and_nobody_is_silent(domain: str) -> None:
     run = load(crowd(domain, seed=6, n=6, m=9), domain)  # too few tasks to tell
     found, plain = weigh(run), weigh(run, plain=True)
-    assert found.groups is not None
-    assert found.groups.everyone_counts
-    assert found.decide is None or found.confidence is not None
-    assert plain.groups is None
-    assert plain.signal is None
+    assert found.insight.groups is not None
+    assert found.insight.groups.everyone_counts
+    assert found.decision.decide is None or found.insight.confidence is not None
+    assert plain.insight.groups is None
+    assert plain.insight.signal is None
     for name in ("disparity", "fault", "weight"):
         assert np.array_equal(getattr(found, name), getattr(plain, name), equal_nan=True)
 
@@ -131,9 +131,9 @@ def test_where_only_the_silent_answered_their_answers_count_the_same() -> None:
     rows += [(f"x{i}", t, 3.0) for i in range(3) for t in range(40)]
     rows += [("x0", "new", 3.0), ("x1", "new", 4.0)]
     result = allalike.discover([(w, str(t), float(x)) for w, t, x in rows], domain="real")
-    assert result.weighing.groups is not None
+    assert result.weighing.insight.groups is not None
     assert result.run.workers.tolist()[6:] == ["x0", "x1", "x2"]
-    assert result.weighing.groups.silent.tolist() == [False] * 6 + [True] * 3
+    assert result.weighing.insight.groups.silent.tolist() == [False] * 6 + [True] * 3
     assert (result.workers["weight"][6:] == 0).all()
     label = dict(zip(result.truth["task"], result.truth["label"], strict=True))
     assert label["new"] == pytest.approx(3.5)

@@ -18,6 +18,7 @@ import allalike
 from allalike import METHODS, ConvergenceWarning
 from allalike.api.compare import compare
 from allalike.cli import main
+from allalike.methods.base import without_gold
 from crowds import samples
 from running.program import run
 
@@ -61,7 +62,7 @@ def test_a_quiz_on_the_command_line_by_hand(data: Path) -> None:
     known = pd.read_csv(truth, index_col="question_id")["truth"]
     read = allalike.read(answers, wide="tasks")
     results = {
-        name: discover(read, method=METHODS[name]().without_gold(), gold=truth).truth for name in by_name(printed)
+        name: discover(read, method=without_gold(METHODS[name]()), gold=truth).truth for name in by_name(printed)
     }
     apart = {name: (known[t["task"]].to_numpy() != t["label"].to_numpy()) * 1.0 for name, t in results.items()}
     check_by_hand(json.loads(printed), apart)
@@ -75,7 +76,7 @@ def test_ratings_of_anger_on_the_command_line_by_hand(data: Path, tmp_path: Path
     printed, noted = run("compare", path, "--gold", tmp_path / "gold.csv", "--domain", "real", "--json")
     apart = {}
     for name in by_name(printed):
-        truth = discover(path, domain="real", method=METHODS[name]().without_gold(), gold=known.astype(float)).truth
+        truth = discover(path, domain="real", method=without_gold(METHODS[name]()), gold=known.astype(float)).truth
         apart[name] = (truth["label"].to_numpy() - known[truth["task"]].to_numpy()) ** 2
     check_by_hand(json.loads(printed), apart)
     assert np.sqrt(np.mean(apart["UA"])) == pytest.approx(13.7356, abs=1e-3)  # as the source of the data has it
@@ -90,7 +91,7 @@ def test_translations_on_the_command_line_by_hand(data: Path, tmp_path: Path) ->
     printed, noted = run("compare", path, "--gold", tmp_path / "gold.tsv", "--domain", "text", "--json")
     apart = {}
     for name in by_name(printed):
-        truth = discover(path, domain="text", method=METHODS[name]().without_gold(), gold=gold).truth
+        truth = discover(path, domain="text", method=without_gold(METHODS[name]()), gold=gold).truth
         pairs = zip(gold[truth["task"]], truth["label"], strict=True)
         apart[name] = [1 - sentence_gleu([known.split(" ")], label.split(" ")) for known, label in pairs]
     check_by_hand(json.loads(printed), apart)
@@ -109,7 +110,7 @@ def test_rankings_of_dots_by_hand(data: Path) -> None:
     pairs = list(combinations(truth, 2))
     apart = {}
     for name in found.outcomes:
-        decided = discover(rows, domain="ranking", gold=gold, method=METHODS[name]().without_gold()).truth["label"]
+        decided = discover(rows, domain="ranking", gold=gold, method=without_gold(METHODS[name]())).truth["label"]
         apart[name] = [np.mean([label.index(a) > label.index(b) for a, b in pairs]) for label in decided]
     check_by_hand({**found.summary, "methods": found.rows}, apart)
 

@@ -84,7 +84,7 @@ def test_glad_reaches_the_top_of_the_likelihood_of_its_paper(k: int, seed: int) 
     matrix = drawn_matrix(seed, n=4, m=8, k=k)
     run = run_of(matrix)
     weighing = GLAD(tol=1e-10).weigh(run)
-    [ability] = weighing.parameters
+    [ability] = weighing.decision.parameters
     ease = run.collect(partial(_ease, k=k), ability)["ease"]
     found = np.concatenate([ability, ease])
     best = minimize(partial(_fall, matrix, k), np.ones(len(found)), tol=1e-10)  # from where the paper begins
@@ -122,7 +122,7 @@ def test_tasks_that_divide_good_workers_are_hard() -> None:
     said = {"ada": "xxxxxxxx", "bob": "xxxxxxxx", "eve": "xxxxxxxy", "kim": "xxxxxxyy", "joe": "xxxxxyyy"}
     answers = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
     run = Memory().load(allalike.read(answers, domain="categorical"))
-    ease = run.collect(partial(_ease, k=2), GLAD().weigh(run).parameters[0])["ease"]
+    ease = run.collect(partial(_ease, k=2), GLAD().weigh(run).decision.parameters[0])["ease"]
     assert (np.diff(ease)[4:] < 0).all()
     assert np.ptp(ease[:5]) < 1e-12
 
@@ -135,7 +135,7 @@ def compare_glad(frame: pd.DataFrame, **options: Any) -> tuple[float, float, flo
     result = allalike.discover(frame, domain="categorical", method=GLAD(tol=1e-8))
     table = result.probabilities.set_index("task")
     theirs = model.probas_.loc[table.index, table.columns]  # type: ignore[union-attr]
-    ability = pd.Series(result.weighing.parameters[0], result.workers["worker"])
+    ability = pd.Series(result.weighing.decision.parameters[0], result.workers["worker"])
     return (
         float((model.alphas_ - ability).abs().max()),
         float((theirs - table).abs().to_numpy().max()),

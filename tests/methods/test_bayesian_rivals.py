@@ -175,7 +175,7 @@ def test_la_is_what_plain_loops_find() -> None:
     truths, accuracy = walk(tasks, len(matrix), ties)
     once, twice = (LA(passes=passes).weigh(run) for passes in (1, 2))
     np.testing.assert_array_equal(find_truths(run, once).joined().found["label"][order], truths)
-    np.testing.assert_allclose(twice.parameters[0], K * accuracy - 1, rtol=1e-12)
+    np.testing.assert_allclose(twice.decision.parameters[0], K * accuracy - 1, rtol=1e-12)
     votes = np.einsum("w,wjl->jl", K * accuracy - 1, one_hot(matrix))
     votes = np.where(one_hot(matrix).sum(axis=0) > 0, votes, -np.inf)
     np.testing.assert_array_equal(find_truths(run, twice).joined().found["label"], votes.argmax(axis=1))

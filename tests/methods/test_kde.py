@@ -189,8 +189,8 @@ def test_each_of_many_problems_ends_as_if_it_were_alone() -> None:
     matrices[3] = 1.0
     run = Memory().load(problems(matrices))
     together = KDE().weigh(run)
-    assert together.decide is not None
-    found = run.collect(together.decide, together.weight, together.fault)["label"].reshape(12, 6)
+    assert together.decision.decide is not None
+    found = run.collect(together.decision.decide, together.weight, together.fault)["label"].reshape(12, 6)
     rounds = set()
     for number, matrix in enumerate(matrices):
         alone = discover(matrix)
@@ -200,7 +200,7 @@ def test_each_of_many_problems_ends_as_if_it_were_alone() -> None:
         np.testing.assert_allclose(together.fault[mine], alone.workers["fault"], rtol=1e-9)
         np.testing.assert_allclose(found[number], alone.truth["label"], rtol=1e-9)
     assert len(rounds) > 2
-    assert together.iterations == max(rounds)
+    assert together.rounds.iterations == max(rounds)
 
 
 def relative_improvement(repetitions: int, n: int, m: int) -> tuple[float, float]:
@@ -212,8 +212,8 @@ def relative_improvement(repetitions: int, n: int, m: int) -> tuple[float, float
     matrices = truth[:, None] + deviation * rng.normal(size=(repetitions, n, m))
     run = Memory().load(problems(matrices))
     weighing = KDE().weigh(run)
-    assert weighing.decide is not None
-    found = run.collect(weighing.decide, weighing.weight, weighing.fault)["label"].reshape(truth.shape)
+    assert weighing.decision.decide is not None
+    found = run.collect(weighing.decision.decide, weighing.weight, weighing.fault)["label"].reshape(truth.shape)
     error, unweighted = (np.square(label - truth).mean(axis=1) for label in (found, matrices.mean(axis=1)))
     each = 100 * (error - unweighted) / (error + unweighted)
     return float(each.mean()), float(each.std() / np.sqrt(repetitions))

@@ -172,7 +172,7 @@ def test_good_workers_have_a_small_fault() -> None:
         for found in (weigh_problems(classes[None], method, 4), weigh_problems(numbers[None], method)):
             assert np.corrcoef(found.fault, faults)[0, 1] > 0.9
             assert set(np.argsort(found.fault)[:3]) == {0, 1, 2}
-            assert found.converged
+            assert found.rounds.converged
 
 
 def test_weights_follow_from_faults_as_the_domain_says() -> None:

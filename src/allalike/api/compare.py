@@ -20,6 +20,7 @@ from allalike.api.results.targets import inputs_of
 from allalike.engines import make_ready
 from allalike.errors import AllalikeError, GoldError, OptionError
 from allalike.methods import METHODS, OA, UA, Method
+from allalike.methods.base import without_gold
 from allalike.methods.composed.votes import serves, weigh
 from allalike.readers import ReadOptions, check_read_options
 
@@ -183,7 +184,7 @@ def _solve_all(methods: Mapping[str, Method], run: Run) -> dict[str, Outcome]:
 def _solve(method: Method, run: Run) -> Outcome:
     begin = time.perf_counter()
     try:
-        weighing = weigh(method.without_gold(), run)
+        weighing = weigh(without_gold(method), run)
         found = find_truths(run, weighing).joined().found
     except (AllalikeError, MemoryError) as error:
         if isinstance(method, UA):  # without which nothing can be compared

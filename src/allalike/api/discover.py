@@ -25,11 +25,12 @@ from allalike.api.update import Origin
 from allalike.engines import ENGINES, Engine, Memory, make_ready
 from allalike.errors import OptionError, UnsupportedError
 from allalike.methods import METHODS, Method
+from allalike.methods.base import Informed, limit_reached, without_gold
 from allalike.methods.composed.votes import serves, weigh, weigh_blindly
 from allalike.readers import ReadOptions, Scan, check_read_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from allalike.answers import Answers
     from allalike.answers.gold import Gold
@@ -107,7 +108,7 @@ def discover(
     draws = find_ties(seed, ties)
     least: dict[str, Any] = {} if min_confidence is None else {"min_confidence": _check_confidence(min_confidence)}
     chosen = choose(method, METHODS, "method", Method)
-    chosen = chosen.plainly() if plain else chosen
+    chosen = chosen.plainly() if plain and isinstance(chosen, Informed) else chosen
     past = None if history is None else open_history(history, chosen)
     source, known = open_source(answers, gold, gold_columns, domain=domain, **how)
     where, held = read_whole(source, engine)
@@ -120,7 +121,7 @@ def discover(
     doubts = find_doubts(run, origin.gold)
     warn_of((doubt for doubt in doubts if doubt not in first), stacklevel=2)
     result = _solve(run, chosen, origin, doubts, engine=where.name, seed=seed, ties=ties, **least)
-    if warning := chosen.limit_reached(result.weighing):
+    if warning := limit_reached(chosen, result.weighing):
         warnings.warn(warning, stacklevel=2)
     return replace(result, recipe=write_recipe(source, gold, gold_columns, history))
 
@@ -130,21 +131,25 @@ def _solve(
     method: Method,
     origin: Origin,
     doubts: list[Doubt],
-    earlier: tuple[Weighing, News] | None = None,
+    earlier: tuple[Weighing, Callable[[], News]] | None = None,
     **settings: Any,
 ) -> Result:
     given, run = run, make_ready(run, origin.history)
     given = run if run.encoding is given.encoding else given  # whose sums are known, if they are as they were given
     weighing = with_quorum(run, weigh(method, run, earlier))
     report("deciding")
-    learns = run.n_gold > 0 and method.without_gold() != method
+    learns = run.n_gold > 0 and without_gold(method) != method
     find = partial(find_truths, run, unweighted=True, min_confidence=settings.get("min_confidence"))
     found = find(weighing, keep_gold=learns)
     honest = find(weigh_blindly(method, run, weighing)) if learns else found
     if "min_confidence" in settings and not found.count("confidence"):
         raise UnsupportedError(f"min_confidence is given, but {method.name} does not say how sure these truths are.")
-    described = {"domain": {**run.encoding.describe(), **weighing.choices}, "method": method.describe(), **settings}
-    posteriors = partial(find_posteriors, run, weighing) if weighing.probabilities else None
+    described = {
+        "domain": {**run.encoding.describe(), **weighing.decision.choices},
+        "method": method.describe(),
+        **settings,
+    }
+    posteriors = partial(find_posteriors, run, weighing) if weighing.decision.probabilities else None
 
     renew = partial(_renew, given, method, origin, weighing, settings)
     summary = summarise(run, weighing, found, described)
@@ -157,7 +162,7 @@ def _solve(
 
 def _find_again(method: Method, run: Run) -> TaskTable:
     """Find the truths of another run as these were found."""
-    return find_truths(run, weigh(method, run), keep_gold=run.n_gold > 0 and method.without_gold() != method)
+    return find_truths(run, weigh(method, run), keep_gold=run.n_gold > 0 and without_gold(method) != method)
 
 
 def _renew(
@@ -168,14 +173,14 @@ def _renew(
     doubts = find_doubts(grown, remembered.gold, again=True)
     warn_of(doubts, stacklevel=3)  # whoever called `Result.update`
     result = _solve(grown, method, remembered, doubts, (weighing, news), **settings)
-    if warning := method.limit_reached(result.weighing):
+    if warning := limit_reached(method, result.weighing):
         warnings.warn(warning, stacklevel=3)
     return result
 
 
 def open_history(history: Any, method: Method) -> History:
     """Read what is known of workers, for a method that uses it."""
-    if not method.uses_history:
+    if not isinstance(method, Informed):
         raise UnsupportedError(f"{method.name} does not use a history of workers. auto does.")
     return read_history(history)
 

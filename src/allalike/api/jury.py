@@ -148,11 +148,12 @@ class _Judging:
     @classmethod
     def of(cls, run: Run, weighing: Weighing, blind: Weighing) -> _Judging:
         """Find it from what is known of the judges without known truths."""
-        assert weighing.trust is not None
-        groups = weighing.groups or VoiceGroups.everyone(run.problems.n_workers)
-        rate = weighing.trust.best(blind.fault) if blind.error_rate is None else blind.error_rate
+        insight = weighing.insight
+        assert insight.faults is not None
+        groups = insight.groups or VoiceGroups.everyone(run.problems.n_workers)
+        rate = insight.faults.best(blind.fault) if blind.skill.error_rate is None else blind.skill.error_rate
         rate = np.clip(np.nan_to_num(rate, nan=0.5), _LEAST_RATE, 1 - _LEAST_RATE)
-        open_ = blind.probabilities is None
+        open_ = blind.decision.probabilities is None
         sample = sample_tasks(run, _TEMPERING_ANSWERS) if open_ else None
         n_labels = run.encoding.n_labels
         chance = None if sample is None else find_open_chance(sample, rate, groups, n_labels)
@@ -174,9 +175,8 @@ class _Judging:
         if self.chance is None:
             return weighing
         told = find_error_correlation(self.run) if line is not None and line != OddsLine() else None
-        own = weighing.decide or partial(self.run.kernels.aggregate, ties=self.run.ties)
         how: dict[str, Any] = {
-            "own": own,
+            "own": weighing.decide_on(self.run),
             "chance": self.chance,
             "line": line or OddsLine(),
             "correlation": told,
@@ -189,19 +189,19 @@ class _Judging:
             "wrong_labels": self.chance.n_wrong,
         }
         notes |= {} if told is None else {"error_correlation": told}
+        parameters = (self.rate, *weighing.decision.parameters)
         return replace(
             weighing,
-            decide=partial(decide_openly, **how),
-            parameters=(self.rate, *weighing.parameters),
-            confidence=notes,
+            decision=replace(weighing.decision, decide=partial(decide_openly, **how), parameters=parameters),
+            insight=replace(weighing.insight, confidence=notes),
         )
 
     def believe(self, block: Block) -> Floats:
         """Return, per answer, how probable it is that its label is right."""
         if self.chance is not None:
             return find_chances(with_voices(block, groups=self.groups), self.rate, chance=self.chance)
-        assert self.blind.probabilities is not None
-        found = self.blind.probabilities(block, self.blind.weight, self.blind.fault, *self.blind.parameters)
+        assert self.blind.decision.probabilities is not None
+        found = self.blind.decision.probabilities(block, *self.blind.arguments)
         table = block.to_answers(found["probability"])
         chances: Floats = table[np.arange(len(table)), block.label]
         return chances

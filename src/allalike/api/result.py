@@ -86,7 +86,7 @@ class Result(Explained, Saved):
         return Summary.from_dict(self.summary)
 
     def __repr__(self) -> str:
-        return result_text(self._facts, has_groups=self.weighing.groups is not None)
+        return result_text(self._facts, has_groups=self.weighing.insight.groups is not None)
 
     def _repr_html_(self) -> str:
         return result_html(repr(self), self.workers, self.next())
@@ -179,7 +179,7 @@ class Result(Explained, Saved):
         """
         import pandas as pd
 
-        confusion, ids = self.weighing.confusion, self.run.workers.tolist()
+        confusion, ids = self.weighing.skill.confusion, self.run.workers.tolist()
         if confusion is None:
             method = self._facts.method.name
             raise UnsupportedError(f"{method} found no confusion matrices of these workers.")
@@ -208,7 +208,7 @@ class Result(Explained, Saved):
         if not self.run.encoding.numeric:
             name = self.run.domain.name
             raise UnsupportedError(f"A bias is known of numbers only, and these labels are {name}.")
-        groups = self.weighing.groups
+        groups = self.weighing.insight.groups
         found = find_biases(self.run if groups is None else give_voices(self.run, groups), self.weighing.weight)
         tasks = {"task": self.run.worker_task} if self.run.worker_task is not None else {}
         return frame_of({**tasks, "worker": self.run.workers, **found._asdict()})

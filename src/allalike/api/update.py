@@ -13,6 +13,7 @@ from allalike.errors import UnsupportedError
 from allalike.readers import Scan, open_gold
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from allalike.answers.gold import Gold
@@ -29,7 +30,7 @@ class Origin:
     >>> from allalike import Memory, read
     >>> first = read([("ada", 1, "yes"), ("bob", 1, "yes")])
     >>> run, origin, news = Origin.of(first, None).grow(Memory().load(first), [("eve", 1, "no")], {1: "yes"})
-    >>> run.answer_counts, run.n_gold, origin.gold is not None, news.after.n_answers
+    >>> run.answer_counts, run.n_gold, origin.gold is not None, news().after.n_answers
     (array([1, 1, 1]), 1, True, 3)
     """
 
@@ -45,8 +46,8 @@ class Origin:
             return cls(replace(source, source=None), gold)
         return cls(Scan(source=None, **source.read_options), gold or source.gold)
 
-    def grow(self, run: Run, more: Any, gold: Any) -> tuple[Run, Origin, News]:
-        """Return a run over more answers, what is to be remembered of it, and what is new in it."""
+    def grow(self, run: Run, more: Any, gold: Any) -> tuple[Run, Origin, Callable[[], News]]:
+        """Return a run over more answers, what is to be remembered of it, and what says what is new in it."""
         if not isinstance(run, Growing):
             raise UnsupportedError(
                 "result.update works on memory and disk only: blocks on the executors of Spark stay as they were made."

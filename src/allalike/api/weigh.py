@@ -16,6 +16,7 @@ from allalike.domains import Custom
 from allalike.engines import Memory, make_ready
 from allalike.errors import InputError, UnsupportedError
 from allalike.methods import METHODS, Method
+from allalike.methods.base import limit_reached
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -70,7 +71,7 @@ def weigh(
         raise UnsupportedError(f"{chosen.name} needs the answers themselves. Use allalike.discover.")
     run = make_ready(Memory().load(answers))
     weighing = chosen.weigh(run)
-    if warning := chosen.limit_reached(weighing):
+    if warning := limit_reached(chosen, weighing):
         warnings.warn(warning, stacklevel=2)
     return frame_of(worker_columns(run, weighing)).drop(columns="answers")
 

@@ -105,7 +105,7 @@ def _describe_labels(domain: LabelKind) -> str:
 
 def few_text(result: Result) -> list[str]:
     """Say how many workers are hardly known, if there are any."""
-    trust = result.weighing.trust
+    trust = result.weighing.insight.faults
     if trust is None or not trust.few.any():
         return []
     return [f"{say_few(int(trust.few.sum()), len(trust.few))} (few in the table of workers)."]

@@ -99,12 +99,13 @@ def _fault_cells(weighing: Weighing, picked: list[int]) -> dict[str, Sequence[ob
     """Return the faults of some workers, or what they are read as with its limits."""
     from allalike.api.results.tables import fault_columns
 
-    if weighing.trust is None:
+    faults = weighing.insight.faults
+    if faults is None:
         return {"fault": weighing.fault[picked].tolist()}
-    known = fault_columns(weighing, weighing.trust)
-    low, high, fault = (known[name][picked].tolist() for name in ("low", "high", weighing.trust.unit))
+    known = fault_columns(weighing, faults)
+    low, high, fault = (known[name][picked].tolist() for name in ("low", "high", faults.unit))
     limits = ["" if math.isnan(left) else f"{left:.2g}..{right:.2g}" for left, right in zip(low, high, strict=True)]
-    return {weighing.trust.unit: fault, **({"low..high": limits} if any(limits) else {})}
+    return {faults.unit: fault, **({"low..high": limits} if any(limits) else {})}
 
 
 def draw_bar(share: float, *, blocks: bool) -> str:

@@ -188,8 +188,8 @@ def count_small(sizes: list[int], n_tasks: int) -> int:
 
 def grow(
     run: Growing, more: Answers, *, repeats: str | None, gold: Gold | None = None, fresh: Gold | None = None
-) -> tuple[Growing, News]:
-    """Return a run over the answers of another and more, which equals one over all of them, and what is new in it.
+) -> tuple[Growing, Callable[[], News]]:
+    """Return a run over the answers of another and more, which equals one over all of them; say what is new if asked.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def grow(
     >>> grown, news = grow(run, allalike.read([("eve", 2, 4), ("bob", 3, 3)]), repeats="first")
     >>> grown.workers.tolist(), grown.answer_counts, grown.n_tasks
     (['ada', 'bob', 'eve'], array([1, 3, 1]), 3)
-    >>> sorted(news.after.tasks.tolist()), [part.tasks.tolist() for part in news.before]
+    >>> sorted(news().after.tasks.tolist()), [part.tasks.tolist() for part in news().before]
     ([2, 3], [[2]])
     """
     more, known = _fitting(run, more), run.encoding
@@ -240,7 +240,7 @@ def grow(
         notes={**_notes(run.notes, more.notes, answers.notes), **counted},
     )
     grown = _reuse_sums(run, grown, place, old, shard)
-    return grown, News.of(old, answers, more.tasks.hashes(), known, place)
+    return grown, partial(News.of, old, answers, more.tasks.hashes(), known, place)
 
 
 def _fitting(run: Growing, more: Answers) -> Answers:

@@ -20,6 +20,7 @@ from allalike.engines import Memory, make_ready
 from allalike.errors import UnknownNameError
 from allalike.experiments.samples import Sampler
 from allalike.methods import METHODS, UA
+from allalike.methods.base import without_gold
 from allalike.methods.composed.votes import weigh
 from allalike.readers import read_gold
 from allalike.simulation import as_model, simulate
@@ -100,7 +101,7 @@ def solve(setting: Setting, chunk: int, methods: tuple[str, ...] | None = None) 
     run = make_ready(Memory().load(sample.answers, Ties(setting.seed)))
     errors = {}
     for name in setting.methods if methods is None else methods:
-        weighing = weigh(make(name, METHODS, "method").without_gold(), run)
+        weighing = weigh(without_gold(make(name, METHODS, "method")), run)
         errors[name] = sample.mean(find_truths(run, weighing).joined().found["gold"])
     return errors
 

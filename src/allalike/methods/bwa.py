@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike._core.options import number, whole
-from allalike.methods.base import Method, Weighing
+from allalike.methods.base import DecisionRule, Method, Weighing
 from allalike.methods.dawid_skene import check_memory
 from allalike.methods.steps.ballots import by_problem
 from allalike.methods.steps.most_probable import take_most_probable
@@ -103,9 +103,11 @@ class BWA(Method):
             peers,
             fault=fault,
             weight=normalise(run.encoding.noise.weight(fault, problems), problems),
-            decide=partial(_decide, k=k, prior=self.lambda_, ties=run.ties),
-            parameters=(rounds.state,),
-            probabilities=partial(_probabilities, k=k, prior=self.lambda_),
+            decision=DecisionRule(
+                partial(_decide, k=k, prior=self.lambda_, ties=run.ties),
+                (rounds.state,),
+                partial(_probabilities, k=k, prior=self.lambda_),
+            ),
         )
 
 

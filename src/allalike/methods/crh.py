@@ -22,7 +22,7 @@ import numpy as np
 from allalike._core.options import choice, flag, number, whole
 from allalike.domains.naming import with_rule
 from allalike.errors import OptionError
-from allalike.methods.base import Method, Weighing
+from allalike.methods.base import DecisionRule, Method, Weighing
 from allalike.methods.steps.losses import Losses, loss_sums
 from allalike.methods.steps.rounds import repeat
 from allalike.methods.steps.weights import equal_weights, normalise
@@ -97,7 +97,7 @@ class CRH(Method):
             loss, _ = Losses(run, zero=self.zero, kernel=first)(start)
             start = self._weigh_losses(loss, encoding, run.problems)
         rounds = repeat(run, step, start, max_iter=self.max_iter, tol=self.tol)
-        return rounds.weighing(losses.peers, decide=partial(encoding.kernels.aggregate, ties=run.ties))
+        return rounds.weighing(losses.peers, decision=DecisionRule(partial(encoding.kernels.aggregate, ties=run.ties)))
 
     def _encoding(self, encoding: Encoding) -> Encoding:
         """Return the encoding with the rule that belongs to the loss."""

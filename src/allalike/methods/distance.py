@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike._core.options import choice, whole
-from allalike.methods.base import Method, Weighing
+from allalike.methods.base import Method, Rounds, Weighing
 from allalike.methods.steps.losses import loss_sums, smooth
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import WEIGHTINGS, weigh_faults
@@ -63,4 +63,4 @@ class DTD(Method):
             fault = peers.comparable(np.where(known, sums["distance"], np.nan) / np.where(known, sums["answers"], 1.0))
             usable = smooth(fault, sums["answers"], problems) if inverse else fault
             weight = weigh_faults(usable, self.weighting, problems, model)
-        return Weighing(disparity=peers.unweighted.mean, fault=fault, weight=weight, iterations=self.rounds)
+        return Weighing(disparity=peers.unweighted.mean, fault=fault, weight=weight, rounds=Rounds(self.rounds))

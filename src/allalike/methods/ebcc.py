@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike._core.options import number, whole
-from allalike.methods.base import Method, Weighing
+from allalike.methods.base import DecisionRule, Method, Rounds, Weighing
 from allalike.methods.dawid_skene import check_memory
 from allalike.methods.ibcc import expected_logs
 from allalike.methods.steps.ballots import ballots_of, by_problem, keep_ballots, softmax, vote_shares
@@ -136,11 +136,10 @@ class EBCC(Method):
             disparity=peers.unweighted.mean,
             fault=fault,
             weight=normalise(run.encoding.noise.weight(fault, problems), problems),
-            iterations=iterations,
-            converged=bool(converged.all()),
-            decide=partial(_decide, k=k, ties=run.ties),
-            parameters=(rows, problems.spread(logs)),
-            probabilities=partial(_probabilities, k=k),
+            rounds=Rounds(iterations, converged=bool(converged.all())),
+            decision=DecisionRule(
+                partial(_decide, k=k, ties=run.ties), (rows, problems.spread(logs)), partial(_probabilities, k=k)
+            ),
         )
 
 

@@ -33,7 +33,7 @@ import numpy as np
 
 from allalike._core.blocks.groups import LabelGroups
 from allalike._core.options import number, whole
-from allalike.methods.base import Method, Weighing
+from allalike.methods.base import DecisionRule, Method, Weighing
 from allalike.methods.steps.odds import add_odds, find_posterior, list_probabilities, take_by_odds
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.rounds import repeat
@@ -104,9 +104,7 @@ class GLAD(Method):
             peers,
             fault=fault,
             weight=normalise(run.encoding.noise.weight(fault, run.problems), run.problems),
-            decide=partial(model.decide, ties=run.ties),
-            parameters=(rounds.state,),
-            probabilities=model.probabilities,
+            decision=DecisionRule(partial(model.decide, ties=run.ties), (rounds.state,), model.probabilities),
         )
 
 

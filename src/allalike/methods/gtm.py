@@ -22,7 +22,7 @@ import numpy as np
 
 from allalike._core.blocks.ties import Ties
 from allalike._core.options import number, whole
-from allalike.methods.base import Method, Weighing
+from allalike.methods.base import DecisionRule, Method, Weighing
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.rounds import repeat
 from allalike.methods.steps.weights import normalise
@@ -91,8 +91,7 @@ class GTM(Method):
             peers,
             fault=fault,
             weight=normalise(1.0 / fault, run.problems),
-            decide=partial(self._decide, kernels=run.kernels),
-            parameters=(rounds.state,),
+            decision=DecisionRule(partial(self._decide, kernels=run.kernels), (rounds.state,)),
         )
 
     def _posterior(self, block: Block, precision: Floats) -> tuple[Floats, Floats]:

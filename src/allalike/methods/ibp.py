@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike._core.options import whole
-from allalike.methods.base import Method, Weighing
+from allalike.methods.base import DecisionRule, Method, Rounds, Weighing
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import normalise
 from allalike.rules.signs import by_sign
@@ -84,9 +84,8 @@ class IBP(Method):
             disparity=peers.unweighted.mean,
             fault=peers.comparable(sums["misses"] / sums["answers"]),
             weight=normalise(peers.comparable(message), problems),
-            iterations=self.n_iter,
-            decide=partial(_decide, ties=run.ties),
-            parameters=(told,),
+            rounds=Rounds(self.n_iter),
+            decision=DecisionRule(partial(_decide, ties=run.ties), (told,)),
         )
 
 

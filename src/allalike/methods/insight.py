@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Floats
+    from collections.abc import Callable, Mapping
 
-__all__ = ["Faults", "Group", "Signal", "VoiceGroups"]
+    from allalike._core.blocks.block import Floats
+    from allalike.engines import Run
+
+__all__ = ["Faults", "Group", "Insight", "Screening", "Signal", "VoiceGroups"]
 
 
 @dataclass(frozen=True)
@@ -178,3 +181,59 @@ class Faults:
         (array([2.]), array([5.]))
         """
         return np.minimum(self.low, estimate), np.maximum(self.high, estimate)
+
+
+@dataclass(frozen=True)
+class Screening:
+    """What is known of a crowd before anybody is weighed.
+
+    Parameters
+    ----------
+    groups
+        Who speaks with one voice, and who has none.
+    signal
+        How much each worker's answers say about the tasks; nothing where nobody looked.
+    guess
+        Of each problem: how far a guess is from the answers to its task, where that was asked for.
+    notes
+        What is to be said of it.
+    """
+
+    groups: VoiceGroups
+    signal: Signal | None
+    guess: Floats | None = None
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def camps(self) -> bool:
+        """Whether the crowd is of two minds, of which either may be right."""
+        return "camps" in self.notes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Insight:
+    """What the default finds out beside faults and weights, each where it was looked at.
+
+    Parameters
+    ----------
+    signal
+        How much each worker's answers say about the tasks.
+    groups
+        Who speaks with one voice, and who has none.
+    screening
+        What the screening found, which a weighing without known truths begins with.
+    faults
+        How sure the faults are.
+    confidence
+        How it was found how sure truths are, where that is a probability.
+    expect
+        What returns how often truths are expected to be right if there were only the answers of another run, some of
+        the same.
+    """
+
+    signal: Signal | None = None
+    groups: VoiceGroups | None = None
+    screening: Screening | None = None
+    faults: Faults | None = None
+    confidence: Mapping[str, Any] | None = None
+    expect: Callable[[Run], float] | None = None

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike._core.options import number, whole
-from allalike.methods.base import Method, Weighing
+from allalike.methods.base import DecisionRule, Method, Rounds, Weighing
 from allalike.methods.steps.losses import smooth
 from allalike.methods.steps.peers import Peers
-from allalike.methods.steps.rounds import Rounds
+from allalike.methods.steps.rounds import LastRound
 from allalike.methods.steps.weights import normalise
 from allalike.rules.modes import PEAK, Measured, densities, measure, mode
 
@@ -71,9 +71,9 @@ class KDE(Method):
         """Weigh by the score of the last round."""
         peers = Peers(run)
         rounds = self._repeat(run.map(_prepare), peers)
-        return rounds.weighing(peers, decide=partial(_decide, kernels=run.kernels, ties=run.ties))
+        return rounds.weighing(peers, decision=DecisionRule(partial(_decide, kernels=run.kernels, ties=run.ties)))
 
-    def _repeat(self, run: Run, peers: Peers) -> Rounds:
+    def _repeat(self, run: Run, peers: Peers) -> LastRound:
         """Score the workers until J no longer changes, each problem until its own does not."""
         problems = run.problems
         score, fault = np.ones(problems.n_workers), np.full(problems.n_workers, np.nan)
@@ -86,8 +86,8 @@ class KDE(Method):
             score = np.where(converged, score, _scores(mean, sums["answers"], total, problems))
             converged = converged | (np.abs(total - old) <= self.tol * old)
             if converged.all():
-                return Rounds(score, fault, iterations, converged=True)
-        return Rounds(score, fault, self.max_iter, converged=False)
+                return LastRound(score, fault, Rounds(iterations))
+        return LastRound(score, fault, Rounds(self.max_iter, converged=False))
 
 
 def _prepare(block: Block) -> Block:

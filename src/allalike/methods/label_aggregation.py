@@ -39,7 +39,7 @@ from allalike._core.blocks.ties import TOLERANCE
 from allalike._core.columns.hashes import mix
 from allalike._core.options import check_number, number, option
 from allalike.engines.sample import sample_tasks
-from allalike.methods.base import Method, Weighing
+from allalike.methods.base import DecisionRule, Streaming, Weighing
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import normalise
 from allalike.rules.base import unknown
@@ -60,7 +60,7 @@ _HASHES = 2.0**64
 
 
 @dataclass(frozen=True, kw_only=True)
-class LA(Method):
+class LA(Streaming):
     """Label aggregation in one pass or two: accuracies that every task moves.
 
     The fault is 1 - a_i, and the weight goes with k a_i - 1. `Result.update` learns only from the tasks that new
@@ -112,7 +112,8 @@ class LA(Method):
 
     def go_on(self, run: Run, earlier: Weighing, news: News) -> Weighing:
         """Walk through the tasks that new answers name; what was counted for their old ones is taken back before."""
-        walk, stretches = earlier.state
+        assert isinstance(earlier, _Stream)
+        walk, stretches = earlier.walk, earlier.stretches
         walk = replace(
             walk,
             right=news.place(walk.right, fill=self.alpha - 1),
@@ -133,13 +134,14 @@ class LA(Method):
         peers, k, accuracy = Peers(run), max(run.encoding.n_classes or 0, 2), walk.right / walk.given
         fault = np.maximum(peers.comparable(1.0 - accuracy), 0.0)
         once = self.passes == 1
-        return Weighing(
+        by_walk = DecisionRule(partial(_decide_once, walk=walk, ties=run.ties), stretches)
+        return _Stream(
             disparity=peers.unweighted.mean,
             fault=fault,
             weight=normalise(k * (1.0 - fault) - 1, run.problems),
-            decide=partial(_decide_once, walk=walk, ties=run.ties) if once else partial(_decide_again, ties=run.ties),
-            parameters=stretches if once else (k * accuracy - 1,),
-            state=(walk, stretches),
+            decision=by_walk if once else DecisionRule(partial(_decide_again, ties=run.ties), (k * accuracy - 1,)),
+            walk=walk,
+            stretches=stretches,
         )
 
 
@@ -192,6 +194,14 @@ class _Stretches(NamedTuple):
     ends: Floats
     accuracies: Floats
     number: Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Stream(Weighing):
+    """A weighing that knows where the stream was, so that it can go on from there."""
+
+    walk: _Walk
+    stretches: _Stretches
 
 
 def _walk(blocks: list[Block], right: Floats, given: Floats, number: Array, end: Floats, ties: Ties) -> _Walk:

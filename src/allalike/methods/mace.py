@@ -34,7 +34,7 @@ from allalike._core.blocks.groups import LabelGroups
 from allalike._core.options import choice, number, whole
 from allalike._core.system.memory import free_memory
 from allalike.errors import TooLargeError
-from allalike.methods.base import Method, Weighing
+from allalike.methods.base import DecisionRule, Method, Weighing
 from allalike.methods.steps.ballots import by_problem
 from allalike.methods.steps.draws import draw_evenly
 from allalike.methods.steps.odds import add_odds, find_posterior, list_probabilities, take_by_odds
@@ -127,9 +127,7 @@ class MACE(Method):
             peers,
             fault=fault,
             weight=normalise(run.encoding.noise.weight(fault, problems), problems),
-            decide=partial(model.decide, ties=run.ties),
-            parameters=(odds[everyone, best],),
-            probabilities=model.probabilities,
+            decision=DecisionRule(partial(model.decide, ties=run.ties), (odds[everyone, best],), model.probabilities),
         )
 
 

@@ -101,7 +101,7 @@ def _about_tasks(material: Material, single: int, unsure: int) -> Advice | None:
 
 
 def _about_copies(material: Material) -> Advice | None:
-    groups = material.weighing.groups
+    groups = material.weighing.insight.groups
     copies = [] if groups is None else [group for group in groups.found if group.copies]
     if not copies:
         return None

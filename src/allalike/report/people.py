@@ -67,16 +67,16 @@ class People:
 
 def read_unit(material: Material) -> str:
     """Name the column of the table of workers that says how far she errs: error_rate, rmse or fault."""
-    trust = material.weighing.trust
-    if trust is not None:
-        return trust.unit
-    return "error_rate" if material.weighing.error_rate is not None else "fault"
+    faults = material.weighing.insight.faults
+    if faults is not None:
+        return faults.unit
+    return "fault" if material.weighing.skill.error_rate is None else "error_rate"
 
 
 def name_sureness(material: Material) -> str:
     """Name how sure a truth is: a confidence, or where auto knows no probability the support by weights."""
-    known = material.weighing.trust is None or material.weighing.confidence is not None
-    return "confidence" if known else "support"
+    insight = material.weighing.insight
+    return "support" if insight.faults is not None and insight.confidence is None else "confidence"
 
 
 def find_flags(material: Material) -> list[list[str]]:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from allalike.domains import Encoding
     from allalike.engines import Piece, Run
     from allalike.methods import Weighing
+    from allalike.methods.insight import Insight
 
     Places = npt.NDArray[np.intp]
 
@@ -54,7 +55,8 @@ def explain_task(run: Run, weighing: Weighing, piece: Piece) -> TaskExplanation:
     encoding, found = run.encoding, {name: column[:1] for name, column in piece.found.items()}
     block = pick_tasks(run, piece.tasks.hashes())
     block = block.pick(np.arange(1), np.arange(int(block.sizes[0])))
-    voice, share = _share_out(block, weighing)
+    insight = weighing.insight
+    voice, share = _share_out(block, weighing.weight, insight)
     truth = found["label"]
     number, first = number_labels(block.label, encoding)
     score, measure = _score_labels(run, weighing, block, share, number, first)
@@ -67,7 +69,7 @@ def explain_task(run: Run, weighing: Weighing, piece: Piece) -> TaskExplanation:
         "worker": run.workers.take(block.worker),
         "label": encoding.decode(block.label),
         "weight": weighing.weight[block.worker],
-        **({"voice": voice, "group": _groups_of(weighing, block.worker)} if weighing.groups is not None else {}),
+        **({"voice": voice, "group": _groups_of(insight, block.worker)} if insight.groups is not None else {}),
         "share": share,
         "distance": _distances(block.label, truth, encoding),
         **_try_changes(run, weighing, block, tried, runner_up),
@@ -135,15 +137,15 @@ def _distances(codes: Array, one: Array, encoding: Encoding) -> Floats:
     return encoding.kernels.distance_between(codes, np.repeat(one, len(codes), axis=0))
 
 
-def _share_out(block: Block, weighing: Weighing) -> tuple[Floats, Floats]:
+def _share_out(block: Block, weight: Floats, insight: Insight) -> tuple[Floats, Floats]:
     """Return the voice of each answer, and its share of what is heard; where nothing is, all count the same."""
-    voice = find_voices(block if weighing.groups is None else with_voices(block, groups=weighing.groups)).voice
-    heard = weighing.weight[block.worker] * voice
+    voice = find_voices(block if insight.groups is None else with_voices(block, groups=insight.groups)).voice
+    heard = weight[block.worker] * voice
     return voice, heard / heard.sum() if heard.sum() > 0 else np.full(len(voice), 1 / len(voice))
 
 
-def _groups_of(weighing: Weighing, workers: Places) -> Any:
-    columns: dict[str, Any] = trust_columns(weighing)
+def _groups_of(insight: Insight, workers: Places) -> Any:
+    columns: dict[str, Any] = trust_columns(insight)
     return columns["group"].take(workers)
 
 
@@ -151,10 +153,10 @@ def _score_labels(
     run: Run, weighing: Weighing, block: Block, share: Floats, number: Places, first: Places
 ) -> tuple[Floats, str]:
     """Return how much speaks for each label, and what that is."""
-    if weighing.probabilities is None:
+    probabilities = weighing.decision.probabilities
+    if probabilities is None:
         return sum_by(number, share, len(first)), "weight"
-    parameters = (weighing.weight, weighing.fault, *weighing.parameters)
-    table = weighing.probabilities(run.encoding.prepare(block), *parameters)["probability"]
+    table = probabilities(run.encoding.prepare(block), *weighing.arguments)["probability"]
     return table[0, block.label[first]], "probability"
 
 
@@ -188,9 +190,7 @@ def _try_changes(run: Run, weighing: Weighing, block: Block, tried: Places, runn
 
 
 def _decide(run: Run, weighing: Weighing, block: Block) -> Array:
-    decide = weighing.decide or partial(run.kernels.aggregate, ties=run.ties)
-    prepared = run.encoding.prepare(block)
-    return decide(prepared, weighing.weight, weighing.fault, *weighing.parameters)["label"]
+    return weighing.decide_on(run)(run.encoding.prepare(block), *weighing.arguments)["label"]
 
 
 def _copy(block: Block, rows: Places, n_copies: int) -> Block:

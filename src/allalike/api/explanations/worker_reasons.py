@@ -154,9 +154,10 @@ def _find_disagreements(
 
 
 def _find_flags(run: Run, weighing: Weighing, worker: int, hers: tuple[Any, Any]) -> Iterator[Flag]:
-    trust, signal, groups = weighing.trust, weighing.signal, weighing.groups
-    if trust is not None and trust.few[worker]:
-        yield Flag("few answers", f"{int(trust.shared[worker]):,} of her tasks were answered by others, too")
+    insight = weighing.insight
+    faults, signal, groups = insight.faults, insight.signal, insight.groups
+    if faults is not None and faults.few[worker]:
+        yield Flag("few answers", f"{int(faults.shared[worker]):,} of her tasks were answered by others, too")
     if signal is not None and signal.empty[worker]:
         error = signal.error[worker]
         yield Flag("no signal", f"how much her answers say of the tasks is {signal.value[worker]:.2g} +- {error:.2g}")

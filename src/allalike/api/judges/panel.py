@@ -183,7 +183,7 @@ class Panel:
             **{name: told[name] for name in names if name in told},
             "accuracy": self._accuracy,
             "weight": weighing.weight,
-            **({"group": voices} if (voices := trust_columns(weighing).get("group")) is not None else {}),
+            **({"group": voices} if (voices := trust_columns(weighing.insight).get("group")) is not None else {}),
             "wrong_together": text_column(together.tolist()),
             "in_smallest": members,
         }

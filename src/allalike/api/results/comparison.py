@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -63,9 +64,7 @@ class Outcome:
         found = self.weighing
         if found is None:
             return {"seconds": self.seconds, "iterations": None, "converged": None, "note": self.failure}
-        stopped = f"stopped at its limit of {found.iterations} rounds; more may change the weights"
-        note = "" if found.converged else stopped
-        return {"seconds": self.seconds, "iterations": found.iterations, "converged": found.converged, "note": note}
+        return {"seconds": self.seconds, **dataclasses.asdict(found.rounds), "note": found.rounds.note}
 
 
 @dataclass(frozen=True)

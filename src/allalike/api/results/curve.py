@@ -30,12 +30,13 @@ def find_curve(run: Run, weighing: Weighing, method: str) -> pd.DataFrame:
     """
     import pandas as pd
 
-    if weighing.expect is None:
+    expect = weighing.insight.expect
+    if expect is None:
         raise UnsupportedError(f"{method} does not say how probably these truths are right. auto does, for classes.")
     sample = sample_tasks(run, _CURVE_ANSWERS, with_gold=False)
     most = int(np.median(np.concatenate([block.sizes for block in sample.blocks])))
     means = [
-        np.mean([weighing.expect(thin_tasks(sample, number, seed)) for seed in range(_CURVE_DRAWS)])
+        np.mean([expect(thin_tasks(sample, number, seed)) for seed in range(_CURVE_DRAWS)])
         for number in range(1, most + 1)
     ]
     return pd.DataFrame({"answers_per_task": range(1, most + 1), "expected_accuracy": means})

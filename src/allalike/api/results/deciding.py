@@ -29,11 +29,13 @@ _NORMAL = 1.959964  # 95 % of a normal distribution
 
 def with_quorum(run: Run, weighing: Weighing) -> Weighing:
     """Return the weighing with the quorum that fits its weights, where truths need one."""
-    if weighing.decide:
+    if weighing.decision.decide:
         return weighing
     kernels, choices = run.choose_quorum(weighing.weight)
+    if not choices:
+        return weighing
     decide = partial(kernels.aggregate, ties=run.ties)
-    return replace(weighing, decide=decide, choices=choices) if choices else weighing
+    return replace(weighing, decision=replace(weighing.decision, decide=decide, choices=choices))
 
 
 def find_truths(
@@ -51,26 +53,26 @@ def find_truths(
     limits, ``low`` and ``high``, if the variances of workers are known. If truths must have some confidence,
     ``abstained`` tells which have less, and these count neither as changed nor as errors.
     """
-    variance = None if weighing.trust is None else weighing.trust.variance
+    insight = weighing.insight
+    variance = None if insight.faults is None else insight.faults.variance
     equal = run.choose_quorum(np.ones(run.problems.n_workers))[0] if unweighted else run.kernels
     kernel = partial(
         _decide,
-        own=with_quorum(run, weighing).decide or partial(run.kernels.aggregate, ties=run.ties),
+        own=with_quorum(run, weighing).decide_on(run),
         by_rule=partial(equal.aggregate, ties=run.ties) if unweighted else None,
         kernels=run.kernels,
         gold=run.n_gold > 0,
         keep=run.encoding if keep_gold else None,
-        limits=None if variance is None else partial(find_truth_limits, groups=weighing.groups),
+        limits=None if variance is None else partial(find_truth_limits, groups=insight.groups),
         least=min_confidence,
     )
-    more = weighing.parameters if variance is None else (*weighing.parameters, variance)
-    return run.find(kernel, weighing.weight, weighing.fault, *more)
+    return run.find(kernel, *weighing.arguments, *(() if variance is None else (variance,)))
 
 
 def find_posteriors(run: Run, weighing: Weighing) -> TaskTable:
     """Find how probable each class is, per task."""
-    assert weighing.probabilities is not None
-    return run.find(weighing.probabilities, weighing.weight, weighing.fault, *weighing.parameters)
+    assert weighing.decision.probabilities is not None
+    return run.find(weighing.decision.probabilities, *weighing.arguments)
 
 
 def _decide(

@@ -22,7 +22,8 @@ _MAX_NAMED = 20  # workers and groups that a summary names
 
 def group_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
     """Return the columns of the table of groups: who is in them, whether they copy, and what says so."""
-    found = weighing.groups.found if weighing.groups is not None else ()
+    groups = weighing.insight.groups
+    found = () if groups is None else groups.found
     return {
         "group": np.arange(1, len(found) + 1),
         "kind": text_column(["copies" if group.copies else "alike" for group in found]),
@@ -37,7 +38,8 @@ def group_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
 
 def describe_trust(run: Run, weighing: Weighing) -> dict[str, Any]:
     """Say for a summary who copies, who is only alike, and whose answers carry no signal, with the evidence."""
-    signal, groups = weighing.signal, weighing.groups
+    insight = weighing.insight
+    signal, groups = insight.signal, insight.groups
     if signal is None or groups is None:
         return {}
     empty = np.flatnonzero(signal.empty)
@@ -88,17 +90,19 @@ class Worse(NamedTuple):
 
 def find_worse(run: Run, weighing: Weighing) -> Worse | None:
     """Find workers who are clearly worse than the crowd: with signal, enough answers, and limits above its mean."""
-    if weighing.trust is None or weighing.signal is None or len(run.problems.sizes) > 1:
+    insight = weighing.insight
+    faults, signal = insight.faults, insight.signal
+    if faults is None or signal is None or len(run.problems.sizes) > 1:
         return None
-    columns, shared = fault_columns(weighing, weighing.trust), weighing.trust.shared
-    fault, low, high = (columns[name] for name in (weighing.trust.unit, "low", "high"))
-    counts = np.where(np.isfinite(fault), shared, 0.0)
+    columns = fault_columns(weighing, faults)
+    fault, low, high = (columns[name] for name in (faults.unit, "low", "high"))
+    counts = np.where(np.isfinite(fault), faults.shared, 0.0)
     if not counts.sum():
         return None
     mean = float((counts * np.nan_to_num(fault)).sum() / counts.sum())
     with np.errstate(invalid="ignore"):
-        worse = np.flatnonzero((low > mean) & ~weighing.trust.few & ~weighing.signal.empty)
-    return Worse(worse, weighing.trust.unit, mean, low, high)
+        worse = np.flatnonzero((low > mean) & ~faults.few & ~signal.empty)
+    return Worse(worse, faults.unit, mean, low, high)
 
 
 def _describe_worse(run: Run, weighing: Weighing) -> dict[str, Any]:

@@ -124,7 +124,7 @@ class Saved(ABC):
         """Write as `save` does, with further tables, by their names, and with notes in the summary."""
         run, weighing, encoding = self.run, self.weighing, self.run.encoding
         truth, workers, groups, ahead, objects, summary = result_names(check_choice(format, FORMATS, "format"))
-        looked = weighing.groups is not None
+        looked = weighing.insight.groups is not None
         more = {f"{name}.{format}": columns for name, columns in tables.items()}
         optional = {groups: looked, ahead: True, objects: encoding.things is not None}
         optional |= {**dict.fromkeys(more, True), REPORT: report, summary: True}

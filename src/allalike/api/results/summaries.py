@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import platform
 from typing import TYPE_CHECKING, Any
 
@@ -40,10 +41,11 @@ def find_versions() -> dict[str, str]:
 
 def describe_confidence(run: Run, weighing: Weighing, found: TaskTable) -> dict[str, Any]:
     """Say how sure the truths are, and how many answers a task has and how many independent ones they count like."""
-    assert weighing.confidence is not None
-    voices = {"voices_per_task": found.mean("voices")} if "error_correlation" in weighing.confidence else {}
+    confidence = weighing.insight.confidence
+    assert confidence is not None
+    voices = {"voices_per_task": found.mean("voices")} if "error_correlation" in confidence else {}
     per_task = {**voices, "answers_per_task": int(run.answer_counts.sum()) / run.n_tasks}
-    return _rounded({**weighing.confidence, "mean": found.mean("confidence"), **per_task})
+    return _rounded({**confidence, "mean": found.mean("confidence"), **per_task})
 
 
 def _rounded(notes: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,12 +66,11 @@ def summarise(run: Run, weighing: Weighing, found: TaskTable, settings: dict[str
     summary = {
         **describe_answers(run),
         **settings,
-        "iterations": weighing.iterations,
-        "converged": weighing.converged,
+        **dataclasses.asdict(weighing.rounds),
         "changed": int(found.total("changed")),
         "tied": int(found.total("tied")),
         **({"abstained": int(found.total("abstained"))} if "min_confidence" in settings else {}),
-        **({"confidence": describe_confidence(run, weighing, found)} if weighing.confidence is not None else {}),
+        **({"confidence": describe_confidence(run, weighing, found)} if weighing.insight.confidence else {}),
         **({"reading": _rounded(weighing.notes)} if weighing.notes else {}),
         **({"trust": _rounded(trust)} if (trust := describe_trust(run, weighing)) else {}),
         "effective_workers": float(len(run.problems.sizes) / np.square(weighing.weight).sum()),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from allalike.domains.capabilities import Things
     from allalike.engines import Piece, Run
     from allalike.methods import Weighing
-    from allalike.methods.insight import Faults
+    from allalike.methods.insight import Faults, Insight
 
 __all__ = [
     "fault_columns",
@@ -43,13 +43,14 @@ def worker_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
         "answers": run.answer_counts,
         **({"earlier": run.history.answers.astype(np.int64)} if run.history is not None else {}),
     }
-    trust = weighing.trust
-    own = weighing.columns or _own_columns(run, weighing.weight)
-    more = {**trust_columns(weighing), **own}
-    if trust is not None:
-        known = {"shared": trust.shared, "disparity": weighing.disparity, **fault_columns(weighing, trust)}
-        return {**columns, **known, "few": trust.few, "weight": weighing.weight, **more}
-    rates = {} if weighing.error_rate is None else {"error_rate": weighing.error_rate}
+    insight = weighing.insight
+    faults, error_rate = insight.faults, weighing.skill.error_rate
+    own = weighing.skill.columns or _own_columns(run, weighing.weight)
+    more = {**trust_columns(insight), **own}
+    if faults is not None:
+        known = {"shared": faults.shared, "disparity": weighing.disparity, **fault_columns(weighing, faults)}
+        return {**columns, **known, "few": faults.few, "weight": weighing.weight, **more}
+    rates = {} if error_rate is None else {"error_rate": error_rate}
     numbers = {"disparity": weighing.disparity, "fault": weighing.fault, "weight": weighing.weight}
     return {**columns, **numbers, **rates, **more}
 
@@ -61,35 +62,36 @@ def _own_columns(run: Run, weights: Floats) -> dict[str, Floats]:
     return {name: column for columns in found for name, column in columns.items()}
 
 
-def trust_columns(weighing: Weighing) -> dict[str, Values | Array]:
+def trust_columns(insight: Insight) -> dict[str, Values | Array]:
     """Return the columns of the table of workers that say whose answers can be trusted."""
-    if weighing.signal is None or weighing.groups is None:
+    signal, groups = insight.signal, insight.groups
+    if signal is None or groups is None:
         return {}
-    groups = weighing.groups
-    group = np.full(len(weighing.signal.value), "", dtype=object)
+    group = np.full(len(signal.value), "", dtype=object)
     for number, found in enumerate(groups.found, 1):
         if found.copies:
             group[list(found.members)] = str(number)
     return {
-        "signal": weighing.signal.value,
-        "signal_error": weighing.signal.error,
-        "no_signal": weighing.signal.empty,
+        "signal": signal.value,
+        "signal_error": signal.error,
+        "no_signal": signal.empty,
         "group": text_column(group.tolist()),
         **({"part": groups.part + 1} if groups.part is not None and groups.n_parts > 1 else {}),
     }
 
 
-def fault_columns(weighing: Weighing, trust: Faults) -> dict[str, Floats]:
+def fault_columns(weighing: Weighing, faults: Faults) -> dict[str, Floats]:
     """Return each worker's fault, what it is read as where that has another name, and the limits of the latter."""
-    fault = trust.best(weighing.fault) if weighing.error_rate is None else weighing.error_rate
-    read = np.sqrt if trust.unit == "rmse" else np.asarray
-    low, high = trust.limits_around(fault)
-    return {"fault": fault, trust.unit: read(fault), "low": read(low), "high": read(high)}
+    fault = faults.best(weighing.fault) if weighing.skill.error_rate is None else weighing.skill.error_rate
+    read = np.sqrt if faults.unit == "rmse" else np.asarray
+    low, high = faults.limits_around(fault)
+    return {"fault": fault, faults.unit: read(fault), "low": read(low), "high": read(high)}
 
 
 def sureness(weighing: Weighing) -> str:
     """Name how sure a truth is: a confidence, or of auto where it knows no probability the support by weights."""
-    return "support" if weighing.trust is not None and weighing.confidence is None else "confidence"
+    insight = weighing.insight
+    return "support" if insight.faults is not None and insight.confidence is None else "confidence"
 
 
 def next_columns(piece: Piece, weighing: Weighing) -> dict[str, Values | Array]:

@@ -31,17 +31,17 @@ from allalike.methods.auto.distances.plain_or_weighed import weigh_distances
 from allalike.methods.auto.screening.screen import screen
 from allalike.methods.auto.sureness.faults import find_faults
 from allalike.methods.auto.voices.groups import give_voices
-from allalike.methods.base import Method, Weighing
+from allalike.methods.base import Informed, Weighing
 
 if TYPE_CHECKING:
     from allalike.engines import Run
-    from allalike.methods.auto.screening.screen import Screening
+    from allalike.methods.insight import Faults, Screening
 
 __all__ = ["Auto"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Auto(Method):
+class Auto(Informed):
     """The default: the most accurate truths that we know to find, and safe for few workers who are equally good.
 
     `Result.summary` says under ``reading`` what was done and why, and whether the answers can be read in another way as
@@ -68,7 +68,6 @@ class Auto(Method):
 
     name: ClassVar[str] = "auto"
     summary: ClassVar[str] = "the default: the most accurate truths, and a vote's where workers are alike"
-    uses_history: ClassVar[bool] = True
     sample_answers: int = whole(200_000, least=1)
     use_gold: bool = flag(True)
     plain: bool = flag(False)
@@ -77,17 +76,21 @@ class Auto(Method):
         """Look at the crowd, weigh as these labels allow it, and find out how sure that is."""
         screening = screen(run, plain=self.plain)
         weighing = self._weigh(run, screening)
-        if self.plain or weighing.trust is not None:
-            return replace(weighing, screening=screening)
+        if self.plain:
+            return weighing
+        faults = weighing.insight.faults or self._find_faults(run, screening, weighing)
+        return replace(weighing, insight=replace(weighing.insight, screening=screening, faults=faults))
+
+    def _find_faults(self, run: Run, screening: Screening, weighing: Weighing) -> Faults:
         heard = give_voices(run, screening.groups)
         faults = find_faults(heard)
-        if run.encoding.numeric:
-            faults = replace(faults, variance=find_variances(heard, weighing.weight, faults.shrunk))
-        return replace(weighing, trust=faults, screening=screening)
+        if not run.encoding.numeric:
+            return faults
+        return replace(faults, variance=find_variances(heard, weighing.weight, faults.shrunk))
 
     def weigh_blindly(self, run: Run, weighing: Weighing) -> Weighing:
         """Weigh without known truths; who copies and who says nothing does not depend on them."""
-        screening = weighing.screening or screen(run, plain=self.plain)
+        screening = weighing.insight.screening or screen(run, plain=self.plain)
         return self.without_gold()._weigh(run, screening)
 
     def _weigh(self, run: Run, screening: Screening) -> Weighing:

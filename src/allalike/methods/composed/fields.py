@@ -23,7 +23,7 @@ import numpy as np
 from allalike._core.blocks.block import known_sums
 from allalike._core.blocks.problems import Problems
 from allalike.errors import GoldError, UnsupportedError
-from allalike.methods.base import Weighing
+from allalike.methods.base import DecisionRule, Rounds, Skill, Weighing
 from allalike.methods.steps.peers import Peers
 
 if TYPE_CHECKING:
@@ -56,14 +56,15 @@ class _Field(NamedTuple):
     @property
     def parameters(self) -> list[Floats]:
         """What it takes to decide the field; who did not fill it has those of another, with which kernels can deal."""
-        return [self.spread(each, each[0]) for each in (self.found.weight, self.found.fault, *self.found.parameters)]
+        return [self.spread(each, each[0]) for each in self.found.arguments]
 
     @property
     def fault(self) -> Floats:
         """Each worker's fault, as a table of workers shows it."""
-        found = self.found
-        shown = found.fault if found.trust is None else found.trust.best(found.fault)
-        return self.spread(shown if found.error_rate is None else found.error_rate, np.nan)
+        found, faults = self.found, self.found.insight.faults
+        if found.skill.error_rate is not None:
+            return self.spread(found.skill.error_rate, np.nan)
+        return self.spread(found.fault if faults is None else faults.best(found.fault), np.nan)
 
 
 def weigh_fields(run: Run, fields: Fields[Encoding], weigh: Callable[[Run], Weighing]) -> Weighing:
@@ -90,7 +91,7 @@ def weigh_fields(run: Run, fields: Fields[Encoding], weigh: Callable[[Run], Weig
         for number, (name, encoding) in enumerate(fields.encodings)
         if encoding is not None
     }
-    each = [field.found for field in weighed.values()]
+    rounds = [field.found.rounds for field in weighed.values()]
     parameters = {name: field.parameters for name, field in weighed.items()}
     weights = {f"weight.{name}": field.spread(field.found.weight, 0.0) for name, field in weighed.items()}
     weight = np.mean(list(weights.values()), axis=0)
@@ -101,13 +102,12 @@ def weigh_fields(run: Run, fields: Fields[Encoding], weigh: Callable[[Run], Weig
         disparity=Peers(run).unweighted.mean,
         fault=_find_faults(run, decide, weight, *flat),
         weight=weight,
-        iterations=max(found.iterations for found in each),
-        converged=all(found.converged for found in each),
-        decide=decide,
-        parameters=flat,
-        columns={**weights, **{f"fault.{name}": field.fault for name, field in weighed.items()}},
+        rounds=Rounds(max(one.iterations for one in rounds), all(one.converged for one in rounds)),
+        decision=DecisionRule(
+            decide, flat, choices=_list_choices({name: field.found.decision.choices for name, field in weighed.items()})
+        ),
+        skill=Skill(columns={**weights, **{f"fault.{name}": field.fault for name, field in weighed.items()}}),
         notes={"fields": {name: dict(field.found.notes) for name, field in weighed.items()}},
-        choices=_list_choices({name: field.found.choices for name, field in weighed.items()}),
     )
 
 
@@ -135,7 +135,7 @@ def _weigh_field(
         found = weigh(alone)
     except GoldError as error:
         raise GoldError(f"The field {fields.encodings[number][0]!r}: {error.args[0]}") from None
-    decide = found.decide or partial(alone.choose_quorum(found.weight)[0].aggregate, ties=run.ties)
+    decide = found.decision.decide or partial(alone.choose_quorum(found.weight)[0].aggregate, ties=run.ties)
     return _Field(number, there, found, decide)
 
 

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allalike.methods.base import Informed, Streaming, without_gold
 from allalike.methods.composed.fields import weigh_fields
 from allalike.methods.steps.peers import Peers
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.blocks.ties import Ties
     from allalike.domains import Encoding
@@ -40,10 +43,10 @@ def serves(method: Method, labels: Encoding) -> bool:
     return method.serves(labels) or (votes is not None and method.serves(votes.encoding))
 
 
-def weigh(method: Method, run: Run, earlier: tuple[Weighing, News] | None = None) -> Weighing:
+def weigh(method: Method, run: Run, earlier: tuple[Weighing, Callable[[], News]] | None = None) -> Weighing:
     """Weigh the workers of a run by their answers, or else by the votes that these come down to.
 
-    With what was found earlier and what is new, the method goes on from there; votes are weighed anew, and so are
+    With what was found earlier, a stream asks what is new and goes on from there; votes are weighed anew, and so are
     labels whose fields are weighed each alone.
     """
     fields, things = run.encoding.fields, run.encoding.things
@@ -51,27 +54,30 @@ def weigh(method: Method, run: Run, earlier: tuple[Weighing, News] | None = None
         return weigh_fields(run, fields, partial(weigh, method))
     votes = None if things is None else things.votes
     if votes is None or method.serves(run.encoding):
-        return method.go_on(run, *earlier) if earlier else method.weigh(run)
+        if earlier is None or not isinstance(method, Streaming):
+            return method.weigh(run)
+        found, news = earlier
+        return method.go_on(run, found, news())
     cast = run.map(votes.cast)
     counts = np.rint(cast.sum(_count_votes)["votes"]).astype(np.int64)
     cast = replace(cast, encoding=votes.encoding, answer_counts=counts)
     weighing = method.weigh(cast)
-    own = weighing.decide or partial(cast.kernels.aggregate, ties=run.ties)
+    decide = partial(_decide, own=weighing.decide_on(cast), votes=votes, ties=run.ties)
     return replace(
         weighing,
         disparity=Peers(run).unweighted.mean,
-        decide=partial(_decide, own=own, votes=votes, ties=run.ties),
-        probabilities=None,
-        confusion=None,
+        decision=replace(weighing.decision, decide=decide, probabilities=None),
+        skill=replace(weighing.skill, confusion=None),
         notes={**weighing.notes, "votes": "on groups of objects"},
     )
 
 
 def weigh_blindly(method: Method, run: Run, weighing: Weighing) -> Weighing:
     """Weigh as if no truth were known, beside a weighing that used them."""
-    if run.encoding.fields is not None and run.encoding.fields.alone:
-        return weigh(method.without_gold(), run)
-    return method.weigh_blindly(run, weighing)
+    fields = run.encoding.fields
+    if not (fields is not None and fields.alone) and isinstance(method, Informed):
+        return method.weigh_blindly(run, weighing)
+    return weigh(without_gold(method), run)
 
 
 def _count_votes(block: Block) -> dict[str, Floats]:

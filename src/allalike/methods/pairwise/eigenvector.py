@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike._core.options import choice, flag
-from allalike.methods.base import Method, Weighing
+from allalike.methods.base import DecisionRule, Method, Weighing
 from allalike.methods.steps.pairs import Large, Pairs, Stack, stacks
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import normalise
@@ -183,8 +183,7 @@ class EVD(Method):
             disparity=peers.unweighted.mean,
             fault=peers.comparable((1 - skill) / 2),
             weight=normalise(vector if self.positive else np.abs(vector), run.problems),
-            decide=None if self.positive else partial(_decide, encoding=run.encoding, ties=run.ties),
-            parameters=() if self.positive else (np.where(vector < 0, -1.0, 1.0),),
+            decision=DecisionRule() if self.positive else _turn_around(run, vector),
         )
 
     def _solve(self, run: Run, identical: Array) -> tuple[Floats, Floats]:
@@ -199,6 +198,12 @@ class EVD(Method):
             vector[who] = np.where(identical[who], 1.0, _vector(covariances, diagonal))
             skill[who] = np.where(identical[who], 1.0, _skill(covariances, vector[who]))
         return vector, skill
+
+
+def _turn_around(run: Run, vector: Floats) -> DecisionRule:
+    """Let workers worse than chance vote for the other class."""
+    decide = partial(_decide, encoding=run.encoding, ties=run.ties)
+    return DecisionRule(decide, (np.where(vector < 0, -1.0, 1.0),))
 
 
 def _votes(block: Block) -> dict[str, Floats]:

@@ -31,7 +31,7 @@ import numpy.typing as npt
 from allalike._core.blocks.ties import TOLERANCE
 from allalike._core.options import choice, whole
 from allalike.errors import OptionError
-from allalike.methods.base import Method, Weighing
+from allalike.methods.base import DecisionRule, Method, Weighing
 from allalike.methods.steps.pairs import Large, Pairs, Stack, stacks
 from allalike.methods.steps.peers import Disparity, Peers
 from allalike.methods.steps.weights import normalise
@@ -227,7 +227,7 @@ def _marking(run: Run, weighing: Weighing, drawn: Floats) -> Weighing:
     """Return the weighing with a kernel that marks truths which the order of workers may have decided."""
     kernels, choices = run.choose_quorum(weighing.weight)
     decide = partial(_decide, kernels=kernels, ties=run.ties)
-    return replace(weighing, decide=decide, parameters=(drawn,), choices=choices)
+    return replace(weighing, decision=DecisionRule(decide, (drawn,), choices=choices))
 
 
 def _decide(

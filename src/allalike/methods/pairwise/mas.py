@@ -31,7 +31,7 @@ import numpy as np
 from allalike._core.limits import MAX_HOURS
 from allalike._core.options import choice, flag, number, whole
 from allalike.errors import TooLargeError
-from allalike.methods.base import Method, Weighing
+from allalike.methods.base import Method, Rounds, Weighing
 from allalike.methods.pairwise.descent import minimise
 from allalike.methods.pairwise.scaling import Distances, Moments, Tiled, Whole
 from allalike.methods.steps.pair_matrices import PairMatrix, Ranged, StackedMatrix, numbers
@@ -215,8 +215,7 @@ class MAS(Method):
             disparity=peers.unweighted.mean,
             fault=fault,
             weight=weigh_faults(fault, weighting, problems, run.encoding.noise),
-            iterations=iterations,
-            converged=converged,
+            rounds=Rounds(iterations, converged),
         )
 
     def _fit(self, mean: PairMatrix) -> tuple[Floats, int, bool]:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allalike.methods.base import DecisionRule
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.rounds import repeat
 from allalike.methods.steps.weights import normalise
@@ -93,7 +94,9 @@ def maximise_likelihood(run: Run, model: AnswerModel, *, max_iter: int, tol: flo
         peers,
         fault=fault,
         weight=normalise(run.encoding.noise.weight(fault, problems), problems),
-        decide=partial(model.decide, ties=run.ties),
-        parameters=(model.logs(model.believe(rounds.state, peers.unweighted.weight <= 0)),),
-        probabilities=model.probabilities,
+        decision=DecisionRule(
+            partial(model.decide, ties=run.ties),
+            (model.logs(model.believe(rounds.state, peers.unweighted.weight <= 0)),),
+            model.probabilities,
+        ),
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.methods.base import Weighing
+from allalike.methods.base import DecisionRule, Rounds, Weighing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,20 +15,18 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
     from allalike._core.blocks.problems import Problems
     from allalike.engines import Run
-    from allalike.methods.base import Decide
     from allalike.methods.steps.peers import Peers
 
-__all__ = ["Rounds", "repeat"]
+__all__ = ["LastRound", "repeat"]
 
 
 @dataclass(frozen=True)
-class Rounds:
-    """The last state of the workers and the faults behind it, how many rounds it took, and whether it converged."""
+class LastRound:
+    """The last state of the workers, the faults behind it, and how many rounds it took."""
 
     state: Floats
     fault: Floats
-    iterations: int
-    converged: bool
+    rounds: Rounds
 
     def weighing(
         self,
@@ -36,26 +34,21 @@ class Rounds:
         *,
         fault: Floats | None = None,
         weight: Floats | None = None,
-        decide: Decide | None = None,
-        parameters: tuple[Floats, ...] = (),
-        probabilities: Decide | None = None,
+        decision: DecisionRule | None = None,
     ) -> Weighing:
         """Return what the rounds found; the state is the weights, unless others are given."""
         return Weighing(
             disparity=peers.unweighted.mean,
             fault=self.fault if fault is None else fault,
             weight=self.state if weight is None else weight,
-            iterations=self.iterations,
-            converged=self.converged,
-            decide=decide,
-            parameters=parameters,
-            probabilities=probabilities,
+            rounds=self.rounds,
+            decision=decision or DecisionRule(),
         )
 
 
 def repeat(
     run: Run, step: Callable[[Floats], tuple[Floats, Floats]], start: Floats, *, max_iter: int, tol: float
-) -> Rounds:
+) -> LastRound:
     """Repeat ``state, fault = step(state)``; a state has one row per worker.
 
     A problem has converged when the norm of its state's change is below ``tol``, relative to the norm of the state;
@@ -70,8 +63,8 @@ def repeat(
         old, state = state, np.where(_per_row(converged, state), state, new)
         converged = converged | (_change(old, state, problems) < tol)
         if converged.all():
-            return Rounds(state, fault, iterations, converged=True)
-    return Rounds(state, fault, max_iter, converged=False)
+            return LastRound(state, fault, Rounds(iterations))
+    return LastRound(state, fault, Rounds(max_iter, converged=False))
 
 
 def _per_row(flags: Array, state: Floats) -> Array:

@@ -35,8 +35,8 @@ from allalike.methods.auto.classes.states import class_posterior
 from allalike.methods.auto.voices.effective import find_error_correlation
 from allalike.methods.auto.voices.groups import give_voices
 from allalike.methods.auto.voices.peers import between_groups
-from allalike.methods.base import Weighing
-from allalike.methods.insight import Signal, VoiceGroups
+from allalike.methods.base import DecisionRule, Skill, Weighing
+from allalike.methods.insight import Insight, Signal, VoiceGroups
 from allalike.methods.one_coin import DS1
 from allalike.methods.steps.ballots import vote_shares
 from allalike.methods.steps.peers import Peers
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from allalike.engines import Run
     from allalike.methods.auto.classes.hypotheses import ClassCrowd
     from allalike.methods.auto.classes.ladder import Rung
-    from allalike.methods.auto.screening.screen import Screening
+    from allalike.methods.insight import Screening
 
 __all__ = ["MAX_CLASSES", "weigh_classes"]
 
@@ -83,21 +83,23 @@ def weigh_classes(run: Run, screening: Screening, *, sample_answers: int, use_go
     else:
         found = _find_hypothesis(crowd, plain, vote, sample_answers)
     again = _doubts(crowd, plain, found)
-    trust = find_errors(run, again, *found.hypothesis, k=crowd.k, groups=groups)
-    error_rate = with_past(trust.shrunk, run)
+    faults = find_errors(run, again, *found.hypothesis, k=crowd.k, groups=groups)
+    error_rate = with_past(faults.shrunk, run)
     weight = run.encoding.noise.weight(error_rate, problems)
     speaking = crowd.answers / np.maximum(run.answer_counts, 1)
-    told: dict[str, Any] = {
-        "disparity": unweighted.mean,
-        "fault": error_rate,
-        "error_rate": error_rate,
-        "weight": normalise(speaking * np.where(found.weighs, weight, 1.0), problems),
-        "notes": {**found.notes, **screening.notes, **_note(crowd, plain, overruled="overruled" in found.notes)},
-        **({"confusion": found.confusion} if found.confusion is not None else {}),
-    }
+    weighing = Weighing(
+        disparity=unweighted.mean,
+        fault=error_rate,
+        weight=normalise(speaking * np.where(found.weighs, weight, 1.0), problems),
+        decision=_decide_plainly(run, found.hypothesis, crowd.k),
+        skill=Skill(error_rate=error_rate, confusion=found.confusion),
+        notes={**found.notes, **screening.notes, **_note(crowd, plain, overruled="overruled" in found.notes)},
+    )
     if screening.signal is None:
-        return Weighing(**told, **_decide_plainly(run, found.hypothesis, crowd.k))
-    return Weighing(**told, **_decide_surely(crowd, found, again), trust=trust, **screening.told)
+        return weighing
+    decision, insight = _decide_surely(crowd, found, again)
+    insight = replace(insight, signal=screening.signal, groups=groups, faults=faults)
+    return replace(weighing, decision=decision, insight=insight)
 
 
 def _break_ties(disparity: Floats, plain: Plain, problems: Problems) -> Floats:
@@ -155,15 +157,11 @@ def with_past(fault: Floats, run: Run) -> Floats:
     return np.asarray((answers * fault + earlier * run.history.fault) / np.maximum(answers + earlier, 1))
 
 
-def _decide_plainly(run: Run, hypothesis: tuple[Floats, ...], k: int) -> dict[str, Any]:
-    return {
-        "decide": partial(decide_plainly, k=k, ties=run.ties),
-        "parameters": hypothesis,
-        "probabilities": partial(plain_probabilities, k=k),
-    }
+def _decide_plainly(run: Run, hypothesis: tuple[Floats, ...], k: int) -> DecisionRule:
+    return DecisionRule(partial(decide_plainly, k=k, ties=run.ties), hypothesis, partial(plain_probabilities, k=k))
 
 
-def _decide_surely(crowd: ClassCrowd, found: Taken, again: Floats) -> dict[str, Any]:
+def _decide_surely(crowd: ClassCrowd, found: Taken, again: Floats) -> tuple[DecisionRule, Insight]:
     """Return how truths are decided, and how sure they are."""
     run, parameters = crowd.run, (again, *found.hypothesis)
     how: dict[str, Any] = {"k": crowd.k, "groups": crowd.groups}
@@ -172,13 +170,12 @@ def _decide_surely(crowd: ClassCrowd, found: Taken, again: Floats) -> dict[str, 
     single = {name: float(each[0]) for name, each in shares.items() if len(each) == 1}
     correlation = find_error_correlation(run) if found.by_gold else None
     known = {} if correlation is None else {"error_correlation": correlation}
-    return {
-        "decide": partial(decide, ties=run.ties, correlation=correlation, **how),
-        "parameters": parameters,
-        "probabilities": partial(probabilities, **how),
-        "confidence": {**single, "told_by": source, **known},
-        "expect": partial(expect_accuracy, params=parameters, **how),
-    }
+    return DecisionRule(
+        partial(decide, ties=run.ties, correlation=correlation, **how), parameters, partial(probabilities, **how)
+    ), Insight(
+        confidence={**single, "told_by": source, **known},
+        expect=partial(expect_accuracy, params=parameters, **how),
+    )
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,8 @@ from allalike.methods.auto.screening.guesses import find_guess_distances
 from allalike.methods.auto.sureness.reliability import find_reliability
 from allalike.methods.auto.voices.groups import give_voices
 from allalike.methods.auto.voices.peers import between_groups
-from allalike.methods.base import Weighing
+from allalike.methods.base import DecisionRule, Rounds, Weighing
+from allalike.methods.insight import Insight
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import normalise
 
@@ -49,8 +50,7 @@ if TYPE_CHECKING:
     from allalike.domains import Kernels
     from allalike.engines import Run
     from allalike.methods.auto.distances.shrunken import Shrunken
-    from allalike.methods.auto.screening.screen import Screening
-    from allalike.methods.insight import VoiceGroups
+    from allalike.methods.insight import Screening, VoiceGroups
     from allalike.methods.steps.peers import Disparity
 
 __all__ = ["weigh_distances"]
@@ -87,38 +87,38 @@ def weigh_distances(run: Run, screening: Screening, *, use_gold: bool = False) -
     weight = np.where(run.problems.spread(found.plain), loud, found.shrunken.weight)
     single = np.where(groups.speaks, weight, 0.0)  # copies agree with each other, which says nothing of a rule
     kernels, choices = (run.kernels, {}) if groups.everyone_counts else run.choose_quorum(single)
+    decision, insight = _decide(run, groups, kernels), Insight()
+    if screening.signal is not None:
+        insight = Insight(signal=screening.signal, groups=groups)
+        if run.encoding.nominal and run.encoding.n_labels > 1:
+            decision, confidence = _decide_surely(run, groups, kernels)
+            insight = replace(insight, confidence=confidence)
     return Weighing(
         disparity=found.disparity.mean,
         fault=found.shrunken.fault,
         weight=weight,
-        iterations=ROUNDS,
-        **_decide(run, groups, kernels, surely=screening.signal is not None and run.encoding.nominal),
+        rounds=Rounds(ROUNDS),
+        decision=replace(decision, choices=choices),
         notes={**screening.notes, **(_note(found, guess) if len(guess) == 1 else {})},
-        choices=choices,
-        **screening.told,
+        insight=insight,
     )
 
 
-def _decide(run: Run, groups: VoiceGroups, kernels: Kernels, *, surely: bool) -> dict[str, Any]:
-    """Return how truths are decided; classes of which there are many, with how sure that is."""
-    if surely and run.encoding.n_labels > 1:
-        found = find_reliability(give_voices(run, groups), run.encoding.n_labels)
-        again = found.expect_again()
-        single = {"found_again": float(again[0])} if len(again) == 1 else {}
-        return {
-            "decide": partial(decide_surely, kernels=kernels, ties=run.ties, k=run.encoding.n_labels),
-            "parameters": (
-                *_parameters(groups),
-                np.column_stack([run.problems.spread(each) for each in (again, found.error)]),
-            ),
-            "confidence": {**single, "told_by": "pairs"},
-        }
+def _decide(run: Run, groups: VoiceGroups, kernels: Kernels) -> DecisionRule:
+    """Return how truths are decided: by the rule of the domain, among voices if these are not all the same."""
     if groups.everyone_counts:
-        return {}
-    return {
-        "decide": partial(decide_by_voices, kernels=kernels, ties=run.ties),
-        "parameters": _parameters(groups),
-    }
+        return DecisionRule()
+    return DecisionRule(partial(decide_by_voices, kernels=kernels, ties=run.ties), _parameters(groups))
+
+
+def _decide_surely(run: Run, groups: VoiceGroups, kernels: Kernels) -> tuple[DecisionRule, dict[str, Any]]:
+    """Return how truths are decided between classes of which there are many, and how it is told how sure that is."""
+    found = find_reliability(give_voices(run, groups), run.encoding.n_labels)
+    again = found.expect_again()
+    single = {"found_again": float(again[0])} if len(again) == 1 else {}
+    shares = np.column_stack([run.problems.spread(each) for each in (again, found.error)])
+    decide = partial(decide_surely, kernels=kernels, ties=run.ties, k=run.encoding.n_labels)
+    return DecisionRule(decide, (*_parameters(groups), shares)), {**single, "told_by": "pairs"}
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,49 +12,15 @@ from allalike.methods.auto.copies.likeness import find_groups
 from allalike.methods.auto.screening.guesses import find_guess_distances
 from allalike.methods.auto.signal.classes import find_class_signal, silence
 from allalike.methods.auto.signal.distances import find_signal
-from allalike.methods.insight import VoiceGroups
+from allalike.methods.insight import Screening, VoiceGroups
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Floats
     from allalike._core.blocks.problems import Problems
     from allalike.engines import Run
-    from allalike.methods.insight import Signal
 
-__all__ = ["Screening", "screen"]
+__all__ = ["screen"]
 
 _MIN_VOICES = 3
-
-
-@dataclass(frozen=True)
-class Screening:
-    """What is known of a crowd.
-
-    Parameters
-    ----------
-    groups
-        Who speaks with one voice, and who has none.
-    signal
-        How much each worker's answers say about the tasks; nothing where nobody looked.
-    guess
-        Of each problem: how far a guess is from the answers to its task, where that was asked for.
-    notes
-        What is to be said of it.
-    """
-
-    groups: VoiceGroups
-    signal: Signal | None
-    guess: Floats | None = None
-    notes: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def camps(self) -> bool:
-        """Whether the crowd is of two minds, of which either may be right."""
-        return "camps" in self.notes
-
-    @property
-    def told(self) -> dict[str, Any]:
-        """What a weighing tells of it: nothing where nobody looked."""
-        return {} if self.signal is None else {"signal": self.signal, "groups": self.groups}
 
 
 def screen(run: Run, *, plain: bool) -> Screening:
