@@ -53,11 +53,11 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/objects.py
 	$(BIN)/python benchmarks/spans.py
 	$(BIN)/python benchmarks/comparisons.py
-	$(BIN)/python benchmarks/jury.py -o docs/JURY.md
-	$(BIN)/python benchmarks/engines.py -o docs/BENCHMARKS.md
+	$(BIN)/python benchmarks/jury.py -o docs/guide/JURY.md
+	$(BIN)/python benchmarks/engines.py -o docs/evidence/BENCHMARKS.md
 
 league: .venv/dev
-	$(BIN)/python benchmarks/league.py -o docs/LEAGUE.md
+	$(BIN)/python benchmarks/league.py -o docs/evidence/LEAGUE.md
 
 unseen: .venv/dev
 	$(BIN)/python benchmarks/unseen.py --write

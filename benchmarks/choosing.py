@@ -1,8 +1,8 @@
 """Measure what the page on choosing says: who errs how much with how many workers and tasks, and in which crowds.
 
 Crowds are drawn from fixed seeds. Public data are thinned: of each task some answers are drawn, and all else is left
-out. ``-o docs/choosing.csv`` keeps the figures, of which `docs/pictures/choices.py` draws the pictures and
-`choosing_tables.py` makes the tables of ``docs/CHOOSING.md``; it takes a quarter of an hour.
+out. ``-o docs/evidence/choosing.csv`` keeps the figures, of which `docs/pictures/choices.py` draws the pictures and
+`choosing_tables.py` makes the tables of ``docs/guide/CHOOSING.md``; it takes a quarter of an hour.
 
     python benchmarks/choosing.py [-o FILE] [--crowds 25] [--draws 10]
 """
@@ -277,7 +277,7 @@ def average(measured: list[tuple[Any, ...]]) -> pd.DataFrame:
 def main() -> None:
     """Measure all, and keep means and their standard errors."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-o", "--output", type=Path, default=Path("docs/choosing.csv"))
+    parser.add_argument("-o", "--output", type=Path, default=Path("docs/evidence/choosing.csv"))
     parser.add_argument("--crowds", type=int, default=25, help="how many crowds are drawn of each kind")
     parser.add_argument("--draws", type=int, default=10, help="how often public data are thinned")
     chosen = parser.parse_args()

@@ -1,4 +1,4 @@
-"""The tables of ``docs/CHOOSING.md``, made of the figures that `choosing.py` keeps in ``docs/choosing.csv``.
+"""The tables of ``docs/guide/CHOOSING.md``, made of the figures in ``docs/evidence/choosing.csv``.
 
 python benchmarks/choosing_tables.py    # writes them into the page again
 """
@@ -13,7 +13,7 @@ from statistics import fmean
 __all__ = ["FIGURES", "PAGE", "read", "show"]
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGE, FIGURES = DOCS / "CHOOSING.md", DOCS / "choosing.csv"
+PAGE, FIGURES = DOCS / "guide" / "CHOOSING.md", DOCS / "evidence" / "choosing.csv"
 _TABLE = re.compile(r"(<!-- figures: (.+?) -->\n\n).*?(?=\n\n|\n\Z)", flags=re.DOTALL)
 _NAMES = {"UA": "a vote", "auto": "`auto`", "auto, absolute": "`auto`, absolute"}
 

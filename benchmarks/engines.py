@@ -1,4 +1,4 @@
-"""Measure the engines against their bars, and write docs/BENCHMARKS.md.
+"""Measure the engines against their bars, and write docs/evidence/BENCHMARKS.md.
 
 Every ratio is of two programs that ran one after the other on the same machine and the same answers: shuffled rows
 with string ids, ten answers a task, four classes, a worker for every thousand answers. The program ends with an error

@@ -1,4 +1,4 @@
-"""Play the league: every method, and those of crowd-kit, on all public data at hand; write the page ``docs/LEAGUE.md``.
+"""Play the league: every method, and those of crowd-kit, on all public data at hand; write ``docs/evidence/LEAGUE.md``.
 
 ``make league`` runs it, which takes an hour or two. With ``--figures`` it keeps what it has measured in a file, and
 measures only what is not there yet.
@@ -208,7 +208,7 @@ def play_all(kept: Path | None, process: Limited, limit: float) -> League:
 def main() -> None:
     """Play, and write the page beside its place before it is renamed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("-o", "--output", type=Path, default=Path("docs/LEAGUE.md"), help="the page to write")
+    parser.add_argument("-o", "--output", type=Path, default=Path("docs/evidence/LEAGUE.md"), help="the page to write")
     parser.add_argument("--figures", type=Path, help="keep figures here, and do not measure those that it has")
     parser.add_argument("--limit", type=float, default=LIMIT, help="CPU seconds that a method may take on a data set")
     given = parser.parse_args()

@@ -42,7 +42,7 @@ _MEASURES = {
     "Boxes, spans and points": "1 - F1 against gold, where a matched pair counts by how much it overlaps, from 0 to 1;"
     " less is better. Methods for classes vote on groups of objects. crowd-kit has no method for them; WBF is the"
     " weighted boxes fusion of ensemble-boxes, of which what more than half of the workers drew is kept."
-    " [Objects](OBJECTS.md) has F1 itself, and what others report for names.",
+    " [Objects](../labels/OBJECTS.md) has F1 itself, and what others report for names.",
     "Records": "Share of the fields of gold that are wrong; less is better. crowd-kit has no method for records.",
     "Masks, sets and others": "Distance to gold, from 0 to 1; less is better: Jaccard for masks and sets, the share"
     " of boxes without a partner for Braylan and Lease's boxes, compared by a distance of their own. crowd-kit has"

@@ -1,7 +1,7 @@
 """Measure the methods for classes on crowds that the default was not made on, and on those that it was.
 
 python benchmarks/unseen.py --methods auto --families panels,weak    # prints a table, and writes nothing
-python benchmarks/unseen.py --write                                  # all of it: docs/unseen.csv and docs/UNSEEN.md
+python benchmarks/unseen.py --write                                  # all of it: docs/evidence/unseen.csv, UNSEEN.md
 python benchmarks/unseen_page.py                                     # the page again, from the figures
 
 A run that takes more CPU seconds than the limit is ended, and has no figure. ``make unseen`` measures everything, which

@@ -34,7 +34,7 @@ __all__ = [
     "write_parts",
 ]
 
-CHOICES = Path(__file__).parents[1] / "docs" / "unseen_choices.csv"
+CHOICES = Path(__file__).parents[1] / "docs" / "evidence" / "unseen_choices.csv"
 _CORES = ("core 0.5", "core 0.25", "core 0.125")
 VARIANTS: dict[str, Mapping[tuple[ModuleType, str], Any]] = {
     "as it is": {},

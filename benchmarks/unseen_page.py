@@ -1,4 +1,4 @@
-"""The page on crowds that nobody looked at, made of the figures that `unseen.py` keeps in ``docs/unseen.csv``.
+"""The page on crowds that nobody looked at, made of the figures that `unseen.py` keeps in ``docs/evidence/unseen.csv``.
 
 python benchmarks/unseen_page.py    # writes it again
 """
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FIGURES", "MADE", "PAGE", "Made", "write_page"]
 
-DOCS = Path(__file__).parents[1] / "docs"
-PAGE, FIGURES = DOCS / "UNSEEN.md", DOCS / "unseen.csv"
+EVIDENCE = Path(__file__).parents[1] / "docs" / "evidence"
+PAGE, FIGURES = EVIDENCE / "UNSEEN.md", EVIDENCE / "unseen.csv"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Try each variant of the default on all crowds of a few classes, and write down what it is worth.
 
-python benchmarks/unseen_trials.py                        # half an hour: docs/unseen_choices.csv and docs/UNSEEN.md
+python benchmarks/unseen_trials.py                        # half an hour: docs/evidence/unseen_choices.csv, UNSEEN.md
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The pictures of the page on choosing: errors by answers, by workers who guess, and on public data.
 
-`make pictures` draws them from ``docs/choosing.csv``, which `benchmarks/choosing.py` measures.
+`make pictures` draws them from ``docs/evidence/choosing.csv``, which `benchmarks/choosing.py` measures.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PICTURES = {
 
 def lines_of(part: str) -> dict[str, dict[int, float]]:
     """Return the errors of each method in percent, averaged over data sets."""
-    with (FOLDER.parent / "choosing.csv").open(encoding="utf-8", newline="") as file:
+    with (FOLDER.parent / "evidence" / "choosing.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["part"] == part]
     found: dict[str, dict[int, list[float]]] = {}
     for row in (row for row in rows if not (part.startswith("public") and row["at"] == "0")):  # 0 is all there are

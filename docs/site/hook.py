@@ -24,8 +24,17 @@ if TYPE_CHECKING:
 __all__ = ["make_pages", "on_config", "on_files", "on_page_markdown"]
 
 # Pages that list all of a kind, which links lead to: its folder, and its names.
-_LISTS = {"METHODS.md": ("methods", list(METHODS)), "LABELS.md": ("domains", list(DOMAINS))}
-_TABLES = {"LEAGUE.md", "REPRODUCTION.md", "BENCHMARKS.md", "CHANGELOG.md"}  # which name everything, and explain little
+_LISTS = {
+    "science/METHODS.md": ("../methods", list(METHODS)),
+    "labels/LABELS.md": ("../domains", list(DOMAINS)),
+}
+# Tables name everything, and explain little.
+_TABLES = {
+    "evidence/LEAGUE.md",
+    "evidence/REPRODUCTION.md",
+    "evidence/BENCHMARKS.md",
+    "CHANGELOG.md",
+}
 
 
 def make_pages() -> dict[str, str]:

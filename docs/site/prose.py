@@ -28,17 +28,23 @@ _LIST_BELOW_TEXT = re.compile(r"^(?![-*>|#\s]|\d+\. )(.+)\n(?=- |1\. )", re.MULT
 def relink(markdown: str, source: str) -> str:
     """Return a page of the repository with its links as they are on the site.
 
-    >>> relink("[a](../CHANGELOG.md) [b](README.md#words) ![c](pictures/c.png) [d](https://d.org)", "docs/FILES.md")
-    '[a](CHANGELOG.md) [b](QUESTIONS.md#words) ![c](pictures/c.png) [d](https://d.org)'
-    >>> relink("[how](docs/HOW_IT_WORKS.md)", "CONTRIBUTING.md")
-    '[how](HOW_IT_WORKS.md)'
+    >>> relink("[a](../../CHANGELOG.md) [b](../README.md#words) ![c](c.png) [d](https://d.org)", "docs/guide/FILES.md")
+    '[a](../CHANGELOG.md) [b](../QUESTIONS.md#words) ![c](c.png) [d](https://d.org)'
+    >>> relink("[how](docs/science/HOW_IT_WORKS.md)", "CONTRIBUTING.md")
+    '[how](science/HOW_IT_WORKS.md)'
     """
+    here = posixpath.dirname(_home(source))
 
     def link(found: re.Match[str]) -> str:
         target = posixpath.normpath(posixpath.join(posixpath.dirname(source), found[1]))
-        return f"]({HOMES.get(target, target.removeprefix('docs/'))}{found[2] or ''})"
+        return f"]({posixpath.relpath(_home(target), here or '.')}{found[2] or ''})"
 
     return "".join(part if part.startswith("```") else _LINK.sub(link, part) for part in _FENCE.split(markdown))
+
+
+def _home(source: str) -> str:
+    """Return where a file of the repository is on the site."""
+    return HOMES.get(source, source.removeprefix("docs/"))
 
 
 def adapt(markdown: str) -> str:

@@ -100,6 +100,6 @@ def test_a_cell_in_the_last_corner_of_a_sheet_costs_no_more_than_any_other(tmp_p
 
 
 def test_the_page_lists_all_limits_as_they_are() -> None:
-    page = (ROOT / "docs" / "LIMITS.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guide" / "LIMITS.md").read_text(encoding="utf-8")
     told = {name: int(number.replace(",", "")) for name, number in re.findall(r"\| `(\w+)` \| ([\d,]+) \|", page)}
     assert told == {name: getattr(limits, name) for name in limits.__all__}

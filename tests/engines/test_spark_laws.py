@@ -17,7 +17,7 @@ from allalike.engines.spark.engine import SparkRun
 from allalike.errors import ConvergenceWarning
 from crowds.copiers import attack, rows_of
 from crowds.samples import crowd, kind, pair_up
-from method_example import Soft
+from examples.method import Soft
 from running.local_spark import SPARK, need_spark
 from running.updates import flat
 

@@ -12,11 +12,11 @@ import pytest
 import test_laws
 
 import allalike
-import method_example
 from allalike import DOMAINS, METHODS, Disk, Memory
 from allalike.errors import OptionError
 from crowds.samples import RUNNING_EXAMPLE, rows
-from method_example import Soft
+from examples import method
+from examples.method import Soft
 
 Law = Callable[..., None]
 
@@ -66,7 +66,7 @@ def test_no_law_of_every_method_is_left_out() -> None:
 
 
 def test_it_is_one_file_of_at_most_forty_lines() -> None:
-    assert len(Path(method_example.__file__).read_text(encoding="utf-8").splitlines()) <= 40
+    assert len(Path(method.__file__).read_text(encoding="utf-8").splitlines()) <= 40
 
 
 def test_its_options_are_checked_and_described() -> None:

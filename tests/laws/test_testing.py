@@ -18,7 +18,7 @@ from allalike.engines import Run
 from allalike.methods import Weighing
 from allalike.testing import check_domain, check_method
 from crowds.samples import Row, crowd, kind
-from domain_example import Paths
+from examples.domain_by_pairs import Paths
 
 TREE = ["animal/cat/lynx", "animal/cat", "animal/dog", "animal", "plant/rose", "plant/rose/wild"]
 
@@ -45,7 +45,7 @@ def test_methods_keep_the_laws(name: str) -> None:
 
 
 def test_a_domain_of_ones_own_is_a_page_and_keeps_the_laws_on_all_engines() -> None:
-    page = Path(__file__).parents[1].joinpath("domain_example.py").read_text(encoding="utf-8")
+    page = Path(__file__).parents[2].joinpath("examples", "domain_by_pairs.py").read_text(encoding="utf-8")
     assert len(page.splitlines()) <= 60
     check_domain(Paths(), paths(0), engines=[Memory(block_answers=1), Disk(partitions=4)])
 

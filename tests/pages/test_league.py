@@ -35,7 +35,7 @@ from running import limited_calls
 
 pytestmark = pytest.mark.slow
 
-PAGE = Path(__file__).parents[2] / "docs" / "LEAGUE.md"
+PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "LEAGUE.md"
 
 
 @pytest.fixture

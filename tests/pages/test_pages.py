@@ -13,7 +13,7 @@ from allalike.readers.formats.endings import ENDINGS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
-    (ROOT / "docs").glob("*.md")
+    (ROOT / "docs").rglob("*.md")
 )
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```", flags=re.DOTALL | re.MULTILINE)
@@ -57,7 +57,8 @@ def test_every_link_points_to_something_that_exists(page: Path) -> None:
 
 def test_the_index_names_every_page() -> None:
     index = LINK.findall(text_of(ROOT / "docs" / "README.md"))
-    assert {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"} <= set(index)
+    pages = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
+    assert pages - {"README.md"} <= set(index)
 
 
 def test_the_picture_shows_what_the_example_of_the_readme_gives() -> None:
@@ -66,11 +67,11 @@ def test_the_picture_shows_what_the_example_of_the_readme_gives() -> None:
 
 
 def test_the_page_of_methods_names_every_method() -> None:
-    assert set(table_rows("METHODS.md")) == set(allalike.METHODS)
+    assert set(table_rows("science/METHODS.md")) == set(allalike.METHODS)
 
 
 def test_the_page_of_labels_names_every_kind_with_its_distances_and_rules() -> None:
-    rows = table_rows("LABELS.md")
+    rows = table_rows("labels/LABELS.md")
     assert set(rows) == set(allalike.DOMAINS)
     for name, domain in allalike.DOMAINS.items():
         _, distances, rules = rows[name]

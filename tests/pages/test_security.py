@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "SECURITY.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guide" / "SECURITY.md").read_text(encoding="utf-8")
 WORKFLOW = ROOT / ".github" / "workflows" / "test.yml"
 SYSTEMS = {
     "ubuntu": "Operating System :: POSIX :: Linux",

@@ -10,14 +10,16 @@ def test_the_page_shows_its_examples_as_they_are() -> None:
     assert shown_examples.show(page) == page, "python tests/programs/shown_examples.py writes them into the page again"
 
 
-def test_the_page_shows_an_example_of_each_kind() -> None:
+def test_the_page_shows_every_example() -> None:
     page = shown_examples.PAGE.read_text(encoding="utf-8")
-    for kind in ("method", "domain", "rule", "engine", "tool"):
-        assert f"<!-- shown: tests/{kind}_example.py -->" in page
+    examples = [path.name for path in (shown_examples.ROOT / "examples").glob("[!_]*.py")]
+    assert len(examples) == 7
+    for name in examples:
+        assert f"<!-- shown: examples/{name} -->" in page
 
 
 def test_what_changed_in_a_file_is_shown() -> None:
-    page = "<!-- shown: tests/tool_example.py -->\n\n```python\nold\n```\n\nmore\n"
+    page = "<!-- shown: examples/reader.py -->\n\n```python\nold\n```\n\nmore\n"
     shown = shown_examples.show(page)
     assert "class QuizNight(Tool):" in shown
     assert "old" not in shown.partition("class")[0]

@@ -96,15 +96,16 @@ def test_a_text_below_the_parameters_is_no_parameter() -> None:
 
 def test_the_menu_has_every_page() -> None:
     menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2].split()
-    pages = [*(ROOT / "docs").glob("*.md"), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
-    assert {HOMES.get(str(page.relative_to(ROOT)), page.name) for page in pages} <= set(menu)
+    pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+    places = [page.relative_to(ROOT).as_posix() for page in pages]
+    assert {HOMES.get(place, place.removeprefix("docs/")) for place in places} <= set(menu)
 
 
 def test_links_between_pages_of_the_repository_hold_on_the_site() -> None:
     for source, home in HOMES.items():
         assert (ROOT / source).exists()
-        link = posixpath.relpath(source, "docs")
-        assert relink(f"[it]({link})", "docs/FILES.md") == f"[it]({home})"
+        link = posixpath.relpath(source, "docs/guide")
+        assert relink(f"[it]({link})", "docs/guide/FILES.md") == f"[it](../{home})"
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""Examples of the page on extending: whole files of this folder, which stand there as they are run.
+"""Examples of the page on extending: whole files of `examples/`, which stand there as they are run.
 
 ``python tests/programs/shown_examples.py`` writes them into the page again.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 __all__ = ["PAGE", "show"]
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "EXTENDING.md"
+PAGE = ROOT / "docs" / "taking-part" / "EXTENDING.md"
 _SHOWN = re.compile(r"(<!-- shown: (\S+) -->\n\n```python\n).*?(^```)", flags=re.DOTALL | re.MULTILINE)
 
 

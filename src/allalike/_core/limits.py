@@ -1,7 +1,7 @@
 """Limits: how much is read and worked on at most, in one place.
 
 Files come from strangers. Whatever costs more than its size tells is refused before it is begun, with a message that
-says what the limit is, what was given and what to do instead. `docs/LIMITS.md` lists these numbers, and a test holds
+says what the limit is, what was given and what to do instead. `docs/guide/LIMITS.md` lists these, and a test holds
 the list to them.
 
 >>> MAX_DEPTH

@@ -3,7 +3,7 @@
 ``from allalike.compat.crowdkit import DawidSkene`` takes the place of ``from crowdkit.aggregation import DawidSkene``:
 a pandas frame goes in, and ``labels_``, ``skills_``, ``probas_`` come out with the same index, names and types.
 crowd-kit need not be there. Only what this library computes is here; the import of all else says what to take instead,
-and `docs/CROWDKIT.md` has all of it in a table.
+and `docs/guide/CROWDKIT.md` has all of it in a table.
 
 >>> from allalike.compat.crowdkit import GLAD
 Traceback (most recent call last):
