@@ -147,7 +147,7 @@ def test_where_tables_of_signal_do_not_fit_it_is_said(domain: str, monkeypatch: 
     monkeypatch.setattr("allalike.engines.base.free_memory", lambda: 4000)
     found = allalike.discover(scattered(domain), domain=domain)
     assert "no_signal" not in found.workers or not found.workers["no_signal"].any()
-    [said] = remark_unseen(Summary.from_dict(found.summary))
+    said, *_ = remark_unseen(Summary.from_dict(found.summary))
     assert said.sentence.startswith("Answers without signal were not looked for")
 
 

@@ -32,7 +32,7 @@ PICKLING = {  # what was packed by the same run, in its processes or its work fo
     "engines/ingest/partitions.py",
     "engines/spark/on_executors.py",
     "engines/spark/shuffle.py",
-    "system/serialization.py",
+    "_core/system/serialization.py",
     "testing/domains.py",
     "testing/methods.py",
 }

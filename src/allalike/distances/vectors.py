@@ -12,16 +12,16 @@ import numpy as np
 from allalike._core.blocks.block import Block, Floats
 from allalike.distances.euclidean import square_lengths
 
-__all__ = ["Offsets", "centre"]
+__all__ = ["CentredVectors", "centre"]
 
 
 @dataclass(frozen=True)
-class Offsets:
+class CentredVectors:
     """The vectors of a block as they are compared, relative to their task's centre.
 
     >>> vectors = np.array([[1.0, 0.0], [2.0, 0.0], [4.0, 0.0]])
     >>> block = Block.of([[0], [1], [2]])
-    >>> Offsets.of(block, vectors).peer_distances(block, np.ones(3))
+    >>> CentredVectors.of(block, vectors).peer_distances(block, np.ones(3))
     (array([10.,  5., 13.]), array([2., 2., 2.]))
     """
 

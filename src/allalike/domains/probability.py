@@ -32,7 +32,7 @@ from allalike._core.blocks.ties import TOLERANCE
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.options import number
 from allalike.distances import euclidean
-from allalike.distances.vectors import Offsets
+from allalike.distances.vectors import CentredVectors
 from allalike.domains.contract import Domain, Encoding, Kernels
 from allalike.domains.forecasts import FORMS, Forecast, read_forecast, show_forecast
 from allalike.errors import GoldError, LabelError
@@ -202,7 +202,7 @@ class ProbabilityEncoding(Encoding):
             )
         gold = truths[:, 1:] if len(theirs) else np.empty((0, self.width))
         block = replace(block, label=block.label[:, 1:], gold_label=gold)
-        offsets = Offsets.of(block, block.label)
+        offsets = CentredVectors.of(block, block.label)
         unanimous = ~np.logical_or.reduceat(offsets.vectors.any(axis=1), block.starts)
         return block.keeping(Facts(sets, unanimous), offsets)
 
@@ -233,7 +233,7 @@ class ProbabilityKernels(Kernels):
 
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
         """Add up squared distances."""
-        return block[Offsets].peer_distances(block, weights)
+        return block[CentredVectors].peer_distances(block, weights)
 
     def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
         """Pool the forecasts by the rule, unless all are the same, and sharpen what it finds."""

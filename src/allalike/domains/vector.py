@@ -24,7 +24,7 @@ from allalike._core.blocks.ties import TOLERANCE, Ties
 from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import Values
 from allalike.distances import cosine, euclidean
-from allalike.distances.vectors import Offsets, centre
+from allalike.distances.vectors import CentredVectors, centre
 from allalike.domains.contract import Domain, Encoding, Kernels
 from allalike.domains.lists import json_list
 from allalike.errors import LabelError
@@ -171,7 +171,7 @@ class VectorEncoding(Encoding):
         if self.domain.centred:
             return Centred.subtract(block, centre(block, block.label)).keeping(*kept)
         vectors = cosine.scaled(block.label) if distance == "cosine" else block.label
-        return block.keeping(Offsets.of(block, vectors), *kept)
+        return block.keeping(CentredVectors.of(block, vectors), *kept)
 
     def describe(self) -> dict[str, Any]:
         """Return how many numbers a vector has."""
@@ -203,7 +203,7 @@ class VectorKernels(Kernels):
         """Add up, per answer, distances to peers; labels that are centred are offsets themselves."""
         if self.domain.distance == "euclidean":
             return block[PairDistances].peer_distances(block, weights)
-        offsets = Offsets(block.label) if self.domain.centred else block[Offsets]
+        offsets = CentredVectors(block.label) if self.domain.centred else block[CentredVectors]
         return offsets.peer_distances(block, weights)
 
     def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:

@@ -68,7 +68,7 @@ class Results:
         return pd.concat(parts, ignore_index=True)
 
 
-class Job(NamedTuple):
+class Repetitions(NamedTuple):
     """The methods that are still to run on a chunk of a setting."""
 
     setting: Setting
@@ -108,7 +108,7 @@ def run(
     kept = _Kept(Path(folder) if folder is not None else None)
     chunks = -(-repetitions // CHUNK)
     todo = [
-        Job(setting, chunk, missing)
+        Repetitions(setting, chunk, missing)
         for setting in settings
         for chunk in range(chunks)
         if (missing := _missing(setting, chunk, fewer or {}, kept))
@@ -130,7 +130,7 @@ def _missing(setting: Setting, chunk: int, fewer: Mapping[str, int], kept: _Kept
     return tuple(name for name in wanted if name not in there)
 
 
-def _solve_all(jobs: list[Job], processes: int) -> Generator[tuple[Job, dict[str, Floats]], None, None]:
+def _solve_all(jobs: list[Repetitions], processes: int) -> Generator[tuple[Repetitions, dict[str, Floats]], None, None]:
     with Processes(processes, remedy="Use fewer processes (jobs).") as pool:
         for number, errors in pool.map_unordered(solve, jobs):
             yield jobs[number], errors

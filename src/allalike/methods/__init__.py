@@ -2,7 +2,7 @@
 
 from allalike._core.registry import Registry
 from allalike.methods.aliases import CALLED_ELSEWHERE
-from allalike.methods.auto.method import Auto as Auto
+from allalike.methods.auto import Auto as Auto
 from allalike.methods.base import Informed as Informed
 from allalike.methods.base import Method as Method
 from allalike.methods.base import Streaming as Streaming

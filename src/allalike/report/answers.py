@@ -15,7 +15,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Encoding, Kernels
-    from allalike.report.tasks import Sample
+    from allalike.report.tasks import ShownTasks
 
 __all__ = ["Judged", "compare_pairs", "count_confusions", "find_constant", "judge_answers", "pick_strongest"]
 
@@ -44,7 +44,7 @@ class Judged:
     confidence: Floats
 
 
-def judge_answers(block: Block, sample: Sample, kernels: Kernels, workers: npt.NDArray[np.intp]) -> Judged:
+def judge_answers(block: Block, sample: ShownTasks, kernels: Kernels, workers: npt.NDArray[np.intp]) -> Judged:
     """Compare the answers of some workers with the truths of a sample of tasks."""
     place, here = sample.find(block.task_hash)
     asked = np.zeros(block.n_workers, np.bool_)

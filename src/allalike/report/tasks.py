@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Floats
 
-__all__ = ["Sample", "Survey", "doubts", "survey_tasks"]
+__all__ = ["ShownTasks", "Survey", "doubts", "survey_tasks"]
 
 _HASHES = 2.0**64
 _MOST_DOUBT = 1e300  # that of limits without end
 
 
 @dataclass(frozen=True)
-class Sample:
+class ShownTasks:
     """The truths of some tasks, by the hashes of these, in order.
 
     >>> from allalike._core.columns.values import Values
     >>> tasks = Values(["t1", "t2"])
-    >>> sample = Sample(tasks, np.array([3, 9], np.uint64), np.array([1, 0]), np.array([0.5, 0.9]), np.zeros(2))
+    >>> sample = ShownTasks(tasks, np.array([3, 9], np.uint64), np.array([1, 0]), np.array([0.5, 0.9]), np.zeros(2))
     >>> sample.find(np.array([9, 4], np.uint64))
     (array([1, 0]), array([ True, False]))
     """
@@ -73,7 +73,7 @@ class Survey:
     """
 
     shown: Piece
-    sample: Sample
+    sample: ShownTasks
     counts: npt.NDArray[np.int64]
     single: int
 
@@ -110,22 +110,22 @@ def doubts(found: dict[str, Array]) -> Floats:
     return np.where(np.isnan(doubt), 0.0, np.minimum(doubt, _MOST_DOUBT))
 
 
-def _sampled(piece: Piece, share: float) -> Sample:
+def _sampled(piece: Piece, share: float) -> ShownTasks:
     hashes = piece.tasks.hashes()
     rows = np.flatnonzero(hashes / _HASHES < share)
     found = piece.found
-    return Sample(
+    return ShownTasks(
         piece.tasks.take(rows), hashes[rows], found["label"][rows], found["confidence"][rows], doubts(found)[rows]
     )
 
 
-def _join(parts: list[Sample]) -> Sample:
+def _join(parts: list[ShownTasks]) -> ShownTasks:
     columns = [
         np.concatenate([getattr(part, name) for part in parts]) for name in ("hashes", "label", "confidence", "doubt")
     ]
     order = np.argsort(columns[0], kind="stable")
     tasks = Values.join([part.tasks for part in parts])
-    return Sample(tasks.take(order), *(column[order] for column in columns))
+    return ShownTasks(tasks.take(order), *(column[order] for column in columns))
 
 
 def _most_important(piece: Piece, most: int) -> Piece:

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
     from allalike.readers.formats.tables import Table
 
-__all__ = ["ROWS", "StackedMatrix", "find_row_column", "stack"]
+__all__ = ["ROWS", "StackedTable", "find_row_column", "stack"]
 
 ROWS = {"tasks": ("task", "worker"), "workers": ("worker", "task")}
 _LOOKED_AT = 10_000  # this many rows tell what columns are
 
 
 @dataclass(frozen=True)
-class StackedMatrix:
+class StackedTable:
     """The three columns of a matrix, the column of its row ids if that was guessed, and what to say of it."""
 
     columns: dict[str, Column]
@@ -42,7 +42,7 @@ class StackedMatrix:
         return replace(of_columns(self.columns), guessed=matrix.guessed, remarks=remarks, na=matrix.na)
 
 
-def stack(table: Table, wide: str, chosen: Mapping[str, str], files: Files | None = None) -> StackedMatrix:
+def stack(table: Table, wide: str, chosen: Mapping[str, str], files: Files | None = None) -> StackedTable:
     """Turn a wide table into three columns; an empty cell is a missing answer.
 
     The column that names the rows is the chosen one, or that with the name of its role, the index of a frame, or the
@@ -83,7 +83,7 @@ def stack(table: Table, wide: str, chosen: Mapping[str, str], files: Files | Non
         remarks.append(f"{unanswered:,} {down}s have no answers and are left out.")
     heads = [names[place] for place in kept]
     long = _long(rows, heads, [cells[place] for place in kept], [present[place] for place in kept], across)
-    return StackedMatrix(long, guessed, tuple(remarks))
+    return StackedTable(long, guessed, tuple(remarks))
 
 
 def find_row_column(table: Table, wide: str, chosen: Mapping[str, str]) -> str | None:
