@@ -67,6 +67,7 @@ reproduce: .venv/dev
 
 pictures: .venv/dev
 	$(BIN)/python docs/pictures/votes_and_weights.py
+	$(BIN)/python docs/pictures/way_of_data.py
 	$(BIN)/python docs/pictures/trust.py
 	$(BIN)/python docs/pictures/choices.py
 	$(BIN)/python docs/pictures/plots.py

@@ -66,6 +66,13 @@ def test_the_picture_shows_what_the_example_of_the_readme_gives() -> None:
     assert program["PICTURE"].read_text(encoding="utf-8") == program["draw"]()
 
 
+def test_the_picture_of_the_way_of_data_shows_rooms_that_there_are() -> None:
+    program = runpy.run_path(str(ROOT / "docs" / "pictures" / "way_of_data.py"))
+    assert program["PICTURE"].read_text(encoding="utf-8") == program["draw"]()
+    rooms = {room for names, _, _ in program["STEPS"] for room in names.split(", ")}
+    assert rooms <= {path.name for path in (ROOT / "src" / "allalike").iterdir() if path.is_dir()}
+
+
 def test_the_page_of_methods_names_every_method() -> None:
     assert set(table_rows("science/METHODS.md")) == set(allalike.METHODS)
 
@@ -81,7 +88,7 @@ def test_the_page_of_labels_names_every_kind_with_its_distances_and_rules() -> N
 
 def test_the_page_of_files_names_every_ending() -> None:
     refused = {".xls", ".ods"}
-    assert set(ENDINGS) - set(table_rows("FILES.md")) == refused
+    assert set(ENDINGS) - set(table_rows("guide/FILES.md")) == refused
 
 
 def test_the_version_is_in_one_place_and_the_citation_has_the_paper_of_the_docs() -> None:
