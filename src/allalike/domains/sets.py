@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Set", "find_example", "in_order", "join_examples"]
 
-
 _TYPE_NAMES = {str: "a text", int: "a whole number", tuple: "a tuple"}
 
 

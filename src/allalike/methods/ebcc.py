@@ -32,9 +32,15 @@ from allalike._core.options import number, whole
 from allalike.methods.base import DecisionRule, Method, Rounds, Weighing
 from allalike.methods.dawid_skene import check_memory
 from allalike.methods.ibcc import expected_logs
-from allalike.methods.steps.ballots import ballots_of, by_problem, keep_ballots, softmax, vote_shares
+from allalike.methods.steps.ballots import (
+    ballots_of,
+    by_problem,
+    keep_ballots,
+    softmax,
+    take_most_probable,
+    vote_shares,
+)
 from allalike.methods.steps.draws import draw_subtypes
-from allalike.methods.steps.most_probable import take_most_probable
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import normalise
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["find_posteriors", "find_truths", "keep_known", "rank_correlation", "with_quorum"]
 
-
 _MIN_ANSWERS = 3  # of a worker to tasks whose truth is known
 _MIN_WORKERS = 5
 _NORMAL = 1.959964  # 95 % of a normal distribution

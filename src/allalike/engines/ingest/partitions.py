@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Partitions", "Rows", "append", "pickle_objects", "write_error"]
 
-
 _MAX_SLICES = 32  # that are kept before they are joined
 
 

@@ -16,10 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.ties import TOLERANCE
 from allalike._core.blocks.voices import find_voices
+from allalike.rules.base import unknown
+from allalike.rules.vote import pick
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.ties import Ties
 
 __all__ = [
     "BallotMatrix",
@@ -30,6 +34,7 @@ __all__ = [
     "row_peaks",
     "row_sums",
     "softmax",
+    "take_most_probable",
     "vote_shares",
 ]
 
@@ -134,3 +139,17 @@ def by_problem(block: Block, values: Array) -> Floats:
 
     sums: Floats = csc_array((np.ones(block.n_tasks), first, each), shape=(block.n_workers, block.n_tasks)) @ values
     return sums
+
+
+def take_most_probable(block: Block, probability: Floats, ties: Ties) -> dict[str, Array]:
+    """Take the most probable class, from a row per task and a column per class; its probability is the confidence.
+
+    >>> from allalike._core.blocks.block import Block
+    >>> from allalike._core.blocks.ties import Ties
+    >>> take_most_probable(Block.of([[0, 1], [1, 1]]), np.array([[0.6, 0.4], [0.2, 0.8]]), Ties())["label"]
+    array([0, 1], dtype=int32)
+    """
+    best = probability.max(axis=1)
+    task, label = np.nonzero(probability >= best[:, None] * (1 - TOLERANCE))
+    chosen, tied = pick(block, task, label, ties)
+    return {"label": label[chosen].astype(np.int32), "confidence": best, "error": unknown(block.n_tasks), "tied": tied}

@@ -35,8 +35,7 @@ from allalike.methods.auto.sureness.next_labels import expect_gains
 from allalike.methods.auto.voices.effective import count_effective_voices
 from allalike.methods.auto.voices.groups import with_voices
 from allalike.methods.insight import Faults
-from allalike.methods.steps.ballots import ballots_of, row_peaks, softmax, vote_shares
-from allalike.methods.steps.most_probable import take_most_probable
+from allalike.methods.steps.ballots import ballots_of, row_peaks, softmax, take_most_probable, vote_shares
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats

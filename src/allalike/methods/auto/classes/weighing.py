@@ -33,8 +33,7 @@ from allalike.methods.auto.classes.outlines import outline, second_hypothesis
 from allalike.methods.auto.classes.rows import LEVELS
 from allalike.methods.auto.classes.states import class_posterior
 from allalike.methods.auto.voices.effective import find_error_correlation
-from allalike.methods.auto.voices.groups import give_voices
-from allalike.methods.auto.voices.peers import between_groups
+from allalike.methods.auto.voices.groups import between_groups, give_voices
 from allalike.methods.base import DecisionRule, Skill, Weighing
 from allalike.methods.insight import Insight, Signal, VoiceGroups
 from allalike.methods.one_coin import DS1

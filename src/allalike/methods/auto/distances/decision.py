@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike._core.blocks.groups import number_within_tasks
-from allalike.methods.auto.voices.groups import voices_of
-from allalike.methods.auto.voices.peers import by_answer
+from allalike.methods.auto.voices.groups import by_answer, voices_of
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats

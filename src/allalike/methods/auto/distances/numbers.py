@@ -22,8 +22,7 @@ import numpy as np
 from allalike._core.blocks.block import sum_by
 from allalike._core.blocks.voices import find_voices
 from allalike.methods.auto.sureness.intervals import NORMAL_QUANTILE, TAIL
-from allalike.methods.auto.voices.groups import with_voices
-from allalike.methods.auto.voices.peers import by_answer
+from allalike.methods.auto.voices.groups import by_answer, with_voices
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats

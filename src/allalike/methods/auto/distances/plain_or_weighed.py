@@ -33,10 +33,9 @@ from allalike.methods.auto.distances.decision import decide_by_voices, decide_su
 from allalike.methods.auto.distances.pulls import find_pull, has_levels
 from allalike.methods.auto.distances.shrunken import ROUNDS, find_shrunken
 from allalike.methods.auto.distances.sides import count_alike, decide_as_heard, find_support
-from allalike.methods.auto.screening.guesses import find_guess_distances
+from allalike.methods.auto.screening.screen import find_guess_distances
 from allalike.methods.auto.sureness.reliability import find_reliability
-from allalike.methods.auto.voices.groups import give_voices
-from allalike.methods.auto.voices.peers import between_groups
+from allalike.methods.auto.voices.groups import between_groups, give_voices
 from allalike.methods.base import DecisionRule, Rounds, Weighing
 from allalike.methods.insight import Insight
 from allalike.methods.steps.peers import Peers

@@ -20,7 +20,7 @@ for it, the variance between n workers is a sum over n, not n - 1. Where all tas
 same, nothing can be taken away, and F is that of e itself, less its mean in the worker's part: parts are workers whom
 no chain of common tasks connects, and what differs between them may be the tasks.
 
-**Weights.** A worker who guesses is D - v away from the middle (D: `allalike.methods.auto.screening.guesses`), and
+**Weights.** A worker who guesses is D - v away from the middle (D: `allalike.methods.auto.screening.screen`), and
 weighs 0:
 
     w = max(0, (D - v) / f - 1),
@@ -46,8 +46,7 @@ from allalike._core.blocks.variances import compare_variances
 from allalike._core.blocks.voices import Voices, find_voices
 from allalike.engines.sample import sample_tasks
 from allalike.methods.auto.copies.parts import number_parts
-from allalike.methods.auto.voices.groups import give_voices
-from allalike.methods.auto.voices.peers import peer_distances
+from allalike.methods.auto.voices.groups import give_voices, peer_distances
 from allalike.methods.steps.weights import equal_weights, normalise
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ import numpy.typing as npt
 from allalike._core.blocks.block import sum_by
 from allalike._core.blocks.voices import Voices, find_voices
 from allalike.methods.auto.sureness.intervals import find_share_limits, find_square_limits
-from allalike.methods.auto.voices.peers import peer_distances
+from allalike.methods.auto.voices.groups import peer_distances
 from allalike.methods.insight import Faults
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ who answered counts 1/g, and nobody is compared with her own group. Who carries 
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +15,24 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import sum_by
 from allalike._core.blocks.voices import Voices
-from allalike.methods.auto.voices.peers import find_within
+from allalike.methods.steps.peers import Disparity
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Block
-    from allalike.domains import Encoding
+    from allalike._core.blocks.block import Block, Floats
+    from allalike.domains import Encoding, Kernels
     from allalike.engines import Run
     from allalike.methods.insight import VoiceGroups
 
-__all__ = ["give_voices", "voices_of", "with_voices"]
+__all__ = [
+    "Within",
+    "between_groups",
+    "by_answer",
+    "find_within",
+    "give_voices",
+    "peer_distances",
+    "voices_of",
+    "with_voices",
+]
 
 
 def give_voices(run: Run, groups: VoiceGroups) -> Any:
@@ -68,3 +78,79 @@ def voices_of(block: Block, number: npt.NDArray[np.intp], silent: npt.NDArray[np
     group[order] = np.cumsum(new) - 1
     members = sum_by(group, np.where(silent, 0.0, 1.0), int(new.sum()))
     return Voices(np.where(silent, 0.0, 1.0 / np.maximum(members[group], 1.0)), group)
+
+
+@dataclass(frozen=True)
+class Within:
+    """The groups of a block that have several answers to a task, as a block with a task for each of them.
+
+    Parameters
+    ----------
+    rows
+        Where its answers are in the block.
+    block
+        These answers, prepared.
+    """
+
+    rows: npt.NDArray[np.intp]
+    block: Block
+
+
+def find_within(block: Block, voices: Voices, encoding: Encoding) -> Within:
+    """Return the groups of two answers and more; the labels are prepared anew."""
+    sizes = np.bincount(voices.group)
+    order = np.argsort(voices.group, kind="stable")
+    rows = order[sizes[voices.group[order]] > 1]
+    groups = np.flatnonzero(sizes > 1)
+    starts = np.cumsum(sizes[groups]) - sizes[groups]
+    inner = replace(
+        block.pick(np.zeros(0, np.intp), rows),
+        starts=starts,
+        sizes=sizes[groups],
+        label=encoding.kernels.restore_answers(block, rows),
+        task_hash=block.to_answers(block.task_hash)[rows][starts],
+        gold_label=encoding.kernels.restore_gold(block)[:0],
+        live=None,
+    )
+    return Within(rows, encoding.prepare(inner) if len(rows) else inner)
+
+
+def by_answer(block: Block) -> Block:
+    """Return the block as if each answer were that of a worker of its own."""
+    return replace(block, worker=np.arange(len(block.worker)), n_workers=len(block.worker), live=None)
+
+
+def peer_distances(block: Block, weights: Floats, *, kernels: Kernels) -> tuple[Floats, Floats]:
+    """Return, per answer, the weighted distance to the answers of other groups to its task, and their weight.
+
+    >>> import allalike
+    >>> from allalike.methods.auto.voices.groups import give_voices
+    >>> from allalike.methods.insight import VoiceGroups
+    >>> run = allalike.Memory().load(allalike.read([("ada", 1, 0.0), ("bob", 1, 1.0), ("eve", 1, 3.0)]))
+    >>> heard = give_voices(run, VoiceGroups(np.array([0, 0, 2]), np.zeros(3, bool)))
+    >>> peer_distances(heard.blocks[0], np.ones(3), kernels=run.kernels)
+    (array([9. , 4. , 6.5]), array([1., 1., 1.]))
+    """
+    if Voices not in block:
+        return kernels.peer_distances(block, weights)
+    own = block[Voices].voice * weights.take(block.worker)
+    distance, others = kernels.peer_distances(by_answer(block), own)
+    within = block[Within]
+    if len(within.rows):
+        inside, weight = kernels.peer_distances(by_answer(within.block), own[within.rows])
+        distance, others = distance.copy(), others.copy()
+        distance[within.rows] -= inside
+        others[within.rows] -= weight
+    return np.maximum(distance, 0.0), np.maximum(others, 0.0)
+
+
+def between_groups(heard: Run) -> Disparity:
+    """Return the average distances to workers of other groups, from a run whose answers have voices."""
+    sums = heard.sum(partial(_peer_sums, kernels=heard.kernels), np.ones(heard.problems.n_workers))
+    return Disparity(sums["distance"], sums["weight"], heard.problems)
+
+
+def _peer_sums(block: Block, weights: Floats, *, kernels: Kernels) -> dict[str, Floats]:
+    """Add up, per worker, the weighted distance to the answers of other groups, and their weight."""
+    distance, weight = peer_distances(block, weights, kernels=kernels)
+    return {"distance": block.per_worker(distance), "weight": block.per_worker(weight)}
