@@ -24,7 +24,7 @@ ENDLESS = "import sys, time; sys.stdin.readline(); time.sleep(600)"
 
 def test_work_ends_with_whoever_ordered_it() -> None:
     code = (
-        "import time, allalike.serve.work as work; work._ORDERS['look'] = lambda order: (work.report('reading'),"
+        "import time, allalike.serve.work as work; work._ORDERS['preview'] = lambda order: (work.report('reading'),"
         " time.sleep(600)); work.main()"
     )
     pipe = subprocess.PIPE
