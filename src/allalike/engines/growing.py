@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self
@@ -24,7 +23,7 @@ import numpy as np
 from allalike._core.blocks.block import Block
 from allalike._core.blocks.problems import Problems
 from allalike._core.columns.factors import Codes, unite
-from allalike._core.columns.matches import find_places, write_plainly
+from allalike._core.columns.matches import cast_like, find_places, write_plainly
 from allalike._core.columns.values import Values, is_string
 from allalike.answers import Answers
 from allalike.engines.base import Run
@@ -256,36 +255,9 @@ def _fitting(run: Growing, more: Answers) -> Answers:
         )
     return replace(
         more,
-        tasks=_alike(more.tasks, run.sample_tasks, "tasks"),
-        workers=_alike(more.workers, run.workers, "workers"),
+        tasks=cast_like(more.tasks, run.sample_tasks, "tasks"),
+        workers=cast_like(more.workers, run.workers, "workers"),
     )
-
-
-def _alike(ids: Values, known: Values, what: str) -> Values:
-    """Return ids as those are kept that are known: among texts, whole numbers are texts."""
-    import pyarrow as pa
-
-    if isinstance(known.data, list) and (isinstance(ids.data, list) or type(ids[0]) is type(known[0])):
-        return Values(ids.tolist())
-    if not isinstance(ids.data, list) and not isinstance(known.data, list):
-        mine, theirs = ids.data.type, known.data.type
-        whole = pa.types.is_integer(mine)
-        texts = is_string(theirs) and "binary" not in f"{mine} {theirs}" and (whole or is_string(mine))
-        if mine == theirs:
-            return ids
-        if texts or (whole and pa.types.is_integer(theirs)):
-            with suppress(pa.ArrowInvalid):  # whole numbers that do not fit
-                return Values(ids.data.cast(theirs))
-            if pa.uint64() not in (mine, theirs):
-                return ids
-    raise InputError(
-        f"The {what} of the new answers are of another type than those so far: {ids[0]!r} is {_kind(ids)},"
-        f" {known[0]!r} is {_kind(known)}. Give all of them the same type, or run it again on all answers."
-    )
-
-
-def _kind(ids: Values) -> str:
-    return type(ids[0]).__name__ if isinstance(ids.data, list) else str(ids.data.type)
 
 
 def _place(known: Values, more: Values) -> tuple[Values, Codes | None, Codes]:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.columns.values import is_string, numpy_of
+from allalike._core.columns.values import Values, is_string, numpy_of
+from allalike.errors import InputError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from allalike._core.columns.values import Values
-
     Places = npt.NDArray[np.int64]
 
-__all__ = ["find_places", "write_plainly"]
+__all__ = ["cast_like", "find_places", "write_plainly"]
 
 _WHOLE = r"^(-?(?:0|[1-9][0-9]*))\.0*$"
 _TRUTH_VALUES = ("true", "false")
@@ -135,3 +135,35 @@ def _object_places(wanted: list[Any], known: list[Any]) -> Places:
 def _is_same(value: Any, exact: dict[Any, int], known: list[Any]) -> bool:
     """Tell whether a value is there as it is: True is not 1, though Python says so."""
     return value in exact and isinstance(value, bool) == isinstance(known[exact[value]], bool)
+
+
+def cast_like(ids: Values, known: Values, what: str) -> Values:
+    """Return ids as those are kept that are known: among texts, whole numbers are texts.
+
+    >>> import pyarrow as pa
+    >>> cast_like(Values(pa.array([7, 8])), Values(pa.array(["7", "x"])), "tasks").tolist()
+    ['7', '8']
+    """
+    import pyarrow as pa
+
+    if isinstance(known.data, list) and (isinstance(ids.data, list) or type(ids[0]) is type(known[0])):
+        return Values(ids.tolist())
+    if not isinstance(ids.data, list) and not isinstance(known.data, list):
+        mine, theirs = ids.data.type, known.data.type
+        whole = pa.types.is_integer(mine)
+        texts = is_string(theirs) and "binary" not in f"{mine} {theirs}" and (whole or is_string(mine))
+        if mine == theirs:
+            return ids
+        if texts or (whole and pa.types.is_integer(theirs)):
+            with suppress(pa.ArrowInvalid):  # whole numbers that do not fit
+                return Values(ids.data.cast(theirs))
+            if pa.uint64() not in (mine, theirs):
+                return ids
+    raise InputError(
+        f"The {what} of the new answers are of another type than those so far: {ids[0]!r} is {_kind(ids)},"
+        f" {known[0]!r} is {_kind(known)}. Give all of them the same type, or run it again on all answers."
+    )
+
+
+def _kind(ids: Values) -> str:
+    return type(ids[0]).__name__ if isinstance(ids.data, list) else str(ids.data.type)
