@@ -11,12 +11,12 @@ import pytest
 
 import allalike
 from allalike import Disk, Memory, Result
+from allalike.api.judges.coverage import expected_calibration_error
 from allalike.engines.sample import sample_tasks
 from allalike.errors import OptionError, UnsupportedError
 from allalike.methods.auto.classes.hypotheses import prepare
 from allalike.methods.auto.classes.known import count_both
 from allalike.methods.auto.classes.ladder import WAYS, climb_ladder
-from allalike.methods.auto.sureness.confidence import expected_calibration_error
 from allalike.methods.auto.sureness.intervals import find_wilson_limits
 from allalike.methods.insight import VoiceGroups
 from allalike.readers import open_gold

@@ -21,7 +21,8 @@ from allalike._core.blocks.ties import Ties
 from allalike._core.system.progress import watching
 from allalike.engines.base import Run
 from allalike.engines.disk import budget, engine
-from allalike.methods.auto.copies import likeness, parts, worker_pairs
+from allalike.engines.ranges import find_parts
+from allalike.methods.auto.copies import likeness, worker_pairs
 from allalike.readers import scan
 from allalike.telling.crowd import remark_unseen
 from allalike.telling.summary import Summary
@@ -121,17 +122,17 @@ def test_parts_are_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     rows = [(int(w), t, "x") for t in range(60) for w in rng.choice(8, 2, replace=False) + 8 * rng.integers(5)]
     run = Memory(block_answers=20).load(allalike.read(rows, domain="categorical"))
-    whole = parts.find_parts(run)
+    whole = find_parts(run)
     assert whole is not None
     assert len(set(whole.tolist())) >= 5
     monkeypatch.setattr(Run, "pair_memory", 6000)
     with watching(lambda *event: cut.append(event[2])):
         cut: list[int] = []
-        assert parts.find_parts(run) is not None
-        assert np.array_equal(parts.find_parts(run), whole)  # type: ignore[arg-type]
+        assert find_parts(run) is not None
+        assert np.array_equal(find_parts(run), whole)  # type: ignore[arg-type]
     assert max(cut) > 3
     monkeypatch.setattr(Run, "pair_memory", 10)
-    assert parts.find_parts(run) is None
+    assert find_parts(run) is None
 
 
 def test_copies_too_many_to_compare_are_not_looked_for_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import allalike
 from allalike import Auto, Disk, Memory
-from allalike.engines.halves import halve
+from allalike.engines.sample import halve
 from allalike.methods.auto.distances import sides
 from allalike.methods.auto.distances.pulls import find_pull
 from allalike.methods.insight import VoiceGroups

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.blocks.block import sum_by
+
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats
 
-__all__ = ["Voices", "find_voices"]
+__all__ = ["Voices", "find_voices", "without_own"]
 
 
 @dataclass(frozen=True)
@@ -41,3 +43,20 @@ def find_voices(block: Block) -> Voices:
     if Voices in block:
         return block[Voices]
     return Voices(np.ones(len(block.label)), np.arange(len(block.label)))
+
+
+def without_own(block: Block, scores: Floats, rows: Floats) -> Floats:
+    """Return, per answer, the scores of its task without what her group adds to them: a row per answer.
+
+    >>> from allalike._core.blocks.block import Block
+    >>> without_own(Block.of([[0], [1]]), np.array([[3.0, 5.0]]), np.array([[3.0, 0.0], [0.0, 5.0]]))
+    array([[0., 5.],
+           [3., 0.]])
+    """
+    group = find_voices(block).group
+    n_groups = int(group.max()) + 1
+    if n_groups < len(group):
+        table = np.stack([sum_by(group, column, n_groups) for column in rows.T], axis=1)
+        rows = table.take(group, axis=0)
+    others: Floats = block.to_answers(scores) - rows
+    return others

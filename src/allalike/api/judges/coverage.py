@@ -14,17 +14,17 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import sum_by
 from allalike.api.judges.odds import OddsLine, fit_line, mend
-from allalike.methods.auto.sureness.confidence import BINS, expected_calibration_error
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
     from allalike.engines import TaskTable
 
-__all__ = ["LEVELS", "MIN_GOLD", "Coverage", "Sureness", "gather_sureness"]
+__all__ = ["BINS", "LEVELS", "MIN_GOLD", "Coverage", "Sureness", "expected_calibration_error", "gather_sureness"]
 
 LEVELS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 MIN_GOLD = 50  # known truths that tell how sure the panel is
 _FOLDS = 5
+BINS = 10  # of confidences, of which each is compared with how often labels are right
 
 
 @dataclass(frozen=True)
@@ -131,3 +131,13 @@ def gather_sureness(found: TaskTable) -> Sureness:
 
 def _mean(values: Floats) -> float:
     return float(values.mean()) if len(values) else float("nan")
+
+
+def expected_calibration_error(count: Floats, confidence: Floats, hits: Floats) -> float:
+    """Return how far confidences are from how often labels are right, from sums over the labels in each bin.
+
+    >>> expected_calibration_error(np.array([0.0, 10.0]), np.array([0.0, 9.0]), np.array([0.0, 8.0]))
+    0.1
+    """
+    total = float(count.sum())
+    return float(np.abs(confidence - hits).sum() / total) if total else float("nan")

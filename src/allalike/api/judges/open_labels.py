@@ -2,8 +2,7 @@
 
 With a few classes the wrong ones are known. Where everything may be answered, what matters is how often two wrong
 answers are the same: if in one of m cases, a worker who errs with probability f says as if there were m wrong labels,
-each as probable. So her label gains the log odds w = log((1 - f) m / f), and as in
-`allalike.methods.auto.sureness.confidence`
+each as probable. So her label gains the log odds w = log((1 - f) m / f), and
 
     P[c] ~ exp(beta score_c),    0 < beta <= 1,
 
@@ -11,7 +10,7 @@ for the labels that were given to a task and for those that nobody gave, as many
 who agree are the better evidence the less wrong answers agree, and one who is alone is right with probability 1 - f.
 
 **m** is counted: pairs of answers to a task that are both not the label with the largest score, by those of them that
-are the same; with it scores change, so it is counted again. **beta** is told by answers that are held out, as there.
+are the same; with it scores change, so it is counted again. **beta** is told by answers that are held out.
 
 It fails where most are fooled by the same wrong answer: that label then has the largest score, and is not counted among
 the wrong ones. Where one answer is written in several ways, workers who agree seem to differ, and probabilities are too
@@ -28,9 +27,8 @@ import numpy as np
 
 from allalike._core.blocks.block import sum_by
 from allalike._core.blocks.groups import number_within_tasks
-from allalike._core.blocks.voices import find_voices
+from allalike._core.blocks.voices import find_voices, without_own
 from allalike.api.judges.odds import mend
-from allalike.methods.auto.sureness.confidence import TEMPERATURES, without_own
 from allalike.methods.auto.voices.effective import count_effective_voices
 from allalike.methods.auto.voices.groups import with_voices
 
@@ -53,6 +51,7 @@ _PRIOR_PAIRS = 2.0  # of wrong answers of which one is the same
 _MAX_EXPONENT = 700.0
 _SAME = 1e-6  # nats
 _TIE = 1e-9  # difference of probabilities that are the same
+_TEMPERATURES = np.array([0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, *np.arange(3, 11) / 10])
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ def find_open_chance(run: Run, error_rate: Floats, groups: VoiceGroups, n_labels
         n_wrong = float(np.clip((pairs + _PRIOR_PAIRS) / (same + 1), 1.0, most))
     likelihood = heard.sum(partial(_held_out, n_wrong=n_wrong), rate)["likelihood"].sum(axis=0)
     best = np.flatnonzero(likelihood >= likelihood.max() - _SAME)[-1]
-    return OpenChance(n_wrong, float(TEMPERATURES[best]))
+    return OpenChance(n_wrong, float(_TEMPERATURES[best]))
 
 
 def find_chances(block: Block, error_rate: Floats, *, chance: OpenChance) -> Floats:
@@ -197,7 +196,7 @@ def _held_out(block: Block, error_rate: Floats, *, n_wrong: float) -> dict[str, 
     ahead = np.where(np.arange(width) < block.to_answers(count)[:, None], others - own[:, None], -np.inf)
     nobody = np.maximum(n_wrong + 1 - block.to_answers(count), 0.0)
     rate, voice, sums = error_rate.take(block.worker), find_voices(block).voice, []
-    for beta in TEMPERATURES:
+    for beta in _TEMPERATURES:
         named = np.exp(np.minimum(beta * ahead, _MAX_EXPONENT)).sum(axis=1)
         q = 1 / (named + nobody * np.exp(np.minimum(-beta * own, _MAX_EXPONENT)))
         sums.append(block.per_worker(voice * np.log(q * (1 - rate) + (1 - q) * rate / n_wrong)))

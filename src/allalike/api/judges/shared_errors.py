@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike.api.judges.verdicts import NOBODY
-from allalike.methods.auto.copies.parts import number_parts
+from allalike.engines.ranges import number_parts
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats

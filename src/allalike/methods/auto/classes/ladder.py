@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allalike._core.columns.hashes import mix
-from allalike.engines.halves import draw_halves, halve
-from allalike.engines.sample import sample_tasks
+from allalike.engines.sample import draw_halves, halve, sample_tasks
 from allalike.methods.auto.classes.consensus import ALIKE
 from allalike.methods.auto.classes.hypotheses import (
     STARTS,

@@ -23,9 +23,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike._core.blocks.voices import find_voices
+from allalike._core.blocks.voices import find_voices, without_own
 from allalike.methods.auto.classes.states import classes_of
-from allalike.methods.auto.sureness.confidence import without_own
 from allalike.methods.steps.ballots import ballots_of, by_problem, row_peaks, row_sums, softmax
 
 if TYPE_CHECKING:

@@ -27,9 +27,8 @@ from allalike.methods.auto.classes.beliefs import (
     plain_probabilities,
     probabilities,
 )
-from allalike.methods.auto.classes.hypotheses import as_crowd, prepare
+from allalike.methods.auto.classes.hypotheses import as_crowd, outline, prepare, second_hypothesis
 from allalike.methods.auto.classes.ladder import PLAIN, TURNED, WAYS, Plain, climb_ladder, find_plain, may_overrule
-from allalike.methods.auto.classes.outlines import outline, second_hypothesis
 from allalike.methods.auto.classes.rows import LEVELS
 from allalike.methods.auto.classes.states import class_posterior
 from allalike.methods.auto.voices.effective import find_error_correlation

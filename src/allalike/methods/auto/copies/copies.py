@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from allalike.engines.ranges import count_met, fit_ranges, look_through
+from allalike.engines.ranges import count_met, find_parts, fit_ranges, look_through
 from allalike.methods.auto.copies.departures import find_departures
-from allalike.methods.auto.copies.parts import find_parts
 from allalike.methods.auto.voices.groups import with_voices
 from allalike.methods.insight import Group, VoiceGroups
 

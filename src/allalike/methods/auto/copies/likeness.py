@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from allalike.methods.auto.copies.parts import find_parts, number_parts
+from allalike.engines.ranges import find_parts, number_parts
 from allalike.methods.auto.copies.worker_pairs import LEAST_COMMON, WorkerPairs, find_worker_pairs, rank_peers
 from allalike.methods.auto.voices.groups import voices_of
 from allalike.methods.insight import Group, VoiceGroups

@@ -44,8 +44,8 @@ import numpy as np
 from allalike._core.blocks.block import sum_by
 from allalike._core.blocks.variances import compare_variances
 from allalike._core.blocks.voices import Voices, find_voices
+from allalike.engines.ranges import number_parts
 from allalike.engines.sample import sample_tasks
-from allalike.methods.auto.copies.parts import number_parts
 from allalike.methods.auto.voices.groups import give_voices, peer_distances
 from allalike.methods.steps.weights import equal_weights, normalise
 

@@ -22,8 +22,7 @@ import numpy as np
 
 from allalike._core.blocks.ties import Ties
 from allalike._core.columns.hashes import mix
-from allalike.engines.halves import draw_halves, halve
-from allalike.engines.sample import sample_tasks
+from allalike.engines.sample import draw_halves, halve, sample_tasks
 from allalike.methods.auto.distances.decision import decide_by_voices
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ against any other one, an answer l has probability P[l|z], and
 
 The **gain** of an answer is the largest (E max q after h answers - max q) / h for h in {1, 3, 5}: where one answer
 cannot turn a decision, three may. The odds are tempered as the confidence is
-(`allalike.methods.auto.sureness.confidence`), so that answers whose errors come together promise less.
+(`allalike.methods.auto.classes.beliefs`), so that answers whose errors come together promise less.
 
 Tasks are asked in the order of their confidence, the least sure first, which is as good as the order of the gains in
 trials and does not depend on the model of a typical worker. Beyond three classes only the three most probable ones are

@@ -26,8 +26,7 @@ import numpy as np
 
 from allalike._core.blocks.block import sum_by
 from allalike._core.blocks.groups import number_within_tasks
-from allalike._core.blocks.voices import find_voices
-from allalike.methods.auto.sureness.confidence import without_own
+from allalike._core.blocks.voices import find_voices, without_own
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats
