@@ -17,7 +17,7 @@ import pyarrow as pa
 import allalike
 from allalike import METHODS, Memory, Text
 from allalike._core.system.serialization import pack, unpack
-from allalike.api.update import Origin
+from allalike.api.inputs.opening import Origin
 from allalike.errors import LabelError
 from allalike.simulation import simulate
 from measuring import cpu

@@ -16,7 +16,7 @@ import pytest
 import allalike
 from allalike import Categorical, Custom, Ranking, Result
 from allalike._core.blocks.block import Block
-from allalike.api.update import Origin
+from allalike.api.inputs.opening import Origin
 from allalike.engines import Engine, Spark
 from allalike.errors import GoldError, InputError, LabelError, UnsupportedError
 from allalike.readers import read_gold
@@ -262,7 +262,7 @@ def test_answers_can_only_be_added_where_that_is_possible(monkeypatch: pytest.Mo
         result.update(answers.per_task())
     with pytest.raises(InputError, match="There are no answers"):
         result.update([])
-    monkeypatch.setattr("allalike.api.update.Growing", Spark)  # which a run in memory is not
+    monkeypatch.setattr("allalike.api.inputs.opening.Growing", Spark)  # which a run in memory is not
     with pytest.raises(UnsupportedError, match="works on memory and disk only"):
         result.update([("eve", 1, "x")])
     with pytest.raises(UnsupportedError, match="cannot be updated"):

@@ -16,7 +16,7 @@ from test_parsers import EMOTIONS, LEVELS, level
 
 import allalike
 from allalike.datasets.parsers.boxes import Boxes
-from allalike.domains.naming import with_rule
+from allalike.domains.contract import with_rule
 from files.parsed_data_sets import errors, facts, parsed, with_gold
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ import pytest
 
 import allalike
 from allalike import Date, Disk, Memory, Real, Record
-from allalike.domains.naming import spell_domain
+from allalike.domains.contract import spell_domain
 from allalike.engines import Engine
 from allalike.errors import InputError, LabelError
 from crowds.samples import Row, crowd

@@ -20,7 +20,7 @@ from PIL import Image
 import allalike
 from allalike._core.masks.files import MaskFile, picture_size, read_picture, write_pictures
 from allalike.answers import Answers
-from allalike.domains import naming
+from allalike.domains import contract
 from allalike.domains.bitmap import Bitmap
 from allalike.errors import ColumnError, InputError, LabelError, UnsupportedError
 from allalike.readers.formats.masks import find_layout, open_masks
@@ -355,7 +355,7 @@ def test_the_crowd_of_bubil_scores_as_is_known(data: Path, number: int) -> None:
     assert len(gold) == facts["n_images"]
     known = allalike.readers.read_gold(gold, allalike.read(rows, domain=Bitmap(on=0)))
     for rule, score in (("majority", facts["pixel_majority_Jaccard"]), ("medoid", facts["medoid_Jaccard"])):
-        result = allalike.discover(replace(known, encoding=naming.with_rule(known.encoding, rule)), method="UA")
+        result = allalike.discover(replace(known, encoding=contract.with_rule(known.encoding, rule)), method="UA")
         assert 1 - result.summary["gold"]["error"] == pytest.approx(score, abs=1e-4)
     crowd = known.encoding.kernels.distance_between(known.label, np.repeat(known.gold_label, 7))
     assert 1 - crowd.mean() == pytest.approx(facts["mean_crowd_Jaccard"], abs=1e-4)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, overload
 
@@ -45,7 +45,7 @@ _CHECK = "check"  # the key of a field's check in its metadata
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """A frozen dataclass whose fields are checked when it is made.
+    """A frozen dataclass whose fields are checked when it is made; None is allowed where it is the default.
 
     >>> @dataclasses.dataclass(frozen=True)
     ... class Search(Options):
@@ -57,10 +57,14 @@ class Options:
 
     def __post_init__(self) -> None:
         """Check each field, and keep what its check returns."""
-        for name, check in _checks(type(self)).items():
-            object.__setattr__(self, name, check(getattr(self, name), name))
+        kind: Any = type(self)
+        for name, check in _checks(kind).items():
+            value = getattr(self, name)
+            if value is not None or getattr(kind, name) is not None:
+                object.__setattr__(self, name, check(value, name))
 
 
+@cache
 def _checks(cls: type[Any]) -> dict[str, Check]:
     """Return the checks of a class by field; a field that has another default in a class below keeps its check."""
     declared = [
@@ -86,11 +90,12 @@ def whole(default: int, *, least: int, called: str | None = None) -> int: ...
 @overload
 def whole(default: None, *, least: int, called: str | None = None) -> int | None: ...
 def whole(default: int | None, *, least: int, called: str | None = None) -> Any:
-    """Make a field for a whole number; None is allowed where it is the default.
+    """Make a field for a whole number.
 
     ``called`` is the name that errors use, where it is not that of the field.
     """
-    return _optional(default, partial(check_number, least=least, whole=True), called)
+    check = partial(check_number, least=least, whole=True)
+    return option(default, lambda value, name: check(value, called or name))
 
 
 @overload
@@ -98,8 +103,8 @@ def number(default: float, *, least: float | None = None, below: float | None = 
 @overload
 def number(default: None, *, least: float | None = None, below: float | None = None) -> float | None: ...
 def number(default: float | None, *, least: float | None = None, below: float | None = None) -> Any:
-    """Make a field for a finite number; None is allowed where it is the default."""
-    return _optional(default, partial(check_number, least=least, below=below))
+    """Make a field for a finite number."""
+    return option(default, partial(check_number, least=least, below=below))
 
 
 @overload
@@ -109,7 +114,7 @@ def choice(default: None, *others: str) -> str | None: ...
 def choice(default: str | None, *others: str) -> Any:
     """Make a field for one of some words, the first of which is the default; it may be None."""
     words = others if default is None else (default, *others)
-    return _optional(default, lambda value, name: check_choice(value, words, name))
+    return option(default, lambda value, name: check_choice(value, words, name))
 
 
 def flag(default: bool) -> bool:
@@ -122,13 +127,6 @@ def share(default: float) -> float:
     """Make a field for a number between 0 and 1, such as a probability."""
     made: float = option(default, _check_share)
     return made
-
-
-def _optional(default: Any, check: Check, called: str | None = None) -> Any:
-    def checked(value: Any, name: str) -> Any:
-        return None if value is None and default is None else check(value, called or name)
-
-    return option(default, checked)
 
 
 def check_number(

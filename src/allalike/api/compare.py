@@ -12,11 +12,10 @@ from allalike._core.system.progress import report, watching
 from allalike.answers import Answers
 from allalike.api.discover import check_served, find_ties, load_run, read_whole, remark_names
 from allalike.api.doubts.doubts import find_doubts, find_first_doubts, warn_of
-from allalike.api.inputs.opening import open_source
+from allalike.api.inputs.opening import inputs_of, open_source
 from allalike.api.results.comparison import Comparison, Outcome
 from allalike.api.results.deciding import find_truths
 from allalike.api.results.summaries import describe_answers, find_versions
-from allalike.api.results.targets import inputs_of
 from allalike.engines import make_ready
 from allalike.errors import AllalikeError, GoldError, OptionError
 from allalike.methods import METHODS, OA, UA, Method

@@ -15,13 +15,11 @@ from allalike._core.system.memory import free_memory
 from allalike._core.system.progress import report
 from allalike.api.doubts.doubts import doubt_draws, find_doubts, find_first_doubts, warn_of
 from allalike.api.history import read_history
-from allalike.api.inputs.opening import open_source
+from allalike.api.inputs.opening import Origin, inputs_of, open_source
 from allalike.api.inputs.recipes import write_recipe
 from allalike.api.result import Result
 from allalike.api.results.deciding import find_posteriors, find_truths, with_quorum
 from allalike.api.results.summaries import compare_with_gold, summarise
-from allalike.api.results.targets import inputs_of
-from allalike.api.update import Origin
 from allalike.engines import ENGINES, Engine, Memory, make_ready
 from allalike.errors import OptionError, UnsupportedError
 from allalike.methods import METHODS, Method

@@ -63,7 +63,8 @@ def compare(
     'allalike discover'. UA, the unweighted answer, always is among them.
     """
     from allalike.api.compare import compare as run
-    from allalike.api.results.targets import inputs_of, table_output
+    from allalike.api.inputs.opening import inputs_of
+    from allalike.api.results.targets import table_output
 
     files = spool_input(files, options)
     with notes_for_warnings(quiet=quiet, force=options["force"]), bar_after_a_second(quiet=quiet):

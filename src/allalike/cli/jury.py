@@ -132,7 +132,8 @@ def _name_prices(path: str | None, single: Sequence[str]) -> dict[str, float] | 
 
 def _check_output(source: Any, options: dict[str, Any], *, wants_page: bool) -> None:
     """Refuse an output that must not be, before hours of work."""
-    from allalike.api.results.targets import PANEL_TABLES, REPORT, inputs_of, result_names, result_output
+    from allalike.api.inputs.opening import inputs_of
+    from allalike.api.results.targets import PANEL_TABLES, REPORT, result_names, result_output
 
     kind = options["file_format"]
     inputs = inputs_of(source, options["gold"], None if options["prices"] is None else Path(options["prices"]))

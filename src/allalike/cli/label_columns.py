@@ -7,7 +7,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from allalike.domains.naming import field_names
+from allalike.domains.contract import field_names
 from allalike.errors import ColumnError, InputError, OptionError
 
 if TYPE_CHECKING:

@@ -127,7 +127,7 @@ class ClassEncoding(Encoding):
     @property
     def n_labels(self) -> int:
         """How many different labels occur."""
-        return len(self.labels)
+        return len(self.label_hash)
 
     @property
     def n_classes(self) -> int:

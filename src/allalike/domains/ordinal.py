@@ -51,10 +51,8 @@ _MAX_SHOWN = 12
 _MAX_GROUPS = 4  # times as many as answers, for a task to have one for each of a few levels
 
 
-def _check_levels(levels: Any, name: str) -> tuple[Any, ...] | None:
+def _check_levels(levels: Any, name: str) -> tuple[Any, ...]:
     """Return levels as a tuple of different numbers or words."""
-    if levels is None:
-        return None
     if not isinstance(levels, list | tuple) or not levels or not all(isinstance(x, str | int | float) for x in levels):
         raise OptionError(
             f"{name} is {levels!r}. It must list all levels from the lowest to the highest, as in"

@@ -25,14 +25,14 @@ _MANY_VALUES, _MANY_CLASSES = 20, 64  # more of them, or greater ones, are rathe
 _MIDDLE_OF_BYTES = 128
 
 
-def check_pixel_value(value: Any, name: str) -> float | None:
-    """Return the value of a pixel, or none.
+def check_pixel_value(value: Any, name: str) -> float:
+    """Return the value of a pixel.
 
     >>> check_pixel_value("black", "on")
     Traceback (most recent call last):
     allalike.errors.OptionError: on is 'black'. It must be a pixel value, such as 0 or 255.
     """
-    if value is not None and not isinstance(value, int | float):
+    if not isinstance(value, int | float):
         raise OptionError(f"{name} is {value!r}. It must be a pixel value, such as 0 or 255.")
     return value
 

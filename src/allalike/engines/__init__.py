@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from allalike.engines.base import Engine, Run
+from allalike.engines.base import Engine, Run, make_ready
 from allalike.engines.growing import Growing
 from allalike.engines.memory import Memory
 from allalike.engines.news import News
-from allalike.engines.ready import make_ready
 from allalike.engines.task_table import Piece, TaskTable
 
 if TYPE_CHECKING:

@@ -122,7 +122,7 @@ class MemoryRun(Growing):
 
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
         """Add up what the kernel returns for each block."""
-        sums = Sums(len(self.workers))
+        sums = Sums(len(self.answer_counts))
         for block in self.blocks:
             sums.add(block, kernel, params)
         return sums.arrays
@@ -136,7 +136,7 @@ class MemoryRun(Growing):
 
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
         """Add up matrices, at the places of the block's workers."""
-        sums = PairSums(len(self.workers), rows)
+        sums = PairSums(len(self.answer_counts), rows)
         for block in self.blocks:
             sums.add(block, kernel)
         return sums.result()

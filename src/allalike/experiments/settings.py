@@ -15,7 +15,7 @@ from allalike._core.options import Options, check_number, whole
 from allalike._core.registry import find, make
 from allalike.api.results.deciding import find_truths
 from allalike.datasets import DATASETS, load
-from allalike.domains.naming import with_rule
+from allalike.domains.contract import with_rule
 from allalike.engines import Memory, make_ready
 from allalike.errors import UnknownNameError
 from allalike.experiments.samples import Sampler

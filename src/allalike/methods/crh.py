@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike._core.options import choice, flag, number, whole
-from allalike.domains.naming import with_rule
+from allalike.domains.contract import with_rule
 from allalike.errors import OptionError
 from allalike.methods.base import DecisionRule, Method, Weighing
 from allalike.methods.steps.losses import Losses, loss_sums

@@ -76,7 +76,7 @@ def open_gold(
 
 
 def _mapped(label: Column, label_map: Any) -> Column:
-    return Cleaning(label_map=read_label_map(label_map)).map_labels(label)
+    return label if label_map is None else Cleaning(label_map=read_label_map(label_map)).map_labels(label)
 
 
 def gather_gold(parts: Iterable[dict[str, Column]], *, na: Iterable[str] = (), label_map: Any = None) -> Gold:

@@ -20,8 +20,6 @@ def read_label_map(given: Any) -> dict[Any, str]:
     >>> read_label_map([("y", "yes"), ("Y", "yes")])
     {'y': 'yes', 'Y': 'yes'}
     """
-    if given is None:
-        return {}
     if isinstance(given, Mapping):
         pairs = list(given.items())
     elif isinstance(given, list | tuple) and given and all(isinstance(p, list | tuple) and len(p) == 2 for p in given):

@@ -17,7 +17,7 @@ from allalike.answers import Answers
 from allalike.answers.cleaning import Cleaning, check_ids
 from allalike.answers.stream import SAMPLE_ROWS, Stream
 from allalike.domains import DOMAINS, Domain
-from allalike.domains.naming import choose_options, field_names, spell_domain
+from allalike.domains.contract import choose_options, field_names, spell_domain
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import ColumnError, InputError, OptionError
 from allalike.readers.column_names import list_names
@@ -28,14 +28,13 @@ from allalike.readers.formats.paths import is_path_into
 from allalike.readers.formats.tables import Table, of_columns
 from allalike.readers.guessing.kinds import guess_domain
 from allalike.readers.guessing.roles import find_roles
-from allalike.readers.inputs import find_inputs
 from allalike.readers.label_maps import read_label_map
 from allalike.readers.read_options import ReadOptions, check_read_options
 from allalike.readers.reshaping.comparisons import read_comparisons
 from allalike.readers.reshaping.long_tables import gather_objects
 from allalike.readers.reshaping.records import combine, has_fields
 from allalike.readers.reshaping.wide import ROWS, stack
-from allalike.readers.sources import is_path, matching, open_table
+from allalike.readers.sources import find_inputs, is_path, matching, open_table
 from allalike.readers.tools import PLAIN
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ class Scan(Options):
 
     @cached_property
     def _meanings(self) -> dict[Any, str]:
-        return read_label_map(self.label_map)
+        return {} if self.label_map is None else read_label_map(self.label_map)
 
     @property
     def guess(self) -> Guess:

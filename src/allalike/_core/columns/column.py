@@ -190,17 +190,14 @@ class Column:
     @cached_property
     def numbers(self) -> npt.NDArray[np.float64]:
         """The values as finite numbers; the first row that is none is named in an error."""
-        import pyarrow as pa
-
-        try:
-            numbers = self._cast_to_numbers()
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        numbers = self._as_numbers
+        if numbers is None:
             row, value = self.first_without_number()
             raise LabelError(
                 f"The {self.name} {shorten(value)} in row {row} is not a number. Correct it, or say that the labels are"
                 " not numbers.",
                 domain="categorical",
-            ) from None
+            )
         finite = np.isfinite(numbers)
         if not finite.all():
             row = int(np.argmin(finite))
@@ -209,6 +206,15 @@ class Column:
                 " Remove the row; a missing answer is a missing row."
             )
         return numbers
+
+    @cached_property
+    def _as_numbers(self) -> npt.NDArray[np.float64] | None:
+        import pyarrow as pa
+
+        try:
+            return self._cast_to_numbers()
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+            return None
 
     def _cast_to_numbers(self) -> npt.NDArray[np.float64]:
         """Read the values as numbers: each different one once, if it is known that they are few."""
@@ -227,10 +233,7 @@ class Column:
 
     def is_numeric(self) -> bool:
         """Tell whether every value is a number, or text that reads as one."""
-        try:
-            return len(self.numbers) >= 0
-        except LabelError:
-            return False
+        return self._as_numbers is not None and bool(np.isfinite(self._as_numbers).all())
 
     def looks_numeric(self) -> bool:
         """Tell whether every value is a number, or text written as one; ``"007"`` reads as a number, but is a code.

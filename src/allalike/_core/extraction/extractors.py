@@ -48,14 +48,12 @@ def find_extractor(how: str) -> Extract:
     return partial(_find_match, pattern)
 
 
-def check_extract(how: Any, name: str) -> str | tuple[str, ...] | None:
+def check_extract(how: Any, name: str) -> str | tuple[str, ...]:
     """Return the way to extract labels, or several that follow each other, if there is such a way.
 
     >>> check_extract(["json:answer", "number"], "extract")
     ('json:answer', 'number')
     """
-    if how is None:
-        return None
     steps = tuple(how) if isinstance(how, list | tuple) else (how,)
     for step in steps:
         if not isinstance(step, str):

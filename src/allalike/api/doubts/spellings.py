@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from allalike._core.columns.matches import write_plainly
 from allalike._core.extraction.choices import extract_choice
 from allalike._core.extraction.numbers import extract_number
 from allalike.domains.spelling import match_key
@@ -95,7 +94,10 @@ def _find_alike(texts: dict[Any, str], key: Callable[[str], Any], option: str) -
 
 
 def _as_choice(text: str) -> str | None:
-    """Return the letter that a short label stands for."""
+    """Return the letter that a short label stands for; a word alone stands for none."""
+    word = text.strip().casefold()
+    if word.isalpha() and len(word) > 1:
+        return word if word == "tie" else None
     found = extract_choice(text)
     return found if found is not None and _CHOICE_PATTERN.fullmatch(found) else None
 
@@ -122,7 +124,7 @@ def find_abstentions(labels: Iterable[Any]) -> list[Any]:
     ([-1], [], ['Not sure'])
     """
     known = list(labels)
-    found = [label for label in known if write_plainly(label).casefold() in _ABSTENTIONS]
-    written = {write_plainly(label) for label in known}
-    sign = {"-1", "1"} <= written and "0" not in written
-    return [label for label in found if not (sign and write_plainly(label) == "-1")]
+    written = [str(match_key(label)).casefold() for label in known]
+    sign = {"-1", "1"} <= set(written) and "0" not in written
+    meant = _ABSTENTIONS - {"-1"} if sign else _ABSTENTIONS
+    return [label for label, text in zip(known, written, strict=True) if text in meant]

@@ -17,7 +17,7 @@ from allalike._core.columns.values import frame_of
 from allalike.api.explanations.absence import MAX_ANSWERS, find_absence
 from allalike.api.explanations.explanations import Flag, WorkerExplanation
 from allalike.api.explanations.task_reasons import number_labels
-from allalike.api.results.groups import find_worse
+from allalike.api.results.summaries import find_worse
 from allalike.api.results.tables import sureness, worker_columns
 from allalike.engines.task_table import Piece
 

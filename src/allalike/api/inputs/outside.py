@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from allalike._core.system.proof import is_signed, sign
 from allalike.errors import InputError
 from allalike.readers import COLUMN
-from allalike.readers.inputs import list_inputs
+from allalike.readers.sources import list_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

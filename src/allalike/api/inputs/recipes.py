@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 from allalike.answers import Answers
 from allalike.domains import DOMAINS, Domain
 from allalike.readers import COLUMN, READ_OPTIONS, Scan, find_unusual, scan
-from allalike.readers.inputs import find_inputs, is_passing
-from allalike.readers.sources import is_path
+from allalike.readers.sources import find_inputs, is_passing, is_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

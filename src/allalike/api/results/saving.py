@@ -16,8 +16,8 @@ from allalike._core.system.files import list_files
 from allalike._core.system.formulas import guard_table
 from allalike._core.system.tables import FORMATS, write_tables
 from allalike.api.inputs.outside import sign_recipe
-from allalike.api.results.groups import group_columns
 from allalike.api.results.pages import put_page_or_note
+from allalike.api.results.summaries import group_columns
 from allalike.api.results.tables import list_truths, next_columns, object_table, truth_table, worker_columns
 from allalike.api.results.targets import REPORT, find_writers, result_names, result_output, written_names
 from allalike.api.writers import Findings

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from allalike._core.registry import find
 from allalike._core.system.json_text import parse_json
 from allalike._core.system.output import Output
 from allalike._core.system.tables import FORMATS
-from allalike.answers import Answers
 from allalike.api.writers import WRITERS
 from allalike.errors import OutputError
-from allalike.readers import Scan
-from allalike.readers.inputs import find_inputs, list_inputs
+from allalike.readers.sources import list_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,7 +23,6 @@ __all__ = [
     "PANEL_TABLES",
     "REPORT",
     "find_writers",
-    "inputs_of",
     "list_saved",
     "page_output",
     "result_names",
@@ -192,13 +189,3 @@ def _is_report(start: str) -> bool:
 
 def _is_comparison(start: str) -> bool:
     return set(start.partition("\n")[0].strip().split(",")) >= _TABLE_COLUMNS
-
-
-def inputs_of(*sources: Any) -> tuple[Path, ...]:
-    """Name the files and folders behind answers and gold.
-
-    >>> [path.name for path in inputs_of(Scan(source="answers.csv"), "gold.csv")]
-    ['answers.csv', 'gold.csv']
-    """
-    found = (s.inputs if isinstance(s, Answers | Scan) else find_inputs(s) for s in sources)
-    return tuple(path for inputs in found for path in inputs)

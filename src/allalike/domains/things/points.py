@@ -45,9 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["Points"]
 
 
-def _check_names(value: Any, name: str) -> tuple[str, ...] | None:
-    if value is None:
-        return None
+def _check_names(value: Any, name: str) -> tuple[str, ...]:
     words = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
     if not words or not value or len(set(value)) < len(value):
         raise OptionError(f"{name} is {value!r}. It must be a list of different words, such as ['nose', 'chin'].")

@@ -22,7 +22,7 @@ from allalike._core.columns.values import arrow_of, is_string, numpy_of, take_ro
 from allalike._core.system.progress import report
 from allalike.answers.cleaning import Dropped, check_ids
 from allalike.answers.stream import SAMPLE_ROWS, join_batches
-from allalike.domains.naming import choose_options, spell_domain
+from allalike.domains.contract import choose_options, spell_domain
 from allalike.engines.ingest.partitions import Partitions, Rows, append, pickle_objects
 from allalike.engines.ingest.vocabulary import Vocabulary
 from allalike.engines.shards import count_up

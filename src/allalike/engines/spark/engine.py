@@ -28,7 +28,7 @@ from allalike._core.columns.values import Values
 from allalike._core.options import Options, whole
 from allalike._core.system.progress import report
 from allalike._core.system.serialization import unpack
-from allalike.domains.naming import choose_options, spell_domain
+from allalike.domains.contract import choose_options, spell_domain
 from allalike.engines.base import Engine, Run
 from allalike.engines.shards import count_up, describe, sample_cuts
 from allalike.engines.spark import on_executors

@@ -8,6 +8,7 @@ however many tasks the two have in common. With complete answers both are the sa
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,7 +42,7 @@ class Disparity:
     weight: Floats
     problems: Problems
 
-    @property
+    @cached_property
     def mean(self) -> Floats:
         """Each worker's average distance; a worker without peers is like the mean of the others."""
         known = np.where(self.weight > 0, self.distance, np.nan) / np.where(self.weight > 0, self.weight, 1.0)
@@ -58,7 +59,7 @@ class Peers:
     """The disparities of a run's workers, under any weights of their peers."""
 
     def __init__(self, run: Run, *, per_pair: bool = False) -> None:
-        self.run = run
+        self.run, self._peer_sums = run, run.kernels.peer_sums
         self._pairs = _mean_distances(run) if per_pair else None
         self.unweighted = (
             self._sums(np.ones(run.problems.n_workers)) if per_pair else _disparity(run.unweighted_peer_sums, run)
@@ -90,7 +91,7 @@ class Peers:
 
     def _sums(self, weights: Floats) -> Disparity:
         if self._pairs is None:
-            return _disparity(self.run.sum(self.run.kernels.peer_sums, weights), self.run)
+            return _disparity(self.run.sum(self._peer_sums, weights), self.run)
         distance, met = (pairs.times(weights[None])[0] for pairs in self._pairs)
         return Disparity(distance, met, self.run.problems)
 

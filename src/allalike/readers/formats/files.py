@@ -12,10 +12,8 @@ from allalike.readers.formats.encodings import find_name
 __all__ = ["Files"]
 
 
-def _check_encoding(value: Any, name: str) -> str | None:
+def _check_encoding(value: Any, name: str) -> str:
     """Return the name of an encoding of text, as Python knows it."""
-    if value is None:
-        return None
     try:
         return find_name(value)
     except (LookupError, TypeError, ValueError) as error:

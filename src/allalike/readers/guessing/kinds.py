@@ -109,12 +109,12 @@ def guess_domain(
         return guess_numbers(labels, answers, sample)
     if kind == "truth value":
         return Categorical()
+    if kind == "text" and any(map(_is_word, labels.factors[1].tolist())):
+        return _guess_words(labels, answers)
     if _are_dates(labels):
         return _guess_dates(labels, answers)
-    if kind == "object" and (clear := _by_type(labels.data)) is not None:
+    if kind == "object" and (clear := _by_type(labels.data) or _guess_objects(labels.data)) is not None:
         return clear
-    if kind == "object" and (objects := _guess_objects(labels.data)) is not None:
-        return objects
     if kind == "text" and (objects := _guess_written_objects(labels)) is not None:
         return objects
     if kind == "object" and (regions := _name_regions(labels.data)):
@@ -142,6 +142,11 @@ def _is_json_object(value: Any) -> bool:
     except json.JSONDecodeError:
         return False
     return isinstance(found, dict) and not _is_mask(found)
+
+
+def _is_word(value: Any) -> bool:
+    """Tell whether a label is one word, so that labels are no dates, lists, or tags of tokens, of which one is O."""
+    return isinstance(value, str) and len(value) > 1 and value.isalpha()
 
 
 def _guess_fields(domain: Domain, labels: Column, parts: Iterable[tuple[Column, Codes]]) -> Domain:
