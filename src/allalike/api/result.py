@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.values import frame_of
+from allalike._core.late import pd
 from allalike._core.options import check_number
 from allalike.api.agreement.agreement import Agreement, measure_agreement
 from allalike.api.explanations.explain import Explained
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping
     from pathlib import Path
-
-    import pandas as pd
 
     from allalike.api.results.plots import Plots
     from allalike.engines import Run, TaskTable
@@ -153,7 +152,6 @@ class Result(Explained, Saved):
             method = self._facts.method.name
             able = "DS, DS-1, IBCC, EBCC, BWA, GLAD and MACE do"
             raise UnsupportedError(f"{method} does not say how probable each class is. {able}.")
-        import pandas as pd
 
         piece = self.posteriors().joined()
         table = piece.found["probability"]
@@ -177,8 +175,6 @@ class Result(Explained, Saved):
         x      0.6  0.4
         y      0.5  0.5
         """
-        import pandas as pd
-
         confusion, ids = self.weighing.skill.confusion, self.run.workers.tolist()
         if confusion is None:
             method = self._facts.method.name

@@ -25,6 +25,7 @@ from allalike._core.columns.factors import factorize, factorize_objects
 from allalike._core.columns.matches import find_places
 from allalike._core.columns.values import is_string
 from allalike._core.extraction.extractors import check_extract
+from allalike._core.late import pa
 from allalike._core.options import flag, option, whole
 from allalike.distances import hamming
 from allalike.domains.contract import Domain, Encoding, Kernels
@@ -243,8 +244,6 @@ def _united(parts: Sequence[Values]) -> Values:
 
     A text file has whole numbers only if they are nothing else in all of it; if one shard has texts, all have.
     """
-    import pyarrow as pa
-
     if any(isinstance(part.data, list) for part in parts):
         return factorize_objects([value for part in parts for value in part.tolist()])[1]
     kinds = {part.data.type for part in parts}

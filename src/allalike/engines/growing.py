@@ -25,6 +25,7 @@ from allalike._core.blocks.problems import Problems
 from allalike._core.columns.factors import Codes, unite
 from allalike._core.columns.matches import cast_like, find_places, write_plainly
 from allalike._core.columns.values import Values, is_string
+from allalike._core.late import pa
 from allalike.answers import Answers
 from allalike.engines.base import Run
 from allalike.engines.news import News
@@ -285,8 +286,6 @@ def _hash_loosely(ids: Values, run: Growing) -> Hashes:
 
     Where tasks are neither texts nor whole numbers, they are looked up among all.
     """
-    import pyarrow as pa
-
     known = run.sample_tasks.data
     if isinstance(known, list) or not (is_string(known.type) or pa.types.is_integer(known.type)):
         tasks = run.find(_nothing).joined().tasks

@@ -9,6 +9,7 @@ import numpy as np
 
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import numpy_of
+from allalike._core.late import pa, pc
 from allalike.answers.cleaning import Cleaning
 from allalike.answers.gold import Gold
 from allalike.errors import ColumnError, GoldError, InputError
@@ -200,9 +201,6 @@ def _plain(name: str) -> str:
 
 def _blank(label: Column, na: Iterable[str]) -> npt.NDArray[np.bool_]:
     """Mark what is no label: missing, and in text files also blank, and the words for none."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     missing = label.missing()
     if not (label.text and label.kind == "text"):
         return missing

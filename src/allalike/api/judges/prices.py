@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.late import pd
 from allalike.errors import InputError, OptionError
 
 if TYPE_CHECKING:
@@ -61,8 +62,6 @@ def find_prices(prices: Mapping[str, float], judges: Sequence[Any]) -> Floats:
 
 
 def _read(path: str) -> Any:
-    import pandas as pd
-
     if not Path(path).is_file():  # to open a pipe is to wait for whoever writes to it
         raise InputError(f"The prices {path} cannot be read: there is no such file.")
     try:

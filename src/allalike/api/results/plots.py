@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.values import frame_of
+from allalike._core.late import pd
 from allalike.api.results.tables import worker_columns
 from allalike.engines.sample import pick_tasks
 from allalike.errors import UnsupportedError
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
-    import pandas as pd
     from matplotlib.axes import Axes
 
     from allalike._core.blocks.block import Floats
@@ -278,8 +278,6 @@ class Plots:
 
     def _known(self) -> pd.DataFrame:
         """Return workers with their disparity and their mean distance to known truths."""
-        import pandas as pd
-
         if not self.run.n_gold or len(self.run.problems.sizes) > 1:
             return pd.DataFrame()
         sums, disparity = self.run.sum(self.run.kernels.gold_sums), self.weighing.disparity
@@ -309,7 +307,6 @@ def plot_comparison(
     "share of truths that are the same as other methods'"
     """
     _check_package()
-    import pandas as pd
 
     from allalike.plots import draw_comparison
 

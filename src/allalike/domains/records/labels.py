@@ -11,6 +11,7 @@ import numpy as np
 
 from allalike._core.columns.column import Column
 from allalike._core.columns.record_column import RecordColumn
+from allalike._core.late import pa
 from allalike._core.limits import MAX_FIELDS
 from allalike._core.system.json_text import parse_json
 from allalike.domains.spelling import Spelling
@@ -114,8 +115,6 @@ def value_of(value: Any, kind: Domain | None) -> Any:
 
 def _spelt(column: Column, kind: Domain | None) -> tuple[Column, Array]:
     """Return what a column holds as its kind spells it, and where that is something."""
-    import pyarrow as pa
-
     everywhere = np.arange(len(column))
     spelling = Spelling(strip=False) if kind is None else kind.spelling
     if column.kind != "text" or not len(everywhere) or (spelling.is_plain and not spelling.strip):

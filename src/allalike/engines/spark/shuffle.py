@@ -11,6 +11,7 @@ import numpy as np
 
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import arrow_of
+from allalike._core.late import pa
 from allalike._core.system.serialization import unpack
 from allalike.answers.cleaning import blank_error, zero_error
 from allalike.answers.stream import SAMPLE_ROWS
@@ -205,8 +206,6 @@ class ShuffledRows:
 
     def _show_labels(self, number: int) -> tuple[Column, Codes]:
         """Fetch the first labels, and the first that is no number, with the numbers of their tasks."""
-        import pyarrow as pa
-
         parts = self._fetch_first_rows(number, number)
         rows = np.concatenate([part["row"] for part in parts])
         order = np.argsort(rows)[:number]

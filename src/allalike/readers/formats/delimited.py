@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.late import pa
 from allalike._core.limits import MAX_FIELD_BYTES
 from allalike.errors import InputError
 from allalike.readers.formats.compression import ENDINGS, find_packing, open_for_threads, read_start
@@ -104,7 +105,6 @@ class _Text:
 
     def load(self, asked: Sequence[str]) -> dict[str, Any]:
         """Return some columns."""
-        import pyarrow as pa
         import pyarrow.csv as pacsv
 
         try:
@@ -145,7 +145,6 @@ class _Text:
         return open_for_threads(self.path) if packed else nullcontext(self.path)
 
     def _options(self, asked: Sequence[str], size: int | None = None) -> dict[str, Any]:
-        import pyarrow as pa
         import pyarrow.csv as pacsv
 
         read = pacsv.ReadOptions(
@@ -198,6 +197,4 @@ class _Text:
 
 def _blank(n_rows: int) -> Any:
     """Return a column of empty fields."""
-    import pyarrow as pa
-
     return pa.chunked_array([pa.repeat("", n_rows)]) if n_rows else pa.chunked_array([], pa.string())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.late import pa, pc
 from allalike.errors import InputError
 from allalike.readers.formats.delimited import open_delimited
 from allalike.readers.formats.spreadsheets import BOOKS, open_sheet
@@ -93,8 +94,6 @@ def as_text(values: Iterable[str | None]) -> Any:
     >>> as_text(["x", None]).to_pylist()
     ['x', '']
     """
-    import pyarrow as pa
-
     return pa.chunked_array([pa.array([value or "" for value in values], pa.string())])
 
 
@@ -123,8 +122,6 @@ def keep_rows(table: Table, rows: npt.NDArray[np.bool_]) -> Table:
     >>> keep_rows(of_records([{"a": 1}, {"a": 2}]), np.array([False, True])).load(["a"])
     {'a': [2]}
     """
-    import pyarrow as pa
-
     mask = pa.array(rows)
 
     def load(asked: Sequence[str]) -> dict[str, Any]:
@@ -167,8 +164,6 @@ def leave_out(table: Table, name: str | None, values: Collection[str], why: str)
     """
     if name is None:
         return table
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     states = pc.utf8_lower(pc.utf8_trim_whitespace(table.load([name])[name]))
     out = np.array(pc.is_in(states, value_set=pa.array(sorted(values), pa.string())), dtype=np.bool_)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.late import pc
 from allalike.errors import InputError
 from allalike.readers.tools.base import Tool
 from allalike.readers.tools.questions import pick_questions
@@ -87,8 +88,6 @@ def _find_task(table: Table, inputs: list[str]) -> tuple[Table, str]:
 
 def _fill_in(table: Table, worker: str) -> Table:
     """Give every row of an assignment what only its last one has; rows between assignments are empty."""
-    import pyarrow.compute as pc
-
     if not pc.any(pc.equal(table.load([worker])[worker], "")).as_py():
         return table
     said = [name for name in table.names if name.startswith((_INPUT, _OUTPUT))]
