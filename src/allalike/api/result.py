@@ -15,8 +15,7 @@ from allalike.api.agreement.agreement import Agreement, measure_agreement
 from allalike.api.explanations.explain import Explained
 from allalike.api.results.curve import find_curve
 from allalike.api.results.groups import group_columns
-from allalike.api.results.pages import gather_material, write_page
-from allalike.api.results.saving import Saved
+from allalike.api.results.saving import Saved, gather_material, write_page
 from allalike.api.results.shown import result_html, result_text
 from allalike.api.results.tables import next_columns, truth_columns, worker_columns
 from allalike.api.results.targets import REPORT

@@ -20,8 +20,7 @@ from allalike.errors import UnsupportedError
 from allalike.methods import UA
 from allalike.report.content import Limits
 from allalike.report.material import Material
-from allalike.report.neighbours import measure_distances
-from allalike.report.people import name_sureness, read_unit
+from allalike.report.people import measure_distances, name_sureness, read_unit
 from allalike.report.places import fill_unknown, order_workers, place_workers
 from allalike.telling.summary import Summary
 

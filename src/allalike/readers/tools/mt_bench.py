@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from allalike.readers.formats.files import Files
     from allalike.readers.formats.tables import Table
-    from allalike.readers.tools.peek import Peek
+    from allalike.readers.tools.base import Peek
 
 __all__ = ["MTBench"]
 

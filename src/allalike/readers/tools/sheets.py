@@ -12,7 +12,7 @@ from allalike.errors import InputError
 from allalike.readers.formats.delimited import open_delimited
 from allalike.readers.formats.spreadsheets import BOOKS, open_sheet
 from allalike.readers.formats.tables import Table, join
-from allalike.readers.tools.peek import Peek
+from allalike.readers.tools.base import Peek
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
