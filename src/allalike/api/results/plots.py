@@ -16,7 +16,6 @@ from allalike._core.columns.values import frame_of
 from allalike._core.late import pd
 from allalike.api.results.tables import worker_columns
 from allalike.engines.sample import pick_tasks
-from allalike.errors import UnsupportedError
 from allalike.methods import UA
 from allalike.report.content import Limits
 from allalike.report.material import Material
@@ -94,7 +93,6 @@ class Plots:
         >>> allalike.discover(rows).plot.workers().get_xlabel()
         'error rate (share of answers)'
         """
-        _check_package()
         from allalike.plots import draw_workers
 
         return draw_workers(self._table(), self._unit, ax)
@@ -115,7 +113,6 @@ class Plots:
         >>> len(allalike.discover(rows).plot.map().collections[0].get_offsets())
         3
         """
-        _check_package()
         from allalike.plots import draw_map
 
         shown, distances = self._distances()
@@ -140,7 +137,6 @@ class Plots:
         >>> int(sum(bar.get_height() for bar in result.plot.confidence().patches))
         2
         """
-        _check_package()
         from allalike.plots import draw_confidence, draw_widths
 
         counts, total, widths = np.zeros((2, _BINS), np.int64), 0.0, []
@@ -176,7 +172,6 @@ class Plots:
         >>> allalike.discover(rows).plot.agreement().get_title()
         "Krippendorff's alpha 0.52 (-0.02 to 0.84)"
         """
-        _check_package()
         from allalike.plots import draw_matrix
 
         shown, distances = self._distances()
@@ -203,7 +198,6 @@ class Plots:
         >>> allalike.discover(rows, gold=dict(enumerate("xxyyxyxx"))).plot.faults().get_ylabel()
         'error rate on known truths'
         """
-        _check_package()
         from allalike.plots import draw_errors, draw_faults
 
         table = self._known()
@@ -305,8 +299,6 @@ def plot_comparison(
     >>> plot_comparison(rows, {}, "same").get_xlabel()
     "share of truths that are the same as other methods'"
     """
-    _check_package()
-
     from allalike.plots import draw_comparison
 
     limits = [_limit_mean(distances.get(row["method"], np.empty(0))) for row in rows]
@@ -340,11 +332,3 @@ def _tell_alpha(agreement: Agreement) -> str:
         return ""
     limits = "" if np.isnan(agreement.low) else f" ({agreement.low:.2f} to {agreement.high:.2f})"
     return f"Krippendorff's alpha {agreement.alpha:.2f}{limits}"
-
-
-def _check_package() -> None:
-    """Refuse to draw where the package that does it is missing, and say how to get it."""
-    try:
-        import matplotlib  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise UnsupportedError(f"Pictures need {error.name}. Install it with: pip install 'allalike[plots]'.") from None
