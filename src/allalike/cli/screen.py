@@ -13,9 +13,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from allalike._core.words import count
-from allalike.cli.commands import complete_command
+from allalike.cli.commands import complete_command, dress
 from allalike.cli.console import WIDTH, Line, fold, keep_whole, shorten, tall_rows, visible
-from allalike.cli.text import dress
 from allalike.cli.workers import list_flags, order_workers, worker_lines
 from allalike.report.brevity import show_number
 from allalike.telling.crowd import remark_crowd, remark_unseen, say_few

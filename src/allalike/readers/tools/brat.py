@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.errors import InputError
 from allalike.readers.tools.base import Tool
-from allalike.readers.tools.collection import Collection
-from allalike.readers.tools.places import place_files, place_in_folders
+from allalike.readers.tools.collection import Collection, place_files, place_in_folders
 from allalike.readers.tools.trees import read_text
 
 if TYPE_CHECKING:

@@ -16,15 +16,16 @@ from allalike.readers.tools.sheets import (
     BLANKS,
     as_text,
     find_name,
+    join_units,
     keep_rows,
     leave_out,
     open_sheets,
     sample,
+    tell_apart,
     texts,
     with_columns,
     with_roles,
 )
-from allalike.readers.tools.units import join_units, tell_apart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
