@@ -19,7 +19,7 @@ from allalike.cli.workers import list_flags, order_workers, worker_lines
 from allalike.report.brevity import show_number
 from allalike.telling.crowd import remark_crowd, remark_unseen, say_few
 from allalike.telling.remark import Remark, percent
-from allalike.telling.summary import Summary
+from allalike.telling.summary import LabelKind, Summary
 from allalike.telling.truths import remark_gold, remark_reading, remark_sureness, say_changes, say_counts
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from allalike.api.result import Result
     from allalike.engines import Piece
-    from allalike.telling.summary import LabelKind
 
 __all__ = ["draw_screen", "few_text"]
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Floats, sum_by
 from allalike._core.late import sparse
 from allalike._core.system.memory import check_memory
 from allalike.distances.jaccard import ranges
@@ -33,7 +33,6 @@ from allalike.distances.jaccard import ranges
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    from allalike._core.blocks.block import Floats
 
 __all__ = ["DISTANCES", "Collections", "Edges", "Members", "match", "pack", "sweep"]
 

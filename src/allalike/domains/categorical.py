@@ -23,7 +23,7 @@ from allalike._core.blocks.groups import group_labels
 from allalike._core.columns.column import Column
 from allalike._core.columns.factors import factorize, factorize_objects
 from allalike._core.columns.matches import find_places
-from allalike._core.columns.values import is_string
+from allalike._core.columns.values import Values, is_string
 from allalike._core.extraction.extractors import check_extract
 from allalike._core.late import pa
 from allalike._core.options import flag, option, whole
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.columns.values import Values
 
 __all__ = ["Categorical", "ClassEncoding"]
 

@@ -11,13 +11,11 @@ import numpy as np
 
 from allalike._core.columns.values import frame_of
 from allalike._core.late import pd
-from allalike.api.agreement.alpha import find_mean_distances, measure_alpha
-from allalike.api.agreement.coefficients import measure_cohen, measure_fleiss, measure_gwet
+from allalike.api.agreement.alpha import Alpha, find_mean_distances, measure_alpha
+from allalike.api.agreement.coefficients import Cohen, measure_cohen, measure_fleiss, measure_gwet
 from allalike.api.agreement.label_totals import count_labels
 
 if TYPE_CHECKING:
-    from allalike.api.agreement.alpha import Alpha
-    from allalike.api.agreement.coefficients import Cohen
     from allalike.engines import Run
 
 __all__ = ["Agreement", "measure_agreement"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,6 @@ from allalike._core.late import pd
 from allalike.errors import InputError, OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from allalike._core.blocks.block import Floats
 
 __all__ = ["find_prices", "read_prices"]

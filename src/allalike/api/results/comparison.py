@@ -19,7 +19,7 @@ from allalike._core.system.progress import report
 from allalike.api.results.shown import comparison_html, comparison_text
 from allalike.api.results.targets import table_output
 from allalike.errors import GoldError
-from allalike.methods import OA, UA, Method
+from allalike.methods import OA, UA, Method, Weighing
 from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Kernels
     from allalike.engines import Run
-    from allalike.methods import Weighing
 
 __all__ = ["Comparison", "Outcome"]
 

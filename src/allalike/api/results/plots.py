@@ -16,7 +16,7 @@ from allalike._core.columns.values import frame_of
 from allalike._core.late import pd
 from allalike.api.results.tables import worker_columns
 from allalike.engines.sample import pick_tasks
-from allalike.methods import UA
+from allalike.methods import UA, Weighing
 from allalike.report.content import Limits
 from allalike.report.material import Material
 from allalike.report.people import measure_distances, name_sureness, read_unit
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
     from allalike.api.agreement.agreement import Agreement
     from allalike.engines import Run, TaskTable
-    from allalike.methods import Weighing
 
 __all__ = ["Plots", "plot_comparison"]
 

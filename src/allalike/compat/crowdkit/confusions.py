@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.late import pd
 from allalike._core.options import check_number
 from allalike.compat.crowdkit.crowd import Classifier, Crowd
@@ -25,7 +25,6 @@ from allalike.errors import UnsupportedError
 from allalike.methods.dawid_skene import Confusions, check_memory, count_answers, find_posterior, find_shares
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.blocks.problems import Problems
 
 __all__ = ["DawidSkene", "OneCoinDawidSkene"]

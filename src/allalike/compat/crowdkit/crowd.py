@@ -15,7 +15,7 @@ from allalike._core.blocks.ties import Ties
 from allalike._core.late import pd
 from allalike._core.options import check_choice
 from allalike.domains import Categorical
-from allalike.engines import Memory
+from allalike.engines import Memory, Run
 from allalike.errors import ColumnError, GoldError, InputError, UnsupportedError
 from allalike.readers import open_gold, read
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Array, Floats
-    from allalike.engines import Run
 
 __all__ = [
     "TIES",

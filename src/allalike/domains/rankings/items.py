@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from allalike._core.late import pa, pc
 from allalike._core.limits import MAX_ITEMS
 from allalike._core.system.json_text import parse_json
 from allalike.domains.lists import json_list
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 __all__ = ["describe_difference", "in_order", "list_items", "read_ranking", "read_rankings", "write_ranking"]
 

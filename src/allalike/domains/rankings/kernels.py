@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.matrices import MatrixSum
 from allalike._core.blocks.pairs import add_pairs, pair_chunks
 from allalike._core.blocks.rankings import Listed, numbers
@@ -26,7 +26,6 @@ from allalike.rules.bradley_terry import sort_scores
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.blocks.ties import Ties
     from allalike.rules import Decision
 

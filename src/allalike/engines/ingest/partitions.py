@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.columns.column import Column
-from allalike._core.columns.factors import factorize, only_used
-from allalike._core.columns.values import numpy_of
+from allalike._core.columns.factors import Codes, factorize, only_used
+from allalike._core.columns.values import Values, numpy_of
 from allalike._core.late import pa
 from allalike.errors import OutputError, UnsupportedError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from allalike._core.columns.factors import Codes
-    from allalike._core.columns.values import Values
 
 __all__ = ["Partitions", "Rows", "append", "pickle_objects", "write_error"]
 

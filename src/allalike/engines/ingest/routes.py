@@ -16,17 +16,17 @@ import numpy as np
 
 from allalike._core.blocks.problems import Problems
 from allalike._core.columns.column import Column
-from allalike._core.columns.factors import ranked
-from allalike._core.columns.hashes import hash_strings, mix, string_bytes
+from allalike._core.columns.factors import Codes, ranked
+from allalike._core.columns.hashes import Hashes, hash_strings, mix, string_bytes
 from allalike._core.columns.values import arrow_of, is_string, numpy_of, take_rows
 from allalike._core.late import pa
 from allalike._core.system.progress import report
 from allalike.answers.cleaning import Dropped, check_ids
-from allalike.answers.stream import SAMPLE_ROWS, join_batches
+from allalike.answers.stream import SAMPLE_ROWS, Batch, Stream, join_batches
 from allalike.domains.naming import choose_options, spell_domain
 from allalike.engines.ingest.partitions import Partitions, Rows, append, pickle_objects
 from allalike.engines.ingest.vocabulary import Vocabulary
-from allalike.engines.shards import count_up
+from allalike.engines.shards import Tally, count_up
 from allalike.errors import LabelError
 
 if TYPE_CHECKING:
@@ -36,12 +36,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.ties import Ties
-    from allalike._core.columns.factors import Codes
-    from allalike._core.columns.hashes import Hashes
     from allalike.answers.gold import Gold, Truths
-    from allalike.answers.stream import Batch, Stream
     from allalike.domains import Domain, Encoding
-    from allalike.engines.shards import Tally
 
     RowNumbers = npt.NDArray[np.int64]
 

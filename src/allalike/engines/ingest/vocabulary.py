@@ -14,13 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.columns.factors import Codes, distinct
-from allalike._core.columns.hashes import hash_strings, mix
+from allalike._core.columns.hashes import Hashes, hash_strings, mix
 from allalike._core.columns.values import Values, arrow_of, is_string, numpy_of
 from allalike._core.late import pa, pc
 
 if TYPE_CHECKING:
     from allalike._core.columns.column import Column
-    from allalike._core.columns.hashes import Hashes
 
 __all__ = ["Vocabulary"]
 

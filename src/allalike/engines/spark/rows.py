@@ -24,7 +24,7 @@ from allalike.engines.ingest.routes import whole_numbers
 from allalike.engines.ingest.vocabulary import Vocabulary
 from allalike.engines.spark.csv_files import REMARK, CutFieldError, TextFile, cut_at_splits, read_lines
 from allalike.errors import AllalikeError
-from allalike.readers.reshaping.comparisons import write_comparisons
+from allalike.readers.reshaping.comparisons import Columns, write_comparisons
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike.engines.spark.csv_files import Split
-    from allalike.readers.reshaping.comparisons import Columns
 
     Rows = npt.NDArray[np.int64]
     FirstText = tuple[int, Any]

@@ -16,7 +16,7 @@ from allalike._core.system.serialization import unpack
 from allalike.answers.cleaning import blank_error, zero_error
 from allalike.answers.stream import SAMPLE_ROWS
 from allalike.engines.spark import on_executors
-from allalike.engines.spark.rows import SCHEMA, ZERO, route_rows
+from allalike.engines.spark.rows import SCHEMA, ZERO, Plan, route_rows
 from allalike.engines.spark.session import clear_errors, without_warnings
 from allalike.errors import AllalikeError
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from allalike.answers.gold import Truths
     from allalike.domains import Domain, Encoding
     from allalike.engines.spark.facts import InputFacts
-    from allalike.engines.spark.rows import Plan
     from allalike.readers import Scan
 
 __all__ = ["ShuffledRows", "SparkSource", "broadcast", "count_partitions", "send"]

@@ -11,7 +11,7 @@ import os
 import zipfile
 import zlib
 from contextlib import contextmanager
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from allalike._core.late import pa
@@ -21,7 +21,6 @@ from allalike.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 __all__ = [
     "ENDINGS",

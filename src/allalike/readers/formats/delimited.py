@@ -15,7 +15,7 @@ from allalike._core.late import pa
 from allalike._core.limits import MAX_FIELD_BYTES
 from allalike.errors import InputError
 from allalike.readers.formats.compression import ENDINGS, find_packing, open_for_threads, read_start
-from allalike.readers.formats.dialects import find_dialect
+from allalike.readers.formats.dialects import Dialect, find_dialect
 from allalike.readers.formats.encodings import SAMPLE_BYTES, decode_start, guess_encoding, open_text, undecodable
 from allalike.readers.formats.failures import TOO_LONG, check_columns, check_names, guard
 from allalike.readers.formats.files import Files
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from allalike.readers.formats.dialects import Dialect
 
 __all__ = ["open_delimited"]
 

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from allalike._core.late import pa
 from allalike.errors import InputError
-from allalike.readers.formats.dialects import long_fields, split_rows
+from allalike.readers.formats.dialects import Dialect, long_fields, split_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from allalike.readers.formats.dialects import Dialect
 
 __all__ = ["fill_rows"]
 

@@ -14,14 +14,13 @@ from allalike._core.registry import did_you_mean
 from allalike.errors import ColumnError, InputError
 from allalike.readers.column_names import check_chosen, list_names, pick_columns
 from allalike.readers.formats.files import Files
-from allalike.readers.formats.tables import of_columns
+from allalike.readers.formats.tables import Table, of_columns
 from allalike.readers.guessing.contents import TableSample
 from allalike.readers.guessing.shapes import find_row_ids, find_strangers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from allalike.readers.formats.tables import Table
 
 __all__ = ["ROWS", "StackedTable", "find_row_column", "stack"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError
-from allalike.readers.tools.base import Tool
+from allalike.readers.tools.base import Peek, Tool
 from allalike.readers.tools.items import find_items, stack_items, stack_questions
 from allalike.readers.tools.questions import as_sets, list_questions, pick_questions
 from allalike.readers.tools.sheets import (
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from allalike.readers.formats.files import Files
     from allalike.readers.formats.tables import Table
-    from allalike.readers.tools.base import Peek
 
 __all__ = ["MTurk"]
 

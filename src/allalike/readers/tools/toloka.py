@@ -10,7 +10,7 @@ import numpy as np
 
 from allalike._core.late import pc
 from allalike.errors import InputError
-from allalike.readers.tools.base import Tool
+from allalike.readers.tools.base import Peek, Tool
 from allalike.readers.tools.questions import pick_questions
 from allalike.readers.tools.sheets import (
     BLANKS,
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from allalike.readers.formats.files import Files
     from allalike.readers.formats.tables import Table
-    from allalike.readers.tools.base import Peek
 
 __all__ = ["Toloka"]
 
