@@ -40,6 +40,17 @@ def test_the_program_needs_no_pandas_to_read_parquet_and_write_a_result(tmp_path
     assert done.stdout.strip() == "0 False"
 
 
+def test_a_report_needs_no_matplotlib(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "import allalike\n"
+        "result = allalike.discover([('ada', 1, 'x'), ('bob', 1, 'x'), ('ada', 2, 'y'), ('bob', 2, 'y')])\n"
+        f"print(result.report({str(tmp_path)!r} + '/report.html').name)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "report.html"
+
+
 def test_a_name_that_is_not_public_is_refused() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         allalike.nonsense  # type: ignore[attr-defined]  # noqa: B018

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Block
 from allalike._core.blocks.problems import Problems
-from allalike._core.columns.factors import unite
+from allalike._core.columns.factors import Codes, unite
 from allalike._core.columns.matches import find_places
 from allalike._core.options import check_choice
 from allalike.errors import InputError, OptionError
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from allalike._core.columns.column import Column
-    from allalike._core.columns.factors import Codes
     from allalike._core.columns.values import Values
     from allalike.answers.gold import Gold, Truths
     from allalike.domains import Domain, Encoding

@@ -16,6 +16,7 @@ from allalike._core.columns.column import Column
 from allalike._core.columns.edges import has_blank_edges
 from allalike._core.columns.factors import distinct
 from allalike._core.columns.values import arrow_of, is_string
+from allalike._core.late import pa, pc
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import InputError, LabelError
 
@@ -178,9 +179,6 @@ class Cleaning:
 
     def _strip(self, label: Column) -> Column:
         """Take blanks away from strings that begin or end with them."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         if not self.spelling.strip or label.kind not in ("text", "object"):
             return label
         data = label.data
@@ -214,8 +212,6 @@ class Cleaning:
 
 def _rewritten(label: Column, codes: Any, values: list[Any], rows: Any) -> Column:
     """Return a column of these values, of which each row has one."""
-    import pyarrow as pa
-
     data = label.data
     if isinstance(data, list):
         return label.replaced([values[code] for code in codes], rows)
@@ -227,8 +223,6 @@ def _rewritten(label: Column, codes: Any, values: list[Any], rows: Any) -> Colum
 
 def _dictionary(codes: Any, values: list[Any], present: Mask, kind: Any = None) -> Any:
     """Return strings as a dictionary in which each comes once; where none is present, there is none."""
-    import pyarrow as pa
-
     place = {value: number for number, value in enumerate(dict.fromkeys(v for v in values if v is not None))}
     among = np.array([place.get(value, 0) for value in values], np.int32)
     numbers = np.zeros(len(present), np.int32)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.columns.column import Column
+from allalike._core.late import pa
 from allalike.answers.cleaning import Cleaning
 
 if TYPE_CHECKING:
@@ -98,8 +99,6 @@ def _size(data: Any) -> int:
 
 
 def _joined(batches: list[Batch]) -> Batch:
-    import pyarrow as pa
-
     def join(role: str) -> Column:
         datas = [batch[role].data for batch in batches]
         if isinstance(datas[0], list):

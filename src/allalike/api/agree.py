@@ -8,12 +8,11 @@ from allalike._core.blocks.ties import Ties
 from allalike.api.agreement.agreement import Agreement, measure_agreement
 from allalike.api.discover import open_run
 from allalike.api.inputs.opening import open_source
-from allalike.engines import make_ready
+from allalike.engines import Engine, make_ready
 from allalike.readers import ReadOptions, check_read_options
 
 if TYPE_CHECKING:
     from allalike.domains import Domain
-    from allalike.engines import Engine
 
 __all__ = ["agreement"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
 from allalike._core.registry import choose
@@ -16,7 +16,7 @@ from allalike.api.inputs.opening import inputs_of, open_source
 from allalike.api.results.comparison import Comparison, Outcome
 from allalike.api.results.deciding import find_truths
 from allalike.api.results.summaries import describe_answers, find_versions
-from allalike.engines import make_ready
+from allalike.engines import Engine, Run, make_ready
 from allalike.errors import AllalikeError, GoldError, OptionError
 from allalike.methods import METHODS, OA, UA, Method
 from allalike.methods.base import without_gold
@@ -24,10 +24,7 @@ from allalike.methods.composed.votes import serves, weigh
 from allalike.readers import ReadOptions, check_read_options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from allalike.domains import Domain, Encoding
-    from allalike.engines import Engine, Run
 
 __all__ = ["compare"]
 

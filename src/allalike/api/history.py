@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from allalike._core.late import pa, pd
 from allalike._core.system.formulas import unguard_text
 from allalike._core.system.json_text import parse_json
 from allalike.answers.history import History
@@ -40,9 +41,6 @@ def read_history(source: Any) -> History:
 
 
 def _read(path: str) -> Any:
-    import pandas as pd
-    import pyarrow as pa
-
     try:
         check_regular(Path(path))
         table = pd.read_parquet(path) if path.endswith(".parquet") else pd.read_csv(path, dtype={"worker": str})

@@ -14,7 +14,7 @@ from allalike.api.judges.coverage import MIN_GOLD, Coverage, gather_sureness
 from allalike.api.judges.odds import OddsLine
 from allalike.api.judges.open_labels import OpenChance, decide_openly, find_chances, find_open_chance
 from allalike.api.judges.panel import Panel
-from allalike.api.judges.panel_sizes import find_sizes
+from allalike.api.judges.panel_sizes import Sizes, find_sizes
 from allalike.api.judges.prices import find_prices, read_prices
 from allalike.api.judges.shared_errors import find_shared_errors
 from allalike.api.judges.verdicts import NOBODY, PanelAnswers, Verdicts, take_verdicts
@@ -22,7 +22,7 @@ from allalike.api.results.deciding import find_truths
 from allalike.api.results.summaries import describe_confidence
 from allalike.engines.sample import sample_tasks
 from allalike.errors import OptionError, UnsupportedError
-from allalike.methods import Auto
+from allalike.methods import Auto, Weighing
 from allalike.methods.auto.voices.effective import find_error_correlation
 from allalike.methods.auto.voices.groups import with_voices
 from allalike.methods.insight import VoiceGroups
@@ -32,11 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from allalike._core.blocks.block import Block, Floats
-    from allalike.api.judges.panel_sizes import Sizes
     from allalike.api.result import Result
     from allalike.domains import Domain
     from allalike.engines import Engine, Run, TaskTable
-    from allalike.methods import Weighing
 
 __all__ = ["jury"]
 

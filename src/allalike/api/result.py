@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.values import frame_of
+from allalike._core.late import pd
 from allalike._core.options import check_number
 from allalike.api.agreement.agreement import Agreement, measure_agreement
 from allalike.api.explanations.explain import Explained
 from allalike.api.results.curve import find_curve
-from allalike.api.results.pages import gather_material, write_page
-from allalike.api.results.saving import Saved
+from allalike.api.results.saving import Saved, gather_material, write_page
 from allalike.api.results.shown import result_html, result_text
 from allalike.api.results.summaries import group_columns
 from allalike.api.results.tables import next_columns, truth_columns, worker_columns
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping
     from pathlib import Path
-
-    import pandas as pd
 
     from allalike.api.results.plots import Plots
     from allalike.engines import Run, TaskTable
@@ -153,7 +151,6 @@ class Result(Explained, Saved):
             method = self._facts.method.name
             able = "DS, DS-1, IBCC, EBCC, BWA, GLAD and MACE do"
             raise UnsupportedError(f"{method} does not say how probable each class is. {able}.")
-        import pandas as pd
 
         piece = self.posteriors().joined()
         table = piece.found["probability"]
@@ -177,8 +174,6 @@ class Result(Explained, Saved):
         x      0.6  0.4
         y      0.5  0.5
         """
-        import pandas as pd
-
         confusion, ids = self.weighing.skill.confusion, self.run.workers.tolist()
         if confusion is None:
             method = self._facts.method.name

@@ -11,7 +11,7 @@ from allalike.api.inputs.outside import find_outside, list_named, refuse_outside
 from allalike.api.inputs.recipes import open_recipe
 from allalike.api.results.summaries import describe_answers
 from allalike.errors import AllalikeError, InputError, UnsupportedError
-from allalike.methods import METHODS
+from allalike.methods import METHODS, Method
 from allalike.readers.formats.compression import check_regular
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from allalike.api.result import Result
     from allalike.engines import Engine
-    from allalike.methods import Method
 
 __all__ = ["find_strange", "revisit"]
 

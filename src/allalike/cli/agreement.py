@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allalike._core.words import count
+from allalike.cli.commands import list_notes
 from allalike.cli.console import bar_after_a_second, echo, notes_for_warnings, rows, visible
 from allalike.cli.label_columns import choose_label
 from allalike.cli.options import name_answers, name_engine, take_engine_options, take_print_options, take_read_options
 from allalike.cli.standard_input import spool_input
-from allalike.cli.text import list_notes
 from allalike.telling.summary import Summary
 from allalike.telling.truths import say_counts
 

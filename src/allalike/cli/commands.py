@@ -1,4 +1,4 @@
-"""Commands: what was typed, with the options that settle a question, ready to be copied."""
+"""Flags: what was typed, with those that settle a question, ready to be copied; and remarks, each with its flag."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.words import write_options
+from allalike.cli.console import keep_whole, visible
+from allalike.telling.answers import remark_answers, remark_doubts
+from allalike.telling.remark import Remark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["complete_command", "write_flag", "write_flags"]
+    from allalike.telling.summary import Summary
+
+__all__ = ["complete_command", "dress", "list_notes", "write_flag", "write_flags"]
 
 _FLAG_OF_OPTION = {"tool": "--from"}
 
@@ -85,3 +90,29 @@ def _flags(settles: Mapping[str, Any]) -> dict[str, list[str]]:
 
 def _written(flag: str, value: str) -> list[str]:
     return [flag] if not value else [f"{flag}={value}"] if value.startswith("-") else [flag, value]
+
+
+def list_notes(summary: Summary) -> list[str]:
+    """Say what was guessed or set aside, with the flag that overrides it."""
+    notes = [*map(Remark, summary.remarks), *remark_doubts(summary)]
+    return [*map(dress, remark_answers(summary)), *(f"Note: {dress(each)}" for each in notes)]
+
+
+def dress(remark: Remark) -> str:
+    r"""Write a remark with its flag.
+
+    >>> dress(Remark("Recognised: 'who' is the worker.", "columns", {"worker": "who", "task": "a b"}))
+    "Recognised: 'who' is the worker (--columns 'worker=who,task=a b')."
+    >>> dress(Remark("Copies: ada b, bob (plain=True counts each).", names=["ada b", "bob"]))
+    'Copies: ada\x00b, bob (--plain counts each).'
+    """
+    said = visible(write_flags(remark.sentence))
+    for name in remark.names:
+        said = said.replace(visible(name), keep_whole(name))
+    return f"{said.removesuffix('.')} ({visible(_flag(remark))})." if remark.option else said
+
+
+def _flag(remark: Remark) -> str:
+    if isinstance(remark.value, dict):
+        return f"--{remark.option} {shlex.quote(','.join(f'{role}={name}' for role, name in remark.value.items()))}"
+    return write_flag(remark.option, remark.value)

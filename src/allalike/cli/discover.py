@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allalike.cli.commands import write_flags
+from allalike.cli.commands import list_notes, write_flags
 from allalike.cli.console import Line, bar_after_a_second, can_report, echo, note, notes_for_warnings, show, visible
 from allalike.cli.label_columns import choose_labels, name_folders
 from allalike.cli.options import (
@@ -22,7 +22,6 @@ from allalike.cli.options import (
     take_write_options,
 )
 from allalike.cli.standard_input import spool_input
-from allalike.cli.text import list_notes
 from allalike.errors import AllalikeError, DataWarning, InputError, OptionError, UnsupportedError
 from allalike.telling.summary import Summary
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allalike._core.words import count
+from allalike.cli.commands import dress, list_notes
 from allalike.cli.console import (
     WIDTH,
     Line,
@@ -36,7 +37,6 @@ from allalike.cli.options import (
     take_write_options,
 )
 from allalike.cli.standard_input import spool_input
-from allalike.cli.text import dress, list_notes
 from allalike.errors import OptionError
 from allalike.telling.remark import name_some, percent
 from allalike.telling.summary import Summary

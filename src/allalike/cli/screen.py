@@ -13,14 +13,13 @@ import sys
 from typing import TYPE_CHECKING
 
 from allalike._core.words import count
-from allalike.cli.commands import complete_command
+from allalike.cli.commands import complete_command, dress
 from allalike.cli.console import WIDTH, Line, fold, keep_whole, shorten, tall_rows, visible
-from allalike.cli.text import dress
 from allalike.cli.workers import list_flags, order_workers, worker_lines
 from allalike.report.brevity import show_number
 from allalike.telling.crowd import remark_crowd, remark_unseen, say_few
 from allalike.telling.remark import Remark, percent
-from allalike.telling.summary import Summary
+from allalike.telling.summary import LabelKind, Summary
 from allalike.telling.truths import remark_gold, remark_reading, remark_sureness, say_changes, say_counts
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
     from allalike.api.result import Result
     from allalike.engines import Piece
-    from allalike.telling.summary import LabelKind
 
 __all__ = ["draw_screen", "few_text"]
 

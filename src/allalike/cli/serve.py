@@ -34,9 +34,9 @@ def serve(source: str | None, port: int, browse: bool | None, max_size: str, ope
     The page is on this computer only, and its address has a token that nobody else knows. It is there until Ctrl-C.
     Files that were handed in, and results that were found on the page, are removed then.
     """
+    from allalike._core.system.claims import work_folder
     from allalike._core.system.memory import parse_size
     from allalike._core.system.signals import ending_asked
-    from allalike._core.system.work_folders import work_folder
     from allalike.api.results.targets import REPORT, list_saved
     from allalike.report.drawing import check_packages
     from allalike.serve.desk import Desk

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allalike._core.system.work_folders import work_folder
+from allalike._core.system.claims import work_folder
 from allalike.errors import OptionError
 
 if TYPE_CHECKING:

@@ -13,17 +13,12 @@ minimises a task's weighted sum of such distances, as the mean does for squares.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.groups import LabelGroups
 from allalike._core.blocks.order import Order
 from allalike._core.blocks.running import add_up_to
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
 
 __all__ = ["MAX_PRODUCT", "distance", "level_distances", "peer_distances"]
 

@@ -12,16 +12,11 @@ where gaps are unknown: a>b and b>c agree with whatever they do not compare.
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
-from allalike._core.blocks.rankings import PAIRS_PER_CHUNK, count_pairs, share_pairs, unpack
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Floats
-    from allalike._core.blocks.rankings import PairShares
+from allalike._core.blocks.block import Array, Floats, sum_by
+from allalike._core.blocks.rankings import PAIRS_PER_CHUNK, PairShares, count_pairs, share_pairs, unpack
 
 __all__ = ["distance"]
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allalike._core.late import sparse
 from allalike.distances.tokens import Bags, Ints, Places, TokenCodes, number, shared
 
 if TYPE_CHECKING:
@@ -59,8 +60,6 @@ def pack(texts: Iterable[list[str]]) -> Bags:
     >>> pack([["a", "b", "a"], []]).totals
     array([6, 0])
     """
-    from scipy import sparse
-
     tokens = number(texts)
     parts, totals = [], np.zeros(len(tokens.lengths), np.int64)
     for codes, lengths, bound in sequences(tokens):

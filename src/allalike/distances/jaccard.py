@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.late import sparse
+
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
 
@@ -93,8 +95,6 @@ def _translated(sets: Sets, known: Sets) -> Places:
 
 def _rows(first: Places, codes: Places, rows: npt.NDArray[np.intp], width: int) -> Any:
     """Return these sets as a sparse matrix of zeros and ones, one row for each."""
-    from scipy import sparse
-
     _, place = ranges(first[rows], first[rows + 1])
     ends = np.concatenate([[0], np.cumsum(first[rows + 1] - first[rows])])
     matrix = sparse.csr_array((np.ones(len(place), np.int8), codes[place], ends), shape=(len(rows), width))

@@ -25,14 +25,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Floats, sum_by
+from allalike._core.late import sparse
 from allalike._core.system.memory import check_memory
 from allalike.distances.jaccard import ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    from allalike._core.blocks.block import Floats
 
 __all__ = ["DISTANCES", "Collections", "Edges", "Members", "match", "pack", "sweep"]
 
@@ -180,7 +180,6 @@ def _match_stars(pair: Places, centre: Places, similarity: Floats, n_pairs: int)
 
 def _match_rest(pair: Places, left: Places, right: Places, similarity: Floats, n_pairs: int) -> Floats:
     """Match each connected part by itself: two against two at once, all others one after the other."""
-    from scipy import sparse
     from scipy.sparse import csgraph
 
     left, right = (np.unique(ends, return_inverse=True)[1] for ends in (left, right))
@@ -226,7 +225,6 @@ def _assign_few(row: Places, column: Places, similarity: Floats, height: int, wi
     >>> _assign_few(np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([0.75, 0.5, 0.5]), 2, 2)
     1.0
     """
-    from scipy import sparse
     from scipy.sparse import csgraph
 
     alone = np.arange(height)

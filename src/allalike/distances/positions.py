@@ -8,15 +8,10 @@ and meet are joined, and then what two answers share is the sum of what two of t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Floats, sum_by
 from allalike.distances.matching import Members, Places, sweep
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Floats
 
 __all__ = ["join_spans", "measure_positions"]
 

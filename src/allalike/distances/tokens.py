@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.late import sparse
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -114,8 +116,6 @@ def pack(texts: Iterable[list[str]]) -> Bags:
     array([[1, 1],
            [0, 1]], dtype=int8)
     """
-    from scipy import sparse
-
     tokens = number(texts)
     ends = np.concatenate([[0], np.cumsum(tokens.lengths)])
     shape = len(tokens.lengths), max(tokens.n_codes, 1)

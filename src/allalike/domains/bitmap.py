@@ -26,7 +26,7 @@ from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import Values
 from allalike._core.masks.files import MaskFile, read_picture, write_pictures
 from allalike._core.masks.layers import Layer, split_maps
-from allalike._core.masks.packed import Mask, check_size, fill_outline, of_run_lengths
+from allalike._core.masks.packed import Mask, Pixels, check_size, fill_outline, of_run_lengths
 from allalike._core.options import flag, number, option
 from allalike._core.system.json_text import parse_json
 from allalike.distances import overlap
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.columns.column import Column
-    from allalike._core.masks.packed import Pixels
 
 __all__ = ["Bitmap", "Masks"]
 

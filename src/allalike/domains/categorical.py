@@ -23,8 +23,9 @@ from allalike._core.blocks.groups import group_labels
 from allalike._core.columns.column import Column
 from allalike._core.columns.factors import factorize, factorize_objects
 from allalike._core.columns.matches import find_places
-from allalike._core.columns.values import is_string
+from allalike._core.columns.values import Values, is_string
 from allalike._core.extraction.extractors import check_extract
+from allalike._core.late import pa
 from allalike._core.options import flag, option, whole
 from allalike.distances import hamming
 from allalike.domains.contract import Domain, Encoding, Kernels
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.columns.values import Values
 
 __all__ = ["Categorical", "ClassEncoding"]
 
@@ -243,8 +243,6 @@ def _united(parts: Sequence[Values]) -> Values:
 
     A text file has whole numbers only if they are nothing else in all of it; if one shard has texts, all have.
     """
-    import pyarrow as pa
-
     if any(isinstance(part.data, list) for part in parts):
         return factorize_objects([value for part in parts for value in part.tolist()])[1]
     kinds = {part.data.type for part in parts}

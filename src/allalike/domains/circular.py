@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from allalike._core.blocks.ties import TOLERANCE
+from allalike._core.blocks.ties import TOLERANCE, Ties
 from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.options import number
@@ -27,7 +27,6 @@ from allalike.rules.base import Decision, Rule, unknown
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.blocks.ties import Ties
     from allalike._core.columns.column import Column
 
 __all__ = ["Circular"]

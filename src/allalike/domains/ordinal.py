@@ -26,6 +26,7 @@ import numpy as np
 
 from allalike._core.blocks.groups import group_labels
 from allalike._core.columns.values import Values, arrow_of
+from allalike._core.late import pa
 from allalike._core.limits import MAX_LEVELS
 from allalike._core.options import option
 from allalike._core.registry import did_you_mean
@@ -313,8 +314,6 @@ def _whole(value: Any) -> int:
 
 def _values(levels: list[Any]) -> Values:
     """Return levels as Arrow if they are of one type."""
-    import pyarrow as pa
-
     if all(isinstance(level, str) for level in levels):
         return Values(pa.array(levels, pa.large_string()))
     whole = all(isinstance(level, int) and not isinstance(level, bool) for level in levels)

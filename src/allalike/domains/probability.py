@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.ties import TOLERANCE
+from allalike._core.blocks.ties import TOLERANCE, Ties
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.options import number
 from allalike.distances import euclidean
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.blocks.ties import Ties
     from allalike._core.columns.column import Column
     from allalike.rules import Decision
 

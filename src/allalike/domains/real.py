@@ -19,7 +19,7 @@ import numpy as np
 
 from allalike._core.blocks.centre import Centred
 from allalike._core.blocks.order import find_order
-from allalike._core.blocks.ties import TOLERANCE
+from allalike._core.blocks.ties import TOLERANCE, Ties
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.options import flag
 from allalike.distances import absolute, euclidean
@@ -33,7 +33,6 @@ from allalike.rules.mean import mean, median
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.blocks.ties import Ties
     from allalike._core.columns.column import Column
 
 __all__ = ["Real"]

@@ -13,35 +13,32 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from allalike._core.blocks.block import Block
+from allalike._core.blocks.block import Array, Block, Floats
 from allalike._core.blocks.problems import Problems
 from allalike._core.columns.factors import Codes, unite
 from allalike._core.columns.matches import cast_like, find_places, write_plainly
 from allalike._core.columns.values import Values, is_string
+from allalike._core.late import pa
 from allalike.answers import Answers
 from allalike.engines.base import Run
 from allalike.engines.news import News
-from allalike.engines.shards import REPEATS, Shard, of_answers
+from allalike.engines.shards import REPEATS, Shard, Tally, of_answers
 from allalike.engines.sums import Sums
 from allalike.errors import InputError, UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     import numpy.typing as npt
 
-    from allalike._core.blocks.block import Array, Floats
     from allalike._core.columns.hashes import Hashes
     from allalike.answers.gold import Gold
     from allalike.domains import Encoding
-    from allalike.engines.shards import Tally
 
 __all__ = ["Change", "Growing", "Overlay", "Picked", "count_small", "grow", "pick"]
 
@@ -285,8 +282,6 @@ def _hash_loosely(ids: Values, run: Growing) -> Hashes:
 
     Where tasks are neither texts nor whole numbers, they are looked up among all.
     """
-    import pyarrow as pa
-
     known = run.sample_tasks.data
     if isinstance(known, list) or not (is_string(known.type) or pa.types.is_integer(known.type)):
         tasks = run.find(_nothing).joined().tasks

@@ -17,6 +17,7 @@ import numpy as np
 
 from allalike._core.blocks.pairs import count_later, count_partners
 from allalike._core.blocks.voices import find_voices
+from allalike._core.late import sparse
 from allalike._core.system.progress import report
 
 if TYPE_CHECKING:
@@ -113,16 +114,12 @@ def find_parts(run: Run) -> npt.NDArray[np.intp] | None:
 
 
 def _list_pairs(rows: range, sums: dict[str, Any]) -> tuple[Array, Array]:
-    from scipy import sparse
-
     met = sparse.coo_array(sums["met"])
     return rows.start + met.row, met.col
 
 
 def _chain(block: Block, rows: slice) -> dict[str, Any]:
     """Connect the worker of each answer with that of the next answer to the same task."""
-    from scipy import sparse
-
     heard = np.flatnonzero(find_voices(block).voice > 0)
     task = block.task[heard]
     left, right = (block.worker[heard[place]] for place in (slice(None, -1), slice(1, None)))
@@ -137,7 +134,6 @@ def number_parts(n_workers: int, left: Array, right: Array) -> npt.NDArray[np.in
     >>> number_parts(4, np.array([0, 1]), np.array([2, 0]))
     array([0, 0, 0, 1])
     """
-    from scipy import sparse
     from scipy.sparse.csgraph import connected_components
 
     met = sparse.coo_array((np.ones(len(left)), (left, right)), shape=(n_workers, n_workers))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike._core.blocks.block import Block, sum_by
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.problems import Problems
 from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import Values
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from allalike._core.blocks.block import Array, Floats
     from allalike.domains import Kernels
     from allalike.engines.base import Run
 

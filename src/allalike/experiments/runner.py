@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from allalike._core.late import pd
 from allalike._core.options import check_number
 from allalike._core.system.output import Output
 from allalike._core.system.processes import Processes
@@ -21,8 +22,6 @@ from allalike.experiments.settings import CHUNK, Setting, solve
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping
-
-    import pandas as pd
 
     from allalike._core.blocks.block import Floats
 
@@ -49,8 +48,6 @@ class Results:
 
     def table(self) -> pd.DataFrame:
         """One row per setting, method and repetition."""
-        import pandas as pd
-
         parts = []
         for setting, errors in self.errors.items():
             for method, values in errors.items():

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from allalike._core.blocks.block import Block, Floats
 from allalike._core.blocks.groups import LabelGroups
 from allalike._core.blocks.ties import TOLERANCE, Ties
 from allalike._core.options import whole
@@ -33,7 +32,6 @@ from allalike.rules.vote import pick
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.blocks.ties import Ties
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
 

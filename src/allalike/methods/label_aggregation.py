@@ -33,9 +33,9 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.groups import LabelGroups
-from allalike._core.blocks.ties import TOLERANCE
+from allalike._core.blocks.ties import TOLERANCE, Ties
 from allalike._core.columns.hashes import mix
 from allalike._core.options import check_number, number, option
 from allalike.engines.sample import sample_tasks
@@ -48,8 +48,6 @@ from allalike.rules.vote import leading
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.blocks.ties import Ties
     from allalike.domains import Domain, Encoding
     from allalike.engines import News, Run
 

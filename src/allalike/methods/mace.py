@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.groups import LabelGroups
 from allalike._core.options import choice, number, whole
 from allalike._core.system.memory import free_memory
@@ -43,7 +43,6 @@ from allalike.methods.steps.rounds import repeat
 from allalike.methods.steps.weights import normalise
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.blocks.ties import Ties
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run

@@ -1,5 +1,12 @@
 """Pictures for papers and notebooks, from plain tables."""
 
+from allalike.errors import UnsupportedError
+
+try:
+    import matplotlib  # noqa: F401
+except ModuleNotFoundError as error:
+    raise UnsupportedError(f"Pictures need {error.name}. Install it with: pip install 'allalike[plots]'.") from None
+
 from allalike.plots.comparison import draw_comparison
 from allalike.plots.confidence import draw_confidence, draw_widths
 from allalike.plots.faults import draw_errors, draw_faults

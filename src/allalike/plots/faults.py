@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.plots.bins import find_edges
+from allalike._core.bins import find_edges
 from allalike.plots.canvas import INK, PALE, clean, open_axes, say_nothing, whole_ticks
 
 if TYPE_CHECKING:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
 from allalike._core.registry import did_you_mean
 from allalike.errors import ColumnError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = ["SYNONYMS", "check_chosen", "is_aside", "is_gold", "list_names", "pick_columns", "rate_name"]
 

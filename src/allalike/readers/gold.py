@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import numpy_of
+from allalike._core.late import pa, pc
 from allalike.answers.cleaning import Cleaning
 from allalike.answers.gold import Gold
 from allalike.errors import ColumnError, GoldError, InputError
@@ -18,8 +19,6 @@ from allalike.readers.reshaping.records import combine, has_fields
 from allalike.readers.sources import open_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     import numpy.typing as npt
 
     from allalike.answers import Answers
@@ -200,9 +199,6 @@ def _plain(name: str) -> str:
 
 def _blank(label: Column, na: Iterable[str]) -> npt.NDArray[np.bool_]:
     """Mark what is no label: missing, and in text files also blank, and the words for none."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     missing = label.missing()
     if not (label.text and label.kind == "text"):
         return missing

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.plots.bins import find_edges
+from allalike._core.bins import find_edges
 from allalike.report.brevity import brief
 
 if TYPE_CHECKING:

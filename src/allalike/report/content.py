@@ -15,14 +15,13 @@ import numpy as np
 
 from allalike.engines.sample import pick_tasks
 from allalike.report.advice import UNSURE, advise
-from allalike.report.answers import find_constant, judge_answers
+from allalike.report.answers import Judged, find_constant, judge_answers
 from allalike.report.brevity import Budget, brief, compact, cut
 from allalike.report.details import MAX_NAME, count_detailed, detail_tasks, detail_workers, table_of_confusions
 from allalike.report.labels import Labels
-from allalike.report.neighbours import compare_workers
-from allalike.report.people import People, choose_workers, find_flags, name_sureness, read_unit
+from allalike.report.people import People, choose_workers, compare_workers, find_flags, name_sureness, read_unit
 from allalike.report.pictures import describe_pictures
-from allalike.report.tasks import survey_tasks
+from allalike.report.tasks import Survey, survey_tasks
 from allalike.report.words import cite, describe_agreement, list_figures, list_settings, say_left_out
 from allalike.telling.truths import list_facts
 
@@ -31,9 +30,7 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Block
     from allalike.engines import Run
-    from allalike.report.answers import Judged
     from allalike.report.material import Material
-    from allalike.report.tasks import Survey
 
 __all__ = ["Limits", "describe"]
 

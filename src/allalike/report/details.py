@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike.report.answers import count_confusions, pick_strongest
+from allalike.report.answers import Judged, count_confusions, pick_strongest
 from allalike.report.brevity import Budget, brief, compact, cut
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Block
     from allalike._core.columns.values import Values
-    from allalike.report.answers import Judged
     from allalike.report.labels import Labels
     from allalike.report.people import People
 

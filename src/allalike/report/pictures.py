@@ -8,12 +8,11 @@ import numpy as np
 
 from allalike.report.brevity import brief
 from allalike.report.charts import chart_bins, chart_gold, chart_intervals, chart_map
-from allalike.report.people import name_sureness, read_unit
+from allalike.report.people import People, name_sureness, read_unit
 from allalike.telling.truths import say_correlation
 
 if TYPE_CHECKING:
     from allalike.report.material import Material
-    from allalike.report.people import People
     from allalike.report.tasks import Survey
 
 __all__ = ["describe_pictures"]

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.late import sparse
+
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
 
@@ -91,7 +93,6 @@ def group_objects(left: Array, right: Array, similarity: Floats, same: Array, an
 
 def _find_parts(left: Array, right: Array, n: int) -> Array:
     """Number the sets of objects that hang together."""
-    from scipy import sparse
     from scipy.sparse import csgraph
 
     graph = sparse.coo_array((np.ones(len(left), np.int8), (left, right)), shape=(n, n))

@@ -8,20 +8,14 @@ the order of levels within a task, and confidence is the share of the weight tha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.groups import LabelGroups
 from allalike._core.blocks.running import add_up_to
-from allalike._core.blocks.ties import TOLERANCE
+from allalike._core.blocks.ties import TOLERANCE, Ties
 from allalike.rules.base import Decision, unknown
 from allalike.rules.vote import pick
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.blocks.ties import Ties
 
 __all__ = ["level_mean", "level_median", "weigh_levels"]
 

@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.ties import TOLERANCE, Ties
-from allalike._core.masks.packed import Mask, lay_over
+from allalike._core.masks.packed import Bits, Mask, lay_over
 from allalike.rules.base import Decision, unknown
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats
-    from allalike._core.masks.packed import Bits
 
 __all__ = ["AnswerMasks", "pixel_majority"]
 

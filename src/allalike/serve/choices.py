@@ -10,12 +10,11 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from allalike.errors import OptionError
-from allalike.readers import ReadOptions, scan
+from allalike.readers import ReadOptions, Scan, scan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allalike.readers import Scan
 
 __all__ = ["Choices"]
 

@@ -32,7 +32,7 @@ from urllib.parse import parse_qs, unquote
 
 from allalike._core.system.json_text import parse_json
 from allalike.errors import AllalikeError, OptionError
-from allalike.serve.desk import BusyError, CutOffError, TooMuchError
+from allalike.serve.desk import BusyError, CutOffError, Desk, TooMuchError
 from allalike.serve.page import PAGE_POLICY, REPORT_POLICY, render_page, render_script, render_style
 from allalike.serve.wire import ConnectionLimits, Wire
 
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from allalike.serve.desk import Desk
 
 __all__ = ["Server"]
 

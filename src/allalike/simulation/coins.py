@@ -9,17 +9,14 @@ import numpy as np
 
 from allalike._core.columns.values import arrow_of
 from allalike._core.options import check_choice, share, whole
-from allalike.domains import Categorical
-from allalike.noise import OneCoin, TwoCoin
+from allalike.domains import Categorical, Domain, Encoding
+from allalike.noise import OneCoin, Population, TwoCoin
 from allalike.noise.base import check_within
 from allalike.noise.populations import drawn_from
-from allalike.simulation.base import Model
+from allalike.simulation.base import Model, Parameters
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
-    from allalike.domains import Domain, Encoding
-    from allalike.noise import Population
-    from allalike.simulation.base import Parameters
 
 __all__ = ["OneCoinModel", "TwoCoinModel"]
 

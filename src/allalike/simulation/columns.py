@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.columns.values import arrow_of
+from allalike._core.late import pa, pc
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from allalike._core.blocks.block import Array
 
 __all__ = ["id_column", "interval_column", "item_names", "ranking_column"]
@@ -55,7 +54,6 @@ def interval_column(labels: Array) -> pa.Array:
     >>> interval_column(np.array([[[3, 7], [8, 8], [10, 12]], [[5, 5]] * 3])).to_pylist()
     ['[[3, 7], [10, 12]]', '[]']
     """
-    import pyarrow.compute as pc
 
     def joined(*parts: Any) -> Any:
         return pc.binary_join_element_wise(*parts, "")
@@ -86,8 +84,6 @@ def _numbered(letter: str, number: int) -> npt.NDArray[np.uint8]:
 
 def _strings(characters: npt.NDArray[np.uint8]) -> pa.Array:
     """Make strings of a table of characters, one row for each."""
-    import pyarrow as pa
-
     rows, width = characters.shape
     offsets = pa.py_buffer(np.arange(0, (rows + 1) * width, width)[: rows + 1])
     return pa.LargeStringArray.from_buffers(rows, offsets, pa.py_buffer(np.ascontiguousarray(characters)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.late import pa
 from allalike._core.masks import files as pictures
 from allalike._core.system.output import Output
 from allalike.errors import OutputError
@@ -61,8 +62,6 @@ def write_table(columns: Mapping[str, Any], path: Path) -> None:
     ...     Path(folder, "a.csv").read_text().split()
     ['"task"', '7']
     """
-    import pyarrow as pa
-
     table = pa.Table.from_arrays(list(columns.values()), names=list(columns))
     if path.suffix.lower() == ".parquet":
         import pyarrow.parquet as pq
@@ -94,7 +93,6 @@ def write_pictures(columns: Mapping[str, Any], folder: Path) -> None:
         names = [workers[row] for row in own]
         for row, path in zip(own, pictures.write_pictures([labels[r] for r in own], names, folder / task), strict=True):
             paths[row] = path
-    import pyarrow as pa
 
     write_table(
         {"worker": pa.array(workers), "task": pa.array(tasks), "path": pa.array(paths)}, folder / "manifest.csv"

@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike._core.options import choice, number
-from allalike.domains import Real
-from allalike.noise import Gaussian
+from allalike.domains import Domain, Real
+from allalike.noise import Gaussian, Population
 from allalike.noise.base import check_within
 from allalike.noise.populations import drawn_from
-from allalike.simulation.base import Model
+from allalike.simulation.base import Model, Parameters
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
-    from allalike.domains import Domain
-    from allalike.noise import Population
-    from allalike.simulation.base import Parameters
 
 __all__ = ["GaussianModel"]
 

@@ -9,19 +9,16 @@ import numpy as np
 
 from allalike._core.limits import MAX_ITEMS
 from allalike._core.options import whole
-from allalike.domains import Ranking
+from allalike.domains import Domain, Encoding, Ranking
 from allalike.errors import OptionError
-from allalike.noise import Mallows
+from allalike.noise import Mallows, Population
 from allalike.noise.base import check_within
 from allalike.noise.populations import drawn_from
-from allalike.simulation.base import Model
+from allalike.simulation.base import Model, Parameters
 from allalike.simulation.columns import item_names, ranking_column
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
-    from allalike.domains import Domain, Encoding
-    from allalike.noise import Population
-    from allalike.simulation.base import Parameters
 
 __all__ = ["MallowsModel"]
 

@@ -12,7 +12,7 @@ from allalike._core.options import share, whole
 from allalike.distances import lengths, overlap
 from allalike.domains import Bitmap, Domain, Interval
 from allalike.errors import OptionError
-from allalike.noise import IntervalNoise, MaskNoise, Noise
+from allalike.noise import IntervalNoise, MaskNoise, Noise, Population
 from allalike.noise.base import check_within
 from allalike.noise.populations import drawn_from
 from allalike.simulation.base import Model, Parameters
@@ -20,7 +20,6 @@ from allalike.simulation.columns import interval_column
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
-    from allalike.noise import Population
 
 __all__ = ["IntervalModel", "MaskModel"]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
+from allalike._core.late import pd
 from allalike._core.masks.files import pillow
 from allalike.answers import Answers
 from allalike.errors import OptionError
@@ -20,8 +21,6 @@ from allalike.simulation.names import as_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-    import pandas as pd
 
     from allalike.noise import Copiers
     from allalike.simulation.base import Model
@@ -199,6 +198,4 @@ def _checked(path: Path, others: Iterable[Path], *, is_table: bool) -> Path:
 
 
 def _frame(columns: dict[str, Any]) -> pd.DataFrame:
-    import pandas as pd
-
     return pd.DataFrame({name: Values(column).series() for name, column in columns.items()})

@@ -11,16 +11,14 @@ import numpy as np
 from allalike._core.blocks.ties import Ties
 from allalike._core.columns.column import Column
 from allalike.answers import Answers
-from allalike.engines import Disk, Memory
-from allalike.testing.crowds import as_rows, same_results, shuffled, solve, sparse
+from allalike.engines import Disk, Engine, Memory
+from allalike.testing.crowds import Row, as_rows, same_results, shuffled, solve, sparse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from allalike._core.blocks.block import Block, Floats
     from allalike.domains import Domain
-    from allalike.engines import Engine
-    from allalike.testing.crowds import Row
 
 __all__ = ["check_domain"]
 

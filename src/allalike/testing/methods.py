@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.domains import Categorical, Real
-from allalike.engines import Disk, Memory
+from allalike.domains import Categorical, Domain, Real
+from allalike.engines import Disk, Engine, Memory
 from allalike.errors import UnsupportedError
 from allalike.testing.crowds import Row, as_rows, same_results, shuffled, solve, sparse
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from allalike.api.result import Result
-    from allalike.domains import Domain
-    from allalike.engines import Engine
     from allalike.methods import Method
 
 __all__ = ["check_method"]

@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import Block, sum_by
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.pairs import pair_chunks
 from allalike._core.blocks.rankings import PAIRS_PER_CHUNK, Rankings, count_pairs, share_pairs, sort_triples, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allalike._core.blocks.block import Array, Floats
     from allalike._core.blocks.matrices import MatrixSum
 
 __all__ = ["Comparisons"]

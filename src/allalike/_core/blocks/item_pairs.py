@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allalike._core.blocks.block import Array, Block, Floats
 
 __all__ = ["Sides", "item_pairs"]
 

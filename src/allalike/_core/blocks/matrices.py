@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.late import sparse
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -81,8 +83,6 @@ class MatrixSum:
         return self._parts[0][1] if self._parts else self._take_loose()
 
     def _take_loose(self) -> Any:
-        from scipy import sparse
-
         empty = np.empty(0, np.intp)
         loose, self._loose = self._loose or [(empty, empty, np.empty(0))], []
         row, column, values = loose[0] if len(loose) == 1 else map(np.concatenate, zip(*loose, strict=True))
@@ -119,8 +119,6 @@ def stack_rows(parts: Sequence[Any]) -> Any:
            [0., 1.],
            [1., 1.]])
     """
-    from scipy import sparse
-
     sums = [part if isinstance(part, np.ndarray) else part.tocsr() for part in parts]
     filled = sum(np.count_nonzero(part if isinstance(part, np.ndarray) else part.data) for part in sums)
     size = sum(part.shape[0] * part.shape[1] for part in sums)
@@ -133,6 +131,4 @@ def stack_rows(parts: Sequence[Any]) -> Any:
 
 
 def _entries(matrix: Any) -> Any:
-    from scipy import sparse
-
     return sparse.coo_array(matrix)

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import Block, sum_by
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.matrices import MatrixSum
 from allalike._core.system.memory import check_memory
-from allalike._core.system.pace import pieces
+from allalike._core.system.progress import pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from allalike._core.blocks.block import Array, Floats
 
 __all__ = [
     "AnswerHashes",

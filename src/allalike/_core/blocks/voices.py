@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import sum_by
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Block, Floats
+from allalike._core.blocks.block import Block, Floats, sum_by
 
 __all__ = ["Voices", "find_voices", "without_own"]
 

@@ -17,14 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.columns.hashes import hash_bytes
-from allalike._core.masks.packed import check_size
+from allalike._core.masks.packed import Pixels, check_size
 from allalike._core.system.archives import Archive
 from allalike.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from allalike._core.masks.packed import Pixels
 
 __all__ = ["ARRAYS", "PICTURES", "MaskFile", "picture_size", "pillow", "read_picture", "write_pictures"]
 

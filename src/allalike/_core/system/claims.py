@@ -6,6 +6,9 @@ the other half is signed. A folder of another name is not ours, whatever lies in
 A claim ends with its process, however that ends. Where the file system has no locks there are no claims, and the locks
 of another machine may not be seen (a container is another machine each time it is started). There only time tells: what
 takes minutes to write and was not touched for a week has nobody left who writes it.
+
+A work folder is such a folder in which a program keeps something while it runs, for its user alone; what a killed one
+left goes with the next.
 """
 
 from __future__ import annotations
@@ -15,13 +18,15 @@ import platform
 import re
 import secrets
 import sys
+import tempfile
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from allalike._core.system.moves import is_link
+from allalike._core.system.moves import is_link, remove_tree
 from allalike._core.system.proof import sign
+from allalike._core.system.signals import signals_deferred
 
 if sys.platform != "win32":
     import fcntl
@@ -38,6 +43,8 @@ __all__ = [
     "find_unproved",
     "folders_locked",
     "is_proved",
+    "make_work_folder",
+    "work_folder",
 ]
 
 CLAIM = "in-use"
@@ -45,6 +52,7 @@ _LOCK = ".allalike-lock"  # on Windows, where folders have no locks
 _MAX_TRIES, _PAUSE_SECONDS = 1000, 0.05
 _FORGOTTEN_SECONDS = 7 * 24 * 3600
 _HALF = 16  # hexadecimal digits that are drawn, and as many that are signed
+_PREFIX = "allalike-"
 
 
 def draw_name(parent: Path, prefix: str) -> str:
@@ -225,3 +233,42 @@ def _host() -> bytes:
 
 def _is_own(folder: Path) -> bool:
     return sys.platform == "win32" or folder.lstat().st_uid == os.geteuid()
+
+
+def make_work_folder(parent: str | os.PathLike[str] | None = None) -> tuple[Path, IO[bytes] | None]:
+    """Make a folder, in that of the system by default, and claim it; those that nobody uses any more are removed.
+
+    >>> made, claim = make_work_folder()
+    >>> made.name.startswith("allalike-")
+    True
+    >>> claim.close()
+    >>> other, claim = make_work_folder()
+    >>> made.exists(), claim.close(), remove_tree(other)
+    (False, None, None)
+    """
+    place = Path(os.path.realpath(parent or tempfile.gettempdir()))
+    for left in find_abandoned(place, _PREFIX):
+        remove_tree(left)
+    made = place / draw_name(place, _PREFIX)
+    made.mkdir(mode=0o700)
+    return made, claim_folder(made)
+
+
+@contextmanager
+def work_folder() -> Iterator[Path]:
+    """Give a work folder, and remove it in the end.
+
+    >>> with work_folder() as folder:
+    ...     folder.is_dir()
+    True
+    >>> folder.exists()
+    False
+    """
+    folder, claim = make_work_folder()
+    try:
+        yield folder
+    finally:
+        with signals_deferred():
+            if claim is not None:
+                claim.close()  # first, for on Windows a file that is open cannot be removed
+            remove_tree(folder)

@@ -12,10 +12,8 @@ What already begins with apostrophes before such a sign gets one more, so that t
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+from allalike._core.late import pa, pc
 
 __all__ = ["guard_table", "guard_text", "unguard_text"]
 
@@ -48,8 +46,6 @@ def guard_table(table: pa.Table) -> pa.Table:
     >>> guard_table(pa.table({"=a": ["=1+1", None, "-5"], "b": [-1, 0, 1]})).to_pydict()
     {"'=a": ["'=1+1", None, '-5'], 'b': [-1, 0, 1]}
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     def guard(column: pa.ChunkedArray) -> pa.ChunkedArray:
         kind = column.type

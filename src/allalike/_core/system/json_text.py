@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from allalike._core.late import pa
 from allalike._core.limits import MAX_DEPTH
 
 __all__ = ["Nesting", "find_keys", "is_deep", "parse_json"]
@@ -74,8 +75,6 @@ def find_keys(lines: bytes) -> tuple[set[bytes], int]:
     >>> sorted(keys), number
     ([b'a', b'c', b'd'], 4)
     """
-    import pyarrow as pa
-
     if b"\\" in lines:  # escapes become bytes that stand in no text
         lines = lines.replace(rb"\\", b"\0\0").replace(rb"\"", b"\0\1")
     data = np.frombuffer(lines + b"\n", np.uint8)

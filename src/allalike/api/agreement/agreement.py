@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.values import frame_of
-from allalike.api.agreement.alpha import find_mean_distances, measure_alpha
-from allalike.api.agreement.coefficients import measure_cohen, measure_fleiss, measure_gwet
+from allalike._core.late import pd
+from allalike.api.agreement.alpha import Alpha, find_mean_distances, measure_alpha
+from allalike.api.agreement.coefficients import Cohen, measure_cohen, measure_fleiss, measure_gwet
 from allalike.api.agreement.label_totals import count_labels
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from allalike.api.agreement.alpha import Alpha
-    from allalike.api.agreement.coefficients import Cohen
     from allalike.engines import Run
 
 __all__ = ["Agreement", "measure_agreement"]
@@ -121,8 +118,6 @@ class Agreement:
         bob  0.5  0.0  NaN
         eve  NaN  NaN  0.0
         """
-        import pandas as pd
-
         if len(self.run.workers) > MAX_MATRIX_WORKERS:
             return None
         ids = self.run.workers.tolist()

@@ -25,10 +25,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike.api.agreement.comparisons import compare_tasks, count_within, find_leaving, find_paired, go_together
 from allalike.api.agreement.label_pairs import draw_pairs
-from allalike.api.agreement.label_totals import find_class_totals, find_level_totals, find_number_totals
+from allalike.api.agreement.label_totals import (
+    Features,
+    LabelTotals,
+    find_class_totals,
+    find_level_totals,
+    find_number_totals,
+)
 from allalike.api.agreement.resamples import MAX_GROUPS, TaskGroups, draw_weights, find_limits
 from allalike.distances.euclidean import check_digits
 from allalike.errors import UnsupportedError
@@ -36,8 +42,6 @@ from allalike.errors import UnsupportedError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.api.agreement.label_totals import Features, LabelTotals
     from allalike.domains import Kernels
     from allalike.engines import Run
 

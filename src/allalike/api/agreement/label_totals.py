@@ -24,14 +24,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy.typing as npt
 
-    from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Kernels
     from allalike.engines import Run
 

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Block, Floats, sum_by
 from allalike.api.agreement.label_totals import count_labels
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Block, Floats
     from allalike.engines import Run
 
 __all__ = ["find_monotonous"]

@@ -11,6 +11,7 @@ import numpy as np
 
 from allalike._core.columns.matches import find_places
 from allalike._core.columns.values import Values
+from allalike._core.late import pa
 from allalike._core.registry import did_you_mean
 from allalike.api.explanations.task_reasons import explain_task
 from allalike.api.explanations.worker_reasons import explain_worker
@@ -93,8 +94,6 @@ def _find_task(found: TaskTable, task: Any) -> Piece:
 
 def _wanted(name: Any, known: Values) -> Values:
     """Return an id as a column, of Python's where the others are."""
-    import pyarrow as pa
-
     name = name.item() if isinstance(name, np.generic) else name
     if isinstance(known.data, list):
         return Values([name])

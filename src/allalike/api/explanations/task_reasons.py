@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.voices import find_voices
-from allalike._core.columns.values import frame_of
+from allalike._core.columns.values import Values, frame_of
 from allalike.api.explanations.explanations import TaskExplanation
 from allalike.api.results.tables import sureness, trust_columns
 from allalike.engines.sample import pick_tasks
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.columns.values import Values
     from allalike.domains import Encoding
     from allalike.engines import Piece, Run
     from allalike.methods import Weighing

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.columns.values import frame_of
+from allalike._core.columns.values import Values, frame_of
 from allalike.api.explanations.absence import MAX_ANSWERS, find_absence
 from allalike.api.explanations.explanations import Flag, WorkerExplanation
 from allalike.api.explanations.task_reasons import number_labels
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from allalike._core.blocks.block import Array, Block
-    from allalike._core.columns.values import Values
     from allalike.domains import Kernels
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing

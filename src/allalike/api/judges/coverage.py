@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Array, Floats, sum_by
 from allalike.api.judges.odds import OddsLine, fit_line, mend
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Floats
     from allalike.engines import TaskTable
 
 __all__ = ["BINS", "LEVELS", "MIN_GOLD", "Coverage", "Sureness", "expected_calibration_error", "gather_sureness"]

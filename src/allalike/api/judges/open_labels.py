@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.groups import number_within_tasks
 from allalike._core.blocks.voices import find_voices, without_own
-from allalike.api.judges.odds import mend
+from allalike.api.judges.odds import OddsLine, mend
 from allalike.methods.auto.voices.effective import count_effective_voices
 from allalike.methods.auto.voices.groups import with_voices
 
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.api.judges.odds import OddsLine
     from allalike.engines import Run
     from allalike.methods.insight import VoiceGroups
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.columns.values import frame_of, text_column
+from allalike._core.columns.values import Values, frame_of, text_column
 from allalike._core.words import count
 from allalike.api.results.tables import trust_columns, worker_columns
 from allalike.telling.summary import Summary
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from allalike._core.blocks.block import Array, Floats
-    from allalike._core.columns.values import Values
     from allalike.api.judges.coverage import Coverage, Sureness
     from allalike.api.judges.panel_sizes import Sizes
     from allalike.api.judges.shared_errors import SharedErrors

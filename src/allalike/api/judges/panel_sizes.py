@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike._core.blocks.ties import TOLERANCE
-from allalike.api.judges.verdicts import NOBODY
+from allalike.api.judges.verdicts import NOBODY, Verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Floats
-    from allalike.api.judges.verdicts import Verdicts
 
 __all__ = ["MAX_TRIED", "Sizes", "find_sizes", "judge_panel"]
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.late import pd
 from allalike.errors import InputError, OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from allalike._core.blocks.block import Floats
 
 __all__ = ["find_prices", "read_prices"]
@@ -61,8 +60,6 @@ def find_prices(prices: Mapping[str, float], judges: Sequence[Any]) -> Floats:
 
 
 def _read(path: str) -> Any:
-    import pandas as pd
-
     if not Path(path).is_file():  # to open a pipe is to wait for whoever writes to it
         raise InputError(f"The prices {path} cannot be read: there is no such file.")
     try:

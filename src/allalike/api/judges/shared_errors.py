@@ -33,12 +33,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from allalike.api.judges.verdicts import NOBODY
+from allalike.api.judges.verdicts import NOBODY, Verdicts
 from allalike.engines.ranges import number_parts
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
-    from allalike.api.judges.verdicts import Verdicts
 
 __all__ = ["SURE", "SharedErrors", "compare_pair", "find_shared_errors"]
 

@@ -13,25 +13,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.blocks.ties import TOLERANCE
+from allalike._core.late import pd
 from allalike._core.system.formulas import guard_text
 from allalike._core.system.progress import report
 from allalike.api.results.shown import comparison_html, comparison_text
 from allalike.api.results.targets import table_output
 from allalike.errors import GoldError
-from allalike.methods import OA, UA, Method
+from allalike.methods import OA, UA, Method, Weighing
 from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    import pandas as pd
     from matplotlib.axes import Axes
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Kernels
     from allalike.engines import Run
-    from allalike.methods import Weighing
 
 __all__ = ["Comparison", "Outcome"]
 
@@ -110,15 +109,11 @@ class Comparison:
         worse, oracle, failed), p, seconds, iterations, converged, note. Without: in place of error to p the average
         over the other methods of same (the share of tasks with the same label) and distance (between the truths).
         """
-        import pandas as pd
-
         return pd.DataFrame(self.rows).astype({"iterations": "Int64", "converged": "boolean"})
 
     @cached_property
     def agreement(self) -> pd.DataFrame:
         """Each method against each: the share of tasks with the ``same`` label, and the mean ``distance``."""
-        import pandas as pd
-
         names = list(self._labels)
         parts = {name: pd.DataFrame(part, names, names) for name, part in self._agreement.items()}
         return pd.concat(parts, axis=1)

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allalike._core.late import pd
 from allalike.engines.sample import sample_tasks, thin_tasks
 from allalike.errors import UnsupportedError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from allalike.engines import Run
     from allalike.methods import Weighing
 
@@ -28,8 +27,6 @@ def find_curve(run: Run, weighing: Weighing, method: str) -> pd.DataFrame:
     >>> allalike.discover(crowd.answers).curve().columns.tolist()
     ['answers_per_task', 'expected_accuracy']
     """
-    import pandas as pd
-
     expect = weighing.insight.expect
     if expect is None:
         raise UnsupportedError(f"{method} does not say how probably these truths are right. auto does, for classes.")

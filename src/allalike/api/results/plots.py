@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.values import frame_of
+from allalike._core.late import pd
 from allalike.api.results.tables import worker_columns
 from allalike.engines.sample import pick_tasks
-from allalike.errors import UnsupportedError
-from allalike.methods import UA
+from allalike.methods import UA, Weighing
 from allalike.report.content import Limits
 from allalike.report.material import Material
-from allalike.report.neighbours import measure_distances
-from allalike.report.people import name_sureness, read_unit
+from allalike.report.people import measure_distances, name_sureness, read_unit
 from allalike.report.places import fill_unknown, order_workers, place_workers
 from allalike.telling.summary import Summary
 
@@ -28,13 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
-    import pandas as pd
     from matplotlib.axes import Axes
 
     from allalike._core.blocks.block import Floats
     from allalike.api.agreement.agreement import Agreement
     from allalike.engines import Run, TaskTable
-    from allalike.methods import Weighing
 
 __all__ = ["Plots", "plot_comparison"]
 
@@ -95,7 +92,6 @@ class Plots:
         >>> allalike.discover(rows).plot.workers().get_xlabel()
         'error rate (share of answers)'
         """
-        _check_package()
         from allalike.plots import draw_workers
 
         return draw_workers(self._table(), self._unit, ax)
@@ -116,7 +112,6 @@ class Plots:
         >>> len(allalike.discover(rows).plot.map().collections[0].get_offsets())
         3
         """
-        _check_package()
         from allalike.plots import draw_map
 
         shown, distances = self._distances()
@@ -141,7 +136,6 @@ class Plots:
         >>> int(sum(bar.get_height() for bar in result.plot.confidence().patches))
         2
         """
-        _check_package()
         from allalike.plots import draw_confidence, draw_widths
 
         counts, total, widths = np.zeros((2, _BINS), np.int64), 0.0, []
@@ -177,7 +171,6 @@ class Plots:
         >>> allalike.discover(rows).plot.agreement().get_title()
         "Krippendorff's alpha 0.52 (-0.02 to 0.84)"
         """
-        _check_package()
         from allalike.plots import draw_matrix
 
         shown, distances = self._distances()
@@ -204,7 +197,6 @@ class Plots:
         >>> allalike.discover(rows, gold=dict(enumerate("xxyyxyxx"))).plot.faults().get_ylabel()
         'error rate on known truths'
         """
-        _check_package()
         from allalike.plots import draw_errors, draw_faults
 
         table = self._known()
@@ -278,8 +270,6 @@ class Plots:
 
     def _known(self) -> pd.DataFrame:
         """Return workers with their disparity and their mean distance to known truths."""
-        import pandas as pd
-
         if not self.run.n_gold or len(self.run.problems.sizes) > 1:
             return pd.DataFrame()
         sums, disparity = self.run.sum(self.run.kernels.gold_sums), self.weighing.disparity
@@ -308,9 +298,6 @@ def plot_comparison(
     >>> plot_comparison(rows, {}, "same").get_xlabel()
     "share of truths that are the same as other methods'"
     """
-    _check_package()
-    import pandas as pd
-
     from allalike.plots import draw_comparison
 
     limits = [_limit_mean(distances.get(row["method"], np.empty(0))) for row in rows]
@@ -344,11 +331,3 @@ def _tell_alpha(agreement: Agreement) -> str:
         return ""
     limits = "" if np.isnan(agreement.low) else f" ({agreement.low:.2f} to {agreement.high:.2f})"
     return f"Krippendorff's alpha {agreement.alpha:.2f}{limits}"
-
-
-def _check_package() -> None:
-    """Refuse to draw where the package that does it is missing, and say how to get it."""
-    try:
-        import matplotlib  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise UnsupportedError(f"Pictures need {error.name}. Install it with: pip install 'allalike[plots]'.") from None

@@ -1,8 +1,12 @@
-"""Saving: a result as files in a folder, whole or not at all."""
+"""Saving: a result as files in a folder, or as a page, whole or not at all.
+
+A page gets its tables as columns: those in pandas, whose import takes as long as the report, are for users.
+"""
 
 from __future__ import annotations
 
 import json
+import warnings
 from abc import ABC, abstractmethod
 from functools import partial
 from pathlib import Path
@@ -10,19 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.columns.values import table_of
+from allalike._core.columns.values import Values, table_of
 from allalike._core.options import check_choice
 from allalike._core.system.files import list_files
 from allalike._core.system.formulas import guard_table
 from allalike._core.system.tables import FORMATS, write_tables
 from allalike.api.inputs.outside import sign_recipe
-from allalike.api.results.pages import put_page_or_note
 from allalike.api.results.summaries import group_columns
 from allalike.api.results.tables import list_truths, next_columns, object_table, truth_table, worker_columns
-from allalike.api.results.targets import REPORT, find_writers, result_names, result_output, written_names
+from allalike.api.results.targets import REPORT, find_writers, page_output, result_names, result_output, written_names
 from allalike.api.writers import Findings
-from allalike.errors import OptionError
+from allalike.errors import OptionError, ReportWarning
 from allalike.methods.auto.sureness.next_labels import rank_tasks
+from allalike.report.material import Material
 from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
@@ -33,14 +37,21 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from allalike._core.blocks.block import Array
-    from allalike._core.columns.values import Values
+    from allalike.api.agreement.agreement import Agreement
     from allalike.engines import Piece, Run, TaskTable
     from allalike.methods import Weighing
-    from allalike.report.material import Material
 
-__all__ = ["Saved"]
+__all__ = ["Saved", "gather_material", "write_page"]
 
 _MAX_NEXT = 100_000  # tasks that are listed to be asked next
+_NOTE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="generator" content="allalike">
+<title>allalike report</title>
+<p>{}</p>
+"""
+_MAX_NEXT_ON_PAGE = 100  # tasks that a report may name as the next
 
 
 class Saved(ABC):
@@ -154,7 +165,7 @@ class Saved(ABC):
                 (stage / writer.name).mkdir()
                 writer.write(findings, stage / writer.name)
             if report:
-                put_page_or_note(self.material, stage / REPORT)
+                _put_page_or_note(self.material, stage / REPORT)
             further = [name for name in written_names(writers) if (stage / name).exists()]
             said = {**notes, **({"safe_csv": True} if safe_csv else {})}
             recipe = sign_recipe(self.recipe) if self.recipe else {}
@@ -186,3 +197,50 @@ def _as_it_is(table: pa.Table) -> pa.Table:
 def _dress(rows: Callable[[Piece], pa.Table], dressed: Callable[[pa.Table], pa.Table], piece: Piece) -> pa.Table:
     """Return a piece as a table as it is to be written; made of functions that other machines know, too."""
     return dressed(rows(piece))
+
+
+def gather_material(
+    run: Run,
+    weighing: Weighing,
+    found: TaskTable,
+    summary: Mapping[str, Any],
+    agreement: Agreement | None,
+    inputs: tuple[Path, ...],
+) -> Material:
+    """Return what a report is made of."""
+    return Material(
+        run=run,
+        weighing=weighing,
+        found=found,
+        summary=Summary.from_dict(summary),
+        workers=worker_columns(run, weighing),
+        next_tasks=next_columns(rank_tasks(found.pieces(), _MAX_NEXT_ON_PAGE), weighing),
+        agreement=agreement,
+        effects=None if agreement is None else agreement.alpha - agreement.found.without,
+        inputs=tuple(path.name for path in inputs),
+    )
+
+
+def _put_page(material: Material, path: Path) -> None:
+    """Write a page to a path where nothing is."""
+    from allalike.report.page import render
+
+    path.write_text(render(material), encoding="utf-8")
+
+
+def _put_page_or_note(material: Callable[[], Material], path: Path) -> None:
+    """Write a page, or where memory does not suffice one that says so, for the tables beside it must not be lost."""
+    try:
+        _put_page(material(), path)
+    except MemoryError:
+        missing = "The report is missing: there was not enough memory to write it. The tables beside it are whole."
+        warnings.warn(missing, ReportWarning, stacklevel=3)
+        path.write_text(_NOTE.format(missing), encoding="utf-8")
+
+
+def write_page(material: Material, path: str | os.PathLike[str], *, inputs: tuple[Path, ...], overwrite: bool) -> Path:
+    """Write a page, whole or not at all, in the place of nothing but an earlier one unless it may overwrite."""
+    target = Path(path)
+    with page_output(path, inputs=inputs, overwrite=overwrite).staged([target.name]) as stage:
+        _put_page(material, stage / target.name)
+    return target

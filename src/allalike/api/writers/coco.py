@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from allalike._core.masks.packed import to_run_lengths
-from allalike.api.writers.base import Writer
+from allalike.api.writers.base import Findings, Truth, Writer
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from allalike.api.writers.base import Findings, Truth
 
 __all__ = ["CocoWriter"]
 

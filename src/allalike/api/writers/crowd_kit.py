@@ -5,17 +5,15 @@ from __future__ import annotations
 import csv
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike._core.system.formulas import guard_text
-from allalike.api.writers.base import Writer
+from allalike.api.writers.base import Findings, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
-    from typing import Any
 
-    from allalike.api.writers.base import Findings
 
 __all__ = ["CrowdKitWriter"]
 

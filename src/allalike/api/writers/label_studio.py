@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike._core.system.json_text import parse_json
-from allalike.api.writers.base import Writer
+from allalike.api.writers.base import Findings, Truth, Writer
 from allalike.errors import InputError
 from allalike.readers.formats.encodings import read_text
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from allalike.api.writers.base import Findings, Truth
 
 __all__ = ["LabelStudioWriter"]
 

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from allalike._core.late import pd
 from allalike._core.options import check_number
 from allalike.compat.crowdkit.crowd import check_frame
 from allalike.errors import InputError, UnsupportedError
 from allalike.rules.bradley_terry import fit_strengths
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from allalike._core.blocks.block import Array, Floats
 
 __all__ = ["BradleyTerry"]
@@ -52,8 +51,6 @@ class BradleyTerry:
 
     def fit(self, data: pd.DataFrame) -> Self:
         """Find the strengths of all items in a frame with the columns left, right and label, the one that won."""
-        import pandas as pd
-
         check_number(self.n_iter, "n_iter", least=1, whole=True)
         check_number(self.tol, "tol")
         wins, items = _count_wins(data)
@@ -69,8 +66,6 @@ class BradleyTerry:
 
 def _count_wins(data: pd.DataFrame) -> tuple[Floats, Array]:
     """Return how often each item (a row) won against each other, and the items in order."""
-    import pandas as pd
-
     check_frame(data, "left", "right", "label")
     given = data[["left", "right", "label"]].to_numpy()
     place, items = pd.factorize(given.ravel(), sort=True)

@@ -17,16 +17,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
+from allalike._core.late import pd
 from allalike._core.options import check_number
 from allalike.compat.crowdkit.crowd import Classifier, Crowd
 from allalike.errors import UnsupportedError
 from allalike.methods.dawid_skene import Confusions, check_memory, count_answers, find_posterior, find_shares
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.blocks.problems import Problems
 
 __all__ = ["DawidSkene", "OneCoinDawidSkene"]
@@ -152,8 +150,6 @@ class _Maximised(Classifier):
         return 1.0 - fault
 
     def _keep(self, crowd: Crowd, probabilities: Floats, parameters: Floats) -> None:
-        import pandas as pd
-
         tasks = crowd.came_first(crowd.task)
         self.probas_ = crowd.name_chances(probabilities).iloc[tasks]
         self.labels_ = crowd.name_labels(probabilities.argmax(axis=1)).iloc[tasks]

@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from allalike._core.blocks.ties import Ties
+from allalike._core.late import pd
 from allalike._core.options import check_choice
 from allalike.domains import Categorical
-from allalike.engines import Memory
+from allalike.engines import Memory, Run
 from allalike.errors import ColumnError, GoldError, InputError, UnsupportedError
 from allalike.readers import open_gold, read
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    import pandas as pd
 
     from allalike._core.blocks.block import Array, Floats
-    from allalike.engines import Run
 
 __all__ = [
     "TIES",
@@ -83,8 +82,6 @@ class Crowd:
     @classmethod
     def of(cls, data: pd.DataFrame, true_labels: pd.Series[Any] | None = None) -> Crowd:
         """Number a frame with the columns task, worker and label, and the truths of some of its tasks."""
-        import pandas as pd
-
         check_frame(data, "task", "worker", "label")
         (task, tasks), (worker, workers), (label, labels) = (
             number_values(data, name) for name in ("task", "worker", "label")
@@ -103,20 +100,14 @@ class Crowd:
 
     def name_labels(self, codes: Array) -> pd.Series[Any]:
         """Return the labels of all tasks, given their numbers."""
-        import pandas as pd
-
         return pd.Series(self.labels.take(codes).rename(None), index=self.tasks, name="agg_label")
 
     def name_skills(self, skills: Floats) -> pd.Series[Any]:
         """Return one number of each worker."""
-        import pandas as pd
-
         return pd.Series(skills, index=self.workers, name="skill")
 
     def name_chances(self, table: Floats) -> pd.DataFrame:
         """Return one number of each task and label."""
-        import pandas as pd
-
         return pd.DataFrame(table, index=self.tasks, columns=self.labels)
 
     def came_first(self, codes: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
@@ -133,8 +124,6 @@ def check_frame(data: Any, *names: str) -> None:
     Traceback (most recent call last):
     allalike.errors.InputError: Row 1 has no label. Fill it, or leave the row out: data.dropna(subset=['label']).
     """
-    import pandas as pd
-
     if not isinstance(data, pd.DataFrame):
         raise InputError(f"The answers are a {type(data).__name__}. Give a pandas frame with {', '.join(names)}.")
     for name in names:
@@ -155,8 +144,6 @@ def check_frame(data: Any, *names: str) -> None:
 
 def number_values(data: pd.DataFrame, name: str) -> tuple[npt.NDArray[np.intp], pd.Index[Any]]:
     """Return the number of each value of a column among those that occur, and these, sorted."""
-    import pandas as pd
-
     try:
         codes, values = pd.factorize(data[name], sort=True)
     except TypeError:
@@ -169,8 +156,6 @@ def number_values(data: pd.DataFrame, name: str) -> tuple[npt.NDArray[np.intp], 
 
 def check_series(given: Any, name: str) -> pd.Series[Any]:
     """Return what is given if it is a series with one value for each name."""
-    import pandas as pd
-
     if not isinstance(given, pd.Series):
         raise InputError(f"{name} is a {type(given).__name__}. Give a pandas series: pd.Series({{...}}).")
     if not given.index.is_unique:
@@ -192,8 +177,6 @@ def check_repeats(data: pd.DataFrame) -> None:
 
 def _number_truths(known: pd.Series[Any], tasks: pd.Index[Any], labels: pd.Index[Any]) -> dict[int, int]:
     """Return the numbers of tasks and labels that are known to belong together; other tasks are left out."""
-    import pandas as pd
-
     known = check_series(known, "true_labels").dropna()
     place = tasks.get_indexer(known.index)
     code = labels.get_indexer(pd.Index(known))

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
+from allalike._core.late import pd
 from allalike.compat.crowdkit.crowd import TIES, check_frame, check_repeats, find_weights, number_values
 from allalike.domains import Bitmap
 from allalike.engines import Memory
 from allalike.readers import read
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["SegmentationMajorityVote"]
 
@@ -46,8 +44,6 @@ class SegmentationMajorityVote:
 
     def fit(self, data: pd.DataFrame, skills: pd.Series[Any] | None = None) -> Self:
         """Count the votes on each pixel in a frame with the columns task, worker and segmentation."""
-        import pandas as pd
-
         check_frame(data, "task", "worker", "segmentation")
         _, workers = number_values(data, "worker")
         heard, weights = find_weights(data, workers, skills, self.on_missing_skill, self.default_skill)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+from allalike._core.late import pd
 from allalike.compat.crowdkit.crowd import Classifier, check_frame
 from allalike.compat.crowdkit.votes import MajorityVote
 from allalike.errors import InputError, OptionError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["BinaryRelevance"]
 
@@ -46,8 +44,6 @@ class BinaryRelevance(Classifier):
 
     def fit(self, data: pd.DataFrame) -> Self:
         """Decide each label for itself, in a frame with the columns task, worker and label, which are lists."""
-        import pandas as pd
-
         check_frame(data, "task", "worker", "label")
         for row, labels in zip(data.index, data["label"], strict=True):
             if isinstance(labels, str) or not hasattr(labels, "__iter__"):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.options import check_number
 from allalike.compat.crowdkit.crowd import (
     TIES,
@@ -37,7 +37,6 @@ from allalike.methods.steps.losses import loss_sums
 if TYPE_CHECKING:
     import pandas as pd
 
-    from allalike._core.blocks.block import Array, Block, Floats
 
 __all__ = ["GoldMajorityVote", "MajorityVote", "Wawa", "ZeroBasedSkill"]
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.late import pa
 from allalike.errors import AllalikeError, ColumnError, InputError
 from allalike.readers.sources import open_table
 
@@ -63,7 +64,6 @@ def typed_table(path: Path, *names: str, header: bool = True) -> Any:
     ...     typed_table(path, "task", "worker", "label", header=False).column("label").to_pylist()
     [3, 1]
     """
-    import pyarrow as pa
     import pyarrow.csv as pacsv
 
     options = pacsv.ReadOptions() if header else pacsv.ReadOptions(column_names=list(names))

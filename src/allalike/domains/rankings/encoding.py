@@ -16,6 +16,7 @@ from allalike._core.blocks.rankings import (
     REST,
     TIED,
     Listed,
+    Rankings,
     fill_gaps,
     join,
     numbers,
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from allalike._core.blocks.block import Array, Block
-    from allalike._core.blocks.rankings import Rankings
     from allalike._core.columns.column import Column
     from allalike._core.columns.factors import Codes
 

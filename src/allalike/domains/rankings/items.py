@@ -11,19 +11,17 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from allalike._core.columns.values import numpy_of
+from allalike._core.late import pa, pc
 from allalike._core.limits import MAX_ITEMS
 from allalike._core.system.json_text import parse_json
 from allalike.domains.lists import json_list
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 __all__ = ["describe_difference", "in_order", "list_items", "read_ranking", "read_rankings", "write_ranking"]
 
@@ -61,9 +59,6 @@ def read_rankings(texts: Any) -> list[tuple[Any, ...] | None]:
     >>> read_rankings(pa.array(["x > y>z", "a>c=b", "[3, 1]", "a>a", ""]))
     [('x', 'y', 'z'), ('a', ('b', 'c')), None, None, None]
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if pa.types.is_binary(texts.type) or pa.types.is_large_binary(texts.type):
         return [None] * len(texts)
     texts = texts.cast(pa.large_string())  # in which texts may have more than 2 GB together

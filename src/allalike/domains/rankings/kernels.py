@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.matrices import MatrixSum
 from allalike._core.blocks.pairs import add_pairs, pair_chunks
 from allalike._core.blocks.rankings import Listed, numbers
+from allalike._core.late import pd
 from allalike.distances import comparisons, footrule, kendall
 from allalike.domains.contract import Kernels
 from allalike.rules.ballots import Parts
@@ -25,7 +26,6 @@ from allalike.rules.bradley_terry import sort_scores
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.blocks.ties import Ties
     from allalike.rules import Decision
 
@@ -209,7 +209,6 @@ def _list_once(codes: Array) -> tuple[Listed, Array]:
     """List the items of codes, of which the same object is looked at once, and tell where each is in the list."""
     if codes.ndim == 2:
         return Listed.of(codes), np.arange(len(codes))
-    import pandas as pd
 
     addresses = np.frombuffer(codes.tobytes(), np.intp)  # of the objects, which is what an array of them holds
     place, different = pd.factorize(addresses)

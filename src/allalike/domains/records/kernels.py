@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from allalike._core.blocks.block import known_sums, sum_by
+from allalike._core.blocks.block import Add, Array, Block, Floats, known_sums, sum_by
 from allalike._core.blocks.matrices import MatrixSum
 from allalike._core.blocks.ties import Ties
 from allalike.domains.contract import Kernels
@@ -27,7 +27,6 @@ from allalike.rules.base import Decision, find_rule, unknown
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from allalike._core.blocks.block import Add, Array, Block, Floats
     from allalike._core.blocks.pairs import PairDistances
 
 __all__ = ["RecordKernels", "decide_fields", "each_field"]

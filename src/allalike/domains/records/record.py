@@ -36,9 +36,18 @@ from allalike.domains.capabilities import FieldKinds
 from allalike.domains.categorical import Categorical
 from allalike.domains.contract import Domain, Encoding
 from allalike.domains.records.cells import FieldCells, codes_of, filled_in, join_cells, prepare_field, spread
-from allalike.domains.records.fields import read_fields, read_importance, write_fields
 from allalike.domains.records.kernels import RecordKernels, each_field
-from allalike.domains.records.labels import list_names, naming, read_record, split_labels, value_of, write_record
+from allalike.domains.records.labels import (
+    list_names,
+    naming,
+    read_fields,
+    read_importance,
+    read_record,
+    split_labels,
+    value_of,
+    write_fields,
+    write_record,
+)
 from allalike.domains.records.parts import RecordParts
 from allalike.errors import InputError, LabelError, OptionError
 from allalike.noise import General

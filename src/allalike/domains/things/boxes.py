@@ -26,14 +26,13 @@ import numpy as np
 from allalike._core.options import choice
 from allalike.domains.things.box_forms import FORMS, name_form, read_box
 from allalike.domains.things.objects import Objects
-from allalike.rules.middles import average, take_median
+from allalike.rules.middles import Drawings, average, take_median
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Array, Floats
     from allalike._core.blocks.ties import Ties
-    from allalike.rules.middles import Drawings
 
 __all__ = ["Boxes"]
 

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Add, Array, Block, Floats, sum_by
 from allalike._core.blocks.pairs import AnswerHashes, PairDistances, check_pairs, list_pairs
 from allalike._core.columns.hashes import hash_objects
 from allalike._core.columns.values import Values
 from allalike.distances.jaccard import ranges
-from allalike.distances.matching import Members
+from allalike.distances.matching import Collections, Edges, Members
 from allalike.domains.capabilities import Things
 from allalike.domains.contract import Encoding
 from allalike.domains.pairwise import PairwiseEncoding, PairwiseKernels, Stored, distinct, objects
 from allalike.domains.things.matched import Matched
-from allalike.domains.things.parts import NUMBERS
+from allalike.domains.things.parts import NUMBERS, Known
 from allalike.domains.things.votes import ObjectVotes
 from allalike.rules.fusion import QUORUMS, Fused, Fusing, choose_quorum, count_guesses, fuse, list_labels, split
 from allalike.rules.grouping import GroupedObjects, group_objects
@@ -30,11 +30,8 @@ from allalike.rules.grouping import GroupedObjects, group_objects
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allalike._core.blocks.block import Add, Array, Block, Floats
     from allalike._core.blocks.ties import Ties
     from allalike._core.columns.column import Column
-    from allalike.distances.matching import Collections, Edges
-    from allalike.domains.things.parts import Known
     from allalike.rules import Decision
 
 __all__ = ["ObjectEncoding", "ObjectKernels", "Objects", "describe_fused", "list_members", "number_pairs"]

@@ -23,13 +23,13 @@ import numpy as np
 
 from allalike._core.options import choice, number, option, share
 from allalike.distances import matching
-from allalike.distances.matching import Edges
+from allalike.distances.matching import Edges, Members
 from allalike.distances.nearness import find_near, suggest_radius
 from allalike.domains.things.objects import ObjectEncoding, Objects
 from allalike.domains.things.point_forms import AXES, list_points, name_form, read_point
 from allalike.errors import LabelError, OptionError
 from allalike.rules.geometric import find_medians
-from allalike.rules.middles import average
+from allalike.rules.middles import Drawings, average
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,9 +38,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.ties import Ties
     from allalike._core.columns.column import Column
     from allalike._core.columns.values import Values
-    from allalike.distances.matching import Members
     from allalike.domains.pairwise import Places
-    from allalike.rules.middles import Drawings
 
 __all__ = ["Points"]
 

@@ -28,7 +28,7 @@ from allalike.domains.things.span_forms import are_tags, name_form, read_span, r
 from allalike.rules.base import Rule
 from allalike.rules.choice import best_worker, medoid
 from allalike.rules.fusion import fusion
-from allalike.rules.middles import take_most_frequent
+from allalike.rules.middles import Drawings, take_most_frequent
 from allalike.rules.positions import vote_on_positions
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from allalike._core.blocks.ties import Ties
     from allalike.distances.matching import Edges, Members
     from allalike.domains.pairwise import Places
-    from allalike.rules.middles import Drawings
 
 __all__ = ["Spans"]
 

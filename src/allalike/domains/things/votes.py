@@ -20,7 +20,7 @@ from allalike.domains.capabilities import Votes
 from allalike.domains.categorical import Categorical, ClassEncoding
 from allalike.domains.contract import Encoding
 from allalike.domains.pairwise import objects
-from allalike.rules.fusion import put_together
+from allalike.rules.fusion import Fused, put_together
 from allalike.rules.grouping import GroupedObjects
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.blocks.ties import Ties
-    from allalike.rules.fusion import Fused
 
 __all__ = ["ObjectVotes"]
 

@@ -26,10 +26,11 @@ from allalike._core.system.progress import report
 from allalike.engines.base import Engine
 from allalike.engines.disk.budget import MIN_MEMORY, MemoryBudget
 from allalike.engines.disk.workspace import StoredShard, Workspace, keep_shard, link_file, read_pack, write_pack
-from allalike.engines.growing import Growing, count_small, pick
+from allalike.engines.growing import Change, Growing, Overlay, Picked, count_small, pick
 from allalike.engines.ingest.routes import Routed, route
 from allalike.engines.shards import (
     Cuts,
+    Shard,
     Tally,
     describe,
     encode,
@@ -55,8 +56,6 @@ if TYPE_CHECKING:
     from allalike.answers import Answers
     from allalike.answers.gold import Gold, Truths
     from allalike.domains import Encoding
-    from allalike.engines.growing import Change, Overlay, Picked
-    from allalike.engines.shards import Shard
     from allalike.readers import Scan
 
 __all__ = ["Disk"]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from allalike._core.system.claims import make_work_folder
 from allalike._core.system.serialization import pack, unpack
-from allalike._core.system.work_folders import make_work_folder
 from allalike.engines.ingest.partitions import write_error
 from allalike.engines.shards import Shard
 from allalike.errors import OutputError, UnsupportedError

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.columns.column import Column
-from allalike._core.columns.factors import factorize, only_used
-from allalike._core.columns.values import numpy_of
+from allalike._core.columns.factors import Codes, factorize, only_used
+from allalike._core.columns.values import Values, numpy_of
+from allalike._core.late import pa
 from allalike.errors import OutputError, UnsupportedError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from allalike._core.columns.factors import Codes
-    from allalike._core.columns.values import Values
 
 __all__ = ["Partitions", "Rows", "append", "pickle_objects", "write_error"]
 
@@ -42,8 +41,6 @@ class Rows:
 
     def append(self, batch: Any) -> None:
         """Put a batch of records behind the others."""
-        import pyarrow as pa
-
         self._slices.append(batch)
         if len(self._slices) == _MAX_SLICES:
             self._joined += pa.Table.from_batches(self._slices).combine_chunks().to_batches()
@@ -51,8 +48,6 @@ class Rows:
 
     def table(self, schema: Any) -> Any:
         """Return all rows."""
-        import pyarrow as pa
-
         return pa.Table.from_batches([*self._joined, *self._slices], schema)
 
     def clear(self) -> None:
@@ -134,8 +129,6 @@ class Partitions:
         return table[name]
 
     def _read(self, number: int) -> Any:
-        import pyarrow as pa
-
         part = self.parts[number]
         if isinstance(part, Rows):
             return part.table(self.schema).combine_chunks()
@@ -164,8 +157,6 @@ def pickle_objects(column: Column) -> Any:
     >>> pickle_objects(Column("label", [frozenset("a")])).type
     DataType(binary)
     """
-    import pyarrow as pa
-
     try:
         return pa.array([pickle.dumps(value, pickle.HIGHEST_PROTOCOL) for value in column.data], pa.binary())
     except (pickle.PicklingError, TypeError, AttributeError) as error:

@@ -16,16 +16,17 @@ import numpy as np
 
 from allalike._core.blocks.problems import Problems
 from allalike._core.columns.column import Column
-from allalike._core.columns.factors import ranked
-from allalike._core.columns.hashes import hash_strings, mix, string_bytes
+from allalike._core.columns.factors import Codes, ranked
+from allalike._core.columns.hashes import Hashes, hash_strings, mix, string_bytes
 from allalike._core.columns.values import arrow_of, is_string, numpy_of, take_rows
+from allalike._core.late import pa
 from allalike._core.system.progress import report
 from allalike.answers.cleaning import Dropped, check_ids
-from allalike.answers.stream import SAMPLE_ROWS, join_batches
+from allalike.answers.stream import SAMPLE_ROWS, Batch, Stream, join_batches
 from allalike.domains.contract import choose_options, spell_domain
 from allalike.engines.ingest.partitions import Partitions, Rows, append, pickle_objects
 from allalike.engines.ingest.vocabulary import Vocabulary
-from allalike.engines.shards import count_up
+from allalike.engines.shards import Tally, count_up
 from allalike.errors import LabelError
 
 if TYPE_CHECKING:
@@ -35,12 +36,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.ties import Ties
-    from allalike._core.columns.factors import Codes
-    from allalike._core.columns.hashes import Hashes
     from allalike.answers.gold import Gold, Truths
-    from allalike.answers.stream import Batch, Stream
     from allalike.domains import Domain, Encoding
-    from allalike.engines.shards import Tally
 
     RowNumbers = npt.NDArray[np.int64]
 
@@ -207,8 +204,6 @@ class _Pass:
 
     def _task(self, column: Column) -> tuple[Hashes, Any]:
         """Hash task ids, and return them as they are written."""
-        import pyarrow as pa
-
         if isinstance(column.data, list):
             return mix(self._tasks.number(column).astype(np.uint64)), self._pickled(column)
         ids = _as_array(column.data)
@@ -298,8 +293,6 @@ class _Pass:
             self._write_piece(hashes[piece], {name: column[piece] for name, column in columns.items()})
 
     def _write_piece(self, hashes: Hashes, columns: dict[str, Any]) -> None:
-        import pyarrow as pa
-
         part = (hashes >> np.uint64(63 - self._bits) >> np.uint64(1)).astype(np.uint16)
         order = np.argsort(part, kind="stable")
         arrays = {name: take_rows(column, order) for name, column in columns.items()}
@@ -370,8 +363,6 @@ def _parts(partitions: Partitions) -> Iterator[tuple[Column, Codes]]:
 
 def _as_array(column: Any) -> Any:
     """Return a column as one array of values."""
-    import pyarrow as pa
-
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     return column.combine_chunks()
@@ -384,8 +375,6 @@ def whole_numbers(strings: Any) -> npt.NDArray[np.int64] | None:
     >>> whole_numbers(pa.array(["12", "-3"])), whole_numbers(pa.array(["12", "007"]))
     (array([12, -3]), None)
     """
-    import pyarrow as pa
-
     data, ends = string_bytes(strings)
     if data[ends[0] :].max(initial=0) > ord("9"):  # Arrow reads hexadecimal numbers too
         return None

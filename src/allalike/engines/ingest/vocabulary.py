@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.columns.factors import Codes, distinct
-from allalike._core.columns.hashes import hash_strings, mix
+from allalike._core.columns.hashes import Hashes, hash_strings, mix
 from allalike._core.columns.values import Values, arrow_of, is_string, numpy_of
+from allalike._core.late import pa, pc
 
 if TYPE_CHECKING:
     from allalike._core.columns.column import Column
-    from allalike._core.columns.hashes import Hashes
 
 __all__ = ["Vocabulary"]
 
@@ -57,8 +57,6 @@ class Vocabulary:
     @property
     def values(self) -> Values:
         """All values, in the order of their numbers."""
-        import pyarrow as pa
-
         if self._objects:
             return Values(list(self._objects))
         self._parts = [pa.concat_arrays(self._parts)] if self._parts else []
@@ -134,9 +132,6 @@ class Vocabulary:
         return place
 
     def _find_exactly(self, values: Any) -> Codes:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         if not self._size:
             return np.full(len(values), -1, np.int32)
         found = pc.index_in(values, value_set=self.values.data)
@@ -154,8 +149,6 @@ class Vocabulary:
 
 
 def _hash(values: Any) -> tuple[Hashes, Hashes] | None:
-    import pyarrow as pa
-
     if is_string(values.type):
         return hash_strings(values)
     if pa.types.is_integer(values.type):

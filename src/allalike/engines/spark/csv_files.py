@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.values import numpy_of
+from allalike._core.late import pa, pc
 from allalike.errors import InputError
 from allalike.readers.formats.dialects import Dialect
 from allalike.readers.formats.quotes import check_quotes
@@ -26,8 +27,6 @@ from allalike.readers.formats.ragged import fill_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-
-    import pyarrow as pa
 
     Split = tuple[int, int]
     Place = tuple[int, int]  # how many rows and lines came before
@@ -63,7 +62,6 @@ class TextFile:
 
     def parse(self, lines: bytes, *, header: bool, ended: bool) -> pa.Table | None:
         """Return worker, task and label of some lines, or nothing if these end within a field."""
-        import pyarrow as pa
         import pyarrow.csv as pacsv
 
         asked = list(dict.fromkeys(self.columns.values()))
@@ -92,8 +90,6 @@ class TextFile:
 
     def parse_end(self, lines: bytes, before: Place) -> pa.Table | None:
         """Return worker, task and label of all lines that are left; some rows may have too few or too many fields."""
-        import pyarrow as pa
-
         try:
             return self.parse(lines, header=not before[1], ended=True)
         except pa.ArrowInvalid as error:
@@ -155,8 +151,6 @@ def _read_split(
     file: TextFile, parts: Iterator[bytes], piece_bytes: int, *, header: bool, whole: bool
 ) -> Iterator[pa.Table]:
     """Read some lines at a time; where they end within a field, more."""
-    import pyarrow as pa
-
     waiting: list[bytes] = []
     size, wanted, problem = 0, piece_bytes, None
     rows = lines = 0
@@ -209,9 +203,6 @@ def _checked(file: TextFile, table: pa.Table, before: int, *, whole: bool) -> pa
 
 def _join_lines(lines: Any) -> bytes:
     """Return lines as they stood in the file."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     kind = pa.large_binary()
     ended = pc.binary_join_element_wise(lines.cast(kind), pa.scalar(b"", kind), pa.scalar(b"\n", kind))
     offsets = np.frombuffer(ended.buffers()[1], np.int64)[ended.offset : ended.offset + len(ended) + 1]

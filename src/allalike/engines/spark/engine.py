@@ -30,12 +30,12 @@ from allalike._core.system.progress import report
 from allalike._core.system.serialization import unpack
 from allalike.domains.contract import choose_options, spell_domain
 from allalike.engines.base import Engine, Run
-from allalike.engines.shards import count_up, describe, sample_cuts
+from allalike.engines.shards import Cuts, count_up, describe, sample_cuts
 from allalike.engines.spark import on_executors
 from allalike.engines.spark.session import check_pyspark, clear_errors, find_context, find_session
 from allalike.engines.spark.shuffle import broadcast, count_partitions, send
 from allalike.engines.spark.sources import find_source
-from allalike.engines.task_table import TaskTable
+from allalike.engines.task_table import Piece, TaskTable
 from allalike.errors import OutputError
 
 if TYPE_CHECKING:
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats, Kernel
     from allalike.answers import Answers
     from allalike.answers.gold import Gold
-    from allalike.engines.shards import Cuts
-    from allalike.engines.task_table import Piece
     from allalike.readers import Scan
 
 __all__ = ["Spark", "SparkRun", "SparkTable"]

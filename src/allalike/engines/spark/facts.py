@@ -15,6 +15,7 @@ import numpy as np
 from allalike._core.columns.column import Column
 from allalike._core.columns.factors import factorize, ranked
 from allalike._core.columns.values import Values, arrow_of, is_string, numpy_of
+from allalike._core.late import pa, pc
 from allalike.answers.cleaning import Dropped
 from allalike.engines.ingest.routes import whole_numbers
 from allalike.engines.ingest.vocabulary import Vocabulary
@@ -182,8 +183,6 @@ def _join_dropped(digests: list[Digest], shifts: Shifts) -> Dropped:
 
 def read_chunks(chunks: Iterable[bytes], facts: InputFacts, limit: int | None = None) -> dict[str, Any] | None:
     """Return the columns of chunks, with their rows numbered among all, in order; up to a limit if there is one."""
-    import pyarrow as pa
-
     tables = []
     for chunk in chunks:
         table = pa.ipc.open_stream(pa.py_buffer(chunk)).read_all()
@@ -206,8 +205,6 @@ def read_chunks(chunks: Iterable[bytes], facts: InputFacts, limit: int | None = 
 
 def _concatenate(columns: list[Any]) -> Any:
     """Put columns one behind the other, of which some may be dictionaries."""
-    import pyarrow as pa
-
     if len({column.type for column in columns}) > 1:
         columns = [c.cast(c.type.value_type) if pa.types.is_dictionary(c.type) else c for c in columns]
     return pa.chunked_array([chunk for column in columns for chunk in column.chunks])
@@ -220,8 +217,6 @@ def make_label_column(columns: dict[str, Any], facts: InputFacts) -> Column:
 
 def make_columns(columns: dict[str, Any], facts: InputFacts) -> tuple[Column, Column, Column]:
     """Return worker, task and label as a shard is made of them; workers are numbered among all."""
-    import pyarrow.compute as pc
-
     codes, own = Column("worker", columns["worker"], text="worker" in facts.text).factors
     among = numpy_of(pc.index_in(own.data, value_set=facts.workers.data))
     worker = Column.of_codes("worker", among[codes], facts.workers)

@@ -19,7 +19,7 @@ import numpy as np
 from allalike._core.system.files import atomic_file
 from allalike._core.system.serialization import pack, unpack
 from allalike._core.system.tables import write_tables
-from allalike.engines.shards import Shard, encode, find_piece, in_order, of_answers, sum_up
+from allalike.engines.shards import Cuts, Shard, Tally, encode, find_piece, in_order, of_answers, sum_up
 from allalike.engines.spark.facts import join_digests, make_columns, make_label_column, read_chunks
 from allalike.engines.sums import PairSums, PlainSums, Sums, select_workers
 from allalike.errors import AllalikeError
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from pyspark import Broadcast
 
     from allalike._core.blocks.block import Block, Floats, Kernel
-    from allalike.engines.shards import Cuts, Tally
     from allalike.engines.spark.rows import Plan
     from allalike.engines.task_table import Piece
 

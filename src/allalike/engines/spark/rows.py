@@ -17,22 +17,21 @@ from allalike._core.columns.column import Column
 from allalike._core.columns.edges import find_zeros
 from allalike._core.columns.factors import distinct
 from allalike._core.columns.values import Values, arrow_of, is_string, numpy_of, take_rows
+from allalike._core.late import pa
 from allalike._core.system.serialization import pack
 from allalike.answers.cleaning import Cleaning, Dropped
 from allalike.engines.ingest.routes import whole_numbers
 from allalike.engines.ingest.vocabulary import Vocabulary
 from allalike.engines.spark.csv_files import REMARK, CutFieldError, TextFile, cut_at_splits, read_lines
 from allalike.errors import AllalikeError
-from allalike.readers.reshaping.comparisons import write_comparisons
+from allalike.readers.reshaping.comparisons import Columns, write_comparisons
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     import numpy.typing as npt
-    import pyarrow as pa
 
     from allalike.engines.spark.csv_files import Split
-    from allalike.readers.reshaping.comparisons import Columns
 
     Rows = npt.NDArray[np.int64]
     FirstText = tuple[int, Any]
@@ -95,8 +94,6 @@ class Plan:
 
     def tables(self, batches: Iterable[pa.RecordBatch], number: int) -> Iterator[tuple[Split, pa.Table]]:
         """Yield columns of rows of an input, with their split."""
-        import pyarrow as pa
-
         if self.files:
             yield from read_lines(batches, self.files, whole=self.whole_files, piece_bytes=self.piece_bytes)
         elif self.file_numbers:
@@ -159,8 +156,6 @@ def route_rows(batches: Iterable[pa.RecordBatch], plan: Plan) -> Iterator[pa.Rec
 
 
 def _make_records(records: Iterable[tuple[int, bytes]]) -> pa.RecordBatch:
-    import pyarrow as pa
-
     partitions, data = zip(*records, strict=True) if (records := list(records)) else ((), ())
     columns = [pa.array(partitions, pa.int32()), pa.array(data, pa.binary())]
     return pa.RecordBatch.from_arrays(columns, ["partition", "data"])
@@ -168,8 +163,6 @@ def _make_records(records: Iterable[tuple[int, bytes]]) -> pa.RecordBatch:
 
 def _gather(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Join small tables, so that each is worth its while."""
-    import pyarrow as pa
-
     waiting: list[Any] = []
     rows = size = 0
     for table in tables:
@@ -219,8 +212,6 @@ class _Router:
 
     def _clean_labels(self, labels: Any, rows: Rows) -> tuple[Any, npt.NDArray[np.bool_]]:
         """Return the labels as they are meant, and which rows have one; count the others."""
-        import pyarrow as pa
-
         plan, digest = self._plan, self._digest
         if pa.types.is_nested(labels.type):
             blank = numpy_of(labels.is_null())
@@ -259,8 +250,6 @@ class _Router:
             self._digest.missing[role] = count + int(missing.sum()), first, instead
 
     def _chunks(self, columns: dict[str, Any], rows: Rows) -> Iterator[tuple[int, bytes]]:
-        import pyarrow as pa
-
         for role in ("worker", "task"):
             if pa.types.is_nested(columns[role].type):
                 _ = Column(role, columns[role]).factors  # which says why such ids will not do
@@ -287,8 +276,6 @@ class _Router:
 
     def _find_partitions(self, ids: Any) -> npt.NDArray[np.uint16]:
         """Return the partition of each task."""
-        import pyarrow as pa
-
         if self._plan.text and self._digest.whole_numbers["task"]:
             self._digest.whole_numbers["task"] = whole_numbers(ids) is not None
         if self._plan.n_partitions == 1:
@@ -302,8 +289,6 @@ class _Router:
 
     def _label(self, labels: Any, rows: Rows, per_chunk: float) -> Any:
         """Return labels as they are sent, and learn what they are."""
-        import pyarrow as pa
-
         digest = self._digest
         nested = pa.types.is_nested(labels.type)
         column = None if nested else Column("label", labels)
@@ -330,8 +315,6 @@ class _Router:
 
 
 def _find_missing(column: Any, text: bool) -> npt.NDArray[np.bool_]:
-    import pyarrow as pa
-
     if pa.types.is_nested(column.type):
         return numpy_of(column.is_null())
     return Column("task", column, text=text).missing()
@@ -359,8 +342,6 @@ def _find_text(label: Column, rows: Rows) -> FirstText | None:
 
 def _as_array(column: Any) -> Any:
     """Return a column as one array, and instants in UTC; strings of more than 2 GB do not come at once."""
-    import pyarrow as pa
-
     kind = column.type
     if pa.types.is_timestamp(kind) and kind.tz is not None:  # Spark's, which depends on a setting
         column = column.cast(pa.timestamp(kind.unit, "UTC"))
@@ -369,16 +350,12 @@ def _as_array(column: Any) -> Any:
 
 def _as_dictionary(strings: Any, codes: Any, vocabulary: Vocabulary, per_chunk: float) -> Any:
     """Return strings as a dictionary, where each chunk is the smaller for it."""
-    import pyarrow as pa
-
     if not is_string(strings.type) or len(vocabulary) * _MIN_ROWS_PER_ENTRY > per_chunk:
         return strings
     return pa.DictionaryArray.from_arrays(arrow_of(codes), vocabulary.values.data)
 
 
 def _serialize(batch: pa.RecordBatch) -> bytes:
-    import pyarrow as pa
-
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)

@@ -11,11 +11,12 @@ import numpy as np
 
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import arrow_of
+from allalike._core.late import pa
 from allalike._core.system.serialization import unpack
 from allalike.answers.cleaning import blank_error, zero_error
 from allalike.answers.stream import SAMPLE_ROWS
 from allalike.engines.spark import on_executors
-from allalike.engines.spark.rows import SCHEMA, ZERO, route_rows
+from allalike.engines.spark.rows import SCHEMA, ZERO, Plan, route_rows
 from allalike.engines.spark.session import clear_errors, without_warnings
 from allalike.errors import AllalikeError
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from allalike.answers.gold import Truths
     from allalike.domains import Domain, Encoding
     from allalike.engines.spark.facts import InputFacts
-    from allalike.engines.spark.rows import Plan
     from allalike.readers import Scan
 
 __all__ = ["ShuffledRows", "SparkSource", "broadcast", "count_partitions", "send"]
@@ -205,8 +205,6 @@ class ShuffledRows:
 
     def _show_labels(self, number: int) -> tuple[Column, Codes]:
         """Fetch the first labels, and the first that is no number, with the numbers of their tasks."""
-        import pyarrow as pa
-
         parts = self._fetch_first_rows(number, number)
         rows = np.concatenate([part["row"] for part in parts])
         order = np.argsort(rows)[:number]

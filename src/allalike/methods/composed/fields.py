@@ -20,20 +20,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import known_sums
+from allalike._core.blocks.block import Array, Block, Floats, known_sums
 from allalike._core.blocks.problems import Problems
 from allalike.errors import GoldError, UnsupportedError
-from allalike.methods.base import DecisionRule, Rounds, Skill, Weighing
+from allalike.methods.base import Decide, DecisionRule, Rounds, Skill, Weighing
 from allalike.methods.steps.peers import Peers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Encoding, Kernels
     from allalike.domains.capabilities import Fields
     from allalike.engines import Run
-    from allalike.methods.base import Decide
 
 __all__ = ["weigh_fields"]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.methods.base import Informed, Streaming, without_gold
+from allalike.methods.base import Decide, Informed, Method, Streaming, Weighing, without_gold
 from allalike.methods.composed.fields import weigh_fields
 from allalike.methods.steps.peers import Peers
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from allalike.domains import Encoding
     from allalike.domains.capabilities import Votes
     from allalike.engines import News, Run
-    from allalike.methods.base import Decide, Method, Weighing
 
 __all__ = ["serves", "weigh", "weigh_blindly"]
 

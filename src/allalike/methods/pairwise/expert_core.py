@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.ties import TOLERANCE
+from allalike._core.blocks.ties import TOLERANCE, Ties
 from allalike._core.options import choice, whole
 from allalike.errors import OptionError
 from allalike.methods.base import DecisionRule, Method, Weighing
@@ -38,7 +38,6 @@ from allalike.methods.steps.weights import normalise
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.blocks.ties import Ties
     from allalike.domains import Kernels
     from allalike.engines import Run
     from allalike.methods.steps.pair_matrices import PairMatrix

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from allalike._core.late import sparse
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -158,8 +160,6 @@ class _Known(NamedTuple):
 
     @classmethod
     def of(cls, matrix: Any) -> _Known:
-        from scipy import sparse
-
         upper = sparse.triu(matrix, k=1, format="csr")
         first = np.repeat(np.arange(upper.shape[0]), np.diff(upper.indptr))
         return cls(first, upper.indices, upper.data, upper.indptr)
@@ -187,8 +187,6 @@ def _compare(distance: Floats, points: Floats, norm: Floats) -> tuple[float, Flo
 
 def _compare_known(known: _Known, points: Floats) -> tuple[float, Floats]:
     """Compare the pairs of points whose distances are known, each pair once."""
-    from scipy import sparse
-
     pull = np.empty(len(known.distance))
     total = 0.0
     for first in range(0, len(pull), _PAIRS_PER_STEP):

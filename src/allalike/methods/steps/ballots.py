@@ -11,19 +11,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
-from allalike._core.blocks.ties import TOLERANCE
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
+from allalike._core.blocks.ties import TOLERANCE, Ties
 from allalike._core.blocks.voices import find_voices
 from allalike.rules.base import unknown
 from allalike.rules.vote import pick
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.blocks.ties import Ties
 
 __all__ = [
     "BallotMatrix",

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.methods.base import DecisionRule
+from allalike.methods.base import DecisionRule, Weighing
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.rounds import repeat
 from allalike.methods.steps.weights import normalise
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from allalike._core.blocks.problems import Problems
     from allalike._core.blocks.ties import Ties
     from allalike.engines import Run
-    from allalike.methods.base import Weighing
 
 __all__ = ["AnswerModel", "maximise_likelihood"]
 

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike._core.blocks.block import known_sums
+from allalike._core.blocks.block import Block, Floats, Kernel, known_sums
 from allalike.methods.steps.peers import Peers
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Block, Floats, Kernel
     from allalike._core.blocks.problems import Problems
     from allalike._core.blocks.ties import Ties
     from allalike.domains import Kernels

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.groups import LabelGroups
 from allalike.rules.base import unknown
 from allalike.rules.vote import leading
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.blocks.ties import Ties
 
 __all__ = ["Posterior", "add_odds", "find_posterior", "list_probabilities", "take_by_odds"]

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.late import sparse
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -180,8 +182,6 @@ class Ranged(PairMatrix):
 
         It is sparse if all ranges are; what one leaves out is NaN in an array.
         """
-        from scipy import sparse
-
         if not any(isinstance(part, np.ndarray) for part in self.parts):
             return sparse.vstack(list(self.changed(function)), format="csr")[order][:, order]
         matrix, place = np.full((len(order), len(order)), np.nan), np.argsort(order)
@@ -263,6 +263,5 @@ def with_numbers(part: Any, values: Array) -> Any:
     """Return a range of the same pairs with other numbers."""
     if isinstance(part, np.ndarray):
         return values
-    from scipy import sparse
 
     return sparse.csr_array((values, part.indices, part.indptr), shape=part.shape)

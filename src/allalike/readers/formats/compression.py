@@ -11,16 +11,16 @@ import os
 import zipfile
 import zlib
 from contextlib import contextmanager
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from allalike._core.late import pa
 from allalike._core.limits import FREE_BOOK_BYTES, FREE_BYTES, MAX_RATIO, MAX_UNPACKED_BYTES
 from allalike._core.system.archives import Archive
 from allalike.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 __all__ = [
     "ENDINGS",
@@ -220,7 +220,6 @@ class _Unpacked(io.RawIOBase):
             archive = _archive(self._path)
             self._stack.append(archive)
             return _open_member(self._path, archive)
-        import pyarrow as pa
 
         return pa.CompressedInputStream(pa.OSFile(os.fspath(self._path)), self._packing)
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.late import pa
 from allalike._core.limits import MAX_FIELD_BYTES
 from allalike.errors import InputError
 from allalike.readers.formats.compression import ENDINGS, find_packing, open_for_threads, read_start
-from allalike.readers.formats.dialects import find_dialect
+from allalike.readers.formats.dialects import Dialect, find_dialect
 from allalike.readers.formats.encodings import SAMPLE_BYTES, decode_start, guess_encoding, open_text, undecodable
 from allalike.readers.formats.failures import TOO_LONG, check_columns, check_names, guard
 from allalike.readers.formats.files import Files
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from allalike.readers.formats.dialects import Dialect
 
 __all__ = ["open_delimited"]
 
@@ -104,7 +104,6 @@ class _Text:
 
     def load(self, asked: Sequence[str]) -> dict[str, Any]:
         """Return some columns."""
-        import pyarrow as pa
         import pyarrow.csv as pacsv
 
         try:
@@ -145,7 +144,6 @@ class _Text:
         return open_for_threads(self.path) if packed else nullcontext(self.path)
 
     def _options(self, asked: Sequence[str], size: int | None = None) -> dict[str, Any]:
-        import pyarrow as pa
         import pyarrow.csv as pacsv
 
         read = pacsv.ReadOptions(
@@ -198,6 +196,4 @@ class _Text:
 
 def _blank(n_rows: int) -> Any:
     """Return a column of empty fields."""
-    import pyarrow as pa
-
     return pa.chunked_array([pa.repeat("", n_rows)]) if n_rows else pa.chunked_array([], pa.string())

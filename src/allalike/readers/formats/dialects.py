@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from allalike._core.late import pa
 from allalike._core.limits import MAX_FIELD_BYTES
 from allalike.errors import InputError
 from allalike.readers.formats.quotes import check_quotes
@@ -162,8 +163,6 @@ def name_columns(first: list[str], rows: Sequence[Sequence[str]], where: str) ->
 
 def _check_quotes(names: list[str], rows: list[list[str]], delimiter: str, where: str) -> None:
     """Look for rows that were swallowed by any column, also by one that is not read later."""
-    import pyarrow as pa
-
     places = enumerate(dict.fromkeys(names))
     columns = {name: pa.array([row[place] if place < len(row) else "" for row in rows]) for place, name in places}
     check_quotes(columns, names, delimiter, where)

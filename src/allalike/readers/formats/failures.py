@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.plain import find_beyond, find_twice, find_zone, make_plain
+from allalike._core.late import pa
 from allalike._core.limits import MAX_COLUMNS, MAX_EMPTY_CELLS, MAX_FIELD_BYTES
 from allalike.errors import InputError, TooLargeError
 from allalike.readers.formats.encodings import guess_encoding
@@ -94,8 +95,6 @@ def guard(path: Path | str, file_format: str, read: Callable[[], Any]) -> Any:
     Traceback (most recent call last):
     allalike.errors.InputError: a.json cannot be read as JSON: Expecting value: line 1 column 4 (char 3).
     """
-    import pyarrow as pa
-
     try:
         return read()
     except OSError as error:
@@ -141,8 +140,6 @@ def check_columns(
     Traceback (most recent call last):
     allalike.errors.InputError: a.parquet: the 'label' in row 7 is invalid UTF8: b'caf\xe9'. Save it as UTF-8.
     """
-    import pyarrow as pa
-
     for name, data in columns.items():
         column = data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data])
         _check_type(name, column.type, where)
@@ -180,16 +177,12 @@ def _check_type(name: str, kind: Any, where: str) -> None:
 
 def _becomes_bytes(kind: Any) -> bool:
     """Tell whether a column of this type is one of bytes once it is plain."""
-    import pyarrow as pa
-
     plain = make_plain(pa.chunked_array([], kind))
     return not isinstance(plain, list) and (pa.types.is_binary(plain.type) or pa.types.is_large_binary(plain.type))
 
 
 def _is_ascii(column: Any) -> bool:
     """Tell whether all bytes of a column of texts are ASCII, which is found out much faster than UTF-8 is."""
-    import pyarrow as pa
-
     if not pa.types.is_string(column.type):
         return False
     texts = [np.frombuffer(data, np.int8) for chunk in column.chunks if (data := chunk.buffers()[2]) is not None]

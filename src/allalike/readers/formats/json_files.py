@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from allalike._core.late import pa
 from allalike._core.limits import MAX_COLUMNS, MAX_DEPTH, MAX_FIELD_BYTES
 from allalike._core.system.json_text import Nesting, find_keys, parse_json
 from allalike.errors import InputError
@@ -41,7 +42,6 @@ def open_json_lines(path: Path, encoding: str | None = None) -> Table:
     ...     open_json_lines(path).names
     ['worker', 'task', 'label']
     """
-    import pyarrow as pa
     import pyarrow.json as pajson
 
     written = encoding or guard(path, "JSON lines", lambda: find_encoding(path))

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allalike._core.masks.files import read_picture
-from allalike._core.masks.packed import Mask
+from allalike._core.masks.packed import Mask, Pixels
 from allalike.distances.overlap import common_area, jaccard
 from allalike.errors import InputError
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from allalike._core.masks.packed import Pixels
 
 __all__ = ["LAYOUTS", "TASKS_OUTSIDE", "Picture", "check_sizes", "guess_layout"]
 

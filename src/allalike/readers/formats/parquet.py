@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.late import pa
 from allalike.errors import InputError
 from allalike.readers.formats.failures import check_columns, check_names, check_width, each_batch, guard
 from allalike.readers.formats.tables import Table, take_rows
@@ -87,8 +88,6 @@ def open_arrow(path: Path) -> Table:
     ...     open_arrow(path).names
     ['worker', 'task']
     """
-    import pyarrow as pa
-
     with guard(path, "Arrow", lambda: pa.OSFile(str(path))) as file:
         schema = guard(path, "Arrow", lambda: pa.ipc.open_file(file).schema)
     names = guard(path, "Arrow", lambda: schema.names)
@@ -124,7 +123,6 @@ def open_parts(folder: Path) -> Table:
     ...     open_parts(pathlib.Path(folder)).load(["task"])["task"].to_pylist()
     ['01', '02']
     """
-    import pyarrow as pa
     import pyarrow.dataset as pads
     import pyarrow.parquet as pq
 
@@ -152,8 +150,6 @@ def _is_part(path: Path, folder: Path) -> bool:
 
 def _kind_of(values: Sequence[str]) -> Any:
     """Return the type of what names of folders say: numbers if all are written as numbers are, or else text."""
-    import pyarrow as pa
-
     whole = all(
         value.isascii() and value.isdecimal() and len(value) < 19 and value == str(int(value)) for value in values
     )
@@ -191,6 +187,4 @@ def _extents(file: Any) -> dict[str, tuple[int, int]]:
 
 
 def _is_compact(kind: Any, size: int, values: int) -> bool:
-    import pyarrow as pa
-
     return (pa.types.is_string(kind) or pa.types.is_binary(kind)) and size < _MAX_COMPACT_BYTES * values

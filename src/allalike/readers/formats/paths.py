@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from allalike._core.registry import did_you_mean
 from allalike.errors import ColumnError, InputError
 from allalike.readers.column_names import list_names
 from allalike.readers.formats.tables import Table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 __all__ = ["expand_records", "find_side_by_side", "is_path_into", "list_paths", "with_paths"]
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.values import arrow_of
+from allalike._core.late import pa
 from allalike._core.limits import MAX_VOTERS
 from allalike.errors import InputError, LabelError, TooLargeError
 from allalike.readers.formats.tables import Table
@@ -80,8 +81,6 @@ def _table(path: Path, votes: _Votes) -> Table:
     labels, stem = _labels(votes), path.name.split(".")[0]
 
     def load(asked: Sequence[str]) -> dict[str, Any]:
-        import pyarrow as pa
-
         n_voters = sum(votes.counts)
         width = len(str(n_voters))
         order = np.repeat(np.arange(len(labels)), votes.counts)

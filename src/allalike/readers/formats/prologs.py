@@ -6,13 +6,12 @@ a document type is refused, in whatever encoding it is written; it is the parser
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import IO, TYPE_CHECKING, NoReturn
 
 from allalike.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from typing import IO
 
 __all__ = ["check_prolog"]
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.late import pa, pc
 from allalike.errors import InputError
 
 if TYPE_CHECKING:
@@ -61,8 +62,6 @@ def _has_breaks(column: Any) -> bool:
 
 def _rows_inside(column: Any, n_columns: int, delimiter: str) -> Iterator[tuple[int, str]]:
     """Yield the lines within fields that have as many fields as a row has."""
-    import pyarrow.compute as pc
-
     rows = pc.indices_nonzero(pc.match_substring(column, "\n")).to_pylist()[:_MOST_LINES]
     for row in rows:
         for line in str(column[row].as_py()).splitlines()[1:]:
@@ -72,8 +71,5 @@ def _rows_inside(column: Any, n_columns: int, delimiter: str) -> Iterator[tuple[
 
 def _find_values(cells: list[str], column: Any) -> list[int]:
     """Return the places of the cells that are a value of a column."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     known = pc.is_in(pa.array(cells, pa.string()), value_set=column.unique()).to_pylist()
     return [place for place, seen in enumerate(known) if seen and cells[place].strip()]

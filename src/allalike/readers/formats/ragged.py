@@ -6,13 +6,13 @@ import csv
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.late import pa
 from allalike.errors import InputError
-from allalike.readers.formats.dialects import long_fields, split_rows
+from allalike.readers.formats.dialects import Dialect, long_fields, split_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from allalike.readers.formats.dialects import Dialect
 
 __all__ = ["fill_rows"]
 
@@ -43,8 +43,6 @@ def fill_rows(
     >>> [batch["label"].to_pylist() for batch in rows], remarks
     ([['', 'x']], ['1 of 2 rows of a.csv has fewer fields than the header, the first is row 1 (line 2): the last ones...
     """
-    import pyarrow as pa
-
     place = {name: number for number, name in enumerate(dialect.names)}
     places = {name: place[name] for name in asked}
     short = _Short()

@@ -8,6 +8,7 @@ import zipfile
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.late import pa
 from allalike._core.limits import MAX_SHEET_ROWS
 from allalike.errors import InputError, UnsupportedError
 from allalike.readers.formats.compression import check_archive
@@ -56,8 +57,6 @@ def open_sheet(path: Path, files: Files) -> Table:
     places = {each: place for place, each in enumerate(names)}
 
     def load(asked: Iterable[str]) -> dict[str, Any]:
-        import pyarrow as pa
-
         return {each: pa.chunked_array([[row[places[each]] for row in rows]], pa.string()) for each in asked}
 
     return Table(names, load, where, text=True, remarks=remarks)

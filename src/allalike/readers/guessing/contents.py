@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from allalike._core.columns.objects import is_nothing
 from allalike._core.columns.plain import make_plain
+from allalike._core.late import pa, pd
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -131,8 +132,6 @@ class Pair:
 
 def _count(keys: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the different ones of whole numbers, and how often each occurs."""
-    import pandas as pd
-
     if int(keys.max()) < _MOST_CELLS:
         counts = np.bincount(keys)
         different = np.flatnonzero(counts)
@@ -220,8 +219,6 @@ class TableSample:
 
 
 def _of_arrow(data: Any) -> tuple[npt.NDArray[np.int64], list[Any], str]:
-    import pyarrow as pa
-
     plain = make_plain(data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data]))
     if isinstance(plain, list):
         return _of_list(plain)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from allalike.errors import ColumnError, InputError
 from allalike.readers.column_names import SYNONYMS, check_chosen, list_names, pick_columns, rate_name
-from allalike.readers.guessing.candidates import find_candidates, rate_structure
+from allalike.readers.guessing.candidates import Candidate, find_candidates, rate_structure
 from allalike.readers.guessing.contents import TableSample
 from allalike.readers.guessing.questions import ask_candidates, ask_columns, name_pattern, show_rows
 from allalike.readers.guessing.shapes import find_shape
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from allalike.readers.formats.tables import Table
-    from allalike.readers.guessing.candidates import Candidate
 
 __all__ = ["SAMPLE_ROWS", "Roles", "find_roles"]
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 
 from allalike._core.columns.values import arrow_of, numpy_of
+from allalike._core.late import pa, pc
 from allalike.errors import InputError
 from allalike.readers.column_names import SYNONYM, rate_name
 
@@ -115,8 +116,6 @@ def _add_columns(
     loaded: Mapping[str, Any], names: Sequence[str], found: Columns, rows: int, where: str
 ) -> dict[str, Any]:
     """Return the columns that are asked for, with comparisons as text."""
-    import pyarrow as pa
-
     columns = dict(loaded)
     if LABEL in names:
         compared = [loaded[name] for name in found]
@@ -137,9 +136,6 @@ def write_comparisons(compared: Sequence[Any], found: Columns, describe: Callabl
     >>> write_comparisons([["x", "x"], ["y", "[y]"], ["right", "tie"]], found, "Row {}".format).to_pylist()
     ['y>x', '[["x", "[y]"]]']
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     number: dict[str, int] = {"": 0}
     first, second, said = (_number(column, number) for column in compared)
     names = list(number)

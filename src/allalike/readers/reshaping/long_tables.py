@@ -7,7 +7,7 @@ that the worker saw nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -22,8 +22,6 @@ from allalike.errors import LabelError
 from allalike.readers.column_names import pick_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
     from allalike.domains import Domain

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.column import Column
+from allalike._core.late import pa, pc
 from allalike._core.registry import did_you_mean
 from allalike.errors import ColumnError, InputError
 from allalike.readers.column_names import check_chosen, list_names, pick_columns
 from allalike.readers.formats.files import Files
-from allalike.readers.formats.tables import of_columns
+from allalike.readers.formats.tables import Table, of_columns
 from allalike.readers.guessing.contents import TableSample
 from allalike.readers.guessing.shapes import find_row_ids, find_strangers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from allalike.readers.formats.tables import Table
 
 __all__ = ["ROWS", "StackedTable", "find_row_column", "stack"]
 
@@ -153,8 +153,6 @@ def _rows(table: Table, down: str, loaded: Any, count: int) -> Column:
 
 
 def _long(rows: Column, names: list[str], cells: list[Column], present: list[Any], across: str) -> dict[str, Column]:
-    import pyarrow as pa
-
     kept = [cell.keep(here).data for cell, here in zip(cells, present, strict=True)]
     ids = [rows.keep(here).data for here in present]
     heads = pa.chunked_array([pa.array(names)]).dictionary_encode().chunk(0)
@@ -169,8 +167,6 @@ def _long(rows: Column, names: list[str], cells: list[Column], present: list[Any
 
 
 def _joined(parts: list[Any]) -> Any:
-    import pyarrow as pa
-
     if any(isinstance(part, list) for part in parts):
         return [value for part in parts for value in (part if isinstance(part, list) else part.to_pylist())]
     parts = [part for part in parts if len(part)]
@@ -190,9 +186,6 @@ def _joined(parts: list[Any]) -> Any:
 
 def _as_whole_numbers(part: Any) -> Any:
     """Return numbers as whole ones, or refuse; floats that do not fit are turned into others on some processors."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if pa.types.is_floating(part.type) and not pc.all(pc.less(pc.abs(part), 2.0**63)).as_py():
         raise pa.ArrowInvalid
     return part.cast(pa.int64())

@@ -8,7 +8,7 @@ from allalike._core.registry import Registry, find
 from allalike.errors import InputError
 from allalike.readers.tools.alpaca_eval import AlpacaEval
 from allalike.readers.tools.argilla import Argilla
-from allalike.readers.tools.base import Tool
+from allalike.readers.tools.base import Peek, Tool
 from allalike.readers.tools.brat import Brat
 from allalike.readers.tools.coco import COCO
 from allalike.readers.tools.conll import CoNLL
@@ -25,7 +25,6 @@ from allalike.readers.tools.labelbox import Labelbox
 from allalike.readers.tools.lime_survey import LimeSurvey
 from allalike.readers.tools.mt_bench import MTBench
 from allalike.readers.tools.mturk import MTurk
-from allalike.readers.tools.peek import Peek
 from allalike.readers.tools.peerannot import Peerannot
 from allalike.readers.tools.potato import Potato
 from allalike.readers.tools.prodigy import Prodigy

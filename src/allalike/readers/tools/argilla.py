@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from allalike.readers.tools.base import Tool
+from allalike.readers.tools.base import Peek, Tool
 from allalike.readers.tools.collection import Collection
 from allalike.readers.tools.trees import Node, read_records
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from allalike.readers.formats.files import Files
     from allalike.readers.formats.tables import Table
-    from allalike.readers.tools.peek import Peek
 
 __all__ = ["Argilla"]
 

@@ -6,9 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.errors import InputError
-from allalike.readers.tools.base import Tool
-from allalike.readers.tools.collection import Collection
-from allalike.readers.tools.places import place_files, place_in_folders
+from allalike.readers.tools.base import Peek, Tool
+from allalike.readers.tools.collection import Collection, place_files, place_in_folders
 from allalike.readers.tools.trees import read_text
 
 if TYPE_CHECKING:
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 
     from allalike.readers.formats.files import Files
     from allalike.readers.formats.tables import Table
-    from allalike.readers.tools.peek import Peek
 
 __all__ = ["Brat"]
 

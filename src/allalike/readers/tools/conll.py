@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from allalike.errors import InputError
-from allalike.readers.tools.base import Tool
+from allalike.readers.tools.base import Peek, Tool
 from allalike.readers.tools.collection import Collection
 from allalike.readers.tools.trees import read_text
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from allalike.readers.formats.files import Files
     from allalike.readers.formats.tables import Table
-    from allalike.readers.tools.peek import Peek
 
 __all__ = ["CoNLL"]
 

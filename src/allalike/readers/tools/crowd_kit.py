@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from allalike.errors import InputError
-from allalike.readers.tools.base import Tool
+from allalike.readers.tools.base import Peek, Tool
 from allalike.readers.tools.sheets import as_text, open_sheets, texts, with_columns, with_roles
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from allalike.readers.formats.files import Files
     from allalike.readers.formats.tables import Table
-    from allalike.readers.tools.peek import Peek
 
 __all__ = ["CrowdKit"]
 

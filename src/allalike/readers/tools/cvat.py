@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.errors import InputError
 from allalike.readers.formats.prologs import check_prolog
-from allalike.readers.tools.base import Tool
+from allalike.readers.tools.base import Peek, Tool
 from allalike.readers.tools.collection import Collection
 from allalike.readers.tools.trees import Node, read_bytes
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from allalike.readers.formats.files import Files
     from allalike.readers.formats.tables import Table
-    from allalike.readers.tools.peek import Peek
 
     Marks = dict[str, list[Any]]  # by question
 

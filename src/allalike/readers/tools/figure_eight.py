@@ -12,10 +12,8 @@ from allalike.readers.formats.encodings import read_text
 from allalike.readers.formats.failures import guard
 from allalike.readers.formats.tables import Table
 from allalike.readers.tools.annotations import make_columns
-from allalike.readers.tools.base import Tool
-from allalike.readers.tools.choices import as_sets
-from allalike.readers.tools.peek import Peek
-from allalike.readers.tools.questions import pick_questions
+from allalike.readers.tools.base import Peek, Tool
+from allalike.readers.tools.questions import as_sets, pick_questions
 from allalike.readers.tools.sheets import as_text, leave_out, open_sheets, sample, with_columns, with_roles
 
 if TYPE_CHECKING:

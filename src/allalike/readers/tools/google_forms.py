@@ -10,7 +10,7 @@ from allalike.readers.column_names import pick_columns
 from allalike.readers.tools.surveys import SurveyForm, SurveyTool, asks_who, plain_name
 
 if TYPE_CHECKING:
-    from allalike.readers.tools.peek import Peek
+    from allalike.readers.tools.base import Peek
 
 __all__ = ["GoogleForms"]
 

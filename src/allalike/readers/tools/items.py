@@ -6,8 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from allalike.readers.tools.sheets import BLANKS, as_text
-from allalike.readers.tools.units import tell_apart
+from allalike.readers.tools.sheets import BLANKS, as_text, tell_apart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

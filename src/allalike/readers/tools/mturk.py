@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError
-from allalike.readers.tools.base import Tool
-from allalike.readers.tools.choices import as_sets
+from allalike.readers.tools.base import Peek, Tool
 from allalike.readers.tools.items import find_items, stack_items, stack_questions
-from allalike.readers.tools.questions import list_questions, pick_questions
+from allalike.readers.tools.questions import as_sets, list_questions, pick_questions
 from allalike.readers.tools.sheets import (
     as_text,
     find_name,
+    join_units,
     leave_out,
     open_sheets,
     sample,
@@ -23,7 +23,6 @@ from allalike.readers.tools.sheets import (
     with_columns,
     with_roles,
 )
-from allalike.readers.tools.units import join_units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
     from allalike.readers.formats.files import Files
     from allalike.readers.formats.tables import Table
-    from allalike.readers.tools.peek import Peek
 
 __all__ = ["MTurk"]
 

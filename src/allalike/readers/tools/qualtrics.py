@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from allalike.readers.tools.surveys import SurveyForm, SurveyTool, plain_name
 
 if TYPE_CHECKING:
-    from allalike.readers.tools.peek import Peek
+    from allalike.readers.tools.base import Peek
 
 __all__ = ["Qualtrics"]
 

@@ -1,4 +1,7 @@
-"""Sheets: exports that are delimited text, opened as one table whose rows and columns can be changed."""
+"""Sheets: exports that are delimited text, opened as one table whose rows and columns can be changed.
+
+A unit is what was asked, where a tool has given it several ids.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.late import pa, pc
 from allalike.errors import InputError
 from allalike.readers.formats.delimited import open_delimited
 from allalike.readers.formats.spreadsheets import BOOKS, open_sheet
 from allalike.readers.formats.tables import Table, join
-from allalike.readers.tools.peek import Peek
+from allalike.readers.tools.base import Peek
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -26,10 +30,12 @@ __all__ = [
     "as_text",
     "delimiter_of",
     "find_name",
+    "join_units",
     "keep_rows",
     "leave_out",
     "open_sheets",
     "sample",
+    "tell_apart",
     "texts",
     "with_columns",
     "with_roles",
@@ -93,8 +99,6 @@ def as_text(values: Iterable[str | None]) -> Any:
     >>> as_text(["x", None]).to_pylist()
     ['x', '']
     """
-    import pyarrow as pa
-
     return pa.chunked_array([pa.array([value or "" for value in values], pa.string())])
 
 
@@ -123,8 +127,6 @@ def keep_rows(table: Table, rows: npt.NDArray[np.bool_]) -> Table:
     >>> keep_rows(of_records([{"a": 1}, {"a": 2}]), np.array([False, True])).load(["a"])
     {'a': [2]}
     """
-    import pyarrow as pa
-
     mask = pa.array(rows)
 
     def load(asked: Sequence[str]) -> dict[str, Any]:
@@ -167,8 +169,6 @@ def leave_out(table: Table, name: str | None, values: Collection[str], why: str)
     """
     if name is None:
         return table
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     states = pc.utf8_lower(pc.utf8_trim_whitespace(table.load([name])[name]))
     out = np.array(pc.is_in(states, value_set=pa.array(sorted(values), pa.string())), dtype=np.bool_)
@@ -197,3 +197,59 @@ def with_roles(
 def _listed(column: Any) -> list[Any]:
     column = column() if callable(column) else column
     return list(column) if isinstance(column, list) else list(column.to_pylist())
+
+
+def tell_apart(inputs: Mapping[str, Sequence[str]]) -> tuple[str, list[str]]:
+    """Return the first input that tells all tasks apart, or else all of them together: its name, and the values.
+
+    >>> tell_apart({"topic": ["sport", "sport"], "text": ["x", "y"]})
+    ('text', ['x', 'y'])
+    >>> tell_apart({"left": ["x", "x", "y"], "right": ["y", "z", "z"]})
+    ('left, right', ['x | y', 'x | z', 'y | z'])
+    """
+    together = list(zip(*inputs.values(), strict=True))
+    kinds = len(set(together))
+    for name, cells in inputs.items():
+        if len(set(cells)) == kinds:
+            return name, list(cells)
+    return ", ".join(inputs), [" | ".join(cells) for cells in together]
+
+
+def join_units(table: Table, worker: str, task: str, inputs: Sequence[str]) -> Table:
+    """Give tasks with the same inputs the same id, where no task has two workers but the same inputs have.
+
+    >>> import pyarrow as pa
+    >>> from allalike.readers.formats.tables import Table
+    >>> columns = {"hit": ["h1", "h2", "h3"], "who": ["ada", "bob", "ada"], "text": ["x", "x", "y"]}
+    >>> table = Table(list(columns), lambda asked: {name: pa.chunked_array([columns[name]]) for name in asked})
+    >>> joined = join_units(table, "who", "hit", ["text"])
+    >>> joined.load(["hit"])["hit"].to_pylist()
+    ['h1', 'h1', 'h3']
+    """
+    if not inputs or _has_company(table, worker, task):
+        return table
+    ids, workers = texts(table, task), texts(table, worker)
+    given = list(zip(*(texts(table, name) for name in inputs), strict=True))
+    first: dict[Any, str] = {}
+    people: dict[Any, set[str]] = {}
+    for unit, person, key in zip(ids, workers, given, strict=True):
+        first[key] = min(first.get(key, unit), unit)
+        people.setdefault(key, set()).add(person)
+    if all(len(each) < 2 for each in people.values()):
+        return table
+    remark = (
+        f"Every {task} has one worker, so that rows with the same {', '.join(inputs)} are taken as one task:"
+        f" {len(first):,} instead of {len(set(ids)):,}."
+    )
+    joined = with_columns(table, {task: lambda: as_text(first[key] for key in given)})
+    return replace(joined, remarks=(*table.remarks, remark))
+
+
+def _has_company(table: Table, worker: str, task: str) -> bool:
+    """Tell whether a task has two workers; it is read no further than to the first that has."""
+    seen: dict[Any, Any] = {}
+    for batch in table.batches({"worker": worker, "task": task}):
+        pairs = zip(batch["task"].data.to_pylist(), batch["worker"].data.to_pylist(), strict=True)
+        if any(seen.setdefault(unit, person) != person for unit, person in pairs):
+            return True
+    return False

@@ -17,8 +17,7 @@ from allalike.readers.formats.encodings import read_text
 from allalike.readers.formats.failures import guard
 from allalike.readers.formats.spreadsheets import BOOKS, read_sheet
 from allalike.readers.formats.tables import Table, join
-from allalike.readers.tools.base import Tool
-from allalike.readers.tools.peek import Peek
+from allalike.readers.tools.base import Peek, Tool
 from allalike.readers.tools.questions import is_free_text
 from allalike.readers.tools.sheets import BLANKS, as_text, delimiter_of
 

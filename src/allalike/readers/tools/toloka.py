@@ -8,22 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.late import pc
 from allalike.errors import InputError
-from allalike.readers.tools.base import Tool
+from allalike.readers.tools.base import Peek, Tool
 from allalike.readers.tools.questions import pick_questions
 from allalike.readers.tools.sheets import (
     BLANKS,
     as_text,
     find_name,
+    join_units,
     keep_rows,
     leave_out,
     open_sheets,
     sample,
+    tell_apart,
     texts,
     with_columns,
     with_roles,
 )
-from allalike.readers.tools.units import join_units, tell_apart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
 
     from allalike.readers.formats.files import Files
     from allalike.readers.formats.tables import Table
-    from allalike.readers.tools.peek import Peek
 
 __all__ = ["Toloka"]
 
@@ -87,8 +88,6 @@ def _find_task(table: Table, inputs: list[str]) -> tuple[Table, str]:
 
 def _fill_in(table: Table, worker: str) -> Table:
     """Give every row of an assignment what only its last one has; rows between assignments are empty."""
-    import pyarrow.compute as pc
-
     if not pc.any(pc.equal(table.load([worker])[worker], "")).as_py():
         return table
     said = [name for name in table.names if name.startswith((_INPUT, _OUTPUT))]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
 from allalike.readers.tools.annotations import find_values, make_columns, parse_annotations
-from allalike.readers.tools.base import Tool
+from allalike.readers.tools.base import Peek, Tool
 from allalike.readers.tools.questions import pick_questions
 from allalike.readers.tools.sheets import (
     BLANKS,
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from allalike.readers.formats.files import Files
     from allalike.readers.formats.tables import Table
-    from allalike.readers.tools.peek import Peek
 
 __all__ = ["Zooniverse"]
 
