@@ -49,7 +49,7 @@ def in_memory(folder: Path, answers: int, most: float) -> list[Bar]:
             most,
         ),
         Bar(
-            f"memory: peak above 0.4 GB, bytes an answer, {millions(answers)}",
+            f"memory: peak above 0.4 GB, bytes per answer, {millions(answers)}",
             gigabytes(whole),
             "",
             above,
@@ -85,7 +85,7 @@ def on_disk(folder: Path, few: int, many: int) -> list[Bar]:
         Bar(f"disk: peak of all processes, {name}, with --memory 2GB, in GB", gigabytes(long), "", long.peak / 1e9, 2),
         growth("disk", short, long, few, many),
         Bar(
-            f"disk: wall time an answer, {name} / {fewer}",
+            f"disk: wall time per answer, {name} / {fewer}",
             f"{long.wall:.0f} s",
             f"{short.wall:.0f} s",
             long.wall / short.wall * few / many,
@@ -180,7 +180,7 @@ def more_answers(folder: Path, answers: int) -> list[Bar]:
 
 def growth(engine: str, short: Measured, long: Measured, few: int, many: int) -> Bar:
     """Compare the CPU time of one answer among many answers and among few."""
-    name = f"{engine}: CPU an answer, {millions(many)} / {millions(few)}"
+    name = f"{engine}: CPU per answer, {millions(many)} / {millions(few)}"
     return Bar(name, nanoseconds(long, many), nanoseconds(short, few), ratio(long, short) * few / many, 1.5)
 
 

@@ -16,7 +16,7 @@ _PAGE = """# Benchmarks
 
 `make bench` measures and writes this page. Every ratio is of two programs that ran one after the other on the same
 machine and the same answers, so that a noisy machine does not matter much; CPU seconds count all processes. The answers
-are shuffled rows with string ids, ten a task, four classes, a worker for every thousand answers.
+are shuffled rows with string ids, ten per task, four classes, a worker for every thousand answers.
 
 Measured on {machine}.
 
@@ -29,14 +29,14 @@ Measured on {machine}.
 A round broadcasts one number per worker to every executor, and each partition sends two sums per worker back. So the
 bytes that a round shuffles are workers x partitions x 16, and do not depend on the number of answers:
 
-| answers | workers | executors | cores | partitions | blocks an executor | shuffled a round | kernels a round |
+| answers | workers | executors | cores | partitions | blocks per executor | shuffled per round | kernels per round |
 | --- | --- | --- | --- | --- | --- | --- | --- |
 {shapes}
 
-Blocks take 13 bytes an answer here (the worker in four, the label in one, its group in four to eight), and a core does
-about {speed:.0f} million answers a second, as measured above. A partition holds a million answers, and at least ten for
-every worker, so that sums are small beside blocks. Where the sums of all partitions together are large, executors add
-up ranges of workers first, so that the driver receives every sum once.
+Blocks take 13 bytes per answer here (the worker in four, the label in one, its group in four to eight), and a core does
+about {speed:.0f} million answers per second, as measured above. A partition holds a million answers, and at least ten
+for every worker, so that sums are small beside blocks. Where the sums of all partitions together are large, executors
+add up ranges of workers first, so that the driver receives every sum once.
 """
 _BYTES = 13
 

@@ -25,10 +25,10 @@ _MEASURES = {
     "More than two classes": "Percent of the tasks with gold that are right; more is better.",
     "Hundreds of classes": "Percent of the tasks with gold that are right; more is better. Any answer is a class here:"
     " language models solve mathematical problems.",
-    "Ratings": "Levels between a truth and gold, on average; less is better. Truths are medians, but for methods"
+    "Ratings": "Levels between a truth and gold, on average; less is better. Truths are medians, except for methods"
     " that take levels for classes. Mean is not of crowd-kit: it is the level next to the plain mean.",
     "Numbers": "Root of the mean squared distance to gold; less is better. crowd-kit has no method for numbers.",
-    "Forecasts": "The score of Brier against what happened, from 0 to 2; less is better. Truths are means of log odds."
+    "Forecasts": "The Brier score against what happened, from 0 to 2; less is better. Truths are means of log odds."
     " crowd-kit has no method for probabilities.",
     "Rankings": "Kendall tau distance to gold, from 0 to 1; less is better. Truths are found by Borda's rule. crowd-kit"
     " ranks from comparisons of two items: each ranking was written as all of its pairs. choix and evalica fit the"
@@ -36,9 +36,9 @@ _MEASURES = {
     "Rankings with ties and gaps": "Kendall tau distance to gold, of the pairs of items that it orders, from 0 to 1;"
     " less is better. Truths are found by Borda's rule. choix and evalica fit the strengths of Bradley and Terry to all"
     " pairs that were compared.",
-    "Texts": "1 - GLEU against gold, from 0 to 1; less is better. Truths are one of the answers, but for ROVER, which"
-    " votes on words. TextRASA and TextHRRASA need embeddings: no model of a language is at hand, so they got counts of"
-    " words.",
+    "Texts": "1 - GLEU against gold, from 0 to 1; less is better. Truths are one of the answers, except for ROVER,"
+    " which votes on words. TextRASA and TextHRRASA need embeddings: no language model is at hand, so they got word"
+    " counts.",
     "Boxes, spans and points": "1 - F1 against gold, where a matched pair counts by how much it overlaps, from 0 to 1;"
     " less is better. Methods for classes vote on groups of objects. crowd-kit has no method for them; WBF is the"
     " weighted boxes fusion of ensemble-boxes, of which what more than half of the workers drew is kept."
@@ -82,7 +82,7 @@ def _opening(league: League) -> str:
     return f"""# League table
 
 All {n_ours} methods of this library and {n_theirs} of others, most of them of crowd-kit, with their default options,
-on the {len(league.data)} public data sets at hand, each whole. `make league` makes this page; all of its figures, also
+on the {len(league.data)} public data sets at hand, all complete. `make league` makes this page; all its figures, even
 those in words, are computed.
 
 - Where labels are tied, the winner is drawn. Our figures are averages over {league.seeds} draws, or fewer where a

@@ -38,7 +38,7 @@ CHOICES = Path(__file__).parents[1] / "docs" / "evidence" / "unseen_choices.csv"
 _CORES = ("core 0.5", "core 0.25", "core 0.125")
 VARIANTS: dict[str, Mapping[tuple[ModuleType, str], Any]] = {
     "as it is": {},
-    "readings also below two answers a task": {(ladder, "_MIN_ANSWERS"): 0.0},
+    "readings also below two answers per task": {(ladder, "_MIN_ANSWERS"): 0.0},
     "readings also where most say one label only": {(ladder, "_MAX_ONE_LABEL"): 2.0},
     "the consensus as the only start": {(ladder, "STARTS"): ("consensus",)},
     "three cores": {(ladder, "STARTS"): ("consensus", *_CORES)},

@@ -69,18 +69,18 @@ def _opening(figures: Figures, made: Made) -> str:
     versions = "; ".join(f"{version} ({', '.join(names)})" for version, names in _versions(figures).items())
     return f"""# Where it helps, and how sure that is
 
-How right the methods are on crowds of classes, beside the vote. {left} {n_seen} crowds are those that the default was
-*chosen on*: their figures say how well something was fitted, and are no evidence for anything new;
+How often the methods are right on crowds of classes, beside the vote. {left} {n_seen} crowds are those that the default
+was *chosen on*: their figures say how well something was fitted, and are no evidence for anything new;
 [what the others choose](#which-figures-count) is. `make unseen` measures all of them, and `benchmarks/unseen_page.py`
-makes this page of `unseen.csv` beside it; all of its figures, also those in words, are computed.
+makes this page from `unseen.csv` beside it; all figures, even those in words, are computed.
 
 - *Right* is the percentage of the known truths that a method finds, without knowing any. In the vote (UA), labels that
   are tied share a task; elsewhere the winner is drawn once.
-- *Clearly* above or below the vote means McNemar's exact test, two-sided, p < {CLEAR}: of the tasks on which only one
-  of both is right, far more are on one side than chance would put there. In tables it is + and -. The vote is drawn
-  once for this, and ties that both have are drawn alike. With {len(figures.methods)} methods and {n_left + n_seen}
-  crowds, some of these are chance.
-- Crowds of a family are much alike, and some have the same workers; so there is a mean over families, too.
+- *Clearly* above or below the vote means McNemar's exact test, two-sided, p < {CLEAR}: of the tasks on which only
+  one of the two is right, far more are on one side than chance would put there. Tables show it as + and -. The vote is
+  drawn once for this, and ties that both have are drawn alike. With {len(figures.methods)} methods and
+  {n_left + n_seen} crowds, some of these are chance.
+- Crowds in a family are very similar, and some have the same workers; so there is a mean over families, too.
 - A method that does not serve a crowd has an empty cell, and one that took too long a †. Its means are over the other
   crowds, and *over the vote* compares it with the vote on these alone.
 - OA, which knows the truths, is not here.
@@ -105,7 +105,7 @@ def _made(made: Made) -> str:
 
 {table}
 
-Nothing of the other methods was chosen here.
+Nothing was chosen for the other methods here.
 
 {meant}
 
@@ -117,7 +117,7 @@ was made with all families in view.
 
 {write_choices(read_trials(CHOICES))}
 
-What each variant is worth, in points above the vote: so much does a part bring, or cost, that is left out or changed.
+What each variant is worth, in points above the vote. It shows what the part that is left out or changed gains or costs:
 
 {write_parts(read_trials(CHOICES))}"""
 
@@ -242,7 +242,7 @@ def _voices(figures: Figures) -> str:
             rows.append([one.crowd, *spread])
     if not rows:
         return ""
-    table = tabulate(["panel", "workers", "answers a task", "correlation of errors", "voices"], rows)
+    table = tabulate(["panel", "workers", "answers per task", "correlation of errors", "voices"], rows)
     return f"""## Voices of panels
 
 K workers whose errors have the correlation rho count like K / (1 + (K - 1) rho) whose errors are independent (Kish).
@@ -267,7 +267,7 @@ def _described(figures: Figures) -> str:
     for one in figures.crowds(*FAMILIES):
         counts = [f"{n:,}" for n in (one.classes, one.workers, one.tasks, one.answers, one.gold)]
         rows.append([one.crowd, one.family, *counts, f"{one.answers / one.tasks:.1f}"])
-    table = tabulate(["crowd", "family", "classes", "workers", "tasks", "answers", "gold", "answers a task"], rows)
+    table = tabulate(["crowd", "family", "classes", "workers", "tasks", "answers", "gold", "answers per task"], rows)
     return f"## The crowds\n\n{table}"
 
 

@@ -203,7 +203,7 @@ def _table(name: str, sections: Sequence[Section]) -> list[str]:
 
 def _figure(figure: Figure) -> str:
     missing = f" Not here: {', '.join(figure.missing())}." if figure.missing() else ""
-    return f"### {figure.title}\n\n![{figure.title}](figures/{figure.name}.png)\n\n{figure.caption}{missing}"
+    return f"### {figure.title}\n\n![{figure.title}](../pictures/{figure.name}.png)\n\n{figure.caption}{missing}"
 
 
 def _differences(tables: Mapping[str, Sequence[Section]]) -> str:

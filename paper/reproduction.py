@@ -32,6 +32,7 @@ __all__ = ["ITEMS", "Reproduction", "reproduce"]
 
 FEWER = {"MAS": 200}
 _EXAMPLE = "table-1"
+_PAGES = "evidence"  # as in docs, so that what is written can be copied there
 
 ITEMS: dict[str, str] = {
     _EXAMPLE: "the running example",
@@ -81,8 +82,8 @@ def reproduce(
     names
         Names of `ITEMS`; all if none is given.
     folder
-        Where the files go: ``REPRODUCTION.md``, ``results.csv``, ``tables/``, ``figures/``, and in ``chunks/`` all that
-        was computed, from which an interrupted run goes on.
+        Where the files go: ``evidence/`` (the page and ``results.csv``) and ``pictures/``, as ``docs/`` has them;
+        ``tables/``; and in ``chunks/`` all that was computed, from which an interrupted run goes on.
     repetitions
         How often experiments are repeated, in whole hundreds. Figures have at most their own number, MAS 200.
     jobs
@@ -120,7 +121,9 @@ def reproduce(
     end = "-as-labelled" if as_labelled else ""
     files = _write(output, page, results, end)
     counts = {name: count_close(cell for _, cell in counted({name: sections})) for name, sections in filled.items()}
-    return Reproduction(page=target / f"REPRODUCTION{end}.md", files=files, counts=counts, missing=_missing(page))
+    return Reproduction(
+        page=target / _PAGES / f"REPRODUCTION{end}.md", files=files, counts=counts, missing=_missing(page)
+    )
 
 
 def _batches(
@@ -158,10 +161,12 @@ def _write(output: Output, page: Page, results: Results, end: str) -> list[Path]
             _write_table(stage / "tables" / f"{name}{end}", TABLES[name], sections, some)
             records += some
         for figure in page.figures:
-            save(figure, results, stage / "figures")
+            save(figure, results, stage / "pictures")
+        pages = stage / _PAGES
+        pages.mkdir()
         if records:
-            _write_csv(stage / f"results{end}.csv", records)
-        (stage / f"REPRODUCTION{end}.md").write_text(page.write(), encoding="utf-8")
+            _write_csv(pages / f"results{end}.csv", records)
+        (pages / f"REPRODUCTION{end}.md").write_text(page.write(), encoding="utf-8")
         names = list_files(stage)
     return [output.folder / name for name in names]
 

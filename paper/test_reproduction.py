@@ -285,22 +285,22 @@ def test_everything_is_written_and_an_old_folder_is_kept(tmp_path: Path) -> None
     made = reproduce(["TABLE-2", "table-1", "figure-matrices"], folder=tmp_path / "out", repetitions=100, jobs=1)
     names = {str(path.relative_to(tmp_path / "out")) for path in made.files}
     assert names == {
-        "REPRODUCTION.md",
-        "results.csv",
+        "evidence/REPRODUCTION.md",
+        "evidence/results.csv",
         *(f"tables/table-2.{end}" for end in ("md", "tex", "csv")),
-        *(f"figures/figure-matrices.{end}" for end in ("png", "svg")),
+        *(f"pictures/figure-matrices.{end}" for end in ("png", "svg")),
     }
     inside = {path.name for path in (tmp_path / "out").iterdir()}
-    assert inside == {"REPRODUCTION.md", "results.csv", "tables", "figures", "chunks", "mine.txt"}
+    assert inside == {"evidence", "tables", "pictures", "chunks", "mine.txt"}
     page = made.page.read_text(encoding="utf-8")
     assert "## Table 1: the running example" in page
-    assert "![The matrices behind P-TD-AK, for five workers](figures/figure-matrices.png)" in page
+    assert "![The matrices behind P-TD-AK, for five workers](../pictures/figure-matrices.png)" in page
     assert "| table-2: classes and numbers, n = 10 workers and m = 15 tasks | 3 |" in page
     assert "- BUILD: " in page.partition("Not here")[2]
     assert ">>>" not in page
     assert str(tmp_path) not in page
     assert made.missing == ["BUILD"]
-    with (tmp_path / "out" / "results.csv").open(encoding="utf-8") as file:
+    with (tmp_path / "out" / "evidence" / "results.csv").open(encoding="utf-8") as file:
         assert len(list(csv.DictReader(file))) == 9
 
 
@@ -359,7 +359,7 @@ def test_the_command_prints_what_it_wrote(tmp_path: Path, capfd: pytest.CaptureF
     out, err = command(*asked, capfd=capfd)
     assert re.search(r"table-2 +3 +\d +\d +\d\n", out)
     assert "No data here for BUILD" in out
-    assert f"Written: {tmp_path / 'out' / 'REPRODUCTION.md'}, and 4 more files beside it." in out
+    assert f"Written: {tmp_path / 'out' / 'evidence' / 'REPRODUCTION.md'}, and 4 more files beside it." in out
     assert not err
     out, _ = command(*asked, "--json", capfd=capfd)
     assert json.loads(out)["tables"]["table-2"]["cells"] == 3

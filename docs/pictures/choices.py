@@ -27,12 +27,12 @@ class Panel(NamedTuple):
 
 PICTURES = {
     "choosing": (
-        Panel("answers, 4 classes", "thirty workers who err in 10 to 70 %", "answers a task"),
-        Panel("bad", "ten workers; the others are right in 80 %", "workers who guess"),
+        Panel("answers, 4 classes", "thirty workers who err 10 to 70 % of the time", "answers per task"),
+        Panel("bad", "ten workers; the others are right 80 % of the time", "workers who guess"),
     ),
     "choosing-public": (
-        Panel("public, few tasks", "public sets of fewer than 50 tasks", "answers a task"),
-        Panel("public, many tasks", "public sets of 100 tasks and more", "answers a task"),
+        Panel("public, few tasks", "public sets of fewer than 50 tasks", "answers per task"),
+        Panel("public, many tasks", "public sets of 100 tasks and more", "answers per task"),
     ),
 }
 

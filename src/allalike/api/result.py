@@ -158,7 +158,7 @@ class Result(Explained, Saved):
         return pd.concat([frame_of({"task": piece.tasks}), pd.DataFrame(table, columns=classes)], axis=1)
 
     def confusion(self, worker: Any) -> pd.DataFrame:
-        """Return how probably a worker gives each label (a column) to tasks of each class (a row).
+        """Return the probability that a worker gives each label (a column) to tasks of each class (a row).
 
         Parameters
         ----------
@@ -265,9 +265,9 @@ class Result(Explained, Saved):
     def curve(self) -> pd.DataFrame:
         """Return how often truths are expected to be right with fewer answers: answers_per_task, expected_accuracy.
 
-        So many answers of each task are drawn, ten times, from about 20,000 answers, and the mean confidence is taken,
-        each time with a temperature of its own. The workers are taken to be as they are known from all answers, so
-        that with few answers a task it would be a little less.
+        For each number, so many answers per task are drawn, ten times, from about 20,000 answers, and the mean
+        confidence is taken, each time with a temperature of its own. What is known about workers comes from all
+        answers; with few answers per task the accuracy would really be a little lower.
 
         >>> import allalike
         >>> crowd = allalike.simulate("one-coin(classes=3)", workers=7, tasks=200, seed=1)

@@ -203,7 +203,7 @@ class ClassEncoding(Encoding):
         return block.keeping(group_labels(block, self.label_hash))
 
     def describe(self) -> dict[str, Any]:
-        """Return how many classes there are, and whence that is known."""
+        """Return how many classes there are, and where that is known from."""
         source = "data" if self.domain.classes is None else "given"
         chosen = {name: getattr(self.domain, name) for name in ("strip", "lower", "extract")}
         unusual = {name: value for name, value in chosen.items() if value != getattr(Categorical, name)}

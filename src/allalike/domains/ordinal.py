@@ -254,7 +254,7 @@ class OrdinalEncoding(Encoding):
         return block.keeping(group_labels(block, self.levels.hashes(), most=most))
 
     def describe(self) -> dict[str, Any]:
-        """Return which levels there are, and whence that is known."""
+        """Return which levels there are, and where that is known from."""
         source = "data" if self.domain.levels is None else "given"
         return {**super().describe(), "levels": self.levels.tolist(), "levels_from": source}
 

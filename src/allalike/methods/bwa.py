@@ -11,7 +11,7 @@ class, from the shares of the votes as first z, with N_i answers of i, N in all 
     z_jc = (lambda mu_c + sum_i v_ic y_ijc) / (lambda + sum_i v_ic),
 
 in turn. It takes a few rounds, a number per worker and class, and no worker counts against what she says. It works on
-large sets with many answers a task, for which it was made. It fails
+large sets with many answers per task, for which it was made. It fails
 where workers are wrong more often than right, or where they confuse classes in ways that could be undone.
 """
 

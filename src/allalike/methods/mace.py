@@ -6,7 +6,8 @@ whatever is true (she *spams*). So P[x_ij = l | truth c] = theta_i [l = c] + (1 
 
     T_jc ~ prod_i P[x_ij | c],    k_ij = T_jl theta_i / (theta_i + (1 - theta_i) xi_il)
 
-is how probably she knew it. With K_i = sum_j k_ij, and G_il the sum of 1 - k_ij over her answers l, the M step of EM is
+is the probability that she knew it. With K_i = sum_j k_ij, and G_il the sum of 1 - k_ij over her answers l, the M
+step of EM is
 
     theta_i = (K_i + d) / (K_i + G_i + 2 d),    xi_il = (G_il + d) / (G_i + k d),    G_i = sum_l G_il,
 

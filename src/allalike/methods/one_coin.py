@@ -35,7 +35,7 @@ __all__ = ["DS1", "OneCoins"]
 
 @dataclass(frozen=True, kw_only=True)
 class DS1(Method):
-    """Dawid-Skene with one coin: how probably every worker is right, and how probable every class of a task.
+    """Dawid-Skene with one coin: the probability that a worker is right, and of each class for each task.
 
     The fault is the probability of an error; `Result.probabilities` has the posteriors, and the confidence is that of
     the label.

@@ -16,7 +16,7 @@ counts. So that it does not depend on who comes first or how sums were rounded, 
 which are rounded to nine digits, and those who cannot be told apart by them share their mean.
 
 It works for any label with a distance, such as texts and boxes, of some dozens of workers. It fails to know more than
-proximity does where one number a worker is all that distances tell, it is slow, and the middle of the crowd is the
+proximity does where one number per worker is all that distances tell, it is slow, and the middle of the crowd is the
 truth by assumption.
 """
 

@@ -1,4 +1,4 @@
-"""CoNLL: one token a line with its tags, a column or a file for each annotator.
+"""CoNLL: one token per line with its tags, a column or a file for each annotator.
 
 Every token is a task, and its tag is a class: so tags are weighed one by one. Where ``spans`` are asked for, every
 sentence is a task, and its tags are spans.

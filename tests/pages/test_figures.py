@@ -1,0 +1,192 @@
+"""A figure is measured once: where prose quotes one, it is that of the page which a program writes."""
+
+from __future__ import annotations
+
+import re
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from allalike.datasets import DATASETS
+
+ROOT = Path(__file__).parents[2]
+NUMBER = r"[\d,]+(?:\.\d+)?"
+
+
+class Cell(NamedTuple):
+    """A number in a table; ``right`` if it is a share of errors, of which prose tells the percentage that is right."""
+
+    page: str
+    section: str
+    row: str
+    column: str
+    right: bool = False
+
+    def read(self) -> Decimal:
+        for table in tables(self.page, self.section):
+            heads, *rows = table
+            if self.column in heads:
+                for row in rows:
+                    if row[0] == self.row:
+                        number = first_number(row[heads.index(self.column)])
+                        return 100 - 100 * number if self.right else number
+        raise LookupError(f"{self.page} has no {self.row!r}, {self.column!r} in {self.section!r}")
+
+
+class Sentence(NamedTuple):
+    """A number in a sentence, where {} stands for it."""
+
+    page: str
+    words: str
+
+    def read(self) -> Decimal:
+        (number,) = numbers_in(self.page, self.words)
+        return first_number(number)
+
+
+Quoted = tuple[str, str, *tuple[Cell | Sentence, ...]]  # a page, its sentence with {}, and what holds each figure
+
+
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def tables(page: str, section: str) -> list[list[list[str]]]:
+    """Return the tables below a heading, as rows of cells; the first row has the heads."""
+    _, _, rest = f"\n{text_of(page)}".partition(f"# {section}\n")
+    lines = re.split(r"^#+ ", rest, maxsplit=1, flags=re.MULTILINE)[0]
+    found = re.findall(r"(?:^\|.*\n?)+", lines, flags=re.MULTILINE)
+    cells = [[[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()] for table in found]
+    return [[heads, *rows] for heads, _, *rows in cells]
+
+
+def first_number(text: str) -> Decimal:
+    """Return the number in 83.0, **83.0**, 15 (2) or 4.10 GB, and how often 1/19.1 goes into one."""
+    found = re.search(NUMBER, text.removeprefix("1/"))
+    assert found, text
+    return Decimal(found[0].replace(",", ""))
+
+
+def numbers_in(page: str, words: str) -> tuple[str, ...]:
+    """Return what stands at {} in a sentence of a page."""
+    pattern = re.escape(" ".join(words.split())).replace(r"\{\}", f"({NUMBER})")
+    found = list(re.finditer(pattern, " ".join(text_of(page).split())))
+    assert len(found) == 1, f"{page} has {len(found)} times: {words}"
+    return found[0].groups()
+
+
+UNSEEN, LEAGUE, BENCHMARKS = (f"docs/evidence/{name}.md" for name in ("UNSEEN", "LEAGUE", "BENCHMARKS"))
+CHOOSING, JURY = "docs/guide/CHOOSING.md", "docs/guide/JURY.md"
+LEFT_OUT = (UNSEEN, "Which figures count")
+KINDS = (CHOOSING, "Which method?")
+SPEED = (BENCHMARKS, "Benchmarks")
+JUDGES = (JURY, "The panel and others", "`llmbar_llm_judges`")
+BONDS = (JURY, "Are shared errors found?")
+FLIGHTS = (LEAGUE, "Records", "records_flights")
+
+QUOTED: list[Quoted] = [
+    (
+        "README.md",
+        "three good workers (right 95 % of the time) among nine bad ones (35 %), a vote errs on {} % of the tasks, "
+        "`allalike` on {} %",
+        Cell(*KINDS, "three experts among nine others", "a vote"),
+        Cell(*KINDS, "three experts among nine others", "`auto`"),
+    ),
+    (
+        "README.md",
+        "it is right {} % of the time, a vote {} %",
+        Cell(*LEFT_OUT, "mean of families", "right, left out"),
+        Cell(*LEFT_OUT, "mean of families", "vote"),
+    ),
+    (
+        "README.md",
+        "three copy a fourth; a vote errs on {} % of the tasks, `allalike` on {} %",
+        Cell(*KINDS, "three copy a fourth", "a vote"),
+        Cell(*KINDS, "three copy a fourth", "`auto`"),
+    ),
+    (
+        "README.md",
+        "On a million answers {} times faster (Dawid-Skene), {} (vote)",
+        Cell(*SPEED, "DS, file to file / crowd-kit's DawidSkene, 1 million answers, CPU", "ratio"),
+        Cell(*SPEED, "UA, file to file / crowd-kit's MajorityVote, 1 million answers, CPU", "ratio"),
+    ),
+    ("docs/README.md", "on {} public data sets", Sentence(LEAGUE, "on the {} public data sets at hand")),
+    ("docs/README.md", "a vote on {} crowds", Sentence(UNSEEN, "{} crowds are those that the default was")),
+    (
+        "docs/guide/CROWDKIT.md",
+        "which is right {} % of the time [on 28 public sets](../evidence/UNSEEN.md), where a vote is {} %",
+        Cell(*LEFT_OUT, "league", "right, left out"),
+        Cell(*LEFT_OUT, "league", "vote"),
+    ),
+    (
+        "docs/guide/CROWDKIT.md",
+        "is {} times faster than crowd-kit's `DawidSkene`, and {} times faster than its `OneCoinDawidSkene`",
+        Cell(*SPEED, "DS, file to file / crowd-kit's DawidSkene, 1 million answers, CPU", "ratio"),
+        Cell(*SPEED, "DS-1, file to file / crowd-kit's OneCoinDawidSkene, 1 million answers, CPU", "ratio"),
+    ),
+    (
+        "docs/guide/ENGINES.md",
+        "20,000 workers who all met need {} to {} GB",
+        Cell(*SPEED, "pairs: EXP, 20,000 workers who all met, peak in GB", "ratio"),
+        Cell(*SPEED, "pairs: EVD, 20,000 workers who all met, peak in GB", "ratio"),
+    ),
+    (
+        "docs/guide/FAILURES.md",
+        "a vote is right {} % of the time, iP-TD {} %, and OA, which knows the truth when it weighs them, {} %",
+        Cell(*JUDGES, "vote"),
+        Cell(LEAGUE, "Two classes", "llmbar_llm_judges", "iP-TD"),
+        Cell(LEAGUE, "Two classes", "llmbar_llm_judges", "OA"),
+    ),
+    ("docs/guide/FAILURES.md", "fifty known truths lift it to {} %", Cell(*JUDGES, "panel, 50 known")),
+    (
+        JURY,
+        "fifty known truths lift it from {} to {} %",
+        Cell(*JUDGES, "panel"),
+        Cell(*JUDGES, "panel, 50 known"),
+    ),
+    (
+        JURY,
+        "found in {} to {} % of crowds with 100 tasks, and in {} to {} % with 1,000",
+        Cell(*BONDS, "2 classes, easy and hard tasks, 9 judges", "30 %, 100 tasks"),
+        Cell(*BONDS, "4 classes, easy and hard tasks, 3 judges", "30 %, 100 tasks"),
+        Cell(*BONDS, "2 classes, easy and hard tasks, 9 judges", "30 %, 1,000 tasks"),
+        Cell(*BONDS, "4 classes, easy and hard tasks, 3 judges", "30 %, 1,000 tasks"),
+    ),
+    (
+        "docs/science/METHODS.md",
+        "takes the vote, which is right {} % of the time; with fifty known truths it is right {} % of the time",
+        Cell(*JUDGES, "vote"),
+        Cell(*JUDGES, "panel, 50 known"),
+    ),
+    (
+        "docs/science/HOW_IT_WORKS.md",
+        "takes {} times as long as one call of `numpy.bincount`",
+        Cell(*SPEED, "memory: one round / one numpy.bincount with weights, 10 million answers, CPU", "ratio"),
+    ),
+    (
+        "docs/labels/LABELS.md",
+        "rated on six levels, it is {} levels off",
+        Cell(LEAGUE, "Ratings", "ordinal_covid_truthfulness", "auto"),
+    ),
+    (
+        "docs/labels/LABELS.md",
+        "iP-TD finds {} % if they are classes, and 85 % if they are numbers; a vote finds {} %",
+        Cell(*FLIGHTS, "iP-TD", right=True),
+        Cell(*FLIGHTS, "UA", right=True),
+    ),
+    ("docs/labels/LABELS.md", "with `auto` 85 % ({} % with one weight)", Cell(*FLIGHTS, "auto", right=True)),
+]
+
+
+@pytest.mark.parametrize("quoted", QUOTED, ids=lambda quoted: f"{quoted[0]}: {quoted[1]}")
+def test_a_figure_in_prose_is_the_one_that_was_measured(quoted: Quoted) -> None:
+    page, words, *sources = quoted
+    for number, source in zip(numbers_in(page, words), sources, strict=True):
+        shown = Decimal(number.replace(",", ""))
+        assert source.read().quantize(shown, ROUND_HALF_UP) == shown, f"{page} says {number}: {source}"
+
+
+def test_the_page_of_data_says_how_many_data_sets_there_are() -> None:
+    assert numbers_in("docs/guide/DATA.md", "allalike datasets list # {} of them") == (str(len(DATASETS)),)
