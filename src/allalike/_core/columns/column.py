@@ -282,7 +282,7 @@ class Column:
         if self.na is not None and self.kind == "text":
             mask = mask | find_nothing(data, self.na)
         elif self.text and is_string(data.type):
-            mask = mask | numpy_of(pc.equal(pc.binary_length(data), pa.scalar(0, pa.int32())))
+            mask = mask | ~numpy_of(pc.binary_length(data).cast(pa.bool_()))
         return mask
 
     def zeros(self) -> npt.NDArray[np.bool_]:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.columns.hashes import string_bytes
-from allalike._core.columns.values import arrow_of, is_string, numpy_of
+from allalike._core.columns.values import arrow_of, is_string, numpy_of, text_column
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -40,7 +40,7 @@ def find_nothing(column: Any, words: Sequence[str]) -> Mask:
     if not is_string(column.type):
         return np.zeros(len(column), np.bool_)
     may_begin = _table((word.encode()[:1] for word in words if word), _BLANKS + _BEYOND_ASCII)
-    nothing = pa.array([*{"", *(word.strip() for word in words)}], column.type)
+    nothing = text_column(["", *(word.strip() for word in words)]).data.cast(column.type)
     found = [np.empty(0, np.bool_)]
     for data, ends, chunk in _pieces(column):
         mask = ends[1:] == ends[:-1]
@@ -58,7 +58,7 @@ def _by_value(column: Any, words: Sequence[str]) -> Mask:
     found = [np.empty(0, np.bool_)]
     for chunk in column.chunks:
         values = find_nothing(pa.chunked_array([chunk.dictionary]), words)
-        codes = numpy_of(chunk.indices.fill_null(0))
+        codes = numpy_of(chunk.indices.fill_null(0) if chunk.null_count else chunk.indices)
         found.append(values[codes] if len(values) else np.zeros(len(chunk), np.bool_))
     return np.concatenate(found)
 
