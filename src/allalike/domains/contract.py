@@ -217,7 +217,7 @@ class Encoding(ABC):
     def decode(self, codes: Array) -> Values:
         """Turn codes into labels for the user."""
 
-    def tell(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
+    def truth_columns(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
         """Return what else the table of truths says of some tasks, by what was found for them.
 
         Columns that are called ``label``, ``low`` or ``high`` stand in the place of the decoded label and of the limits

@@ -119,7 +119,7 @@ class DateEncoding(RealEncoding):
         """Return moments as they came."""
         return self.form.show(np.asarray(codes, np.float64))
 
-    def tell(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
+    def truth_columns(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
         """Return limits of truths as moments."""
         return {name: self.decode(found[name]) for name in ("low", "high") if name in found}
 

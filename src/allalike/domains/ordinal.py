@@ -244,7 +244,7 @@ class OrdinalEncoding(Encoding):
         """Return the levels at these places."""
         return self.levels.take(codes)
 
-    def tell(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
+    def truth_columns(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
         """Return how much of the weight is within one level of the truth."""
         return {"within_one": found["within_one"]} if "within_one" in found else {}
 

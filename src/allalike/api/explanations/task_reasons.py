@@ -75,7 +75,7 @@ def explain_task(run: Run, weighing: Weighing, piece: Piece) -> TaskExplanation:
     rows = np.argsort(-share, kind="stable")
     following = float(score[others[0]]) if others else 0.0
     names = encoding.decode(block.label[first])
-    limits = {"low": [np.nan], "high": [np.nan], **found, **encoding.tell(found)}
+    limits = {"low": [np.nan], "high": [np.nan], **found, **encoding.truth_columns(found)}
     rivals = bool(others) and not encoding.numeric
     return TaskExplanation(
         task=piece.tasks[0],

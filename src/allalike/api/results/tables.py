@@ -106,7 +106,7 @@ def next_columns(piece: Piece, weighing: Weighing) -> dict[str, Values | Array]:
 
 def truth_columns(piece: Piece, encoding: Encoding, weighing: Weighing) -> dict[str, Values | Array]:
     """Return the columns of the table of truths."""
-    own = encoding.tell(piece.found)
+    own = encoding.truth_columns(piece.found)
     limits: dict[str, Values | Array] = {
         name: own.pop(name, piece.found[name]) for name in ("low", "high") if name in piece.found
     }

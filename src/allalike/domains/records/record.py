@@ -327,7 +327,7 @@ class RecordEncoding(RecordParts):
                 records[row][names[number]] = value
         return Values(records, text=write_record)
 
-    def tell(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
+    def truth_columns(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
         """Return a column for each field, and how sure it is."""
         columns: dict[str, Values | Array] = {}
         cells, missing = found["label"], ~filled_in(found["label"])

@@ -216,7 +216,7 @@ def _write(value: Any) -> str:
 class PointEncoding(ObjectEncoding):
     """Parsed lists of points, of whose truths it is told how many there are."""
 
-    def tell(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
+    def truth_columns(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
         """Count the points of each truth."""
         count = np.array([len(label) for label in found["label"]], np.int64)
-        return {**super().tell(found), "count": count}
+        return {**super().truth_columns(found), "count": count}
