@@ -135,6 +135,7 @@ def by_sign(block: Block, weight: Floats, ties: Ties) -> Decision:
     that stands behind the label. Where all weights of a task are 0, its answers count the same. The block needs its
     `LabelGroups`.
 
+    >>> from allalike._core.blocks.block import Block
     >>> from allalike._core.blocks.groups import group_labels
     >>> block = Block.of([[0, 1], [1, 1], [1, 0]])
     >>> block = block.keeping(group_labels(block, np.array([5, 6], np.uint64)))

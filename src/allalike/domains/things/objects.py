@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ObjectEncoding", "ObjectKernels", "Objects", "describe_fused", "list_members", "number_pairs"]
 
-_OF_OBJECTS = "objects"  # the name of what was found about each object of a truth
+_OBJECTS = "objects"  # the name of what was found about each object of a truth
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,10 +165,10 @@ class ObjectEncoding(PairwiseEncoding, Things[Encoding]):
 
     def _told(self, found: Mapping[str, Array]) -> list[Any]:
         """Return what was found about the objects of each truth, or None where that is not known."""
-        if _OF_OBJECTS not in found:
+        if _OBJECTS not in found:
             return [None] * len(found["label"])
         known = found.get("known", np.zeros(len(found["label"]), np.bool_))
-        return [None if given else more for more, given in zip(found[_OF_OBJECTS], known, strict=True)]
+        return [None if given else more for more, given in zip(found[_OBJECTS], known, strict=True)]
 
 
 def list_members(block: Block, store: Collections) -> Members:
@@ -264,5 +264,5 @@ def describe_fused(block: Block, found: Fused) -> dict[str, Array]:
         "confidence": found.task_confidence,
         "error": np.full(block.n_tasks, np.nan),
         "tied": found.tied,
-        _OF_OBJECTS: told,
+        _OBJECTS: told,
     }
