@@ -111,8 +111,8 @@ def softmax(score: Floats) -> tuple[Floats, Floats]:
 
 
 def row_sums(table: Floats) -> Floats:
-    """Add up rows: as a product, which for short rows takes a fraction of the time of a sum."""
-    sums: Floats = table @ np.ones(table.shape[1])
+    """Add up rows: for short ones this takes a fraction of the time of a sum, and a product would wake up threads."""
+    sums: Floats = np.einsum("rc->r", table)
     return sums
 
 
