@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allalike._core.blocks.voices import find_voices
-from allalike.methods.auto.classes.consensus import core_weights, find_consensus
+from allalike.methods.auto.classes.consensus import core_weights, find_agreement, find_consensus
 from allalike.methods.auto.classes.rows import estimate_rows, estimate_shares
 from allalike.methods.auto.classes.states import (
     TaskLevels,
@@ -135,6 +135,15 @@ class ClassCrowd:
         n = len(self.run.problems.sizes)
         return self.improve(sums, np.full(n, start, dtype=object), np.full(n, margin), rounds=_ROUNDS)
 
+    def agree(self, weight: Floats) -> Floats:
+        """Find how often each worker is right, as far as others with these weights can tell."""
+        return find_agreement(self.run, self.consensus, weight, self.answers, **self._how)
+
+    @cached_property
+    def agreement(self) -> Floats:
+        """How often each worker is right, as far as the consensus can tell; all cores begin with it."""
+        return self.agree(self.consensus.weight)
+
     @property
     def _how(self) -> dict[str, Any]:
         return {"k": self.k, "use_gold": self.use_gold}
@@ -168,7 +177,7 @@ def read_from(crowd: ClassCrowd, start: str) -> Hypothesis:
     if start == "consensus":
         return crowd.climb(start, vote_shares, crowd.consensus.weight)
     fraction = float(start.removeprefix("core "))
-    weights = core_weights(crowd.run, crowd.consensus, crowd.answers, fraction, crowd.k, use_gold=crowd.use_gold)
+    weights = core_weights(crowd.agreement, crowd.answers, fraction, crowd.run.problems, crowd.agree)
     return crowd.climb(start, vote_shares, weights, margin=_MARGIN)
 
 
