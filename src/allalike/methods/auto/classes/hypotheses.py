@@ -150,9 +150,12 @@ class ClassCrowd:
 
     def improve(self, sums: dict[str, Floats], start: Array, margin: Floats, *, rounds: int) -> Hypothesis:
         """Go on with rounds of EM from expected answers."""
-        problems = self.run.problems
+        problems, near = self.run.problems, None
         for _ in range(rounds):
-            found = estimate_rows(sums["counts"], self.answers, self.consensus.strength, problems, self.run.history)
+            found = estimate_rows(
+                sums["counts"], self.answers, self.consensus.strength, problems, self.run.history, near
+            )
+            near = found.strength
             rows = np.log(found.probability, out=found.probability)
             shares = problems.spread(np.log(estimate_shares(problems.add(sums["shares"]), self.k)))
             sums = self.run.sum(partial(count_states, **self._how), rows, shares)
