@@ -79,8 +79,8 @@ def ballots_of(block: Block, k: int) -> BallotMatrix:
 
 
 def keep_ballots(block: Block, *, k: int) -> Block:
-    """Return the block with its ballots, for later rounds."""
-    return block.keeping(ballots_of(block, k))
+    """Return the block with its ballots, for later rounds, or for those who need them twice."""
+    return block if BallotMatrix in block else block.keeping(ballots_of(block, k))
 
 
 def vote_shares(block: Block, weights: Floats, *, k: int) -> Floats:

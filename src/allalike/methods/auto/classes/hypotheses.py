@@ -66,6 +66,7 @@ _MIN_DIFFERENT = 0.2  # of the tasks, which two hypotheses decide differently
 _MIN_PLAIN = 0.5  # of the tasks, which any hypothesis worth mentioning decides as a vote does
 _STANDARD_ERRORS = 2.0
 _LEADERS = 3
+_ROUNDING = 1e-12  # of disagreements
 
 
 @dataclass(frozen=True)
@@ -211,8 +212,12 @@ def prepare(
     rank = find_ranks(found["disagreement"], problem)
     rest = iter(np.split(find_levels(rank), np.cumsum([block.n_tasks for block in sample.blocks])[:-1]))
     order = np.argsort(found["disagreement"])
+    ranks = found["disagreement"][order], rank[order]
+    new = np.append(
+        True, (np.diff(ranks[0]) > _ROUNDING) | (np.diff(ranks[1]) != 0)
+    )  # most tasks disagree as others do
     prepared = sample.map(lambda block: block.keeping(ballots_of(block, k), TaskLevels(next(rest))))
-    return as_crowd(prepared, groups, use_gold=use_gold), (found["disagreement"][order], rank[order])
+    return as_crowd(prepared, groups, use_gold=use_gold), (ranks[0][new], ranks[1][new])
 
 
 def as_crowd(run: Run, groups: VoiceGroups, *, use_gold: bool = False) -> ClassCrowd:
