@@ -218,7 +218,7 @@ def test_weights_and_cores_are_those_of_the_reference_where_tasks_have_three_ans
     np.testing.assert_allclose(crowd.consensus.weight, weight, rtol=1e-9)
     assert crowd.consensus.strength[0] == pytest.approx(strength)
     for fraction in (0.5, 0.25, 0.125):
-        core = core_weights(crowd.run, crowd.consensus, crowd.answers, fraction, 3)
+        core = core_weights(crowd.agreement, crowd.answers, fraction, crowd.run.problems, crowd.agree)
         np.testing.assert_allclose(core, reference().core(x, fraction, weight, strength))
 
 

@@ -4,6 +4,8 @@ A worker's distance to the peers of a task needs no pairs: if the task's answers
 she says weigh C, her peers are W - C away from her. So the sums are linear in the number of answers.
 """
 
+from typing import Any
+
 import numpy as np
 
 from allalike._core.blocks.block import Array, Block, Floats, sum_by
@@ -54,11 +56,11 @@ def is_crowded(block: Block) -> bool:
     return bool(_PAIR * pairs > (_ENTRY + _PRODUCT * columns) * block.n_workers**2)
 
 
-def pair_sums(block: Block, rows: slice | None = None) -> dict[str, Array]:
-    """Add up, per pair of workers, the distance and the number of common tasks, as dense matrices.
+def pair_sums(block: Block, rows: slice | None = None) -> dict[str, Any]:
+    """Add up, per pair of workers, the distance and the number of common tasks, as matrices, sparse unless crowded.
 
     Where rows mark who answered which task, their products count common tasks; where they mark who said what, those
-    with the same label. Such counts are exact in single precision.
+    with the same label. In a crowded block such counts are exact in single precision.
 
     >>> from allalike._core.blocks.groups import group_labels
     >>> block = Block.of([[0, 0, 1], [0, 1, 1], [1, 1, 1]])
@@ -66,10 +68,10 @@ def pair_sums(block: Block, rows: slice | None = None) -> dict[str, Array]:
     array([[0., 1., 2.],
            [1., 0., 1.]], dtype=float32)
     """
-    rows = rows or slice(0, block.n_workers)
-    task = block.task
-    common = _products(block, rows, task, block.n_tasks)
-    agreed = _products(block, rows, block[LabelGroups].group, len(block[LabelGroups]))
+    rows, groups = rows or slice(0, block.n_workers), block[LabelGroups]
+    multiply = _products if is_crowded(block) else _sparse_products
+    common = multiply(block, rows, block.task, block.n_tasks)
+    agreed = multiply(block, rows, groups.group, len(groups))
     return {"distance": common - agreed, "common": common}
 
 
@@ -79,4 +81,16 @@ def _products(block: Block, rows: slice, column: Array, n_columns: int) -> Array
     products = marks[rows] @ marks.T
     own = np.arange(len(products))
     products[own, rows.start + own] = 0.0
+    return products
+
+
+def _sparse_products(block: Block, rows: slice, column: Array, n_columns: int) -> Any:
+    from scipy.sparse import csr_array
+
+    place = column.astype(np.int32), block.worker.astype(np.int32)
+    marks = csr_array((np.ones(len(column)), place), shape=(n_columns, block.n_workers))
+    products = marks.T.tocsr()[rows] @ marks
+    own = products.indices == rows.start + np.repeat(np.arange(products.shape[0]), np.diff(products.indptr))
+    products.data[own] = 0.0
+    products.sort_indices()
     return products

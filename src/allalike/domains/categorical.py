@@ -235,7 +235,7 @@ class ClassKernels(Kernels):
 
     def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
         """Add up Hamming distances per pair of workers."""
-        return hamming.pair_sums(block, rows) if hamming.is_crowded(block) else super().pair_sums(block, rows)
+        return hamming.pair_sums(block, rows)
 
 
 def _united(parts: Sequence[Values]) -> Values:

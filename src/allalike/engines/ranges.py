@@ -134,7 +134,11 @@ def number_parts(n_workers: int, left: Array, right: Array) -> npt.NDArray[np.in
     >>> number_parts(4, np.array([0, 1]), np.array([2, 0]))
     array([0, 0, 0, 1])
     """
-    from scipy.sparse.csgraph import connected_components
-
-    met = sparse.coo_array((np.ones(len(left)), (left, right)), shape=(n_workers, n_workers))
-    return np.asarray(connected_components(met, directed=False)[1], np.intp)
+    part = np.arange(n_workers)
+    while (part[left] != part[right]).any():
+        low = np.minimum(part[left], part[right])
+        for ends in (left, right):
+            np.minimum.at(part, part[ends], low)
+        while (part[part] != part).any():
+            part = part[part]
+    return np.asarray(np.unique(part, return_inverse=True)[1], np.intp)

@@ -49,7 +49,7 @@ __all__ = [
 REPEATS = ("repeats_set_aside", "repeats_added")  # notes on a worker's further answers to a task
 _MIN_BLOCK_ANSWERS, _MAX_BLOCK_ANSWERS = 1 << 16, 1 << 18
 _BLOCK_ANSWERS_PER_WORKER = (
-    10  # answers in a block for each worker, so that sums per worker cost little beside the block
+    25  # answers in a block for each worker, so that sums per worker cost little beside the block
 )
 _N_SAMPLE_TASKS = 256  # tasks of each shard that show where to cut
 

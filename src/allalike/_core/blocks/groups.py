@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LabelGroups", "group_labels", "number_within_tasks"]
 
+_MAX_EMPTY = 8  # places of a table for each answer
+
 
 @dataclass(frozen=True)
 class LabelGroups:
@@ -83,6 +85,11 @@ def number_within_tasks(block: Block) -> tuple[npt.NDArray[np.intp], npt.NDArray
     (array([0, 0, 1, 0, 1, 1]), array([2, 2]))
     """
     task, base = block.task, int(block.label.max()) + 1
-    pairs, cell = np.unique(task * base + block.label, return_inverse=True)
+    place = task * base + block.label
+    if block.n_tasks * base <= _MAX_EMPTY * len(place):  # a table of all labels, where sorting would take longer
+        there = np.bincount(place, minlength=block.n_tasks * base).reshape(-1, base) > 0
+        number: npt.NDArray[np.intp] = np.cumsum(there, axis=1, dtype=np.intp)
+        return number.ravel().take(place) - 1, number[:, -1].astype(np.int64)
+    pairs, cell = np.unique(place, return_inverse=True)
     count = np.bincount(pairs // base, minlength=block.n_tasks)
     return (cell - (np.cumsum(count) - count)[task]).astype(np.intp), count

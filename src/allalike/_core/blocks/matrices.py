@@ -58,6 +58,8 @@ class MatrixSum:
         if isinstance(matrix, np.ndarray) and (self._dense is not None or np.count_nonzero(matrix) > self._enough):
             whole = matrix.shape == self.shape
             self._fill()[... if whole else np.ix_(row, column)] += matrix
+        elif not isinstance(matrix, np.ndarray) and matrix.format == "csr" and matrix.shape == self.shape:
+            self._count(0, matrix)
         else:
             entries = _entries(matrix)
             self.add_entries(row[entries.row], column[entries.col], entries.data)

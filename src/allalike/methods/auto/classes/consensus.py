@@ -25,22 +25,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from allalike._core.blocks.block import sum_by
 from allalike._core.blocks.variances import compare_variances
 from allalike._core.blocks.voices import find_voices
-from allalike.methods.steps.ballots import row_peaks, row_sums
+from allalike.methods.steps.others import count_others
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.blocks.problems import Problems
     from allalike.answers.history import History
     from allalike.engines import Run
 
-__all__ = ["ALIKE", "Consensus", "core_weights", "find_consensus"]
+__all__ = ["ALIKE", "Consensus", "core_weights", "find_agreement", "find_consensus"]
 
 ALIKE = 1e6  # the strength of the prior where workers are not told apart
 _MIN_STRENGTH = 4.0
@@ -94,17 +96,31 @@ def find_consensus(run: Run, answers: Floats, k: int, group: Array, *, use_gold:
     return Consensus(np.where(problems.spread(heard), weight, 1.0), accuracy, strength, ratio)
 
 
-def core_weights(
-    run: Run, consensus: Consensus, answers: Floats, fraction: float, k: int, *, use_gold: bool = False
+def find_agreement(
+    run: Run, consensus: Consensus, weight: Floats, answers: Floats, k: int, *, use_gold: bool = False
 ) -> Floats:
-    """Give weight to the best workers who together gave this share of the answers, found in three rounds."""
-    problems = run.problems
-    weight = consensus.weight
-    for _ in range(_ROUNDS):
-        sums = run.sum(partial(agreement_sums, k=k, use_gold=use_gold), weight)
-        accuracy = _accuracy(sums, consensus.strength, answers, problems, run.history)
-        weight = np.where(accuracy >= _least_of_core(accuracy, answers, fraction, problems) - _EPS, 1.0, _CORE_REST)
+    """Return how often each worker is right, as far as others with these weights can tell."""
+    sums = run.sum(partial(hit_sums, k=k, use_gold=use_gold), weight)
+    return _accuracy(sums, consensus.strength, answers, run.problems, run.history)
+
+
+def core_weights(
+    accuracy: Floats, answers: Floats, fraction: float, problems: Problems, agree: Callable[[Floats], Floats]
+) -> Floats:
+    """Give weight to the best workers who together gave this share of the answers, found in three rounds.
+
+    The first begins with accuracies, and ``agree`` says how often workers are right as far as such a core can tell.
+    """
+    weight = _weigh_core(accuracy, answers, fraction, problems)
+    for _ in range(_ROUNDS - 1):
+        before, weight = weight, _weigh_core(agree(weight), answers, fraction, problems)
+        if np.array_equal(before, weight):
+            break
     return weight
+
+
+def _weigh_core(accuracy: Floats, answers: Floats, fraction: float, problems: Problems) -> Floats:
+    return np.where(accuracy >= _least_of_core(accuracy, answers, fraction, problems) - _EPS, 1.0, _CORE_REST)
 
 
 def agreement_sums(block: Block, weights: Floats, *, k: int, use_gold: bool = False) -> dict[str, Floats]:
@@ -116,53 +132,65 @@ def agreement_sums(block: Block, weights: Floats, *, k: int, use_gold: bool = Fa
     >>> agreement_sums(Block.of([[0, 1], [0, 1], [1, 1]]), np.ones(3), k=2)["hits"]
     array([1., 1., 1.])
     """
-    said = find_voices(block)
-    task, mine = block.task, np.arange(len(block.label))
-    others = _votes_of_others(block, said.voice * weights.take(block.worker), task, said.group, k)
-    top, total = row_peaks(others), row_sums(others)
-    winners = row_sums((others >= (top - _EPS)[:, None]).astype(np.float64))
-    own = others[mine, block.label]
+    said = _compare(block, weights, k, use_gold=use_gold)
+    voice, size = said.voice, said.size
+    two = size < 3 - _EPS
+    stretch = block.to_answers(np.where(two, 1.0, np.sqrt(size / np.maximum(size - 1, _EPS))))
+    of_two = np.where(block.to_answers(two), voice, 0.0)
+    sums = {
+        **_add_hits(block, said),
+        "answers": block.per_worker(voice),
+        "pairs": block.per_worker(of_two),
+    }
+    for name, values in (("hit", said.hit), ("share", said.share)):
+        heard = voice * values
+        mean = np.where(two, 0.0, block.per_task(heard) / size)
+        deviation = (values - block.to_answers(mean)) * stretch
+        sums[name] = block.per_worker(voice * deviation)
+        sums[f"{name} squared"] = block.per_worker(voice * deviation**2)
+        sums[f"{name} of two"] = block.per_worker(of_two * values) if two.any() else sums["pairs"]
+        sums[f"{name} of all"] = block.per_worker(heard)
+    return sums
+
+
+def hit_sums(block: Block, weights: Floats, *, k: int, use_gold: bool = False) -> dict[str, Floats]:
+    """Add up, per worker, weighted hits and their weights alone."""
+    return _add_hits(block, _compare(block, weights, k, use_gold=use_gold))
+
+
+class _Compared(NamedTuple):
+    """The answers of a block beside those of the others: hits, shares, o, and the voices of those who have others.
+
+    ``size`` has the voices of each task.
+    """
+
+    hit: Floats
+    share: Floats
+    strength: Floats
+    voice: Floats
+    size: Floats
+
+
+def _compare(block: Block, weights: Floats, k: int, *, use_gold: bool) -> _Compared:
+    voice = find_voices(block).voice
+    own, top, total, hit = count_others(block, voice * weights.take(block.worker), block.label, k)
     counted = total > _EPS
     safe = np.where(counted, total, 1.0)
-    hit = np.where(own >= top - _EPS, 1.0 / winners, 0.0)
     share = np.where(counted, own / safe, 0.0)
     strength = np.where(counted, np.maximum(0.0, (top / safe - 1 / k) / (1 - 1 / k)) ** 2, 0.0)
     if use_gold and len(block.gold_task):
         truth = np.full(block.n_tasks, -1)
         truth[block.gold_task] = block.gold_label
-        known = truth[task] >= 0
-        hit = np.where(known, block.label == truth[task], hit)
-        strength = np.where(known, 1.0, strength)
-    size = block.per_task(said.voice)
-    voice = np.where(block.to_answers(size >= 2 - _EPS), said.voice, 0.0)
-    sums = {
-        "hits": block.per_worker(voice * strength * hit),
-        "strength": block.per_worker(voice * strength),
-        "answers": block.per_worker(voice),
-    }
-    two = size < 3 - _EPS
-    stretch = np.where(two, 1.0, np.sqrt(size / np.maximum(size - 1, _EPS)))
-    sums["pairs"] = block.per_worker(np.where(two[task], voice, 0.0))
-    for name, values in (("hit", hit), ("share", share)):
-        mean = np.where(two, 0.0, block.per_task(voice * values) / size)
-        deviation = (values - mean[task]) * stretch[task]
-        sums[name] = block.per_worker(voice * deviation)
-        sums[f"{name} squared"] = block.per_worker(voice * deviation**2)
-        sums[f"{name} of two"] = block.per_worker(np.where(two[task], voice * values, 0.0))
-        sums[f"{name} of all"] = block.per_worker(voice * values)
-    return sums
+        truth = block.to_answers(truth)
+        hit = np.where(truth >= 0, block.label == truth, hit)
+        strength = np.where(truth >= 0, 1.0, strength)
+    size = block.per_task(voice)
+    return _Compared(hit, share, strength, np.where(block.to_answers(size >= 2 - _EPS), voice, 0.0), size)
 
 
-def _votes_of_others(block: Block, vote: Floats, task: Array, group: Array, k: int) -> Floats:
-    """Return, per answer, the votes of all who are not of its group, with a column per label."""
-    votes = sum_by(task * k + block.label, vote, block.n_tasks * k).reshape(-1, k)
-    others = votes.take(task, axis=0)
-    n_groups = int(group.max()) + 1
-    if n_groups == len(vote):
-        others[np.arange(len(vote)), block.label] -= vote
-    else:
-        others -= sum_by(group * k + block.label, vote, n_groups * k).reshape(-1, k).take(group, axis=0)
-    return others
+def _add_hits(block: Block, said: _Compared) -> dict[str, Floats]:
+    strength = said.voice * said.strength
+    return {"hits": block.per_worker(strength * said.hit), "strength": block.per_worker(strength)}
 
 
 def _accuracy(

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allalike._core.blocks.voices import find_voices
-from allalike.methods.auto.classes.consensus import core_weights, find_consensus
+from allalike.methods.auto.classes.consensus import core_weights, find_agreement, find_consensus
 from allalike.methods.auto.classes.rows import estimate_rows, estimate_shares
 from allalike.methods.auto.classes.states import (
     TaskLevels,
@@ -66,6 +66,7 @@ _MIN_DIFFERENT = 0.2  # of the tasks, which two hypotheses decide differently
 _MIN_PLAIN = 0.5  # of the tasks, which any hypothesis worth mentioning decides as a vote does
 _STANDARD_ERRORS = 2.0
 _LEADERS = 3
+_ROUNDING = 1e-12  # of disagreements
 
 
 @dataclass(frozen=True)
@@ -135,15 +136,27 @@ class ClassCrowd:
         n = len(self.run.problems.sizes)
         return self.improve(sums, np.full(n, start, dtype=object), np.full(n, margin), rounds=_ROUNDS)
 
+    def agree(self, weight: Floats) -> Floats:
+        """Find how often each worker is right, as far as others with these weights can tell."""
+        return find_agreement(self.run, self.consensus, weight, self.answers, **self._how)
+
+    @cached_property
+    def agreement(self) -> Floats:
+        """How often each worker is right, as far as the consensus can tell; all cores begin with it."""
+        return self.agree(self.consensus.weight)
+
     @property
     def _how(self) -> dict[str, Any]:
         return {"k": self.k, "use_gold": self.use_gold}
 
     def improve(self, sums: dict[str, Floats], start: Array, margin: Floats, *, rounds: int) -> Hypothesis:
         """Go on with rounds of EM from expected answers."""
-        problems = self.run.problems
+        problems, near = self.run.problems, None
         for _ in range(rounds):
-            found = estimate_rows(sums["counts"], self.answers, self.consensus.strength, problems, self.run.history)
+            found = estimate_rows(
+                sums["counts"], self.answers, self.consensus.strength, problems, self.run.history, near
+            )
+            near = found.strength
             rows = np.log(found.probability, out=found.probability)
             shares = problems.spread(np.log(estimate_shares(problems.add(sums["shares"]), self.k)))
             sums = self.run.sum(partial(count_states, **self._how), rows, shares)
@@ -168,7 +181,7 @@ def read_from(crowd: ClassCrowd, start: str) -> Hypothesis:
     if start == "consensus":
         return crowd.climb(start, vote_shares, crowd.consensus.weight)
     fraction = float(start.removeprefix("core "))
-    weights = core_weights(crowd.run, crowd.consensus, crowd.answers, fraction, crowd.k, use_gold=crowd.use_gold)
+    weights = core_weights(crowd.agreement, crowd.answers, fraction, crowd.run.problems, crowd.agree)
     return crowd.climb(start, vote_shares, weights, margin=_MARGIN)
 
 
@@ -199,8 +212,12 @@ def prepare(
     rank = find_ranks(found["disagreement"], problem)
     rest = iter(np.split(find_levels(rank), np.cumsum([block.n_tasks for block in sample.blocks])[:-1]))
     order = np.argsort(found["disagreement"])
+    ranks = found["disagreement"][order], rank[order]
+    new = np.append(
+        True, (np.diff(ranks[0]) > _ROUNDING) | (np.diff(ranks[1]) != 0)
+    )  # most tasks disagree as others do
     prepared = sample.map(lambda block: block.keeping(ballots_of(block, k), TaskLevels(next(rest))))
-    return as_crowd(prepared, groups, use_gold=use_gold), (found["disagreement"][order], rank[order])
+    return as_crowd(prepared, groups, use_gold=use_gold), (ranks[0][new], ranks[1][new])
 
 
 def as_crowd(run: Run, groups: VoiceGroups, *, use_gold: bool = False) -> ClassCrowd:

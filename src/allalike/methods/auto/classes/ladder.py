@@ -33,7 +33,7 @@ from allalike.methods.auto.classes.hypotheses import (
     read_from,
 )
 from allalike.methods.auto.classes.known import MANY, judge, reconsider
-from allalike.methods.auto.classes.left_out import Foreseen, others_classes, others_votes
+from allalike.methods.auto.classes.left_out import Foreseen, find_class_hits, find_vote_hits
 from allalike.methods.auto.classes.reproduction import find_information, find_support
 from allalike.methods.auto.classes.states import class_posterior
 from allalike.methods.auto.sureness.reliability import Reliability, find_reliability
@@ -156,7 +156,7 @@ def climb_ladder(crowd: ClassCrowd, stands: npt.NDArray[np.bool_], *, use_gold: 
     borne_out = _bear_out(crowd, best)
     differ = crowd.consensus.strength < ALIKE
     taken = np.zeros(len(differ), np.intp)
-    weighs = foreseen.compare(others_votes, crowd.consensus.weight) >= -CLEARLY
+    weighs = foreseen.compare(find_vote_hits, crowd.consensus.weight) >= -CLEARLY
     weighs &= differ & borne_out.stands("weighted vote", least=0.0)
     reads = differ & np.isfinite(best.margin) & borne_out.stands("reading")
     turned = _find_turned(crowd, best)
@@ -198,7 +198,7 @@ def _best_of(
     """
     while True:
         best = reduce(partial(choose, crowd=crowd, use_gold=use_gold), hypotheses)
-        worse = foreseen.compare(others_classes, best.rows, best.shares) < -CLEARLY
+        worse = foreseen.compare(find_class_hits, best.rows, best.shares) < -CLEARLY
         worse &= np.isfinite(best.margin)
         if not worse.any():
             return best

@@ -18,6 +18,7 @@ coin scores, not the hypothesis's own rows: a rich model foresees answers better
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -26,100 +27,111 @@ import numpy as np
 from allalike._core.blocks.voices import find_voices, without_own
 from allalike.methods.auto.classes.states import classes_of
 from allalike.methods.steps.ballots import ballots_of, by_problem, row_peaks, row_sums, softmax
+from allalike.methods.steps.others import count_others
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats
     from allalike.engines import Run
 
-__all__ = ["Foreseen", "others_classes", "others_votes"]
+__all__ = ["Foreseen", "find_class_hits", "find_vote_hits"]
 
-Others = Callable[..., "Floats"]
+FindHits = Callable[..., "Floats"]
 
 _PRIOR = 4.0  # answers of a usual worker beside her own
 _LOW = 1e-3  # no chance of a hit is closer to 0 or 1
 _EPS = 1e-9
 
 
-def others_votes(block: Block, weights: Floats, *, k: int) -> Floats:
-    """Return, per answer, the votes for each class without those of her group.
+def find_vote_hits(block: Block, weights: Floats, *, k: int) -> Floats:
+    """Return of each answer whether the votes of those who are not of her group decide for its label.
 
     >>> from allalike._core.blocks.block import Block
-    >>> others_votes(Block.of([[0], [1], [1]]), np.ones(3), k=2)
-    array([[0., 2.],
-           [1., 1.],
-           [1., 1.]])
+    >>> find_vote_hits(Block.of([[0], [1], [1]]), np.ones(3), k=2)
+    array([0. , 0.5, 0.5])
     """
-    rows = (find_voices(block).voice * weights.take(block.worker))[:, None] * np.eye(k)[block.label]
-    return without_own(block, block.per_task(rows), rows)
+    return count_others(block, find_voices(block).voice * weights.take(block.worker), block.label, k).hit
 
 
-def others_classes(block: Block, rows: Floats, shares: Floats, *, k: int) -> Floats:
-    """Return, per answer, how probable each class is without the answers of her group."""
+def find_class_hits(block: Block, rows: Floats, shares: Floats, *, k: int) -> Floats:
+    """Return of each answer whether its label is the most probable class without the answers of her group."""
     own = find_voices(block).voice[:, None] * rows[block.worker, block.label]
     states = ballots_of(block, k).add_up(rows) + shares.take(block.first_worker, axis=0)
-    return classes_of(softmax(without_own(block, states, own))[0], k)
+    others = classes_of(softmax(without_own(block, states, own))[0], k)
+    least = row_peaks(others) - _EPS
+    winners = row_sums((others >= least[:, None]).astype(np.float64))
+    return np.where(others[np.arange(len(others)), block.label] >= least, 1.0 / winners, 0.0)
+
+
+@dataclass(frozen=True)
+class _Hits:
+    """Of each answer: whether it is a hit, and its voice if others have answered, too."""
+
+    hit: Floats
+    met: Floats
+
+
+@dataclass(frozen=True)
+class _PlainScores:
+    """Of each task: how well one coin a worker foresees the hits of its answers under the plain votes."""
+
+    score: Floats
 
 
 class Foreseen:
     """How plain votes foresee the answers of a run, with which hypotheses are compared."""
 
     def __init__(self, run: Run, k: int) -> None:
-        self._run, self._k = run, k
-        self._everyone = np.ones(run.problems.n_workers)
-        self._coins = self._toss(others_votes, self._everyone)
+        self._k = k
+        heard = self._look(run, find_vote_hits, np.ones(run.problems.n_workers))
+        self._run = heard.map(partial(_keep_scores, coins=_toss(heard), k=k))
 
-    def compare(self, others: Others, *params: Floats) -> Floats:
+    def compare(self, find_hits: FindHits, *params: Floats) -> Floats:
         """Return z of each problem: how clearly what decides without an answer foresees more than votes do."""
-        problems = self._run.problems
-        kernel = partial(_gains, others=others, k=self._k)
-        sums = self._run.sum(kernel, self._toss(others, *params), self._everyone, self._coins, *params)
+        heard, problems = self._look(self._run, find_hits, *params), self._run.problems
+        sums = heard.sum(partial(_gains, k=self._k), _toss(heard))
         gain, squares, tasks = (problems.add(sums[name]) for name in ("gain", "squares", "tasks"))
         variance = np.maximum(squares - gain**2 / np.maximum(tasks, 1.0), 0.0)
         told = variance > _EPS
         return np.where(told, gain / np.sqrt(np.where(told, variance, 1.0)), 0.0)
 
-    def _toss(self, others: Others, *params: Floats) -> Floats:
-        """Return the coin of each worker: how many hits she has, in how many answers, and the mean of her problem."""
-        problems = self._run.problems
-        sums = self._run.sum(partial(_count_hits, others=others, k=self._k), *params)
-        mean = problems.total(sums["hits"]) / np.maximum(problems.total(sums["met"]), _EPS)
-        return np.column_stack([sums["hits"], sums["met"], mean])
+    def _look(self, run: Run, find_hits: FindHits, *params: Floats) -> Run:
+        return run.map(partial(_keep_hits, find_hits=find_hits, params=params, k=self._k))
 
 
-def _hits(block: Block, others: Floats) -> Floats:
-    """Return of each answer whether its label is the one that the others decide for."""
-    top = row_peaks(others)
-    winners = row_sums((others >= (top - _EPS)[:, None]).astype(np.float64))
-    own = others[np.arange(len(others)), block.label]
-    return np.where(own >= top - _EPS, 1.0 / winners, 0.0)
-
-
-def _met(block: Block) -> Floats:
-    """Return the voice of each answer that others have answered, too."""
+def _keep_hits(block: Block, *, find_hits: FindHits, params: tuple[Floats, ...], k: int) -> Block:
     voice = find_voices(block).voice
-    return np.where(block.to_answers(block.per_task(voice) > 1 + _EPS), voice, 0.0)
+    met = np.where(block.to_answers(block.per_task(voice) > 1 + _EPS), voice, 0.0)
+    return block.keeping(_Hits(find_hits(block, *(each[block.workers] for each in params), k=k), met))
 
 
-def _count_hits(block: Block, *params: Floats, others: Others, k: int) -> dict[str, Floats]:
-    hit, met = _hits(block, others(block, *params, k=k)), _met(block)
-    return {"hits": block.per_worker(met * hit), "met": block.per_worker(met)}
+def _toss(heard: Run) -> Floats:
+    """Return the coin of each worker: how many hits she has, in how many answers, and the mean of her problem."""
+    problems, sums = heard.problems, heard.sum(_count_hits)
+    mean = problems.total(sums["hits"]) / np.maximum(problems.total(sums["met"]), _EPS)
+    return np.column_stack([sums["hits"], sums["met"], mean])
 
 
-def _score(block: Block, others: Floats, coins: Floats, k: int) -> Floats:
+def _count_hits(block: Block) -> dict[str, Floats]:
+    hits = block[_Hits]
+    return {"hits": block.per_worker(hits.met * hits.hit), "met": block.per_worker(hits.met)}
+
+
+def _keep_scores(block: Block, *, coins: Floats, k: int) -> Block:
+    return block.keeping(_PlainScores(_score(block, coins[block.workers], k)))
+
+
+def _score(block: Block, coins: Floats, k: int) -> Floats:
     """Return, per task, how well one coin a worker foresees the hits of the answers."""
-    hit, met = _hits(block, others), _met(block)
-    hits, answers, mean = coins.take(block.worker, axis=0).T
+    hit, met = block[_Hits].hit, block[_Hits].met
+    hits, answers, mean = (column.take(block.worker) for column in coins.T)
     chance = (hits - met * hit + _PRIOR * mean) / np.maximum(answers - met + _PRIOR, _EPS)
     chance = np.clip(chance, _LOW, 1 - _LOW)
     return block.per_task(met * (hit * np.log(chance) + (1 - hit) * np.log((1 - chance) / (k - 1))))
 
 
-def _gains(
-    block: Block, coins: Floats, everyone: Floats, plain_coins: Floats, *params: Floats, others: Others, k: int
-) -> dict[str, Floats]:
+def _gains(block: Block, coins: Floats, *, k: int) -> dict[str, Floats]:
     """Add up, for each problem, by how much the scores of its tasks are better than those of plain votes."""
-    plain = _score(block, others_votes(block, everyone, k=k), plain_coins, k)
-    gain = _score(block, others(block, *params, k=k), coins, k) - plain
+    gain = _score(block, coins, k) - block[_PlainScores].score
     return {
         "gain": by_problem(block, gain),
         "squares": by_problem(block, gain**2),

@@ -58,9 +58,17 @@ class ConfusionRows:
 
 
 def estimate_rows(
-    counts: Floats, answers: Floats, strength: Floats, problems: Problems, past: History | None = None
+    counts: Floats,
+    answers: Floats,
+    strength: Floats,
+    problems: Problems,
+    past: History | None = None,
+    near: Floats | None = None,
 ) -> ConfusionRows:
-    """Return the most probable rows, from expected answers, the strength of the prior of accuracies, and the past."""
+    """Return the most probable rows, from expected answers, the strength of the prior of accuracies, and the past.
+
+    ``near`` has the strengths of expected rows that were found before, beside which they are looked for.
+    """
     n, k, _ = counts.shape
     each = np.arange(k)
     by_level = counts.reshape(n, k, k, LEVELS)
@@ -71,7 +79,7 @@ def estimate_rows(
         right, answers = right + past.answers * (1 - past.fault), answers + past.answers
     expected = _expected_rows(said, right, answers, strength, mean, problems)
     # her own answers beside st of those expected of her
-    beside = _likeliest_strength(said, expected, problems)
+    beside = _likeliest_strength(said, expected, problems, near)
     own = said + problems.spread(beside)[:, None, None] * expected
     own /= own.sum(axis=1, keepdims=True)
     # a level moves the diagonal by shift[c, g]
@@ -120,10 +128,10 @@ def _expected_rows(
     return rows
 
 
-def _likeliest_strength(said: Floats, expected: Floats, problems: Problems) -> Floats:
+def _likeliest_strength(said: Floats, expected: Floats, problems: Problems, near: Floats | None) -> Floats:
     """Return, per problem, the strength with the largest likelihood of the expected answers.
 
-    The likelihood has one peak, which is climbed from the middle.
+    The likelihood has one peak, which is climbed from the strengths that were found before, or from the middle.
     """
     from scipy.special import gammaln
 
@@ -139,7 +147,8 @@ def _likeliest_strength(said: Floats, expected: Floats, problems: Problems) -> F
         outside = gammaln(strength) - gammaln(strength + total)
         return problems.add(np.bincount(worker, inside, n) + np.bincount(met, outside, n))
 
-    known = {len(_STRENGTHS) // 2: likelihood(_STRENGTHS[len(_STRENGTHS) // 2])}
+    begin = _STRENGTHS[len(_STRENGTHS) // 2] if near is None else np.unique(near)
+    known = {int(place): likelihood(_STRENGTHS[place]) for place in np.atleast_1d(np.searchsorted(_STRENGTHS, begin))}
     while True:
         places = sorted(known)
         table = np.array([known[place] for place in places])

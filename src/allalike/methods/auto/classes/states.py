@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike.methods.auto.classes.rows import LEVELS
-from allalike.methods.steps.ballots import ballots_of, by_problem, count_ballots, row_sums, softmax, vote_shares
+from allalike.methods.steps.ballots import (
+    ballots_of,
+    by_problem,
+    count_ballots,
+    keep_ballots,
+    row_sums,
+    softmax,
+    vote_shares,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,6 +102,7 @@ def begin(
     use_gold: bool = False,
 ) -> dict[str, Floats]:
     """Count with probabilities of the classes, split into levels: those that the block keeps, or by their ranks."""
+    block = keep_ballots(block, k=k)
     if ranks is None:
         levels = block[TaskLevels].share
     else:
@@ -133,6 +142,7 @@ def count_states(block: Block, rows: Floats, shares: Floats, *, k: int, use_gold
 
     If gold is used, what a worker said of a task whose truth is known counts for that truth alone.
     """
+    block = keep_ballots(block, k=k)
     states, likelihood = posterior(block, rows, shares, k=k)
     known = np.zeros(block.n_tasks)
     if len(block.gold_task):
@@ -150,8 +160,7 @@ def count_states(block: Block, rows: Floats, shares: Floats, *, k: int, use_gold
 
 def classes_of(states: Floats, k: int) -> Floats:
     """Add up the levels of each class."""
-    levels = states.shape[1] // k
-    classes: Floats = states @ np.repeat(np.eye(k), levels, axis=0)
+    classes: Floats = np.einsum("tcg->tc", states.reshape(len(states), k, -1))
     return classes
 
 

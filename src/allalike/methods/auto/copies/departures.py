@@ -89,6 +89,8 @@ class Departures:
 def find_departures(run: Run, number: npt.NDArray[np.intp], silent: npt.NDArray[np.bool_]) -> dict[int, Departures]:
     """Return what is known of each group of two workers and more, by its number."""
     groups = np.flatnonzero(np.bincount(number, minlength=len(number)) > 1)
+    if not len(groups):
+        return {}
     member = np.where(np.isin(number, groups), number, -1.0)
     rows = run.sum(departure_sums, member, silent.astype(np.float64))["sums"]
     sums = np.zeros_like(rows)
@@ -111,6 +113,11 @@ def departure_sums(block: Block, member: Floats, silent: Floats) -> dict[str, Fl
     >>> departure_sums(Block.of(said), np.array([0.0, 0, -1, -1, -1]), np.zeros(5))["sums"][0, :5]
     array([3., 1., 1., 3., 3.])
     """
+    sums = np.zeros((block.n_workers, 7))
+    several = block.per_task(((member >= 0) & (silent == 0)).astype(np.float64).take(block.worker)) > 1
+    if not several.any():
+        return {"sums": sums}
+    block = block.pick(np.flatnonzero(several), np.flatnonzero(block.to_answers(several)))
     heard = silent.take(block.worker) == 0
     slot, labels = number_within_tasks(block)
     width = int(labels.max())
@@ -118,9 +125,6 @@ def departure_sums(block: Block, member: Floats, silent: Floats) -> dict[str, Fl
     votes = sum_by(task * width + slot, heard.astype(np.float64), block.n_tasks * width).reshape(-1, width)
     group = member.take(block.worker).astype(np.int64)
     mine = np.flatnonzero((group >= 0) & heard)
-    sums = np.zeros((block.n_workers, 7))
-    if not len(mine):
-        return {"sums": sums}
     n = int(group.max()) + 1
     cell, first, place = np.unique(task[mine] * n + group[mine], return_index=True, return_inverse=True)
     own = sum_by(place * width + slot[mine], np.ones(len(mine)), len(cell) * width).reshape(-1, width)

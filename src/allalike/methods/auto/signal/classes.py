@@ -117,9 +117,9 @@ def silence(signal: Signal, answers: npt.NDArray[np.int64], problems: Problems) 
 def agreement_sums(block: Block, voice: Floats, *, k: int) -> dict[str, Floats]:
     """Add up, per worker, the share of the others who agree, how often she gave each label, and how often they did."""
     said = _listen(block, voice, k)
-    size = block.n_workers * k
-    given = sum_by(block.worker * k + block.label, said.known, size).reshape(-1, k)
-    heard = sum_by((block.worker[:, None] * k + said.label).ravel(), said.share.ravel(), size).reshape(-1, k)
+    cell, size = block.worker * k + block.label, block.n_workers * k
+    given = sum_by(cell, (said.each > 0).astype(np.float64), size).reshape(-1, k)
+    heard = _add_votes(block, said, k) - sum_by(cell, said.each * said.voice, size).reshape(-1, k)
     return {"own": block.per_worker(said.own), "given": given, "heard": heard}
 
 
@@ -127,41 +127,62 @@ def deviation_sums(
     block: Block, voice: Floats, heard: Floats, given: Floats, cross: Floats, *, k: int
 ) -> dict[str, Floats]:
     """Add up, per worker, what each answer adds to her signal, and its square."""
-    said, worker = _listen(block, voice, k), block.worker
-    usual = np.einsum("al,al->a", given[worker[:, None], said.label], said.share)
-    deviation = said.known * (said.own - heard[worker, block.label] - usual + cross.take(worker))
+    said, cell = _listen(block, voice, k), block.worker * k + block.label
+    rows = given.take(block.worker, axis=0) if said.label is None else given.ravel().take(_cells(block, said.label, k))
+    usual = np.einsum("al,al->a", rows, block.to_answers(said.votes))
+    usual = said.each * (usual - said.voice * given.ravel().take(cell))
+    known = said.each > 0
+    deviation = np.where(known, said.own - heard.ravel().take(cell) - usual + cross.take(block.worker), 0.0)
     return {"sum": block.per_worker(deviation), "squares": block.per_worker(deviation**2)}
 
 
-class _Others(NamedTuple):
-    """What the others say of the task of each answer.
+class _Heard(NamedTuple):
+    """What is said of the tasks of a block.
 
-    ``share`` has a column for each label that is told apart there, whose number is in ``label``; ``own`` is the share
-    of the answer's own label, and ``known`` whether there are others.
+    ``votes`` has a row for each task and a column for each label that is told apart there, whose number is in
+    ``label``, unless these are all labels. Of each answer, ``voice`` is its own, ``each`` the share of one vote among
+    those of the others, 0 if there are none, and ``own`` the share of its label there.
     """
 
-    share: Floats
-    label: npt.NDArray[np.intp]
+    votes: Floats
+    label: npt.NDArray[np.intp] | None
+    voice: Floats
+    each: Floats
     own: Floats
-    known: Floats
 
 
-def _listen(block: Block, voice: Floats, k: int) -> _Others:
+def _listen(block: Block, voice: Floats, k: int) -> _Heard:
     own = voice.take(block.worker)
-    task, mine = block.task, np.arange(len(block.label))
-    slot, label = block.label.astype(np.intp), np.broadcast_to(np.arange(k), (block.n_tasks, k))
+    task, slot, width, label = block.task, block.label.astype(np.intp), k, None
     if k > _MAX_NAMED_LABELS:  # only the labels of a task, not all of them
         slot, count = number_within_tasks(block)
-        label = np.zeros((block.n_tasks, int(count.max())), np.intp)
+        width = int(count.max())
+        label = np.zeros((block.n_tasks, width), np.intp)
         label[task, slot] = block.label
-    width = label.shape[1]
-    votes = sum_by(task * width + slot, own, block.n_tasks * width).reshape(-1, width)
-    others = votes.take(task, axis=0)
-    others[mine, slot] -= own
-    total = others @ np.ones(width)
-    known = total > 0.5
-    share = np.where(known[:, None], others / np.where(known, total, 1.0)[:, None], 0.0)
-    return _Others(share, label.take(task, axis=0), share[mine, slot], known.astype(np.float64))
+    place = task * width + slot
+    votes = sum_by(place, own, block.n_tasks * width).reshape(-1, width)
+    others = block.to_answers(block.per_task(own)) - own
+    known = others > 0.5
+    each = np.where(known, 1.0, 0.0) / np.where(known, others, 1.0)
+    return _Heard(votes, label, own, each, each * (votes.ravel().take(place) - own))
+
+
+def _add_votes(block: Block, said: _Heard, k: int) -> Floats:
+    """Add up, per worker and label, the votes on her tasks, as shares of those of the others."""
+    from scipy.sparse import csr_array
+
+    if said.label is None:
+        starts = np.append(block.starts, len(block.worker))
+        shares = csr_array((said.each, block.worker, starts), shape=(block.n_tasks, block.n_workers))
+        table: Floats = shares.T @ said.votes
+        return table
+    votes = said.each[:, None] * block.to_answers(said.votes)
+    return sum_by(_cells(block, said.label, k).ravel(), votes.ravel(), block.n_workers * k).reshape(-1, k)
+
+
+def _cells(block: Block, label: npt.NDArray[np.intp], k: int) -> npt.NDArray[np.intp]:
+    """Return, per answer, the places of the labels of its task among those of its worker."""
+    return block.worker[:, None] * k + block.to_answers(label)
 
 
 def _quantiles(values: Floats, weights: Floats, problems: Problems) -> Floats:

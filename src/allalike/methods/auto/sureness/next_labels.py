@@ -45,43 +45,55 @@ def expect_gains(table: Floats, odds: Floats) -> Floats:
     table
         The probabilities of the classes, a row per task.
     odds
-        Of each task: the log odds with which a typical worker names the true class and not a certain other one.
+        Of each task: the log odds with which a typical worker names the true class and not a certain other one, 0 at
+        least.
 
     >>> expect_gains(np.array([[0.5, 0.5], [0.99, 0.01]]), np.log([4.0, 4.0])).round(3)
     array([0.3  , 0.001])
     """
     k = table.shape[1]
-    best = -np.sort(-table, axis=1)[:, :_TOLD_APART]
+    best = np.sort(table, axis=1)[:, : -_TOLD_APART - 1 : -1].T.copy()
     gains = np.zeros(len(table))
     for each in np.unique(odds):
         some = odds == each
         right = np.exp(each) / (np.exp(each) + k - 1)
-        gains[some] = np.max([_gain(best[some], right, k, answers) / answers for answers in _STEPS], axis=0)
+        gains[some] = np.max([_gain(best[:, some], right, k, answers) / answers for answers in _STEPS], axis=0)
     return gains
 
 
 def _gain(best: Floats, right: float, k: int, answers: int) -> Floats:
-    """Return by how much so many answers raise the largest of the probabilities of the likeliest classes."""
-    told = best.shape[1]
-    counts, ways = _counts(answers, told + (k > told))
-    wrong = (1 - right) / (k - 1)
-    chance = np.full((told, counts.shape[1]), wrong)
-    chance[:, told:] *= k - told
-    np.fill_diagonal(chance, right)
-    likelihood = ways[:, None] * np.exp(counts @ np.log(np.maximum(chance, 1e-300)).T)
-    total = np.zeros(len(best))
-    for row in likelihood:
-        total += (best * row).max(axis=1)
-    gain: Floats = np.maximum(total - best[:, 0], 0.0)
+    """Return by how much so many answers raise the largest of the probabilities of the likeliest classes.
+
+    Answers raise it where they turn the decision: where a class z has d more of them than the likeliest one, 0, and
+
+        q_z (right / wrong)^d > q_0.
+    """
+    told, wrong = len(best), (1 - right) / (k - 1)
+    leads, place, counts, ways = _leads(answers, told, told + (k > told))
+    likeliest, others = counts[:, 0], counts[:, told:].sum(axis=1)
+    chance = ways * right**likeliest * wrong ** (answers - likeliest) * float(max(k - told, 1)) ** others
+    gain = np.zeros(best.shape[1])
+    for lead, weight in zip(leads, np.bincount(place, chance), strict=True):
+        turned = np.zeros_like(gain)
+        for z in np.flatnonzero(lead):
+            np.maximum(turned, (right / wrong) ** lead[z] * best[1 + z] - best[0], out=turned)
+        gain += weight * turned
     return gain
 
 
 @cache
-def _counts(answers: int, labels: int) -> tuple[Array, Floats]:
-    """List how often each label may be given by so many answers, and in how many ways."""
-    counts = [each for each in product(range(answers + 1), repeat=labels) if sum(each) == answers]
-    ways = [factorial(answers) / prod(map(factorial, each)) for each in counts]
-    return np.array(counts), np.array(ways)
+def _leads(answers: int, told: int, labels: int) -> tuple[Array, Array, Array, Floats]:
+    """List how often each label may be given by so many answers, in how many ways, and which classes lead by how many.
+
+    The first table has the leads of the second class and the third over the first, each once, and then comes the place
+    of each row of counts there. The third never wins with a lead that is no larger than that of the second.
+    """
+    counts = np.array([each for each in product(range(answers + 1), repeat=labels) if sum(each) == answers])
+    ways = np.array([factorial(answers) / prod(map(factorial, each)) for each in counts.tolist()])
+    ahead = np.maximum(counts[:, 1:told] - counts[:, :1], 0)
+    ahead[:, 1:] *= ahead[:, 1:] > ahead[:, :1]
+    leads, place = np.unique(ahead, axis=0, return_inverse=True)
+    return leads, place.ravel(), counts, ways
 
 
 def rank_tasks(pieces: Iterable[Piece], n: int) -> Piece:

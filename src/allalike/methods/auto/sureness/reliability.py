@@ -26,7 +26,8 @@ import numpy as np
 
 from allalike._core.blocks.block import sum_by
 from allalike._core.blocks.groups import number_within_tasks
-from allalike._core.blocks.voices import find_voices, without_own
+from allalike._core.blocks.voices import find_voices
+from allalike.methods.steps.others import count_others
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats
@@ -122,17 +123,14 @@ def count_sides(block: Block) -> dict[str, Floats]:
     {'met': 4.0, 'agreed': 2.0, 'sided': 3.0, 'others': 12.0, 'tasks': 1.0}
     """
     slot, labels = number_within_tasks(block)
-    voice, mine = find_voices(block).voice, np.arange(len(slot))
-    own = voice[:, None] * np.eye(int(labels.max()))[slot]
-    votes = without_own(block, block.per_task(own), own)
-    others, top = votes.sum(axis=1), votes.max(axis=1)
-    met = np.where(others > _LEAST, voice, 0.0)
-    wins = votes >= (top - _LEAST)[:, None]
+    voice = find_voices(block).voice
+    votes = count_others(block, voice, slot, int(labels.max()))
+    met = np.where(votes.total > _LEAST, voice, 0.0)
     of_answers = {
         "met": met,
-        "agreed": met * votes[mine, slot] / np.maximum(others, _LEAST),
-        "sided": met * wins[mine, slot] / wins.sum(axis=1),
-        "others": met * others,
+        "agreed": met * votes.own / np.maximum(votes.total, _LEAST),
+        "sided": met * votes.hit,
+        "others": met * votes.total,
     }
     found = {name: block.per_task(each) for name, each in of_answers.items()}
     found["tasks"] = (found["met"] > 0).astype(np.float64)
