@@ -26,8 +26,7 @@ import numpy as np
 
 from allalike._core.blocks.voices import find_voices, without_own
 from allalike.methods.auto.classes.states import classes_of
-from allalike.methods.steps.ballots import ballots_of, by_problem, row_peaks, row_sums, softmax
-from allalike.methods.steps.others import count_others
+from allalike.methods.steps.ballots import ballots_of, by_problem, count_others, row_peaks, row_sums, softmax
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats

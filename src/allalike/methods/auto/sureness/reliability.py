@@ -27,7 +27,7 @@ import numpy as np
 from allalike._core.blocks.block import sum_by
 from allalike._core.blocks.groups import number_within_tasks
 from allalike._core.blocks.voices import find_voices
-from allalike.methods.steps.others import count_others
+from allalike.methods.steps.ballots import count_others
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats
