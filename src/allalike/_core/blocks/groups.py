@@ -1,4 +1,7 @@
-"""Groups of labels: the answers to a task that give the same label, so that counts per label are sums over groups."""
+"""Groups of labels: the answers to a task that give the same label, so that counts per label are sums over groups.
+
+Likewise values that belong together are sorted by group, in a table where groups are about as large as each other.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block
 
-__all__ = ["LabelGroups", "group_labels", "number_within_tasks"]
+__all__ = ["LabelGroups", "group_labels", "number_within_tasks", "sort_within"]
 
 _MAX_EMPTY = 8  # places of a table for each answer
 
@@ -93,3 +96,23 @@ def number_within_tasks(block: Block) -> tuple[npt.NDArray[np.intp], npt.NDArray
     pairs, cell = np.unique(place, return_inverse=True)
     count = np.bincount(pairs // base, minlength=block.n_tasks)
     return (cell - (np.cumsum(count) - count)[task]).astype(np.intp), count
+
+
+def sort_within(place: npt.NDArray[np.integer], values: npt.NDArray[np.float64], n: int) -> npt.NDArray[np.intp]:
+    """Return the order of values by their place, one of n, and then by size, as `numpy.lexsort` does.
+
+    It is several times faster where most places have about as many values.
+
+    >>> sort_within(np.array([1, 0, 1, 0]), np.array([2.0, 4.0, 1.0, 3.0]), 2)
+    array([3, 1, 2, 0])
+    """
+    count = np.bincount(place, minlength=n)
+    width = int(count.max(initial=0))
+    if n * width > _MAX_EMPTY * len(place):
+        return np.asarray(np.lexsort((values, place)), np.intp)
+    rows = np.argsort(place, kind="stable")
+    starts = np.cumsum(count) - count
+    table = np.full((n, width), np.nan)  # which are sorted behind all others
+    table[place[rows], np.arange(len(rows)) - np.repeat(starts, count)] = values[rows]
+    order = np.argsort(table, axis=1, kind="stable")
+    return np.asarray(rows[(order + starts[:, None])[order < count[:, None]]], np.intp)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.blocks.groups import sort_within
 from allalike.engines.ranges import count_met, find_parts, fit_ranges, look_through
 from allalike.methods.auto.copies.departures import find_departures
 from allalike.methods.auto.voices.groups import with_voices
@@ -141,7 +142,7 @@ def _look(rows: range, sums: dict[str, Any], *, silent: npt.NDArray[np.bool_]) -
     tells &= ~silent[rows.start + met.row] & ~silent[met.col]
     row, right, common = met.row[tells].astype(np.intp), met.col[tells].astype(np.intp), met.data[tells]
     differ = np.asarray(csr_array(sums["distance"])[row, right]).ravel() / common if len(row) else common
-    order = np.lexsort((differ, row))
+    order = sort_within(row, differ, len(rows))
     ends = np.searchsorted(row[order], np.arange(len(rows) + 1))
     middle = np.append(differ[order], 0.0)[(ends[1:] + ends[:-1]) // 2]
     usual = np.where(ends[1:] > ends[:-1], middle, 0.0)

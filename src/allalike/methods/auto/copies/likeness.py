@@ -39,6 +39,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.blocks.groups import sort_within
 from allalike.engines.ranges import find_parts, number_parts
 from allalike.methods.auto.copies.worker_pairs import LEAST_COMMON, WorkerPairs, find_worker_pairs, rank_peers
 from allalike.methods.auto.voices.groups import voices_of
@@ -296,7 +297,7 @@ def _weighted_medians(place: Numbers, values: Floats, weights: Floats, n: int) -
     >>> _weighted_medians(np.array([0, 0, 0, 2]), np.array([5.0, 1.0, 2.0, 7.0]), np.array([1.0, 1.0, 2.0, 1.0]), 3)
     array([ 2., nan,  7.])
     """
-    order = np.lexsort((values, place))
+    order = sort_within(place, values, n)
     running = np.cumsum(weights[order])
     total = np.bincount(place, weights, n)
     count = np.bincount(place, minlength=n)

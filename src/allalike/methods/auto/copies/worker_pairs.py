@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.blocks.groups import sort_within
 from allalike._core.blocks.matrices import MatrixSum
 from allalike._core.blocks.pairs import PairDistances, count_partners, pair_chunks
 from allalike._core.columns.hashes import mix
@@ -191,7 +192,7 @@ def _with_scale(block: Block, *, kernels: Kernels) -> Block:
     left, right = np.concatenate(lefts), np.concatenate(rights)
     distance = np.sqrt(_measure(block, left, right, kernels))
     task = block.task[left]
-    order = np.lexsort((distance, task))
+    order = sort_within(task, distance, block.n_tasks)
     count = np.bincount(task, minlength=block.n_tasks)
     begin, scale = np.cumsum(count) - count, np.full(block.n_tasks, np.nan)
     met = np.flatnonzero(count)
