@@ -1,6 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 unexport PYTHONDONTWRITEBYTECODE # with which every process that tests start would compile everything again
+BUILT_FROM := pyproject.toml hatch_build.py $(wildcard src/allalike/_core/compiled/*.[ch])
 
 .PHONY: demo test suite quick long check release audit soak bench league unseen reproduce pictures docs clean
 
@@ -82,10 +83,10 @@ clean:
 .venv/pyvenv.cfg:
 	$(PYTHON) -m venv .venv
 
-.venv/installed: .venv/pyvenv.cfg pyproject.toml
+.venv/installed: .venv/pyvenv.cfg $(BUILT_FROM)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[report]"
 	touch $@
 
-.venv/dev: .venv/pyvenv.cfg pyproject.toml
+.venv/dev: .venv/pyvenv.cfg $(BUILT_FROM)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@ .venv/installed

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from allalike import __version__
 from allalike.cli.agreement import agreement
 from allalike.cli.commands import complete_command, write_flags
 from allalike.cli.compare import compare
@@ -39,8 +40,23 @@ _MORE_MEMORY = (
 )
 
 
+def _show_version(context: click.Context, option: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        from allalike._core.compiled.library import describe
+
+        echo(f"{__version__}\n{describe()}")
+        context.exit()
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="allalike", message="%(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version, and whether compiled passes run.",
+)
 def app() -> None:
     """Find the truth behind many noisy answers: good workers are alike, each bad worker is bad in her own way.
 

@@ -10,6 +10,9 @@ import numpy as np
 
 from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.groups import LabelGroups
+from allalike._core.compiled import calls
+from allalike._core.compiled.library import compiled
+from allalike._core.late import sparse
 
 __all__ = ["distance", "is_crowded", "pair_sums", "peer_distances"]
 
@@ -68,15 +71,21 @@ def pair_sums(block: Block, rows: slice | None = None) -> dict[str, Any]:
     array([[0., 1., 2.],
            [1., 0., 1.]], dtype=float32)
     """
-    rows, groups = rows or slice(0, block.n_workers), block[LabelGroups]
-    multiply = _products if is_crowded(block) else _sparse_products
-    common = multiply(block, rows, block.task, block.n_tasks)
-    agreed = multiply(block, rows, groups.group, len(groups))
-    return {"distance": common - agreed, "common": common}
+    rows, group = rows or slice(0, block.n_workers), block[LabelGroups].group
+    if not is_crowded(block):
+        return _sparse_pair_sums(block, rows, group)
+    common = _products(block, rows, block.task)
+    return {"distance": common - _products(block, rows, group), "common": common}
 
 
-def _products(block: Block, rows: slice, column: Array, n_columns: int) -> Array:
-    marks = np.zeros((block.n_workers, n_columns), np.float32)
+@compiled(calls.sparse_pair_sums)
+def _sparse_pair_sums(block: Block, rows: slice, group: Array) -> dict[str, Any]:
+    common = _sparse_products(block, rows, block.task)
+    return {"distance": common - _sparse_products(block, rows, group), "common": common}
+
+
+def _products(block: Block, rows: slice, column: Array) -> Array:
+    marks = np.zeros((block.n_workers, int(column.max(initial=-1)) + 1), np.float32)
     marks[block.worker, column] = 1.0
     products = marks[rows] @ marks.T
     own = np.arange(len(products))
@@ -84,11 +93,9 @@ def _products(block: Block, rows: slice, column: Array, n_columns: int) -> Array
     return products
 
 
-def _sparse_products(block: Block, rows: slice, column: Array, n_columns: int) -> Any:
-    from scipy.sparse import csr_array
-
+def _sparse_products(block: Block, rows: slice, column: Array) -> Any:
     place = column.astype(np.int32), block.worker.astype(np.int32)
-    marks = csr_array((np.ones(len(column)), place), shape=(n_columns, block.n_workers))
+    marks = sparse.csr_array((np.ones(len(column)), place), shape=(int(column.max(initial=-1)) + 1, block.n_workers))
     products = marks.T.tocsr()[rows] @ marks
     own = products.indices == rows.start + np.repeat(np.arange(products.shape[0]), np.diff(products.indptr))
     products.data[own] = 0.0

@@ -69,7 +69,8 @@ class Run(ABC):
     ``answer_counts`` says how many answers each worker gave, ``n_single`` how many tasks have one answer only,
     ``only_number`` what all labels are where they are one number, ``n_gold`` for how many tasks the truth is known,
     ``notes`` what was guessed or set aside on the way; ``worker_task`` names the task of each worker where every task
-    is a problem of its own, ``block_answers`` says how many answers a block holds, about, if that was asked for, and
+    is a problem of its own, ``block_answers`` says how many answers a block holds, about, if that was asked for,
+    ``threads`` how many of them work in memory, and
     ``history`` what is known of the workers from earlier answers.
 
     An engine adds the shards, as it keeps them. A run that ``grows`` is one to which answers can be added later
@@ -90,6 +91,7 @@ class Run(ABC):
     only_number: float | None = None
     worker_task: Values | None = None
     block_answers: int | None = None
+    threads: int | None = None
     history: History | None = None
 
     @property

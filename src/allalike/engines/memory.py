@@ -8,7 +8,7 @@ larger than half of what is free go to the disk engine.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from allalike.engines.growing import Change, Growing, Overlay, Picked, count_sma
 from allalike.engines.shards import Shard, Tally, describe, encode, find_piece, in_order, of_answers
 from allalike.engines.sums import PairSums, PlainSums, Sums, select_workers
 from allalike.engines.task_table import Piece, TaskTable
+from allalike.engines.threads import count_threads, in_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,6 +37,8 @@ __all__ = ["Memory", "MemoryRun"]
 
 _MIN_SHARDED_BYTES = 1 << 29  # bytes of files that are read part by part
 _SHARD_BYTES = 1 << 25  # bytes of rows that make a shard then
+_MAX_PARTS = 32  # with sums of their own, however many blocks there are
+_MAX_SHARE = 0.25  # of the free memory, for the sums of threads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +49,9 @@ class Memory(Options, Engine):
     ----------
     block_answers
         How many answers a block holds, about; by default as many as fit in the cache. It does not change results.
+    threads
+        How many threads work; by default as many as the environment variable ``ALLALIKE_THREADS`` says, or as there are
+        cores. It does not change results, not in the last bit.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y")]
@@ -55,11 +61,12 @@ class Memory(Options, Engine):
 
     name: ClassVar[str] = "memory"
     block_answers: int | None = whole(None, least=1)
+    threads: int | None = whole(None, least=1)
 
     def load(self, answers: Answers, ties: Ties = DRAWN) -> MemoryRun:
         """Cut the answers into blocks, and prepare these."""
         shard, _ = of_answers(answers, self.block_answers, partial(report, "preparing"))
-        return MemoryRun([shard], **describe(answers, ties), block_answers=self.block_answers)
+        return MemoryRun([shard], **describe(answers, ties), block_answers=self.block_answers, threads=self.threads)
 
     def reads(self, source: Scan) -> bool:
         """Read large files part by part, which takes less time and less memory than sorting all rows at once."""
@@ -82,7 +89,9 @@ class Memory(Options, Engine):
             answer_counts += answers.answer_counts
             routed.remove(number)
         n_frozen = len(shards) if len(shards) > 1 else 0
-        return MemoryRun(shards, n_frozen, **routed.describe(encoding, gold, ties, tallies, answer_counts))
+        return MemoryRun(
+            shards, n_frozen, **routed.describe(encoding, gold, ties, tallies, answer_counts), threads=self.threads
+        )
 
 
 @dataclass(frozen=True)
@@ -122,10 +131,32 @@ class MemoryRun(Growing):
 
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
         """Add up what the kernel returns for each block."""
-        sums = Sums(len(self.answer_counts))
-        for block in self.blocks:
-            sums.add(block, kernel, params)
+        n_workers = len(self.answer_counts)
+
+        def add_up(blocks: list[Block]) -> Sums:
+            sums = Sums(n_workers)
+            for block in blocks:
+                sums.add(block, kernel, params)
+            return sums
+
+        first, *others = self._parts
+        sums = add_up(first)
+        if others:
+            for more in in_threads(add_up, others, self._fitting_threads(sums)):
+                sums.merge(more)
         return sums.arrays
+
+    @cached_property
+    def _parts(self) -> list[list[Block]]:
+        """Blocks that follow each other, as parts of which each has sums of its own."""
+        blocks = self.blocks
+        step = -(-len(blocks) // _MAX_PARTS)
+        return [blocks[first : first + step] for first in range(0, len(blocks), step)]
+
+    def _fitting_threads(self, sums: Sums) -> int:
+        """Return how many threads may have sums such as these at a time."""
+        size = sum(array.nbytes for array in sums.arrays.values())
+        return max(1, min(count_threads(self.threads), int(_MAX_SHARE * self.free_memory) // max(size, 1)))
 
     def total(self, kernel: Kernel) -> dict[str, Floats]:
         """Add up what the kernel returns for each block, as it is."""
@@ -137,13 +168,17 @@ class MemoryRun(Growing):
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
         """Add up matrices, at the places of the block's workers."""
         sums = PairSums(len(self.answer_counts), rows)
-        for block in self.blocks:
-            sums.add(block, kernel)
+        for block, part in zip(
+            self.blocks,
+            in_threads(partial(sums.find, kernel=kernel), self.blocks, count_threads(self.threads)),
+            strict=True,
+        ):
+            sums.add_found(block, part)
         return sums.result()
 
     def find(self, kernel: Kernel, *params: Floats) -> MemoryTable:
         """Join what the kernel returns for each block."""
-        pieces = [find_piece(shard, kernel, params) for shard in self.shards]
+        pieces = [find_piece(shard, kernel, params, count_threads(self.threads)) for shard in self.shards]
         return MemoryTable(pieces[0] if len(pieces) == 1 else in_order(pieces))
 
     def gather(self, kernel: Callable[..., Block], *params: Floats) -> list[Block]:

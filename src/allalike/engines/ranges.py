@@ -17,6 +17,8 @@ import numpy as np
 
 from allalike._core.blocks.pairs import count_later, count_partners
 from allalike._core.blocks.voices import find_voices
+from allalike._core.compiled import calls
+from allalike._core.compiled.library import compiled
 from allalike._core.late import sparse
 from allalike._core.system.progress import report
 
@@ -119,13 +121,24 @@ def _list_pairs(rows: range, sums: dict[str, Any]) -> tuple[Array, Array]:
 
 
 def _chain(block: Block, rows: slice) -> dict[str, Any]:
-    """Connect the worker of each answer with that of the next answer to the same task."""
+    """Connect each worker of a block with the first of her part of it."""
+    first = _connect(block)[rows]
+    left = np.arange(rows.start, rows.stop)
+    others = np.flatnonzero(first != left)
+    shape = (rows.stop - rows.start, block.n_workers)
+    return {"met": sparse.coo_array((np.ones(len(others)), (others, first[others])), shape=shape)}
+
+
+@compiled(calls.connect)
+def _connect(block: Block) -> Array:
+    """Return of each worker of a block the first one whom a chain of common tasks connects with her."""
     heard = np.flatnonzero(find_voices(block).voice > 0)
     task = block.task[heard]
     left, right = (block.worker[heard[place]] for place in (slice(None, -1), slice(1, None)))
-    asked = (task[:-1] == task[1:]) & (left >= rows.start) & (left < rows.stop)
-    shape = (rows.stop - rows.start, block.n_workers)
-    return {"met": sparse.coo_array((np.ones(asked.sum()), (left[asked] - rows.start, right[asked])), shape=shape)}
+    follows = task[:-1] == task[1:]
+    part = number_parts(block.n_workers, left[follows], right[follows])
+    _, first = np.unique(part, return_index=True)
+    return np.asarray(first[part])
 
 
 def number_parts(n_workers: int, left: Array, right: Array) -> npt.NDArray[np.intp]:

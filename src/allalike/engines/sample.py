@@ -67,6 +67,7 @@ def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True, again: boo
         ties=run.ties,
         notes={},
         worker_task=run.worker_task,
+        threads=run.threads,
         history=run.history,
     )
 

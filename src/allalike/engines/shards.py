@@ -18,6 +18,7 @@ from allalike._core.columns.values import Values
 from allalike.answers import Answers
 from allalike.engines.sums import select_workers
 from allalike.engines.task_table import Piece
+from allalike.engines.threads import in_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -168,9 +169,9 @@ def of_answers(
     return Shard(blocks, answers.tasks, np.diff(answers.starts)), tally
 
 
-def find_piece(shard: Shard, kernel: Kernel, params: tuple[Floats, ...]) -> Piece:
+def find_piece(shard: Shard, kernel: Kernel, params: tuple[Floats, ...], n_threads: int = 1) -> Piece:
     """Return what a kernel finds for the tasks of a shard that count; they are in order."""
-    parts = [kernel(block, *select_workers(block, params)) for block in shard.blocks]
+    parts = list(in_threads(lambda block: kernel(block, *select_workers(block, params)), shard.blocks, n_threads))
     found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     piece = Piece(shard.tasks, shard.sizes, found)
     if all(block.live is None for block in shard.blocks):

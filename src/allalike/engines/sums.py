@@ -30,6 +30,8 @@ def select_workers(block: Block, params: Iterable[Floats]) -> list[Floats]:
 class Sums:
     """Sums of arrays that have a row for each worker of a block.
 
+    A kernel may add to them in place (`adds_in_place`), if the block has all workers.
+
     >>> from allalike._core.blocks.block import Block
     >>> sums = Sums(2)
     >>> for _ in range(2):
@@ -44,10 +46,17 @@ class Sums:
 
     def add(self, block: Block, kernel: Kernel, params: Iterable[Floats]) -> None:
         """Add what the kernel returns for a block."""
-        for name, part in kernel(block, *select_workers(block, params)).items():
-            if name not in self.arrays:
+        whole = isinstance(block.workers, slice) and block.live is None
+        in_place = whole and hasattr(getattr(kernel, "func", kernel), "adds_in_place")
+        for name, part in kernel(
+            block, *select_workers(block, params), **{"into": self.arrays} if in_place else {}
+        ).items():
+            if in_place and name not in self.arrays:
+                self.arrays[name] = part
+            elif name not in self.arrays:
                 self.arrays[name] = np.zeros((self.n_workers, *part.shape[1:]))
-            self.arrays[name][block.workers] += part if block.live is None else part[:-1]
+            if part is not self.arrays[name]:
+                self.arrays[name][block.workers] += part if block.live is None else part[:-1]
 
     def merge(self, other: Sums) -> Sums:
         """Add all that another has."""
@@ -110,13 +119,24 @@ class PairSums:
 
     def add(self, block: Block, kernel: Kernel) -> None:
         """Add what the kernel returns for a block."""
-        who = self._everyone[block.workers]
-        first, last = np.searchsorted(who, [self._rows.start, self._rows.stop]).tolist()
-        if first < last:
-            for name, part in kernel(block, slice(first, last)).items():
-                if block.live is not None:
-                    part = (part if isinstance(part, np.ndarray) else part.tocsr())[:, :-1]
-                self._of(name).add(part, who[first:last] - self._rows.start, who)
+        self.add_found(block, self.find(block, kernel))
+
+    def find(self, block: Block, kernel: Kernel) -> Mapping[str, Any]:
+        """Return what the kernel does, for those of the workers asked for who are in the block."""
+        asked = self._places(block)
+        return kernel(block, asked) if asked.start < asked.stop else {}
+
+    def add_found(self, block: Block, found: Mapping[str, Any]) -> None:
+        """Add what a kernel returned for a block."""
+        who, asked = self._everyone[block.workers], self._places(block)
+        for name, part in found.items():
+            if block.live is not None:
+                part = (part if isinstance(part, np.ndarray) else part.tocsr())[:, :-1]
+            self._of(name).add(part, who[asked] - self._rows.start, who)
+
+    def _places(self, block: Block) -> slice:
+        bounds = [self._rows.start, self._rows.stop]
+        return slice(*np.searchsorted(self._everyone[block.workers], bounds).tolist())
 
     def merge(self, other: PairSums) -> PairSums:
         """Add all that another has."""

@@ -28,18 +28,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from allalike._core.compiled.ballots import ballots_of, keep_ballots
 from allalike._core.options import number, whole
 from allalike.methods.base import DecisionRule, Method, Rounds, Weighing
 from allalike.methods.dawid_skene import check_memory
 from allalike.methods.ibcc import expected_logs
-from allalike.methods.steps.ballots import (
-    ballots_of,
-    by_problem,
-    keep_ballots,
-    softmax,
-    take_most_probable,
-    vote_shares,
-)
+from allalike.methods.steps.ballots import add_up, by_problem, count, softmax, take_most_probable, vote_shares
 from allalike.methods.steps.draws import draw_subtypes
 from allalike.methods.steps.peers import Peers
 from allalike.methods.steps.weights import normalise
@@ -219,7 +213,7 @@ def _count(block: Block, rows: Floats, logs: Floats, *, k: int) -> dict[str, Flo
 def _add_up(block: Block, states: Floats, likelihood: Floats, k: int) -> dict[str, Floats]:
     """Return sums of states, which are by task, start, class and subtype; the starts are the last but two axes."""
     flat, n = states.reshape(block.n_tasks, -1), block.n_workers
-    counts = ballots_of(block, k).count(flat, n).reshape(n, k, *states.shape[1:])
+    counts = count(ballots_of(block, k), flat).reshape(n, k, *states.shape[1:])
     shares = by_problem(block, flat).reshape(n, *states.shape[1:])
     return {"counts": counts, "shares": shares, "likelihood": by_problem(block, likelihood)}
 
@@ -233,7 +227,7 @@ def _join(parts: list[dict[str, Floats]]) -> dict[str, Floats]:
 def _posterior(block: Block, rows: Floats, logs: Floats, k: int) -> tuple[Floats, Floats]:
     """Return q_jcm, by task, start, class and subtype, and the log likelihood of each task, by start."""
     prior = logs.take(block.first_worker, axis=0)
-    score = ballots_of(block, k).add_up(rows).reshape(prior.shape) + prior
+    score = add_up(ballots_of(block, k), rows).reshape(prior.shape) + prior
     states, likelihood = softmax(score.reshape(-1, logs[0, 0].size))
     return states.reshape(prior.shape), likelihood.reshape(prior.shape[:2])
 

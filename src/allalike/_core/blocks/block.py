@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Add", "Array", "Block", "Floats", "Kernel", "Sums", "known_sums", "sum_by"]
+__all__ = ["Add", "Array", "Block", "Floats", "Kernel", "Sums", "adds_in_place", "known_sums", "sum_by"]
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -180,6 +180,15 @@ class Block:
             weight = np.where(self.to_answers(empty), 1.0, weight)
             total = np.where(empty, self.sizes, total)
         return weight, total
+
+
+def adds_in_place(kernel: Kernel) -> Kernel:
+    """Mark a kernel that takes sums as ``into``, adds to those that it finds there, and returns these, or new ones.
+
+    Where there are many workers, adding up a table of theirs for each block would take longer than filling it.
+    """
+    kernel.adds_in_place = True  # type: ignore[attr-defined]
+    return kernel
 
 
 def sum_by(place: npt.NDArray[np.intp], values: Floats, size: int) -> Floats:

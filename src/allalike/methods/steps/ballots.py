@@ -13,26 +13,30 @@ votes for it, the most votes for any **rival**, and how many rivals have as many
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.ties import TOLERANCE, Ties
 from allalike._core.blocks.voices import find_voices
+from allalike._core.compiled import calls
+from allalike._core.compiled.ballots import Ballots, ballots_of
+from allalike._core.compiled.library import compiled
 from allalike.rules.base import unknown
 from allalike.rules.vote import pick
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 __all__ = [
-    "BallotMatrix",
     "OthersVotes",
-    "ballots_of",
+    "add_up",
     "by_problem",
+    "count",
     "count_ballots",
     "count_others",
-    "keep_ballots",
+    "count_votes",
     "row_peaks",
     "row_sums",
     "softmax",
@@ -43,48 +47,33 @@ __all__ = [
 _EPS = 1e-9  # votes, within which labels tie
 
 
-@dataclass(frozen=True)
-class BallotMatrix:
-    """The matrix of a block, with a row per task and a column per worker and label."""
-
-    matrix: Any
-
-    @cached_property
-    def transposed(self) -> Any:
-        """The matrix with a row per worker and label; it shares the entries."""
-        return self.matrix.T
-
-    def add_up(self, table: Floats) -> Floats:
-        """Add up, per task, the rows of its answers; the table has a row per worker and label."""
-        sums: Floats = self.matrix @ table.reshape(self.matrix.shape[1], -1)
-        return sums
-
-    def count(self, shares: Floats, n_workers: int) -> Floats:
-        """Add up, per worker and label, the rows of the tasks that she answered so."""
-        counts: Floats = self.transposed @ shares
-        return counts.reshape(n_workers, -1, shares.shape[1])
+@compiled(calls.add_up)
+def add_up(ballots: Ballots, table: Floats) -> Floats:
+    """Add up, per task, the rows of its answers; the table has a row per worker and label."""
+    sums: Floats = ballots.matrix @ table.reshape(ballots.n_workers * ballots.k, -1)
+    return sums
 
 
-def ballots_of(block: Block, k: int) -> BallotMatrix:
-    """Return the ballots of a block with k labels: those that it keeps, or new ones.
+@compiled(calls.count)
+def count(ballots: Ballots, shares: Floats, into: Floats | None = None) -> Floats:
+    """Add up, per worker and label, the rows of the tasks that she answered so: to what there is already, if anything.
 
-    >>> from allalike._core.blocks.block import Block
-    >>> ballots_of(Block.of([[0, 1], [1, 1]]), 2).matrix.toarray()
-    array([[1., 0., 0., 1.],
-           [0., 1., 0., 1.]])
+    >>> ballots = Ballots(np.array([0, 2]), np.array([0, 3], np.int32), None, 2, 2)
+    >>> count(ballots, np.array([[0.25, 0.75]]))[:, :, 0]
+    array([[0.25, 0.  ],
+           [0.  , 0.25]])
     """
-    if BallotMatrix in block:
-        return block[BallotMatrix]
-    from scipy.sparse import csr_array
-
-    cell = (block.worker * k + block.label).astype(np.int32)
-    starts = np.append(block.starts, len(block.label)).astype(np.int32)
-    return BallotMatrix(csr_array((find_voices(block).voice, cell, starts), shape=(block.n_tasks, block.n_workers * k)))
+    counts: Floats = (ballots.transposed @ shares).reshape(ballots.n_workers, ballots.k, -1)
+    if into is None:
+        return counts
+    into += counts
+    return into
 
 
-def keep_ballots(block: Block, *, k: int) -> Block:
-    """Return the block with its ballots, for later rounds, or for those who need them twice."""
-    return block if BallotMatrix in block else block.keeping(ballots_of(block, k))
+@compiled(calls.count_votes)
+def count_votes(block: Block, weights: Floats, *, k: int) -> Floats:
+    """Count the votes for each label of each task, weighted by worker."""
+    return add_up(ballots_of(block, k), weights[:, None, None] * np.eye(k))
 
 
 def vote_shares(block: Block, weights: Floats, *, k: int) -> Floats:
@@ -95,7 +84,7 @@ def vote_shares(block: Block, weights: Floats, *, k: int) -> Floats:
     array([[0.75, 0.25],
            [0.  , 1.  ]])
     """
-    votes = ballots_of(block, k).add_up(weights[:, None, None] * np.eye(k))
+    votes = count_votes(block, weights, k=k)
     total = row_sums(votes)[:, None]
     shares: Floats = np.where(total > 0, votes, 1 / k) / np.where(total > 0, total, 1.0)
     return shares
@@ -128,21 +117,17 @@ def row_peaks(table: Floats) -> Floats:
     return peaks
 
 
-def count_ballots(block: Block, shares: Floats, *, k: int) -> dict[str, Floats]:
+def count_ballots(block: Block, shares: Floats, *, k: int, into: Mapping[str, Floats]) -> dict[str, Floats]:
     """Count, per worker, her answers by label and state, and per problem how often each state was asked."""
-    counts = ballots_of(block, k).count(shares, block.n_workers)
-    return {"counts": counts, "shares": by_problem(block, shares)}
+    return {"counts": count(ballots_of(block, k), shares, into.get("counts")), "shares": by_problem(block, shares)}
 
 
 def by_problem(block: Block, values: Array) -> Floats:
     """Add up numbers of tasks in the row of a worker of their problem, the first who answered."""
-    first, each = block.first_worker, np.arange(block.n_tasks + 1)
     if values.ndim == 1:
-        return sum_by(first, values, block.n_workers)
-    from scipy.sparse import csc_array
-
-    sums: Floats = csc_array((np.ones(block.n_tasks), first, each), shape=(block.n_workers, block.n_tasks)) @ values
-    return sums
+        return sum_by(block.first_worker, values, block.n_workers)
+    first = block.first_worker.astype(np.int32)
+    return count(Ballots(np.arange(block.n_tasks + 1), first, None, block.n_workers, 1), values)[:, 0]
 
 
 def take_most_probable(block: Block, probability: Floats, ties: Ties) -> dict[str, Array]:
@@ -183,6 +168,11 @@ def count_others(block: Block, vote: Floats, label: Array, k: int) -> OthersVote
     >>> count_others(Block.of([[0], [1], [1]]), np.ones(3), np.array([0, 1, 1]), 2)
     OthersVotes(own=array([0., 1., 1.]), top=array([2., 1., 1.]), total=array([2., 2., 2.]), hit=array([0. , 0.5, 0.5]))
     """
+    return OthersVotes(*_count_others(block, vote, label, k))
+
+
+@compiled(calls.count_others)
+def _count_others(block: Block, vote: Floats, label: Array, k: int) -> tuple[Floats, Floats, Floats, Floats]:
     task, group = block.task, find_voices(block).group
     place = task * k + label
     votes = sum_by(place, vote, block.n_tasks * k).reshape(-1, k)
@@ -196,7 +186,7 @@ def count_others(block: Block, vote: Floats, label: Array, k: int) -> OthersVote
         own, total = votes.ravel().take(place) - vote, block.to_answers(row_sums(votes)) - vote
     most, number = (table.ravel().take(place) for table in _find_rivals(votes))
     shared = 1 / np.where(own > most + _EPS, 1.0, 1.0 + number)
-    return OthersVotes(own, np.maximum(own, most), total, np.where(own >= most - _EPS, shared, 0.0))
+    return own, np.maximum(own, most), total, np.where(own >= most - _EPS, shared, 0.0)
 
 
 def _find_rivals(votes: Floats) -> tuple[Floats, Floats]:

@@ -35,7 +35,7 @@ from allalike.methods.auto.sureness.next_labels import expect_gains
 from allalike.methods.auto.voices.effective import count_effective_voices
 from allalike.methods.auto.voices.groups import with_voices
 from allalike.methods.insight import Faults
-from allalike.methods.steps.ballots import ballots_of, row_peaks, softmax, take_most_probable, vote_shares
+from allalike.methods.steps.ballots import count_votes, row_peaks, softmax, take_most_probable, vote_shares
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
@@ -128,7 +128,7 @@ def _believe_all(block: Block, again: Floats, *hypothesis: Floats, k: int) -> Fl
     alike = again.take(block.first_worker, axis=0)[:, 3:] > 0
     if not alike.any():
         return belief
-    votes = ballots_of(block, k).add_up(hypothesis[0][:, None, None] * np.eye(k))
+    votes = count_votes(block, hypothesis[0], k=k)
     return np.where(alike, softmax(votes * _odds(block, again, k)[:, None])[0], belief)
 
 
@@ -169,10 +169,11 @@ def _error_sums(block: Block, again: Floats, *hypothesis: Floats, k: int, groups
     """Add up, per worker, how probably her answers are wrong, and how probably the truths are."""
     heard = with_voices(block, groups=groups)
     belief = _believe_all(heard, again, *hypothesis, k=k)
-    met = block.to_answers(heard.per_task(find_voices(heard).voice) > 1).astype(np.float64)
-    wrong = 1 - belief[block.task, block.label]
+    met = (heard.per_task(find_voices(heard).voice) > 1).astype(np.float64)
+    unsure = met * (1 - row_peaks(_doubt(block, belief, again, by_less=True)))
+    wrong = (met[:, None] * (1 - belief)).ravel().take(block.task * k + block.label)
     return {
-        "answers": block.per_worker(met),
-        "errors": block.per_worker(met * wrong),
-        "unsure": block.per_worker(met * block.to_answers(1 - row_peaks(_doubt(block, belief, again, by_less=True)))),
+        "answers": block.per_worker(block.to_answers(met)),
+        "errors": block.per_worker(wrong),
+        "unsure": block.per_worker(block.to_answers(unsure)),
     }

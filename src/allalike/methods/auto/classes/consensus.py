@@ -32,6 +32,8 @@ import numpy as np
 from allalike._core.blocks.block import sum_by
 from allalike._core.blocks.variances import compare_variances
 from allalike._core.blocks.voices import find_voices
+from allalike._core.compiled import calls
+from allalike._core.compiled.library import compiled
 from allalike.methods.steps.ballots import count_others
 
 if TYPE_CHECKING:
@@ -123,6 +125,7 @@ def _weigh_core(accuracy: Floats, answers: Floats, fraction: float, problems: Pr
     return np.where(accuracy >= _least_of_core(accuracy, answers, fraction, problems) - _EPS, 1.0, _CORE_REST)
 
 
+@compiled(calls.agreement_sums)
 def agreement_sums(block: Block, weights: Floats, *, k: int, use_gold: bool = False) -> dict[str, Floats]:
     """Add up, per worker, how she agrees with the others: weighted hits, and the moments of hits and of shares.
 
@@ -153,6 +156,7 @@ def agreement_sums(block: Block, weights: Floats, *, k: int, use_gold: bool = Fa
     return sums
 
 
+@compiled(calls.hit_sums)
 def hit_sums(block: Block, weights: Floats, *, k: int, use_gold: bool = False) -> dict[str, Floats]:
     """Add up, per worker, weighted hits and their weights alone."""
     return _add_hits(block, _compare(block, weights, k, use_gold=use_gold))

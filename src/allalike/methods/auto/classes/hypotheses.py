@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.blocks.voices import find_voices
+from allalike._core.compiled.ballots import ballots_of
 from allalike.methods.auto.classes.consensus import core_weights, find_agreement, find_consensus
 from allalike.methods.auto.classes.rows import estimate_rows, estimate_shares
 from allalike.methods.auto.classes.states import (
@@ -32,7 +33,7 @@ from allalike.methods.auto.classes.states import (
     posterior,
 )
 from allalike.methods.auto.voices.groups import with_voices
-from allalike.methods.steps.ballots import ballots_of, vote_shares
+from allalike.methods.steps.ballots import vote_shares
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -157,7 +158,7 @@ class ClassCrowd:
                 sums["counts"], self.answers, self.consensus.strength, problems, self.run.history, near
             )
             near = found.strength
-            rows = np.log(found.probability, out=found.probability)
+            rows = found.logarithm
             shares = problems.spread(np.log(estimate_shares(problems.add(sums["shares"]), self.k)))
             sums = self.run.sum(partial(count_states, **self._how), rows, shares)
         likelihood, gold = problems.add(sums["likelihood"]), problems.add(sums["gold"])

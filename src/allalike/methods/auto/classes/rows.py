@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allalike._core.compiled import calls
+from allalike._core.compiled.library import compiled
+
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
     from allalike._core.blocks.problems import Problems
@@ -41,8 +44,8 @@ class ConfusionRows:
 
     Parameters
     ----------
-    probability
-        Of each worker: a row per label and a column per state, which is a class together with a level.
+    logarithm
+        Of each worker: that of each probability, a row per label and a column per state, a class together with a level.
     confusion
         Of each worker: a row per label and a column per class, over all levels.
     shift
@@ -51,7 +54,7 @@ class ConfusionRows:
         Of each problem: how many answers the expected rows count beside a worker's own.
     """
 
-    probability: Floats
+    logarithm: Floats
     confusion: Floats
     shift: Floats
     strength: Floats
@@ -70,9 +73,8 @@ def estimate_rows(
     ``near`` has the strengths of expected rows that were found before, beside which they are looked for.
     """
     n, k, _ = counts.shape
-    each = np.arange(k)
     by_level = counts.reshape(n, k, k, LEVELS)
-    said = by_level.sum(axis=3)
+    said = np.einsum("wlcg->wlc", by_level)
     right = np.einsum("wcc->w", said)
     mean = np.clip((problems.add(right) + 1) / (problems.add(answers) + k), _LOW, 1 - _LOW)
     if past is not None:
@@ -84,16 +86,24 @@ def estimate_rows(
     own /= own.sum(axis=1, keepdims=True)
     # a level moves the diagonal by shift[c, g]
     shift = _shifts(problems.add(by_level), mean)
-    diagonal = _sigmoid(_logit(own[:, each, each])[:, :, None] + problems.spread(shift))
+    return ConfusionRows(_complete_rows(by_level, own, problems.spread(shift)).reshape(n, k, -1), own, shift, beside)
+
+
+@compiled(calls.complete_rows)
+def _complete_rows(by_level: Floats, own: Floats, shift: Floats) -> Floats:
+    """Return the logarithms of rows, of what a worker does at each level beside what she does at all of them."""
+    each = np.arange(own.shape[1])
+    diagonal = _sigmoid(_logit(own[:, each, each])[:, :, None] + shift)
     wrong = own.copy()
     wrong[:, each, each] = 0
     wrong /= np.maximum(wrong.sum(axis=1, keepdims=True), 1e-12)
-    rows = wrong[:, :, :, None] * (1 - diagonal)[:, None]
+    rows: Floats = wrong[:, :, :, None] * (1 - diagonal)[:, None]
     rows[:, each, each] = diagonal
     rows *= _ROW_PRIOR
     rows += by_level
     rows /= rows.sum(axis=1, keepdims=True)
-    return ConfusionRows(np.maximum(rows, _LEAST, out=rows).reshape(n, k, -1), own, shift, beside)
+    np.maximum(rows, _LEAST, out=rows)
+    return np.log(rows, out=rows)
 
 
 def estimate_shares(asked: Floats, k: int) -> Floats:
@@ -133,19 +143,9 @@ def _likeliest_strength(said: Floats, expected: Floats, problems: Problems, near
 
     The likelihood has one peak, which is climbed from the strengths that were found before, or from the middle.
     """
-    from scipy.special import gammaln
-
-    worker, label, true = np.nonzero(said > _NOTHING)
-    number, mean = said[worker, label, true], expected[worker, label, true]
-    asked = said.sum(axis=1)
-    met, _ = np.nonzero(asked > _NOTHING)
-    total = asked[asked > _NOTHING]
-    n = len(said)
 
     def likelihood(strength: float) -> Floats:
-        inside = gammaln(strength * mean + number) - gammaln(strength * mean)
-        outside = gammaln(strength) - gammaln(strength + total)
-        return problems.add(np.bincount(worker, inside, n) + np.bincount(met, outside, n))
+        return problems.add(_weigh_strength(said, expected, strength))
 
     begin = _STRENGTHS[len(_STRENGTHS) // 2] if near is None else np.unique(near)
     known = {int(place): likelihood(_STRENGTHS[place]) for place in np.atleast_1d(np.searchsorted(_STRENGTHS, begin))}
@@ -159,6 +159,22 @@ def _likeliest_strength(said: Floats, expected: Floats, problems: Problems, near
             likeliest: Floats = _STRENGTHS[best]
             return likeliest
         known |= {place: likelihood(_STRENGTHS[place]) for place in wanted}
+
+
+@compiled(calls.weigh_strength)
+def _weigh_strength(said: Floats, expected: Floats, strength: float) -> Floats:
+    """Return the log likelihood of each worker's answers beside so many of those that are expected of her.
+
+    >>> _weigh_strength(np.array([[[1.0, 0.0], [0.0, 0.0]]]), np.full((1, 2, 2), 0.5), 2.0).round(9)
+    array([-0.69314718])
+    """
+    from scipy.special import gammaln
+
+    asked = said.sum(axis=1)
+    inside = np.where(said > _NOTHING, gammaln(strength * expected + said) - gammaln(strength * expected), 0.0)
+    outside = np.where(asked > _NOTHING, gammaln(strength) - gammaln(strength + asked), 0.0)
+    likelihood: Floats = inside.sum(axis=(1, 2)) + outside.sum(axis=1)
+    return likelihood
 
 
 def _shifts(answered: Floats, mean: Floats) -> Floats:

@@ -10,23 +10,20 @@ the votes, from 0 to 1, and level g has the share exp(-(G r_t - g - 1/2)^2) befo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allalike._core.blocks.block import adds_in_place
+from allalike._core.compiled import calls
+from allalike._core.compiled.ballots import ballots_of, keep_ballots
+from allalike._core.compiled.library import compiled
 from allalike.methods.auto.classes.rows import LEVELS
-from allalike.methods.steps.ballots import (
-    ballots_of,
-    by_problem,
-    count_ballots,
-    keep_ballots,
-    row_sums,
-    softmax,
-    vote_shares,
-)
+from allalike.methods.steps.ballots import add_up, by_problem, count_ballots, row_sums, softmax, vote_shares
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from allalike._core.blocks.block import Array, Block, Floats
 
@@ -44,6 +41,7 @@ __all__ = [
 ]
 
 _LEAST = 1e-12
+_NOTHING: Mapping[str, Floats] = MappingProxyType({})  # the sums before the first block
 
 
 @dataclass(frozen=True)
@@ -93,6 +91,7 @@ def find_levels(rank: Floats) -> Floats:
     return split
 
 
+@adds_in_place
 def begin(
     block: Block,
     *params: Floats,
@@ -100,6 +99,7 @@ def begin(
     k: int,
     ranks: tuple[Floats, Floats] | None = None,
     use_gold: bool = False,
+    into: Mapping[str, Floats] = _NOTHING,
 ) -> dict[str, Floats]:
     """Count with probabilities of the classes, split into levels: those that the block keeps, or by their ranks."""
     block = keep_ballots(block, k=k)
@@ -108,7 +108,7 @@ def begin(
     else:
         levels = find_levels(np.interp(disagreement(block, k=k)["disagreement"], *ranks))
     states = (classes(block, *params, k=k)[:, :, None] * levels[:, None]).reshape(block.n_tasks, -1)
-    return count_ballots(block, pin_known(states, block, k) if use_gold else states, k=k)
+    return count_ballots(block, pin_known(states, block, k) if use_gold else states, k=k, into=into)
 
 
 def pin_known(states: Floats, block: Block, k: int) -> Floats:
@@ -132,12 +132,22 @@ def pin_known(states: Floats, block: Block, k: int) -> Floats:
     return table.reshape(states.shape)
 
 
+@compiled(calls.posterior)
 def posterior(block: Block, rows: Floats, shares: Floats, *, k: int) -> tuple[Floats, Floats]:
     """Return how probable each state of each task is, and the log likelihood of its answers; both are logarithms."""
-    return softmax(ballots_of(block, k).add_up(rows) + shares.take(block.first_worker, axis=0))
+    return softmax(add_up(ballots_of(block, k), rows) + shares.take(block.first_worker, axis=0))
 
 
-def count_states(block: Block, rows: Floats, shares: Floats, *, k: int, use_gold: bool = False) -> dict[str, Floats]:
+@adds_in_place
+def count_states(
+    block: Block,
+    rows: Floats,
+    shares: Floats,
+    *,
+    k: int,
+    use_gold: bool = False,
+    into: Mapping[str, Floats] = _NOTHING,
+) -> dict[str, Floats]:
     """Count with the posterior, and add up the log likelihoods of answers and of the truths that are known.
 
     If gold is used, what a worker said of a task whose truth is known counts for that truth alone.
@@ -152,7 +162,7 @@ def count_states(block: Block, rows: Floats, shares: Floats, *, k: int, use_gold
         chance = np.where(answered, classes[np.arange(len(classes)), truth], 1.0)
         known[block.gold_task] = np.log(np.maximum(chance, _LEAST))
     return {
-        **count_ballots(block, pin_known(states, block, k) if use_gold else states, k=k),
+        **count_ballots(block, pin_known(states, block, k) if use_gold else states, k=k, into=into),
         "likelihood": by_problem(block, likelihood),
         "gold": by_problem(block, known),
     }

@@ -31,6 +31,8 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import sum_by
 from allalike._core.blocks.groups import number_within_tasks
+from allalike._core.compiled import calls
+from allalike._core.compiled.library import compiled
 from allalike.methods.insight import Signal
 
 if TYPE_CHECKING:
@@ -68,7 +70,7 @@ def find_class_signal(run: Run) -> Signal:
     for _ in range(_ROUNDS):
         before = signal.empty
         voice = np.where(before, 0.0, 1.0)
-        first = run.sum(partial(agreement_sums, k=k), voice)
+        first = run.sum(partial(signal_sums, k=k), voice)
         answers = first["given"].sum(axis=1)
         cross = (first["given"] * first["heard"]).sum(axis=1)
         divisor = np.maximum(answers, 1.0)
@@ -114,7 +116,8 @@ def silence(signal: Signal, answers: npt.NDArray[np.int64], problems: Problems) 
     return mute
 
 
-def agreement_sums(block: Block, voice: Floats, *, k: int) -> dict[str, Floats]:
+@compiled(calls.signal_sums)
+def signal_sums(block: Block, voice: Floats, *, k: int) -> dict[str, Floats]:
     """Add up, per worker, the share of the others who agree, how often she gave each label, and how often they did."""
     said = _listen(block, voice, k)
     cell, size = block.worker * k + block.label, block.n_workers * k
@@ -123,6 +126,7 @@ def agreement_sums(block: Block, voice: Floats, *, k: int) -> dict[str, Floats]:
     return {"own": block.per_worker(said.own), "given": given, "heard": heard}
 
 
+@compiled(calls.deviation_sums)
 def deviation_sums(
     block: Block, voice: Floats, heard: Floats, given: Floats, cross: Floats, *, k: int
 ) -> dict[str, Floats]:

@@ -1,0 +1,99 @@
+"""Ballots: who said what, as one whole number of four bytes for each answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike._core.blocks.voices import Voices
+from allalike._core.late import sparse
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from allalike._core.blocks.block import Block, Floats
+
+__all__ = ["Ballots", "ballots_of", "keep_ballots"]
+
+
+@dataclass(frozen=True)
+class Ballots:
+    """The answers of some tasks, each in a **cell**: a worker together with a label.
+
+    Parameters
+    ----------
+    starts
+        The first answer of each task, and the number of answers.
+    cell
+        Of each answer: the number of its worker, times k, and its label.
+    voice
+        Of each answer: how much it counts; None if all count 1.
+    n_workers, k
+        How many workers and labels there are.
+
+    >>> Ballots(np.array([0, 2]), np.array([0, 4], np.int32), None, 2, 2)
+    Traceback (most recent call last):
+    ...
+    ValueError: Answers must be in the cells of 2 workers and 2 labels, and tasks have one or more of them.
+    """
+
+    starts: npt.NDArray[np.int64]
+    cell: npt.NDArray[np.int32]
+    voice: Floats | None
+    n_workers: int
+    k: int
+
+    def __post_init__(self) -> None:
+        starts, cell, voice = self.starts, self.cell, self.voice
+        whole = starts.dtype == np.int64 and cell.dtype == np.int32 and (voice is None or voice.dtype == np.float64)
+        fits = starts[0] == 0 and starts[-1] == len(cell) and (voice is None or len(voice) == len(cell))
+        inside = not len(cell) or (cell.min() >= 0 and cell.max() < self.n_workers * self.k)
+        if not (whole and fits and inside and (np.diff(starts) > 0).all()):
+            raise ValueError(
+                f"Answers must be in the cells of {self.n_workers} workers and {self.k} labels, and tasks have one or "
+                "more of them."
+            )
+
+    @property
+    def n_tasks(self) -> int:
+        """How many tasks there are."""
+        return len(self.starts) - 1
+
+    @cached_property
+    def matrix(self) -> Any:
+        """The sparse matrix that has a row for each task, a column for each cell, and the voices as entries."""
+        voice = np.ones(len(self.cell)) if self.voice is None else self.voice
+        return sparse.csr_array(
+            (voice, self.cell, self.starts.astype(np.int32)), shape=(self.n_tasks, self.n_workers * self.k)
+        )
+
+    @cached_property
+    def transposed(self) -> Any:
+        """The matrix with a row for each cell; it shares the entries."""
+        return self.matrix.T
+
+
+def ballots_of(block: Block, k: int) -> Ballots:
+    """Return the ballots of a block with k labels: those that it keeps, or new ones.
+
+    >>> from allalike._core.blocks.block import Block
+    >>> ballots_of(Block.of([[0, 1], [1, 1]]), 2).matrix.toarray()
+    array([[1., 0., 0., 1.],
+           [0., 1., 0., 1.]])
+    """
+    if Ballots in block:
+        return block[Ballots]
+    cell = block.worker.astype(np.int32)
+    cell *= k
+    cell += block.label
+    starts = np.append(block.starts, len(block.label)).astype(np.int64, copy=False)
+    voice = np.ascontiguousarray(block[Voices].voice, np.float64) if Voices in block else None
+    return Ballots(starts, cell, voice, block.n_workers, k)
+
+
+def keep_ballots(block: Block, *, k: int) -> Block:
+    """Return the block with its ballots, for later rounds, or for those who need them twice."""
+    return block if Ballots in block else block.keeping(ballots_of(block, k))

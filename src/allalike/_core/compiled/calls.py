@@ -1,0 +1,247 @@
+"""The calls of the compiled passes: each takes what its twin takes, checks it, and hands arrays to the library.
+
+A pass reads and writes memory without looking, so everything that it gets is of the right type and size: `Ballots` are
+checked when they are made, and numbers per worker here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike._core.blocks.voices import Voices
+from allalike._core.compiled.ballots import Ballots, ballots_of
+from allalike._core.compiled.library import find_library
+from allalike._core.late import sparse
+
+if TYPE_CHECKING:
+    from allalike._core.blocks.block import Array, Block, Floats
+
+__all__ = [
+    "add_up",
+    "agreement_sums",
+    "complete_rows",
+    "connect",
+    "count",
+    "count_others",
+    "count_votes",
+    "deviation_sums",
+    "hit_sums",
+    "posterior",
+    "signal_sums",
+    "sparse_pair_sums",
+    "weigh_strength",
+]
+
+_AGREEMENT = ("hits", "strength", "answers", "pairs")
+_MOMENTS = ("", " squared", " of two", " of all")
+_NO_MEMORY = -1
+_MAX_LABELS = 64  # of a worker's rows, as passes.c has it
+_MAX_COUNTED_LABELS = 50  # of each answer's task; of more, few are given to any
+
+
+def add_up(ballots: Ballots, table: Floats) -> Floats:
+    """Add up, per task, the rows of its answers; the table has a row per worker and label."""
+    width = table.size // (ballots.n_workers * ballots.k)
+    rows, sums = _floats(table, ballots, width), np.empty((ballots.n_tasks, width))
+    _call("expect", *_arrays(ballots), ballots.k, width, rows, None, sums, None)
+    return sums
+
+
+def posterior(block: Block, rows: Floats, shares: Floats, *, k: int) -> tuple[Floats, Floats]:
+    """Return how probable each state of each task is, and the log likelihood of its answers."""
+    ballots, width = ballots_of(block, k), shares.shape[1]
+    states, likelihood = np.empty((ballots.n_tasks, width)), np.empty(ballots.n_tasks)
+    tables = _floats(rows, ballots, width), _floats(shares, ballots, width / k)
+    _call("expect", *_arrays(ballots), k, width, *tables, states, likelihood)
+    return states, likelihood
+
+
+def count(ballots: Ballots, shares: Floats, into: Floats | None = None) -> Floats:
+    """Add up, per worker and label, the rows of the tasks that she answered so."""
+    width = shares.shape[1]
+    counts = np.zeros((ballots.n_workers, ballots.k, width)) if into is None else into
+    tasks = np.ascontiguousarray(shares, np.float64)
+    if len(tasks) != ballots.n_tasks or counts.shape != (ballots.n_workers, ballots.k, width):
+        raise ValueError("There must be a row for each task, and sums for each worker and label.")
+    _call("count", *_arrays(ballots), width, tasks, counts)
+    return counts
+
+
+def count_votes(block: Block, weights: Floats, *, k: int) -> Floats:
+    """Count the votes for each label of each task, weighted by worker."""
+    ballots = ballots_of(block, k)
+    votes = np.zeros((ballots.n_tasks, k))
+    _call("votes", *_arrays(ballots), k, _floats(weights, ballots, 1 / k), votes)
+    return votes
+
+
+def agreement_sums(block: Block, weights: Floats, *, k: int, use_gold: bool = False) -> dict[str, Floats]:
+    """Add up, per worker, how she agrees with the others: weighted hits, and the moments of hits and of shares."""
+    sums = _agree(block, weights, k, use_gold=use_gold, moments=True)
+    names = [*_AGREEMENT, *(name + moment for name in ("hit", "share") for moment in _MOMENTS)]
+    return dict(zip(names, sums.T, strict=True))
+
+
+def hit_sums(block: Block, weights: Floats, *, k: int, use_gold: bool = False) -> dict[str, Floats]:
+    """Add up, per worker, weighted hits and their weights alone."""
+    return dict(zip(_AGREEMENT, _agree(block, weights, k, use_gold=use_gold, moments=False).T, strict=False))
+
+
+def _agree(block: Block, weights: Floats, k: int, *, use_gold: bool, moments: bool) -> Floats:
+    ballots, truth = ballots_of(block, k), None
+    if use_gold and len(block.gold_task):
+        truth = np.full(ballots.n_tasks, -1, np.int32)
+        truth[block.gold_task] = block.gold_label
+    sums = np.zeros((ballots.n_workers, len(_AGREEMENT) + 2 * len(_MOMENTS) if moments else 2))
+    each = _floats(weights, ballots, 1 / k)
+    _call("agree", *_arrays(ballots), _groups(block), k, each, truth, int(moments), sums)
+    return sums
+
+
+def count_others(block: Block, vote: Floats, label: Array, k: int) -> tuple[Floats, Floats, Floats, Floats]:
+    """Find how each answer stands among the votes of those who are not of its group, each with a vote for a label."""
+    n = len(block.worker)
+    said, votes = np.ascontiguousarray(label, np.int32), np.ascontiguousarray(vote, np.float64)
+    if len(said) != n or len(votes) != n or (n and (said.min() < 0 or said.max() >= k)):
+        raise ValueError(f"There must be a vote for one of {k} labels for each answer.")
+    found = np.empty((n, 4))
+    _call("count_others", block.n_tasks, _starts(block), said, votes, _groups(block), k, found)
+    own, top, total, hit = found.T
+    return own, top, total, hit
+
+
+def _groups(block: Block) -> Array | None:
+    """Return the groups of answers, if there are any: those of a task have numbers that follow each other."""
+    if Voices not in block:
+        return None
+    group = np.ascontiguousarray(block[Voices].group, np.int64)
+    low, high = (each.reduceat(group, block.starts) for each in (np.minimum, np.maximum))
+    if len(group) != len(block.worker) or not ((high - low) < block.sizes).all():
+        raise ValueError("The groups that answered a task must be numbered one after the other.")
+    return group
+
+
+def signal_sums(block: Block, voice: Floats, *, k: int) -> dict[str, Floats]:
+    """Add up, per worker, the share of the others who agree, how often she gave each label, and how often they did."""
+    if k > _MAX_COUNTED_LABELS:
+        return NotImplemented
+    ballots = ballots_of(block, k)
+    n = ballots.n_workers
+    own, given, heard = np.zeros(n), np.zeros((n, k)), np.zeros((n, k))
+    _call("listen", *_arrays(ballots)[:3], _floats(voice, ballots, 1 / k), k, np.empty(k), own, given, heard)
+    return {"own": own, "given": given, "heard": heard}
+
+
+def deviation_sums(
+    block: Block, voice: Floats, heard: Floats, given: Floats, cross: Floats, *, k: int
+) -> dict[str, Floats]:
+    """Add up, per worker, what each answer adds to her signal, and its square."""
+    if k > _MAX_COUNTED_LABELS:
+        return NotImplemented
+    ballots = ballots_of(block, k)
+    sums = np.zeros((2, ballots.n_workers))
+    speaks, *each = [_floats(table, ballots, 1 / k if table.ndim == 1 else 1) for table in (voice, heard, given, cross)]
+    _call("deviate", *_arrays(ballots)[:3], speaks, k, *each, np.empty(k), *sums)
+    return {"sum": sums[0], "squares": sums[1]}
+
+
+def connect(block: Block) -> Array:
+    """Return of each worker of a block the first one whom a chain of common tasks connects with her."""
+    part, voice = np.empty(block.n_workers, np.int64), None
+    if Voices in block:
+        voice = _table(block[Voices].voice, (len(block.worker),))
+    _call("connect", block.n_tasks, _starts(block), _workers(block), voice, block.n_workers, part)
+    return part
+
+
+def weigh_strength(said: Floats, expected: Floats, strength: float) -> Floats:
+    """Return the log likelihood of each worker's answers beside so many of those that are expected of her."""
+    n, k, _ = said.shape
+    if k > _MAX_LABELS:
+        raise ValueError(f"There must be {_MAX_LABELS} labels at most.")
+    likelihood = np.empty(n)
+    _call("weigh_strength", n, k, _table(said, (n, k, k)), _table(expected, (n, k, k)), float(strength), likelihood)
+    return likelihood
+
+
+def complete_rows(by_level: Floats, own: Floats, shift: Floats) -> Floats:
+    """Return the logarithms of rows, of what a worker does at each level beside what she does at all of them."""
+    n, k, _, levels = by_level.shape
+    tables = _table(by_level, (n, k, k, levels)), _table(own, (n, k, k)), _table(shift, (n, k, levels))
+    rows = np.empty(by_level.shape)
+    _call("complete_rows", n, k, levels, *tables, rows)
+    return rows
+
+
+def sparse_pair_sums(block: Block, rows: slice, group: Array) -> dict[str, Any]:
+    """Count, per pair of workers, the tasks on which they differ, and those that they have in common."""
+    n, n_rows, n_workers = len(block.worker), rows.stop - rows.start, block.n_workers
+    worker, within = _workers(block), np.ascontiguousarray(group, np.int64)
+    if len(within) != n or not 0 <= rows.start <= rows.stop <= n_workers:
+        raise ValueError(f"Each answer must have a group, and rows be those of {n_workers} workers.")
+    asked = slice(None) if n_rows == n_workers else (worker >= rows.start) & (worker < rows.stop)
+    most = int(block.to_answers(block.sizes - 1)[asked].sum())
+    indptr, indices, common, differ = np.zeros(n_rows + 1, np.int32), np.empty(most, np.int32), *np.empty((2, most))
+    arrays = indptr, indices, common, differ
+    found = _call("pairs", block.n_tasks, _starts(block), worker, within, n_workers, rows.start, rows.stop, *arrays)
+    shape = n_rows, n_workers
+
+    def matrix(values: Floats) -> Any:
+        return sparse.csr_array((values[:found], indices[:found], indptr), shape=shape)
+
+    return {"distance": matrix(differ), "common": matrix(common)}
+
+
+def _arrays(ballots: Ballots) -> tuple[Any, ...]:
+    voice = None if ballots.voice is None else np.ascontiguousarray(ballots.voice)
+    return ballots.n_tasks, np.ascontiguousarray(ballots.starts), np.ascontiguousarray(ballots.cell), voice
+
+
+def _starts(block: Block) -> Array:
+    return np.append(block.starts, len(block.worker)).astype(np.int64, copy=False)
+
+
+def _workers(block: Block) -> Array:
+    worker = np.ascontiguousarray(block.worker, np.int64)
+    if len(worker) and (worker.min() < 0 or worker.max() >= block.n_workers):
+        raise ValueError(f"Answers must be those of {block.n_workers} workers.")
+    return worker
+
+
+def _floats(table: Floats, ballots: Ballots, width: float) -> Floats:
+    """Return numbers of workers and labels as they lie in memory, of which each cell has so many."""
+    found = np.ascontiguousarray(table, np.float64)
+    if found.size != round(ballots.n_workers * ballots.k * width):
+        raise ValueError(f"There must be numbers for each of {ballots.n_workers} workers and {ballots.k} labels.")
+    return found
+
+
+def _table(table: Floats, shape: tuple[int, ...]) -> Floats:
+    found = np.ascontiguousarray(table, np.float64)
+    if found.shape != shape:
+        raise ValueError(f"There must be {shape} numbers, not {found.shape}.")
+    return found
+
+
+def _call(name: str, *arguments: Any) -> int:
+    """Call a pass: arrays go by their addresses, whole numbers as they are long in C."""
+    library = find_library()
+    if library is None:
+        raise RuntimeError("There are no compiled passes here.")
+    function = library[name]
+    function.restype = ctypes.c_int64
+    found: int = function(*(_argument(each) for each in arguments))
+    if found == _NO_MEMORY:
+        raise MemoryError
+    return found
+
+
+def _argument(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return ctypes.c_void_p(value.ctypes.data)
+    if isinstance(value, float):
+        return ctypes.c_double(value)
+    return ctypes.c_int64(value) if isinstance(value, int) else value
