@@ -124,7 +124,7 @@ def _groups(block: Block) -> Array | None:
     return group
 
 
-def signal_sums(block: Block, voice: Floats, *, k: int) -> dict[str, Floats]:
+def signal_sums(block: Block, voice: Floats, *, k: int) -> Any:
     """Add up, per worker, the share of the others who agree, how often she gave each label, and how often they did."""
     if k > _MAX_COUNTED_LABELS:
         return NotImplemented
@@ -135,9 +135,7 @@ def signal_sums(block: Block, voice: Floats, *, k: int) -> dict[str, Floats]:
     return {"own": own, "given": given, "heard": heard}
 
 
-def deviation_sums(
-    block: Block, voice: Floats, heard: Floats, given: Floats, cross: Floats, *, k: int
-) -> dict[str, Floats]:
+def deviation_sums(block: Block, voice: Floats, heard: Floats, given: Floats, cross: Floats, *, k: int) -> Any:
     """Add up, per worker, what each answer adds to her signal, and its square."""
     if k > _MAX_COUNTED_LABELS:
         return NotImplemented
