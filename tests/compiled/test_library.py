@@ -122,6 +122,7 @@ def test_without_a_compiler_nothing_is_made(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.long
+@pytest.mark.timeout(600)
 def test_all_sets_of_instructions_give_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     for name, flags in (("chosen", ()), ("plain", ("-DPLAIN",)), ("slow", ("-DPLAIN", "-O0"))):
