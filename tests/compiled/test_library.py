@@ -109,7 +109,7 @@ def test_a_library_of_other_sources_is_not_used(tmp_path: Path, monkeypatch: pyt
     broken.write_bytes(b"no library")
     assert find_library.__wrapped__() is None
     monkeypatch.setattr(library, "find_library", find_library.__wrapped__)
-    assert describe() == "passes in numpy (the compiled ones are not in this installation; they are some times faster)"
+    assert describe() == "passes in numpy (the compiled ones are not in this installation; several times faster)"
 
 
 def test_without_a_compiler_nothing_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import pytest
 from allalike._core.blocks.block import Block
 from allalike._core.blocks.groups import LabelGroups, group_labels
 from allalike._core.compiled import calls
-from allalike._core.compiled.ballots import Ballots, ballots_of
+from allalike._core.compiled.cells import Cells, cells_of
 from allalike._core.compiled.library import find_library
 from allalike.distances.hamming import _sparse_pair_sums
 from allalike.engines.ranges import _connect
@@ -97,14 +97,14 @@ def agree(kernel: Callable[..., Any], *arguments: Any, **options: Any) -> None:
 def test_sums_of_ballots(shape: tuple[int, int, int], grouped: bool) -> None:
     _, n_workers, k = shape
     rng, block = np.random.default_rng(3), draw(*shape, grouped=grouped)
-    ballots = ballots_of(block, k)
+    cells = cells_of(block, k)
     agree(count_votes, block, weigh(n_workers), k=k)
     for width in (1, k, k * LEVELS):
-        agree(add_up, ballots, rng.normal(size=(n_workers, k, width)) * 1e3)
-        agree(count, ballots, rng.random((block.n_tasks, width)))
+        agree(add_up, cells, rng.normal(size=(n_workers, k, width)) * 1e3)
+        agree(count, cells, rng.random((block.n_tasks, width)))
     before = rng.random((n_workers, k, 2))
     more = rng.random((block.n_tasks, 2))
-    np.testing.assert_allclose(count(ballots, more, before.copy()), before + count(ballots, more), rtol=1e-12)
+    np.testing.assert_allclose(count(cells, more, before.copy()), before + count(cells, more), rtol=1e-12)
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -164,23 +164,23 @@ def test_answers_of_dropped_tasks_are_those_of_the_dummy_worker() -> None:
 @pytest.mark.parametrize("cell", [-1, 14, 2**31 - 1])
 def test_a_cell_that_is_not_there_is_refused(cell: int) -> None:
     block = draw(40, 7, 2)
-    whole = ballots_of(block, 2)
+    whole = cells_of(block, 2)
     wrong = whole.cell.copy()
     wrong[5] = cell
     with pytest.raises(ValueError, match="in the cells of 7 workers and 2 labels"):
-        Ballots(whole.starts, wrong, None, 7, 2)
+        Cells(whole.starts, wrong, None, 7, 2)
 
 
 def test_what_does_not_fit_is_refused() -> None:
     block = draw(40, 7, 2)
-    ballots = ballots_of(block, 2)
+    cells = cells_of(block, 2)
     for call in (
-        lambda: Ballots(ballots.starts[1:], ballots.cell, None, 7, 2),
-        lambda: Ballots(ballots.starts, ballots.cell, np.ones(3), 7, 2),
-        lambda: Ballots(ballots.starts, ballots.cell.astype(np.int64), None, 7, 2),
-        lambda: calls.add_up(ballots, np.ones(13)),
-        lambda: calls.count(ballots, np.ones((39, 2))),
-        lambda: calls.count(ballots, np.ones((40, 2)), np.ones((7, 2, 3))),
+        lambda: Cells(cells.starts[1:], cells.cell, None, 7, 2),
+        lambda: Cells(cells.starts, cells.cell, np.ones(3), 7, 2),
+        lambda: Cells(cells.starts, cells.cell.astype(np.int64), None, 7, 2),
+        lambda: calls.add_up(cells, np.ones(13)),
+        lambda: calls.count(cells, np.ones((39, 2))),
+        lambda: calls.count(cells, np.ones((40, 2)), np.ones((7, 2, 3))),
         lambda: calls.count_votes(block, np.ones(6), k=2),
         lambda: calls.posterior(block, np.ones((7, 2, 6)), np.ones((6, 6)), k=2),
         lambda: calls.count_others(block, np.ones(len(block.label)), block.label + 1, 2),

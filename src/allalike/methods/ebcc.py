@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from allalike._core.compiled.ballots import ballots_of, keep_ballots
+from allalike._core.compiled.cells import cells_of, keep_cells
 from allalike._core.options import number, whole
 from allalike.methods.base import DecisionRule, Method, Rounds, Weighing
 from allalike.methods.dawid_skene import check_memory
@@ -104,7 +104,7 @@ class EBCC(Method):
         """Find the posteriors of confusions from every start, round by round, and take the best start."""
         k, problems, peers = run.encoding.n_labels, run.problems, Peers(run)
         check_memory(self.name, run, k, times=self.subtypes * self.starts)
-        prepared = run.map(partial(keep_ballots, k=k))
+        prepared = run.map(partial(keep_cells, k=k))
         begin = partial(_begin, k=k, subtypes=self.subtypes, starts=self.starts, seed=run.ties.seed)
         sums = prepared.sum(begin)
         counts, shares = sums["counts"], problems.add(sums["shares"])
@@ -213,7 +213,7 @@ def _count(block: Block, rows: Floats, logs: Floats, *, k: int) -> dict[str, Flo
 def _add_up(block: Block, states: Floats, likelihood: Floats, k: int) -> dict[str, Floats]:
     """Return sums of states, which are by task, start, class and subtype; the starts are the last but two axes."""
     flat, n = states.reshape(block.n_tasks, -1), block.n_workers
-    counts = count(ballots_of(block, k), flat).reshape(n, k, *states.shape[1:])
+    counts = count(cells_of(block, k), flat).reshape(n, k, *states.shape[1:])
     shares = by_problem(block, flat).reshape(n, *states.shape[1:])
     return {"counts": counts, "shares": shares, "likelihood": by_problem(block, likelihood)}
 
@@ -227,7 +227,7 @@ def _join(parts: list[dict[str, Floats]]) -> dict[str, Floats]:
 def _posterior(block: Block, rows: Floats, logs: Floats, k: int) -> tuple[Floats, Floats]:
     """Return q_jcm, by task, start, class and subtype, and the log likelihood of each task, by start."""
     prior = logs.take(block.first_worker, axis=0)
-    score = add_up(ballots_of(block, k), rows).reshape(prior.shape) + prior
+    score = add_up(cells_of(block, k), rows).reshape(prior.shape) + prior
     states, likelihood = softmax(score.reshape(-1, logs[0, 0].size))
     return states.reshape(prior.shape), likelihood.reshape(prior.shape[:2])
 

@@ -1,6 +1,6 @@
 """The calls of the compiled passes: each takes what its twin takes, checks it, and hands arrays to the library.
 
-A pass reads and writes memory without looking, so everything that it gets is of the right type and size: `Ballots` are
+A pass reads and writes memory without looking, so everything that it gets is of the right type and size: `Cells` are
 checked when they are made, and numbers per worker here.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.blocks.voices import Voices
-from allalike._core.compiled.ballots import Ballots, ballots_of
+from allalike._core.compiled.cells import Cells, cells_of
 from allalike._core.compiled.library import find_library
 from allalike._core.late import sparse
 
@@ -42,39 +42,39 @@ _MAX_LABELS = 64  # of a worker's rows, as passes.c has it
 _MAX_COUNTED_LABELS = 50  # of each answer's task; of more, few are given to any
 
 
-def add_up(ballots: Ballots, table: Floats) -> Floats:
+def add_up(cells: Cells, table: Floats) -> Floats:
     """Add up, per task, the rows of its answers; the table has a row per worker and label."""
-    width = table.size // (ballots.n_workers * ballots.k)
-    rows, sums = _floats(table, ballots, width), np.empty((ballots.n_tasks, width))
-    _call("expect", *_arrays(ballots), ballots.k, width, rows, None, sums, None)
+    width = table.size // (cells.n_workers * cells.k)
+    rows, sums = _floats(table, cells, width), np.empty((cells.n_tasks, width))
+    _call("expect", *_arrays(cells), cells.k, width, rows, None, sums, None)
     return sums
 
 
 def posterior(block: Block, rows: Floats, shares: Floats, *, k: int) -> tuple[Floats, Floats]:
     """Return how probable each state of each task is, and the log likelihood of its answers."""
-    ballots, width = ballots_of(block, k), shares.shape[1]
-    states, likelihood = np.empty((ballots.n_tasks, width)), np.empty(ballots.n_tasks)
-    tables = _floats(rows, ballots, width), _floats(shares, ballots, width / k)
-    _call("expect", *_arrays(ballots), k, width, *tables, states, likelihood)
+    cells, width = cells_of(block, k), shares.shape[1]
+    states, likelihood = np.empty((cells.n_tasks, width)), np.empty(cells.n_tasks)
+    tables = _floats(rows, cells, width), _floats(shares, cells, width / k)
+    _call("expect", *_arrays(cells), k, width, *tables, states, likelihood)
     return states, likelihood
 
 
-def count(ballots: Ballots, shares: Floats, into: Floats | None = None) -> Floats:
+def count(cells: Cells, shares: Floats, into: Floats | None = None) -> Floats:
     """Add up, per worker and label, the rows of the tasks that she answered so."""
     width = shares.shape[1]
-    counts = np.zeros((ballots.n_workers, ballots.k, width)) if into is None else into
+    counts = np.zeros((cells.n_workers, cells.k, width)) if into is None else into
     tasks = np.ascontiguousarray(shares, np.float64)
-    if len(tasks) != ballots.n_tasks or counts.shape != (ballots.n_workers, ballots.k, width):
+    if len(tasks) != cells.n_tasks or counts.shape != (cells.n_workers, cells.k, width):
         raise ValueError("There must be a row for each task, and sums for each worker and label.")
-    _call("count", *_arrays(ballots), width, tasks, counts)
+    _call("count", *_arrays(cells), width, tasks, counts)
     return counts
 
 
 def count_votes(block: Block, weights: Floats, *, k: int) -> Floats:
     """Count the votes for each label of each task, weighted by worker."""
-    ballots = ballots_of(block, k)
-    votes = np.zeros((ballots.n_tasks, k))
-    _call("votes", *_arrays(ballots), k, _floats(weights, ballots, 1 / k), votes)
+    cells = cells_of(block, k)
+    votes = np.zeros((cells.n_tasks, k))
+    _call("votes", *_arrays(cells), k, _floats(weights, cells, 1 / k), votes)
     return votes
 
 
@@ -91,13 +91,13 @@ def hit_sums(block: Block, weights: Floats, *, k: int, use_gold: bool = False) -
 
 
 def _agree(block: Block, weights: Floats, k: int, *, use_gold: bool, moments: bool) -> Floats:
-    ballots, truth = ballots_of(block, k), None
+    cells, truth = cells_of(block, k), None
     if use_gold and len(block.gold_task):
-        truth = np.full(ballots.n_tasks, -1, np.int32)
+        truth = np.full(cells.n_tasks, -1, np.int32)
         truth[block.gold_task] = block.gold_label
-    sums = np.zeros((ballots.n_workers, len(_AGREEMENT) + 2 * len(_MOMENTS) if moments else 2))
-    each = _floats(weights, ballots, 1 / k)
-    _call("agree", *_arrays(ballots), _groups(block), k, each, truth, int(moments), sums)
+    sums = np.zeros((cells.n_workers, len(_AGREEMENT) + 2 * len(_MOMENTS) if moments else 2))
+    each = _floats(weights, cells, 1 / k)
+    _call("agree", *_arrays(cells), _groups(block), k, each, truth, int(moments), sums)
     return sums
 
 
@@ -128,10 +128,10 @@ def signal_sums(block: Block, voice: Floats, *, k: int) -> Any:
     """Add up, per worker, the share of the others who agree, how often she gave each label, and how often they did."""
     if k > _MAX_COUNTED_LABELS:
         return NotImplemented
-    ballots = ballots_of(block, k)
-    n = ballots.n_workers
+    cells = cells_of(block, k)
+    n = cells.n_workers
     own, given, heard = np.zeros(n), np.zeros((n, k)), np.zeros((n, k))
-    _call("listen", *_arrays(ballots)[:3], _floats(voice, ballots, 1 / k), k, np.empty(k), own, given, heard)
+    _call("listen", *_arrays(cells)[:3], _floats(voice, cells, 1 / k), k, np.empty(k), own, given, heard)
     return {"own": own, "given": given, "heard": heard}
 
 
@@ -139,10 +139,10 @@ def deviation_sums(block: Block, voice: Floats, heard: Floats, given: Floats, cr
     """Add up, per worker, what each answer adds to her signal, and its square."""
     if k > _MAX_COUNTED_LABELS:
         return NotImplemented
-    ballots = ballots_of(block, k)
-    sums = np.zeros((2, ballots.n_workers))
-    speaks, *each = [_floats(table, ballots, 1 / k if table.ndim == 1 else 1) for table in (voice, heard, given, cross)]
-    _call("deviate", *_arrays(ballots)[:3], speaks, k, *each, np.empty(k), *sums)
+    cells = cells_of(block, k)
+    sums = np.zeros((2, cells.n_workers))
+    speaks, *each = [_floats(table, cells, 1 / k if table.ndim == 1 else 1) for table in (voice, heard, given, cross)]
+    _call("deviate", *_arrays(cells)[:3], speaks, k, *each, np.empty(k), *sums)
     return {"sum": sums[0], "squares": sums[1]}
 
 
@@ -193,9 +193,9 @@ def sparse_pair_sums(block: Block, rows: slice, group: Array) -> dict[str, Any]:
     return {"distance": matrix(differ), "common": matrix(common)}
 
 
-def _arrays(ballots: Ballots) -> tuple[Any, ...]:
-    voice = None if ballots.voice is None else np.ascontiguousarray(ballots.voice)
-    return ballots.n_tasks, np.ascontiguousarray(ballots.starts), np.ascontiguousarray(ballots.cell), voice
+def _arrays(cells: Cells) -> tuple[Any, ...]:
+    voice = None if cells.voice is None else np.ascontiguousarray(cells.voice)
+    return cells.n_tasks, np.ascontiguousarray(cells.starts), np.ascontiguousarray(cells.cell), voice
 
 
 def _starts(block: Block) -> Array:
@@ -209,11 +209,11 @@ def _workers(block: Block) -> Array:
     return worker
 
 
-def _floats(table: Floats, ballots: Ballots, width: float) -> Floats:
+def _floats(table: Floats, cells: Cells, width: float) -> Floats:
     """Return numbers of workers and labels as they lie in memory, of which each cell has so many."""
     found = np.ascontiguousarray(table, np.float64)
-    if found.size != round(ballots.n_workers * ballots.k * width):
-        raise ValueError(f"There must be numbers for each of {ballots.n_workers} workers and {ballots.k} labels.")
+    if found.size != round(cells.n_workers * cells.k * width):
+        raise ValueError(f"There must be numbers for each of {cells.n_workers} workers and {cells.k} labels.")
     return found
 
 

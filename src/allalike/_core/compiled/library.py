@@ -47,7 +47,7 @@ def describe() -> str:
         return "compiled passes"
     if os.environ.get(_SWITCH) == "0":
         return f"passes in numpy ({_SWITCH}=0)"
-    return "passes in numpy (the compiled ones are not in this installation; they are some times faster)"
+    return "passes in numpy (the compiled ones are not in this installation; several times faster)"
 
 
 def compiled(call: Callable[..., Any]) -> Callable[[Kernel], Kernel]:

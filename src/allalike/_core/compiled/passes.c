@@ -31,7 +31,7 @@
 #define HAS_AVX2 __builtin_cpu_supports("avx2")
 #endif
 
-#define BALLOTS const int64_t n_tasks, const int64_t *starts, const int32_t *cell, const double *voice /* or NULL */
+#define CELLS const int64_t n_tasks, const int64_t *starts, const int32_t *cell, const double *voice /* or NULL */
 
 #include "numbers.h"
 
@@ -52,19 +52,19 @@
 EXPORT int64_t source(void) { return SOURCE; } /* a number of these files, which the build knows */
 
 /* Without `shares`: the sums of rows, per task; with them, how probable each state is, and the log likelihood. */
-EXPORT int64_t expect(BALLOTS, const int64_t n_labels, const int64_t width, const double *rows, const double *shares,
+EXPORT int64_t expect(CELLS, const int64_t n_labels, const int64_t width, const double *rows, const double *shares,
                       double *tasks, double *likelihood) {
     CHOOSE(expect, (int)width, n_tasks, starts, cell, voice, (int)n_labels, rows, shares, tasks, likelihood);
     return 0;
 }
 
-EXPORT int64_t count(BALLOTS, const int64_t width, const double *tasks, double *counts) {
+EXPORT int64_t count(CELLS, const int64_t width, const double *tasks, double *counts) {
     CHOOSE(count, (int)width, n_tasks, starts, cell, voice, tasks, counts);
     return 0;
 }
 
 /* Count the votes for each label of each task, weighted by worker. */
-EXPORT int64_t votes(BALLOTS, const int64_t n_labels, const double *weight, double *votes) {
+EXPORT int64_t votes(CELLS, const int64_t n_labels, const double *weight, double *votes) {
     const int32_t k = (int32_t)n_labels;
     for (int64_t t = 0; t < n_tasks; t++)
         for (int64_t i = starts[t]; i < starts[t + 1]; i++) {
@@ -151,7 +151,7 @@ EXPORT int64_t count_others(const int64_t n_tasks, const int64_t *starts, const 
    two, and all. */
 enum { HITS, STRENGTH, ANSWERS, PAIRS, MOMENTS, N_SUMS = 12 };
 
-EXPORT int64_t agree(BALLOTS, const int64_t *group, const int64_t n_labels, const double *weight, const int32_t *truth,
+EXPORT int64_t agree(CELLS, const int64_t *group, const int64_t n_labels, const double *weight, const int32_t *truth,
                      const int64_t all, double *sums) {
     const int32_t k = (int32_t)n_labels;
     const int64_t most = most_answers(n_tasks, starts), width = all ? N_SUMS : 2;
@@ -222,7 +222,7 @@ static double cast(const int64_t a, const int64_t b, const int32_t *cell, const 
 
 /* Add up, per worker, her share of agreement with the others, how often she gave each label, and how often they did:
    see `signal.signal_sums`. Here `voice` is that of each worker. */
-EXPORT int64_t listen(BALLOTS, const int64_t n_labels, double *votes, double *own, double *given, double *heard) {
+EXPORT int64_t listen(CELLS, const int64_t n_labels, double *votes, double *own, double *given, double *heard) {
     const int32_t k = (int32_t)n_labels;
     for (int64_t t = 0; t < n_tasks; t++) {
         const double total = cast(starts[t], starts[t + 1], cell, k, voice, votes);
@@ -240,7 +240,7 @@ EXPORT int64_t listen(BALLOTS, const int64_t n_labels, double *votes, double *ow
 }
 
 /* Add up, per worker, what each answer adds to her signal, and its square: see `signal.deviation_sums`. */
-EXPORT int64_t deviate(BALLOTS, const int64_t n_labels, const double *heard, const double *given, const double *cross,
+EXPORT int64_t deviate(CELLS, const int64_t n_labels, const double *heard, const double *given, const double *cross,
                        double *votes, double *sum, double *squares) {
     const int32_t k = (int32_t)n_labels;
     for (int64_t t = 0; t < n_tasks; t++) {

@@ -6,7 +6,7 @@
 /* Add up, per task, the rows of its answers' cells. With `shares`, these are logarithms: those of the task's first
    worker are added, and the shares of the states are returned, p_s ~ shares_s prod_i rows[cell_i, s], with the log
    likelihood of the answers. */
-static INLINE TARGET void VARIANT(expect_of)(const int width, BALLOTS, const int k, const double *restrict rows,
+static INLINE TARGET void VARIANT(expect_of)(const int width, CELLS, const int k, const double *restrict rows,
                                              const double *restrict shares, double *restrict tasks,
                                              double *restrict likelihood) {
     const int64_t last = starts[n_tasks] - 1;
@@ -31,7 +31,7 @@ static INLINE TARGET void VARIANT(expect_of)(const int width, BALLOTS, const int
 }
 
 /* Add up, per cell, the rows of the tasks that were answered so. */
-static INLINE TARGET void VARIANT(count_of)(const int width, BALLOTS, const double *restrict tasks,
+static INLINE TARGET void VARIANT(count_of)(const int width, CELLS, const double *restrict tasks,
                                             double *restrict counts) {
     const int64_t last = starts[n_tasks] - 1;
     for (int64_t t = 0; t < n_tasks; t++, tasks += width)
@@ -56,12 +56,12 @@ static INLINE TARGET void VARIANT(count_of)(const int width, BALLOTS, const doub
     default: run(width, __VA_ARGS__);                                                                                  \
     }
 
-static TARGET void VARIANT(expect)(const int width, BALLOTS, const int k, const double *rows, const double *shares,
+static TARGET void VARIANT(expect)(const int width, CELLS, const int k, const double *rows, const double *shares,
                                    double *tasks, double *likelihood) {
     FOR_WIDTH(VARIANT(expect_of), n_tasks, starts, cell, voice, k, rows, shares, tasks, likelihood)
 }
 
-static TARGET void VARIANT(count)(const int width, BALLOTS, const double *tasks, double *counts) {
+static TARGET void VARIANT(count)(const int width, CELLS, const double *tasks, double *counts) {
     FOR_WIDTH(VARIANT(count_of), n_tasks, starts, cell, voice, tasks, counts)
 }
 

@@ -21,7 +21,7 @@ from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.ties import TOLERANCE, Ties
 from allalike._core.blocks.voices import find_voices
 from allalike._core.compiled import calls
-from allalike._core.compiled.ballots import Ballots, ballots_of
+from allalike._core.compiled.cells import Cells, cells_of
 from allalike._core.compiled.library import compiled
 from allalike.rules.base import unknown
 from allalike.rules.vote import pick
@@ -48,22 +48,22 @@ _EPS = 1e-9  # votes, within which labels tie
 
 
 @compiled(calls.add_up)
-def add_up(ballots: Ballots, table: Floats) -> Floats:
+def add_up(cells: Cells, table: Floats) -> Floats:
     """Add up, per task, the rows of its answers; the table has a row per worker and label."""
-    sums: Floats = ballots.matrix @ table.reshape(ballots.n_workers * ballots.k, -1)
+    sums: Floats = cells.matrix @ table.reshape(cells.n_workers * cells.k, -1)
     return sums
 
 
 @compiled(calls.count)
-def count(ballots: Ballots, shares: Floats, into: Floats | None = None) -> Floats:
+def count(cells: Cells, shares: Floats, into: Floats | None = None) -> Floats:
     """Add up, per worker and label, the rows of the tasks that she answered so: to what there is already, if anything.
 
-    >>> ballots = Ballots(np.array([0, 2]), np.array([0, 3], np.int32), None, 2, 2)
-    >>> count(ballots, np.array([[0.25, 0.75]]))[:, :, 0]
+    >>> cells = Cells(np.array([0, 2]), np.array([0, 3], np.int32), None, 2, 2)
+    >>> count(cells, np.array([[0.25, 0.75]]))[:, :, 0]
     array([[0.25, 0.  ],
            [0.  , 0.25]])
     """
-    counts: Floats = (ballots.transposed @ shares).reshape(ballots.n_workers, ballots.k, -1)
+    counts: Floats = (cells.transposed @ shares).reshape(cells.n_workers, cells.k, -1)
     if into is None:
         return counts
     into += counts
@@ -73,7 +73,7 @@ def count(ballots: Ballots, shares: Floats, into: Floats | None = None) -> Float
 @compiled(calls.count_votes)
 def count_votes(block: Block, weights: Floats, *, k: int) -> Floats:
     """Count the votes for each label of each task, weighted by worker."""
-    return add_up(ballots_of(block, k), weights[:, None, None] * np.eye(k))
+    return add_up(cells_of(block, k), weights[:, None, None] * np.eye(k))
 
 
 def vote_shares(block: Block, weights: Floats, *, k: int) -> Floats:
@@ -119,7 +119,7 @@ def row_peaks(table: Floats) -> Floats:
 
 def count_ballots(block: Block, shares: Floats, *, k: int, into: Mapping[str, Floats]) -> dict[str, Floats]:
     """Count, per worker, her answers by label and state, and per problem how often each state was asked."""
-    return {"counts": count(ballots_of(block, k), shares, into.get("counts")), "shares": by_problem(block, shares)}
+    return {"counts": count(cells_of(block, k), shares, into.get("counts")), "shares": by_problem(block, shares)}
 
 
 def by_problem(block: Block, values: Array) -> Floats:
@@ -127,7 +127,7 @@ def by_problem(block: Block, values: Array) -> Floats:
     if values.ndim == 1:
         return sum_by(block.first_worker, values, block.n_workers)
     first = block.first_worker.astype(np.int32)
-    return count(Ballots(np.arange(block.n_tasks + 1), first, None, block.n_workers, 1), values)[:, 0]
+    return count(Cells(np.arange(block.n_tasks + 1), first, None, block.n_workers, 1), values)[:, 0]
 
 
 def take_most_probable(block: Block, probability: Floats, ties: Ties) -> dict[str, Array]:

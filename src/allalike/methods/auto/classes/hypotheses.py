@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.blocks.voices import find_voices
-from allalike._core.compiled.ballots import ballots_of
+from allalike._core.compiled.cells import cells_of
 from allalike.methods.auto.classes.consensus import core_weights, find_agreement, find_consensus
 from allalike.methods.auto.classes.rows import estimate_rows, estimate_shares
 from allalike.methods.auto.classes.states import (
@@ -205,7 +205,7 @@ def choose(best: Hypothesis, other: Hypothesis, crowd: ClassCrowd, *, use_gold: 
 def prepare(
     sample: MemoryRun, groups: VoiceGroups, *, use_gold: bool = False
 ) -> tuple[ClassCrowd, tuple[Floats, Floats]]:
-    """Have the blocks keep their ballots and the levels of their tasks; return also what rank a disagreement has."""
+    """Have the blocks keep their cells and the levels of their tasks; return also what rank a disagreement has."""
     k = sample.encoding.n_labels
     sample = sample.map(partial(with_voices, groups=groups))
     found = sample.collect(partial(disagreement, k=k))
@@ -217,7 +217,7 @@ def prepare(
     new = np.append(
         True, (np.diff(ranks[0]) > _ROUNDING) | (np.diff(ranks[1]) != 0)
     )  # most tasks disagree as others do
-    prepared = sample.map(lambda block: block.keeping(ballots_of(block, k), TaskLevels(next(rest))))
+    prepared = sample.map(lambda block: block.keeping(cells_of(block, k), TaskLevels(next(rest))))
     return as_crowd(prepared, groups, use_gold=use_gold), (ranks[0][new], ranks[1][new])
 
 

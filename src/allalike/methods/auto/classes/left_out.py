@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike._core.blocks.voices import find_voices, without_own
-from allalike._core.compiled.ballots import ballots_of
+from allalike._core.compiled.cells import cells_of
 from allalike.methods.auto.classes.states import classes_of
 from allalike.methods.steps.ballots import add_up, by_problem, count_others, row_peaks, row_sums, softmax
 
@@ -55,7 +55,7 @@ def find_vote_hits(block: Block, weights: Floats, *, k: int) -> Floats:
 def find_class_hits(block: Block, rows: Floats, shares: Floats, *, k: int) -> Floats:
     """Return of each answer whether its label is the most probable class without the answers of her group."""
     own = find_voices(block).voice[:, None] * rows[block.worker, block.label]
-    states = add_up(ballots_of(block, k), rows) + shares.take(block.first_worker, axis=0)
+    states = add_up(cells_of(block, k), rows) + shares.take(block.first_worker, axis=0)
     others = classes_of(softmax(without_own(block, states, own))[0], k)
     least = row_peaks(others) - _EPS
     winners = row_sums((others >= least[:, None]).astype(np.float64))

@@ -17,7 +17,7 @@ import numpy as np
 
 from allalike._core.blocks.block import adds_in_place
 from allalike._core.compiled import calls
-from allalike._core.compiled.ballots import ballots_of, keep_ballots
+from allalike._core.compiled.cells import cells_of, keep_cells
 from allalike._core.compiled.library import compiled
 from allalike.methods.auto.classes.rows import LEVELS
 from allalike.methods.steps.ballots import add_up, by_problem, count_ballots, row_sums, softmax, vote_shares
@@ -102,7 +102,7 @@ def begin(
     into: Mapping[str, Floats] = _NOTHING,
 ) -> dict[str, Floats]:
     """Count with probabilities of the classes, split into levels: those that the block keeps, or by their ranks."""
-    block = keep_ballots(block, k=k)
+    block = keep_cells(block, k=k)
     if ranks is None:
         levels = block[TaskLevels].share
     else:
@@ -135,7 +135,7 @@ def pin_known(states: Floats, block: Block, k: int) -> Floats:
 @compiled(calls.posterior)
 def posterior(block: Block, rows: Floats, shares: Floats, *, k: int) -> tuple[Floats, Floats]:
     """Return how probable each state of each task is, and the log likelihood of its answers; both are logarithms."""
-    return softmax(add_up(ballots_of(block, k), rows) + shares.take(block.first_worker, axis=0))
+    return softmax(add_up(cells_of(block, k), rows) + shares.take(block.first_worker, axis=0))
 
 
 @adds_in_place
@@ -152,7 +152,7 @@ def count_states(
 
     If gold is used, what a worker said of a task whose truth is known counts for that truth alone.
     """
-    block = keep_ballots(block, k=k)
+    block = keep_cells(block, k=k)
     states, likelihood = posterior(block, rows, shares, k=k)
     known = np.zeros(block.n_tasks)
     if len(block.gold_task):

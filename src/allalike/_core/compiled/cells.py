@@ -1,4 +1,4 @@
-"""Ballots: who said what, as one whole number of four bytes for each answer."""
+"""Cells: who said what, as one whole number of four bytes for each answer."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Block, Floats
 
-__all__ = ["Ballots", "ballots_of", "keep_ballots"]
+__all__ = ["Cells", "cells_of", "keep_cells"]
 
 
 @dataclass(frozen=True)
-class Ballots:
+class Cells:
     """The answers of some tasks, each in a **cell**: a worker together with a label.
 
     Parameters
@@ -34,7 +34,7 @@ class Ballots:
     n_workers, k
         How many workers and labels there are.
 
-    >>> Ballots(np.array([0, 2]), np.array([0, 4], np.int32), None, 2, 2)
+    >>> Cells(np.array([0, 2]), np.array([0, 4], np.int32), None, 2, 2)
     Traceback (most recent call last):
     ...
     ValueError: Answers must be in the cells of 2 workers and 2 labels, and tasks have one or more of them.
@@ -76,24 +76,24 @@ class Ballots:
         return self.matrix.T
 
 
-def ballots_of(block: Block, k: int) -> Ballots:
-    """Return the ballots of a block with k labels: those that it keeps, or new ones.
+def cells_of(block: Block, k: int) -> Cells:
+    """Return the cells of a block with k labels: those that it keeps, or new ones.
 
     >>> from allalike._core.blocks.block import Block
-    >>> ballots_of(Block.of([[0, 1], [1, 1]]), 2).matrix.toarray()
+    >>> cells_of(Block.of([[0, 1], [1, 1]]), 2).matrix.toarray()
     array([[1., 0., 0., 1.],
            [0., 1., 0., 1.]])
     """
-    if Ballots in block:
-        return block[Ballots]
+    if Cells in block:
+        return block[Cells]
     cell = block.worker.astype(np.int32)
     cell *= k
     cell += block.label
     starts = np.append(block.starts, len(block.label)).astype(np.int64, copy=False)
     voice = np.ascontiguousarray(block[Voices].voice, np.float64) if Voices in block else None
-    return Ballots(starts, cell, voice, block.n_workers, k)
+    return Cells(starts, cell, voice, block.n_workers, k)
 
 
-def keep_ballots(block: Block, *, k: int) -> Block:
-    """Return the block with its ballots, for later rounds, or for those who need them twice."""
-    return block if Ballots in block else block.keeping(ballots_of(block, k))
+def keep_cells(block: Block, *, k: int) -> Block:
+    """Return the block with its cells, for later rounds, or for those who need them twice."""
+    return block if Cells in block else block.keeping(cells_of(block, k))
