@@ -38,7 +38,8 @@ __all__ = ["Memory", "MemoryRun"]
 _MIN_SHARDED_BYTES = 1 << 29  # bytes of files that are read part by part
 _SHARD_BYTES = 1 << 25  # bytes of rows that make a shard then
 _MAX_PARTS = 32  # with sums of their own, however many blocks there are
-_MAX_SHARE = 0.25  # of the free memory, for the sums of threads
+_SMALL_SUMS = 1 << 28  # bytes that the sums of threads may take without a look at the free memory
+_MAX_SHARE = 0.25  # of the free memory, which they may take else
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,8 +156,10 @@ class MemoryRun(Growing):
 
     def _fitting_threads(self, sums: Sums) -> int:
         """Return how many threads may have sums such as these at a time."""
-        size = sum(array.nbytes for array in sums.arrays.values())
-        return max(1, min(count_threads(self.threads), int(_MAX_SHARE * self.free_memory) // max(size, 1)))
+        size, threads = sum(array.nbytes for array in sums.arrays.values()), count_threads(self.threads)
+        if size * threads < _SMALL_SUMS:
+            return threads
+        return max(1, min(threads, int(_MAX_SHARE * self.free_memory) // size))
 
     def total(self, kernel: Kernel) -> dict[str, Floats]:
         """Add up what the kernel returns for each block, as it is."""

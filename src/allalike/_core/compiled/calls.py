@@ -239,7 +239,7 @@ def _call(name: str, *arguments: Any) -> int:
 
 def _argument(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return ctypes.c_void_p(value.ctypes.data)
+        return ctypes.c_void_p(value.__array_interface__["data"][0])
     if isinstance(value, float):
         return ctypes.c_double(value)
     return ctypes.c_int64(value) if isinstance(value, int) else value

@@ -138,7 +138,7 @@ def take_most_probable(block: Block, probability: Floats, ties: Ties) -> dict[st
     >>> take_most_probable(Block.of([[0, 1], [1, 1]]), np.array([[0.6, 0.4], [0.2, 0.8]]), Ties())["label"]
     array([0, 1], dtype=int32)
     """
-    best = probability.max(axis=1)
+    best = row_peaks(probability)
     task, label = np.nonzero(probability >= best[:, None] * (1 - TOLERANCE))
     chosen, tied = pick(block, task, label, ties)
     return {"label": label[chosen].astype(np.int32), "confidence": best, "error": unknown(block.n_tasks), "tied": tied}
