@@ -192,6 +192,14 @@ def test_tasks_of_many_shards_are_put_in_order(spark: Spark) -> None:
     assert equal(Piece.join(pieces), aggregate(Memory().load(some())).joined())
 
 
+def test_passes_are_reported_where_the_answers_are_not(spark: Spark, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, gone_over = spark.load(some()), list[float]()
+    monkeypatch.setattr("allalike.engines.base.advance", gone_over.append)
+    for pass_once in (peer_sums, aggregate):
+        pass_once(run)
+    assert gone_over == [run.answer_counts.sum()] * 2
+
+
 def as_table(piece: Piece) -> pa.Table:
     return pa.table({"task": piece.tasks.arrow(), "label": pa.array(piece.found["label"].tolist())})
 

@@ -12,7 +12,7 @@ from allalike._core.blocks.ties import Ties
 from allalike._core.options import check_choice, check_number
 from allalike._core.registry import choose, explain_name
 from allalike._core.system.memory import free_memory
-from allalike._core.system.progress import report
+from allalike._core.system.progress import expect, report
 from allalike.api.doubts.doubts import doubt_draws, find_doubts, find_first_doubts, warn_of
 from allalike.api.history import read_history
 from allalike.api.inputs.opening import Origin, inputs_of, open_source
@@ -24,12 +24,13 @@ from allalike.engines import ENGINES, Engine, Memory, make_ready
 from allalike.errors import OptionError, UnsupportedError
 from allalike.methods import METHODS, Method
 from allalike.methods.base import Informed, limit_reached, without_gold
-from allalike.methods.composed.votes import serves, weigh, weigh_blindly
+from allalike.methods.composed.votes import serves, steps, weigh, weigh_blindly
 from allalike.readers import ReadOptions, Scan, check_read_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from allalike._core.system.outlook import Steps
     from allalike.answers import Answers
     from allalike.answers.gold import Gold
     from allalike.answers.history import History
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     from allalike.domains import Domain, Encoding
     from allalike.engines import News, Run, TaskTable
     from allalike.methods import Weighing
+
+_ANSWER_BYTES, _ANSWERS_PER_TASK = 25, 5  # in a file, about
+_TASK_WORK, _REPORT_WORK = 30, 3e7  # of writing a task, and what is written of all, beside the work of an answer
 
 __all__ = ["check_served", "discover", "find_ties", "load_run", "open_run", "read_whole", "remark_names"]
 
@@ -109,6 +113,7 @@ def discover(
     chosen = chosen.plainly() if plain and isinstance(chosen, Informed) else chosen
     past = None if history is None else open_history(history, chosen)
     source, known = open_source(answers, gold, gold_columns, domain=domain, **how)
+    expect(_list_steps(chosen, source.size // _ANSWER_BYTES if isinstance(source, Scan) else source.n_answers))
     where, held = read_whole(source, engine)
     first = find_first_doubts(held)
     warn_of(first, stacklevel=2)
@@ -134,9 +139,10 @@ def _solve(
 ) -> Result:
     given, run = run, make_ready(run, origin.history)
     given = run if run.encoding is given.encoding else given  # whose sums are known, if they are as they were given
+    learns = run.n_gold > 0 and without_gold(method) != method
+    expect(_list_steps(method, int(run.answer_counts.sum()), run, twice=learns), begun=2)
     weighing = with_quorum(run, weigh(method, run, earlier))
     report("deciding")
-    learns = run.n_gold > 0 and without_gold(method) != method
     find = partial(find_truths, run, unweighted=True, min_confidence=settings.get("min_confidence"))
     found = find(weighing, keep_gold=learns)
     honest = find(weigh_blindly(method, run, weighing)) if learns else found
@@ -156,6 +162,23 @@ def _solve(
     doubts = [*doubts, *doubt_draws(summary["tied"], run.n_tasks)]
     summary["warnings"] = [doubt.what for doubt in doubts]
     return Result(run, weighing, found, summary, posteriors, renew, origin.inputs, partial(_find_again, method))
+
+
+def _list_steps(method: Method, n_answers: int, run: Run | None = None, *, twice: bool = False) -> Steps:
+    """Name the stages of a run, over how many answers each goes, about, and the work of one; the run may be unknown.
+
+    ``twice`` is for workers who are weighed without known truths, too.
+    """
+    labels, n_tasks = (None, n_answers / _ANSWERS_PER_TASK) if run is None else (run.encoding, run.n_tasks)
+    again = steps(method.plainly(), n_answers, labels) if twice and isinstance(method, Informed) else ()
+    return (
+        ("reading", n_answers, 7.0),
+        ("preparing", n_answers, 0.5),
+        *steps(method, n_answers, labels),
+        ("deciding", n_answers, 2.0),
+        *again,
+        ("saving", n_answers + _TASK_WORK * n_tasks + _REPORT_WORK, 1.0),
+    )
 
 
 def _find_again(method: Method, run: Run) -> TaskTable:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["discover"]
 
+_FAST = ("UA", "P-TD", "iP-TD")
+
 
 @click.command(no_args_is_help=True)
 @click.option(
@@ -80,7 +82,9 @@ def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any)
     make(options["method"], METHODS, "method")  # before anything is read
     options["engine"] = name_engine(options)
     options["report"] = not options["no_report"] and can_report(quiet=quiet)
-    with notes_for_warnings(quiet=quiet, force=options["force"]), bar_after_a_second(quiet=quiet):
+    fast = options["method"].partition("(")[0].strip() in _FAST
+    bar = bar_after_a_second(quiet=quiet, faster="" if fast else "Faster, and less accurate: --method iP-TD.")
+    with notes_for_warnings(quiet=quiet, force=options["force"]), bar:
         sources = choose_labels(name_answers(files, options), options["label"])
         found: Found = {}
         failed: dict[str, str] = {}

@@ -20,6 +20,7 @@ from threading import Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.system.outlook import Outlook, tell_time
 from allalike._core.system.progress import STAGES, report, watching
 from allalike._core.words import count, write_options
 from allalike.errors import AllalikeError, ConvergenceWarning, DataWarning, InputError, ReportWarning
@@ -186,12 +187,15 @@ class _Watcher:
 
     def __init__(self, send: Callable[[dict[str, Any]], None]) -> None:
         self._send, self._stage, self._time = send, "", 0.0
+        self.outlook = Outlook()
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         now = monotonic()
         if stage != self._stage or now - self._time > _SECONDS_BETWEEN:
             self._stage, self._time = stage, now
-            self._send({"stage": STAGES.get(stage, stage), "round": stage == "round", "done": done, "total": total})
+            left = self.outlook.left() if total else None  # of others nothing is heard for long
+            told = STAGES.get(stage, stage) + (f", {tell_time(left)} left" if left else "")
+            self._send({"stage": told, "round": stage == "round", "done": done, "total": total})
 
 
 def main() -> None:
@@ -206,7 +210,8 @@ def main() -> None:
         back.write(json.dumps(said) + "\n")
         back.flush()
 
-    with watching(_Watcher(lambda progress: send(progress=progress))):
+    watcher = _Watcher(lambda progress: send(progress=progress))
+    with watching(watcher, watcher.outlook):
         send(outcome=perform(order))
 
 

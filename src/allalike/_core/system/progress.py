@@ -1,4 +1,4 @@
-"""Progress: whoever watches is told how far a run has come, and how long all of it takes."""
+"""Progress: whoever watches is told how far a run has come, and what an outlook of its end needs to know."""
 
 from __future__ import annotations
 
@@ -8,28 +8,33 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from allalike._core.limits import MAX_HOURS
+from allalike._core.system.outlook import Outlook, Steps, tell_time
 from allalike.errors import TooLargeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["STAGES", "pieces", "report", "tell_time", "watching"]
+__all__ = ["STAGES", "advance", "expect", "pieces", "report", "watching"]
 
 STAGES = {
     "reading": "reading answers",
     "preparing": "comparing answers",
+    "fields": "weighing workers in each field",
+    "signal": "looking for guesses",
+    "pairs": "comparing workers",
+    "agreement": "measuring agreement",
+    "choosing": "choosing a reading",
+    "weighing": "weighing workers",
     "round": "weighing workers",
     "deciding": "deciding tasks",
     "saving": "writing the result",
 }
 
 _watcher: ContextVar[Callable[[str, int, int], None] | None] = ContextVar("watcher", default=None)
+_outlook: ContextVar[Outlook | None] = ContextVar("outlook", default=None)
 _FIRST = 1 << 10  # of what is done at once, if nobody knows how long it takes
 _SHORT_SECONDS = 0.2  # of a piece, after which the next is larger
-_SECONDS_UNTOLD, _SECONDS_UNSURE = (
-    1.0,
-    5.0,
-)  # after which it is told how long it takes, and refused if it takes too long
+_SECONDS_UNTOLD, _SECONDS_UNSURE = 1.0, 5.0  # after which it is told how far it is, and refused if it takes too long
 
 
 def report(stage: str, done: int = 0, total: int = 0) -> None:
@@ -40,19 +45,33 @@ def report(stage: str, done: int = 0, total: int = 0) -> None:
     ('rounds', 2, 15)
     >>> report("nobody watches")
     """
-    watcher = _watcher.get()
-    if watcher is not None:
+    if outlook := _outlook.get():
+        outlook.note(stage, done, total)
+    if watcher := _watcher.get():
         watcher(stage, done, total)
 
 
+def expect(steps: Steps, begun: int = 0) -> None:
+    """Say which stages a run has, of which so many have begun, how many answers each goes over, and the work of one."""
+    if outlook := _outlook.get():
+        outlook.expect(steps, begun)
+
+
+def advance(answers: float) -> None:
+    """Say that this stage has gone over so many answers more."""
+    if outlook := _outlook.get():
+        outlook.advance(answers)
+
+
 @contextmanager
-def watching(watcher: Callable[[str, int, int], None]) -> Iterator[None]:
-    """Call the watcher at every report within this context."""
-    token = _watcher.set(watcher)
+def watching(watcher: Callable[[str, int, int], None], outlook: Outlook | None = None) -> Iterator[None]:
+    """Call the watcher at every report within this context, and keep the outlook up to date."""
+    tokens = _watcher.set(watcher), _outlook.set(outlook)
     try:
         yield
     finally:
-        _watcher.reset(token)
+        _watcher.reset(tokens[0])
+        _outlook.reset(tokens[1])
 
 
 def pieces(
@@ -60,8 +79,8 @@ def pieces(
 ) -> Iterator[slice]:
     """Yield ranges of things that are worked on, up to so many at once, small ones first.
 
-    Whoever watches is told how far it is, and how long all of it takes. What would take longer than `MAX_HOURS` is
-    refused after a few seconds, if it is said what to do instead.
+    Whoever watches is told how far it is. What would take longer than `MAX_HOURS` is refused after a few seconds, if it
+    is said what to do instead.
 
     Parameters
     ----------
@@ -91,18 +110,7 @@ def pieces(
         if now - begun > _SECONDS_UNSURE and expected > 3600 * MAX_HOURS and refuse:
             raise TooLargeError(f"This takes {tell_time(expected)} ({what}), and {MAX_HOURS} may be. {refuse}")
         if now - begun > _SECONDS_UNTOLD:
-            report(f"{what}, {tell_time(expected)}", done, total)
+            report(what, done, total)
         if now - last < _SHORT_SECONDS:
             size = min(2 * size, most)
         last = now
-
-
-def tell_time(seconds: float) -> str:
-    """Say about how long something takes.
-
-    >>> tell_time(40), tell_time(90), tell_time(5000), tell_time(9000)
-    ('about 40 seconds', 'about 90 seconds', 'about 83 minutes', 'about 2 hours')
-    """
-    if seconds < 120:
-        return f"about {seconds:.0f} seconds"
-    return f"about {seconds / 60:.0f} minutes" if seconds < 7200 else f"about {seconds / 3600:,.0f} hours"

@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from allalike._core.options import flag, whole
+from allalike._core.system.progress import report
 from allalike.methods.auto.classes.weighing import MAX_CLASSES, weigh_classes
 from allalike.methods.auto.distances.numbers import find_variances
 from allalike.methods.auto.distances.plain_or_weighed import weigh_distances
@@ -34,6 +35,8 @@ from allalike.methods.auto.voices.groups import give_voices
 from allalike.methods.base import Informed, Weighing
 
 if TYPE_CHECKING:
+    from allalike._core.system.outlook import Steps
+    from allalike.domains import Encoding
     from allalike.engines import Run
     from allalike.methods.insight import Faults, Screening
 
@@ -94,9 +97,21 @@ class Auto(Informed):
         return self.without_gold()._weigh(run, screening)
 
     def _weigh(self, run: Run, screening: Screening) -> Weighing:
-        if run.encoding.nominal and 2 <= run.encoding.n_labels <= MAX_CLASSES:
+        report("agreement")
+        if _are_classes(run.encoding):
             return weigh_classes(run, screening, sample_answers=self.sample_answers, use_gold=self.use_gold)
         return weigh_distances(run, screening, use_gold=self.use_gold)
+
+    def steps(self, n_answers: int, labels: Encoding | None = None) -> Steps:
+        """Name the stages that will be reported, over how many answers each goes, about, and the work of one."""
+        n_sampled = min(n_answers, self.sample_answers)
+        looked = ("signal", 4 * n_answers, 0.4), ("pairs", 5 * n_answers, 0.6)
+        chosen = ("choosing", 90 * n_sampled, 1.6), ("weighing", 7 * n_answers, 1.0)
+        return (
+            *(() if self.plain else looked),
+            ("agreement", 6 * n_answers, 0.6),
+            *(chosen if labels is None or _are_classes(labels) else ()),
+        )
 
     def without_gold(self) -> Auto:
         """Return the method that chooses between readings by agreement alone."""
@@ -105,3 +120,7 @@ class Auto(Informed):
     def plainly(self) -> Auto:
         """Return the method in which everyone speaks for herself."""
         return replace(self, plain=True)
+
+
+def _are_classes(labels: Encoding) -> bool:
+    return labels.nominal and 2 <= labels.n_labels <= MAX_CLASSES

@@ -22,6 +22,7 @@ import numpy as np
 
 from allalike._core.blocks.block import Array, Block, Floats, known_sums
 from allalike._core.blocks.problems import Problems
+from allalike._core.system.progress import report
 from allalike.errors import GoldError, UnsupportedError
 from allalike.methods.base import Decide, DecisionRule, Rounds, Skill, Weighing
 from allalike.methods.steps.peers import Peers
@@ -113,6 +114,7 @@ def _weigh_field(
     run: Run, fields: Fields[Encoding], number: int, encoding: Encoding, given: Floats, weigh: Callable[[Run], Weighing]
 ) -> _Field:
     """Weigh those who filled a field, by the answers to it."""
+    report("fields", number, len(fields.encodings))
     there = given > 0
     example = next(block.label for block in run.gather(partial(fields.pick, field=number)) if len(block.label))
     place = np.where(there, np.cumsum(there) - 1, -1)

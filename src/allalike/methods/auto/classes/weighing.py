@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.system.progress import report
 from allalike.engines.sample import sample_tasks
 from allalike.methods.auto.classes.beliefs import (
     decide,
@@ -211,10 +212,12 @@ def _find_hypothesis(crowd: ClassCrowd, plain: Plain, vote: Floats, sample_answe
     run, problems, use_gold = crowd.run, crowd.run.problems, crowd.use_gold
     single = len(problems.sizes) == 1
     n_answers = int(run.answer_counts.sum())
+    report("choosing")
     some_only = single and n_answers > _WORTH_SAMPLING * sample_answers
     some, ranks = prepare(sample_tasks(run, sample_answers if some_only else n_answers), crowd.groups)
     rung = climb_ladder(some, plain.stands, use_gold=use_gold)
     hypothesis = rung.hypothesis
+    report("weighing")
     if (use_gold and run.n_gold) or some.run.n_tasks < run.n_tasks:
         hypothesis = replace(crowd, ranks=ranks).climb(
             str(hypothesis.start[0]), class_posterior, hypothesis.rows, hypothesis.shares

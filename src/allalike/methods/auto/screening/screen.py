@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allalike._core.system.progress import report
 from allalike.engines.sample import sample_tasks
 from allalike.errors import LabelError
 from allalike.methods.auto.copies.copies import find_copies
@@ -46,6 +47,7 @@ def screen(run: Run, *, plain: bool) -> Screening:
     guess = None if nominal else find_guess_distances(run)
     if plain:
         return Screening(VoiceGroups.everyone(run.problems.n_workers), None, guess)
+    report("signal")
     signal = find_class_signal(run) if nominal else find_signal(run)
     silent = silence(signal, run.answer_counts, run.problems)
     found = find_copies(run, silent) if guess is None or classes else find_groups(run, guess, silent, signal.empty)
