@@ -1,23 +1,11 @@
 """Find the answers behind noisy answers: good workers are alike, each bad worker is bad in her own way."""
 
-from importlib import import_module
+from allalike._core.late import lend
 
 __version__ = "0.1.0"
 
-# `__init__.pyi` has a line for each public name: `from HOME import NAME as NAME`. They are imported when they are used,
-# so that `import allalike` is quick and whoever reads needs no methods. The loader finds these lines in a zip, too.
-_STUB = __spec__.loader.get_data(f"{__file__.removesuffix('c')}i").decode()
-_HOMES = {line.split()[3]: line.split()[1] for line in _STUB.splitlines() if line.startswith("from ")}
-
-__all__ = list(_HOMES)
-
-
-def __getattr__(name: str) -> object:
-    """Import a public name from its home."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'allalike' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
-    return value
+# The public names are imported when they are used, so that `import allalike` is quick and who reads needs no methods.
+__all__, __getattr__ = lend(__spec__)
 
 
 def __dir__() -> list[str]:

@@ -11,7 +11,6 @@ from allalike.api.result import Result as Result
 from allalike.api.results.comparison import Comparison as Comparison
 from allalike.api.weigh import weigh as weigh
 from allalike.domains import DOMAINS as DOMAINS
-from allalike.domains import RULES as RULES
 from allalike.domains import Bitmap as Bitmap
 from allalike.domains import Boxes as Boxes
 from allalike.domains import Categorical as Categorical
@@ -32,6 +31,7 @@ from allalike.domains import Spans as Spans
 from allalike.domains import Text as Text
 from allalike.domains import Tree as Tree
 from allalike.domains import Vector as Vector
+from allalike.domains.rule_table import RULES as RULES
 from allalike.engines import ENGINES as ENGINES
 from allalike.engines import Disk as Disk
 from allalike.engines import Engine as Engine

@@ -1,12 +1,13 @@
-"""Large packages that are loaded when they are first used, so that `import allalike` loads numpy alone."""
+"""What is loaded when it is first used: large packages, and names that a package of ours shows."""
 
 from __future__ import annotations
 
 import importlib
+import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["pa", "pc", "pd", "sparse"]
+__all__ = ["lend", "pa", "pc", "pd", "sparse"]
 
 
 class _Late(ModuleType):
@@ -18,7 +19,35 @@ class _Late(ModuleType):
         return found
 
 
+def lend(package: ModuleSpec) -> tuple[list[str], Callable[[str], Any]]:
+    """Return ``__all__`` and ``__getattr__`` of a package whose names have homes elsewhere.
+
+    Beside its ``__init__.py`` is an ``__init__.pyi`` with a line for each of them: ``from HOME import NAME as NAME``.
+    The loader finds these lines in a zip, too.
+
+    >>> import allalike
+    >>> names, get = lend(allalike.__spec__)
+    >>> names[0], get("Answers") is allalike.Answers
+    ('Answers', True)
+    """
+    loader: Any = package.loader
+    stub = loader.get_data(f"{str(package.origin).removesuffix('c')}i").decode()
+    homes = {line.split()[3]: line.split()[1] for line in stub.splitlines() if line.startswith("from ")}
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package.name!r} has no attribute {name!r}")
+        found = getattr(importlib.import_module(homes[name]), name)
+        setattr(sys.modules[package.name], name, found)
+        return found
+
+    return list(homes), get
+
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from importlib.machinery import ModuleSpec
+
     import pandas as pd
     import pyarrow as pa
     import pyarrow.compute as pc

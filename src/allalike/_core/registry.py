@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from collections.abc import MutableMapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from allalike._core.options import check_length
 from allalike.errors import NameWarning, OptionError, PluginError, UnknownNameError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from importlib.metadata import EntryPoint
 
 __all__ = [
@@ -48,12 +50,13 @@ class Alias(NamedTuple):
 _REGISTRIES: dict[str, Registry[Any]] = {}
 
 
-class Registry(dict[str, type[T]]):
+class Registry(MutableMapping[str, type[T]]):
     """Our classes of one kind by their names, and behind them those that other packages offer.
 
-    A package offers a class by an entry point in the group ``allalike.methods`` or ``allalike.domains``, under the
-    class's own name. It is imported only when it is asked for by that name (`find`, `make`, `choose`), or when
-    `everything` is listed. As a dictionary it holds ours alone.
+    Ours are imported when they are first asked for, so that all names are known while few classes are loaded. A package
+    offers a class by an entry point in the group ``allalike.methods`` or ``allalike.domains``, under the class's own
+    name. It is imported only when it is asked for by that name (`find`, `make`, `choose`), or when `everything` is
+    listed. As a mapping it holds ours alone.
 
     Parameters
     ----------
@@ -61,17 +64,53 @@ class Registry(dict[str, type[T]]):
         What these are, in one word.
     base
         The class below which all of them are.
-    own
-        Ours, in the order in which all lists have them.
+    package
+        The package that has ours.
+    homes
+        Where it has each of them, as ``module:Class`` by name, in the order in which all lists have them.
     elsewhere
         What they, and others like them, are called elsewhere.
     """
 
-    def __init__(self, kind: str, base: Any, own: Iterable[Any], elsewhere: Iterable[Alias] = ()) -> None:
-        super().__init__({cls.name: cls for cls in own})
-        self.kind, self.base = kind, base
+    def __init__(
+        self, kind: str, base: Any, package: str, homes: Mapping[str, str], elsewhere: Iterable[Alias] = ()
+    ) -> None:
+        self.kind, self.base, self.package, self.homes = kind, base, package, homes
+        self._own: dict[str, type[T] | str] = dict(homes)
         _REGISTRIES[kind] = self
         self.elsewhere = {_letters(alias.name): alias for alias in elsewhere}
+
+    def __getitem__(self, name: str) -> type[T]:
+        found = self._own[name]
+        if isinstance(found, str):
+            home, _, called = found.partition(":")
+            found = self._own[name] = cast("type[T]", getattr(import_module(f"{self.package}.{home}"), called))
+        return found
+
+    def __setitem__(self, name: str, cls: type[T]) -> None:
+        self._own[name] = cls
+
+    def __delitem__(self, name: str) -> None:
+        del self._own[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._own
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._own)
+
+    def __len__(self) -> int:
+        return len(self._own)
+
+    def __repr__(self) -> str:
+        return f"<{self.kind}s {', '.join(self)}>"
+
+    def find_class(self, called: str) -> type[T]:
+        """Return the class that is called so: what its package has as ``__getattr__``."""
+        for name, home in self.homes.items():
+            if home.endswith(f":{called}"):
+                return self[name]
+        raise AttributeError(f"module {self.package!r} has no attribute {called!r}")
 
     def everything(self) -> dict[str, type[T]]:
         """Return ours and those of other packages; one that cannot be used is left out, with a warning."""

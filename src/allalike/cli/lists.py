@@ -50,7 +50,7 @@ def domains() -> None:
 @click.command
 def rules() -> None:
     """List the rules that find a task's label, one line each."""
-    from allalike.domains import RULES
+    from allalike.domains.rule_table import RULES
 
     lines: dict[tuple[str, str], list[str]] = {}
     for name, domains in RULES.items():

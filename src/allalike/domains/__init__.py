@@ -1,31 +1,33 @@
-"""Domains: the kinds of label."""
+"""Domains: the kinds of label, each in a file of its own, which is imported when its kind is asked for."""
+
+from typing import TYPE_CHECKING
 
 from allalike._core.registry import Registry
-from allalike.domains.bitmap import Bitmap
-from allalike.domains.categorical import Categorical
-from allalike.domains.circular import Circular
 from allalike.domains.contract import Domain, Encoding, Kernels
-from allalike.domains.custom import Custom
-from allalike.domains.date import Date
-from allalike.domains.interval import Interval
-from allalike.domains.ordinal import Ordinal
-from allalike.domains.place import Place
-from allalike.domains.probability import Probability
-from allalike.domains.rankings.ranking import Ranking
-from allalike.domains.real import Real
-from allalike.domains.records.record import Record
-from allalike.domains.sets import Set
-from allalike.domains.text import Text
-from allalike.domains.things.boxes import Boxes
-from allalike.domains.things.points import Points
-from allalike.domains.things.spans import Spans
-from allalike.domains.tree import Tree
-from allalike.domains.vector import Vector
-from allalike.rules import Rule
+
+if TYPE_CHECKING:
+    from allalike.domains.bitmap import Bitmap
+    from allalike.domains.categorical import Categorical
+    from allalike.domains.circular import Circular
+    from allalike.domains.custom import Custom
+    from allalike.domains.date import Date
+    from allalike.domains.interval import Interval
+    from allalike.domains.ordinal import Ordinal
+    from allalike.domains.place import Place
+    from allalike.domains.probability import Probability
+    from allalike.domains.rankings.ranking import Ranking
+    from allalike.domains.real import Real
+    from allalike.domains.records.record import Record
+    from allalike.domains.sets import Set
+    from allalike.domains.text import Text
+    from allalike.domains.things.boxes import Boxes
+    from allalike.domains.things.points import Points
+    from allalike.domains.things.spans import Spans
+    from allalike.domains.tree import Tree
+    from allalike.domains.vector import Vector
 
 __all__ = [
     "DOMAINS",
-    "RULES",
     "Bitmap",
     "Boxes",
     "Categorical",
@@ -53,31 +55,29 @@ __all__ = [
 DOMAINS: Registry[Domain] = Registry(
     "domain",
     Domain,
-    (
-        Categorical,
-        Ordinal,
-        Real,
-        Ranking,
-        Text,
-        Bitmap,
-        Set,
-        Interval,
-        Boxes,
-        Spans,
-        Points,
-        Vector,
-        Record,
-        Circular,
-        Date,
-        Tree,
-        Place,
-        Probability,
-        Custom,
-    ),
+    __name__,
+    {
+        "categorical": "categorical:Categorical",
+        "ordinal": "ordinal:Ordinal",
+        "real": "real:Real",
+        "ranking": "rankings.ranking:Ranking",
+        "text": "text:Text",
+        "bitmap": "bitmap:Bitmap",
+        "set": "sets:Set",
+        "interval": "interval:Interval",
+        "boxes": "things.boxes:Boxes",
+        "spans": "things.spans:Spans",
+        "points": "things.points:Points",
+        "vector": "vector:Vector",
+        "record": "records.record:Record",
+        "circular": "circular:Circular",
+        "date": "date:Date",
+        "tree": "tree:Tree",
+        "place": "place:Place",
+        "probability": "probability:Probability",
+        "custom": "custom:Custom",
+    },
 )
 
-# A rule has the same name in every domain that has it, and there may do the same in another way: keyed by both.
-RULES: dict[str, dict[str, Rule]] = {}
-for _domain in DOMAINS.values():
-    for _rule in _domain.rules:
-        RULES.setdefault(_rule.name, {})[_domain.name] = _rule
+if not TYPE_CHECKING:
+    __getattr__ = DOMAINS.find_class

@@ -12,21 +12,7 @@ import numpy as np
 from allalike._core.columns.column import Column
 from allalike._core.masks.files import MaskFile
 from allalike._core.system.json_text import parse_json
-from allalike.domains import (
-    DOMAINS,
-    Bitmap,
-    Boxes,
-    Categorical,
-    Date,
-    Domain,
-    Points,
-    Ranking,
-    Record,
-    Set,
-    Spans,
-    Text,
-    Vector,
-)
+from allalike.domains import DOMAINS, Domain
 from allalike.domains.lists import json_list
 from allalike.domains.moments import is_moment
 from allalike.domains.things.box_forms import is_box
@@ -104,11 +90,11 @@ def guess_domain(
     """
     kind = labels.kind
     if opened is not None or _are_records(labels):
-        return _guess_fields(opened or Record(), labels, parts)
+        return _guess_fields(opened or DOMAINS["record"](), labels, parts)
     if kind in ("whole", "number") or (kind == "text" and labels.looks_numeric()):
         return guess_numbers(labels, answers, sample)
     if kind == "truth value":
-        return Categorical()
+        return DOMAINS["categorical"]()
     if kind == "text" and any(map(_is_word, labels.factors[1].tolist())):
         return _guess_words(labels, answers)
     if _are_dates(labels):
@@ -189,7 +175,7 @@ def _guess_dates(labels: Column, answers: int) -> Domain:
     """Take dates that hardly recur for moments, which are near or far; others may be right or wrong."""
     different = labels.n_distinct()
     if different > answers / 2:
-        return Date()
+        return DOMAINS["date"]()
     raise LabelError(
         f"The labels are dates that recur, {different:,} different ones in {answers:,} answers. If one that is near is"
         " better than one that is far, they are date; if they are right or wrong, categorical.",
@@ -199,12 +185,12 @@ def _guess_dates(labels: Column, answers: int) -> Domain:
 
 def _by_type(values: Any) -> Domain | None:
     """Recognise objects whose type says what they are."""
-    tests: dict[type[Domain], Any] = {
-        Set: lambda value: isinstance(value, set | frozenset),
-        Bitmap: _is_mask,
-        Vector: lambda value: isinstance(value, np.ndarray) and value.ndim == 1,
+    tests: dict[str, Any] = {
+        "set": lambda value: isinstance(value, set | frozenset),
+        "bitmap": _is_mask,
+        "vector": lambda value: isinstance(value, np.ndarray) and value.ndim == 1,
     }
-    return next((domain() for domain, test in tests.items() if all(map(test, values))), None)
+    return next((DOMAINS[name]() for name, test in tests.items() if all(map(test, values))), None)
 
 
 def _is_mask(value: Any) -> bool:
@@ -224,9 +210,9 @@ def _guess_objects(values: Any) -> Domain | None:
         return None
     things = [item for value in values for item in value]
     if are_tags(things):
-        return Spans() if any("-" in tag for tag in things) else None
-    tests: dict[type[Domain], Any] = {Boxes: is_box, Spans: _is_any_span, Points: is_point}
-    return next((domain() for domain, test in tests.items() if things and all(map(test, things))), None)
+        return DOMAINS["spans"]() if any("-" in tag for tag in things) else None
+    tests: dict[str, Any] = {"boxes": is_box, "spans": _is_any_span, "points": is_point}
+    return next((DOMAINS[name]() for name, test in tests.items() if things and all(map(test, things))), None)
 
 
 def _is_any_span(item: Any) -> bool:
@@ -252,7 +238,7 @@ def _guess_written_objects(labels: Column) -> Domain | None:
             return None
     tags = [text.split() for text in texts] if are_tags(texts[0].split()) else []
     several = any(len(each) > 1 for each in tags)
-    return Spans() if several and all(map(are_tags, tags)) and any("-" in text for text in texts) else None
+    return DOMAINS["spans"]() if several and all(map(are_tags, tags)) and any("-" in text for text in texts) else None
 
 
 def _name_regions(values: Any) -> str:
@@ -285,9 +271,9 @@ def _may_be_lists(labels: Column) -> bool:
 
 def _guess_lists(labels: Column, parts: Iterable[tuple[Column, Codes]], answers: int) -> Domain:
     if all(_order_the_same(*part) for part in parts):
-        return Ranking()
+        return DOMAINS["ranking"]()
     if labels.kind == "text" and labels.n_distinct() <= MAX_CLASSES and labels.n_distinct() < answers:
-        return Categorical()
+        return DOMAINS["categorical"]()
     if labels.kind == "text" and all(">" in str(value) for value in labels.factors[1].tolist()):
         raise LabelError(
             "The labels look like orders, but those of a task do not order the same items. If some workers left items"
@@ -303,6 +289,8 @@ def _guess_lists(labels: Column, parts: Iterable[tuple[Column, Codes]], answers:
 
 def _order_the_same(labels: Column, tasks: Codes) -> bool:
     """Tell whether the labels of each task order the same items."""
+    from allalike.domains.rankings.ranking import Ranking
+
     try:
         codes, orders = Ranking().read(labels)
     except LabelError:
@@ -321,13 +309,13 @@ def _guess_words(labels: Column, answers: int) -> Domain:
         )
     values = labels.factors[1]
     if len(values) < answers and len(values) <= max(MAX_CLASSES, answers / 2):
-        return Categorical()
+        return DOMAINS["categorical"]()
     texts = values.tolist()
     if (
         all(isinstance(text, str) for text in texts)
         and np.mean([len(text.split()) for text in texts]) >= _MIN_TEXT_WORDS
     ):
-        return Text()
+        return DOMAINS["text"]()
     raise LabelError(
         f"It is unclear what kind of labels these are: {len(values):,} different ones in {answers:,} answers, such as"
         f" {str(values[0])[:60]!r}. They may be {', '.join(DOMAINS)}.",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.column import Column
-from allalike.domains import Categorical, Domain, Ordinal, Real
+from allalike.domains import DOMAINS, Domain
 
 if TYPE_CHECKING:
     from allalike._core.columns.factors import Codes
@@ -44,9 +44,9 @@ def guess_numbers(labels: Column, answers: int, sample: Sample | None) -> Domain
         written_whole = not any(mark in str(value) for value in values.tolist() for mark in ".eE")
         least = _MIN_RECURRENCE if np.all(numbers == np.round(numbers)) else _MIN_FRACTION_RECURRENCE
         if sample is not None and _are_in_a_row(numbers) and _are_levels(*sample()):
-            return Ordinal()
-        return Categorical() if written_whole or answers >= least * len(values) else Real()
-    return Categorical() if sample is not None and _are_final_answers(*sample()) else Real()
+            return DOMAINS["ordinal"]()
+        return DOMAINS["categorical"]() if written_whole or answers >= least * len(values) else DOMAINS["real"]()
+    return DOMAINS["categorical"]() if sample is not None and _are_final_answers(*sample()) else DOMAINS["real"]()
 
 
 def _are_in_a_row(numbers: Any) -> bool:

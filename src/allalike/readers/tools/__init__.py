@@ -6,32 +6,7 @@ from typing import TYPE_CHECKING
 
 from allalike._core.registry import Registry, find
 from allalike.errors import InputError
-from allalike.readers.tools.alpaca_eval import AlpacaEval
-from allalike.readers.tools.argilla import Argilla
 from allalike.readers.tools.base import Peek, Tool
-from allalike.readers.tools.brat import Brat
-from allalike.readers.tools.coco import COCO
-from allalike.readers.tools.conll import CoNLL
-from allalike.readers.tools.crowd_kit import CrowdKit
-from allalike.readers.tools.crowdtruth import CrowdTruth
-from allalike.readers.tools.cvat import CVAT
-from allalike.readers.tools.doccano import Doccano
-from allalike.readers.tools.figure_eight import FigureEight
-from allalike.readers.tools.google_forms import GoogleForms
-from allalike.readers.tools.ground_truth import GroundTruth
-from allalike.readers.tools.judgebench import JudgeBench
-from allalike.readers.tools.label_studio import LabelStudio
-from allalike.readers.tools.labelbox import Labelbox
-from allalike.readers.tools.lime_survey import LimeSurvey
-from allalike.readers.tools.mt_bench import MTBench
-from allalike.readers.tools.mturk import MTurk
-from allalike.readers.tools.peerannot import Peerannot
-from allalike.readers.tools.potato import Potato
-from allalike.readers.tools.prodigy import Prodigy
-from allalike.readers.tools.qualtrics import Qualtrics
-from allalike.readers.tools.survey_monkey import SurveyMonkey
-from allalike.readers.tools.toloka import Toloka
-from allalike.readers.tools.zooniverse import Zooniverse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,37 +14,39 @@ if TYPE_CHECKING:
 
 __all__ = ["PLAIN", "TOOLS", "Peek", "Tool", "find_tool"]
 
+_OWN_NAMES = {"worker", "task", "label"}
 PLAIN = "plain"  # the name of no tool: a file is read as what it is, whoever wrote it
 TOOLS: Registry[Tool] = Registry(
     "tool",
     Tool,
-    (
-        LabelStudio,
-        Prodigy,
-        Argilla,
-        Doccano,
-        Labelbox,
-        GroundTruth,
-        COCO,
-        CVAT,
-        Brat,
-        CoNLL,
-        JudgeBench,
-        AlpacaEval,
-        MTBench,
-        Peerannot,
-        CrowdKit,
-        CrowdTruth,
-        FigureEight,
-        GoogleForms,
-        LimeSurvey,
-        MTurk,
-        Potato,
-        Qualtrics,
-        SurveyMonkey,
-        Toloka,
-        Zooniverse,
-    ),
+    __name__,
+    {
+        "label-studio": "label_studio:LabelStudio",
+        "prodigy": "prodigy:Prodigy",
+        "argilla": "argilla:Argilla",
+        "doccano": "doccano:Doccano",
+        "labelbox": "labelbox:Labelbox",
+        "ground-truth": "ground_truth:GroundTruth",
+        "coco": "coco:COCO",
+        "cvat": "cvat:CVAT",
+        "brat": "brat:Brat",
+        "conll": "conll:CoNLL",
+        "judgebench": "judgebench:JudgeBench",
+        "alpaca_eval": "alpaca_eval:AlpacaEval",
+        "mt-bench": "mt_bench:MTBench",
+        "peerannot": "peerannot:Peerannot",
+        "crowd-kit": "crowd_kit:CrowdKit",
+        "crowdtruth": "crowdtruth:CrowdTruth",
+        "figure-eight": "figure_eight:FigureEight",
+        "google-forms": "google_forms:GoogleForms",
+        "limesurvey": "lime_survey:LimeSurvey",
+        "mturk": "mturk:MTurk",
+        "potato": "potato:Potato",
+        "qualtrics": "qualtrics:Qualtrics",
+        "surveymonkey": "survey_monkey:SurveyMonkey",
+        "toloka": "toloka:Toloka",
+        "zooniverse": "zooniverse:Zooniverse",
+    },
 )
 
 
@@ -86,6 +63,8 @@ def find_tool(paths: Sequence[Path], name: str | None) -> Tool | None:
     if not paths:
         return None
     peeks = [Peek(path) for path in paths]
+    if set(peeks[0].names) >= _OWN_NAMES:  # a table as we have it is no tool's, and none is loaded to look at it
+        return None
     known = [tool for tool in (cls() for cls in TOOLS.values()) if tool.recognises(peeks[0])]
     for tool in known:
         if all(tool.recognises(peek) for peek in peeks[1:]):
