@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from allalike._core.blocks.matrices import MatrixSum, list_entries
 from allalike._core.blocks.pairs import count_later, count_partners
 from allalike._core.blocks.voices import find_voices
 from allalike._core.compiled import calls
 from allalike._core.compiled.library import compiled
-from allalike._core.late import sparse
 from allalike._core.system.progress import report
 
 if TYPE_CHECKING:
@@ -116,8 +116,8 @@ def find_parts(run: Run) -> npt.NDArray[np.intp] | None:
 
 
 def _list_pairs(rows: range, sums: dict[str, Any]) -> tuple[Array, Array]:
-    met = sparse.coo_array(sums["met"])
-    return rows.start + met.row, met.col
+    left, right, _ = list_entries(sums["met"])
+    return rows.start + left, right
 
 
 def _chain(block: Block, rows: slice) -> dict[str, Any]:
@@ -125,8 +125,9 @@ def _chain(block: Block, rows: slice) -> dict[str, Any]:
     first = _connect(block)[rows]
     left = np.arange(rows.start, rows.stop)
     others = np.flatnonzero(first != left)
-    shape = (rows.stop - rows.start, block.n_workers)
-    return {"met": sparse.coo_array((np.ones(len(others)), (others, first[others])), shape=shape)}
+    met = MatrixSum((rows.stop - rows.start, block.n_workers))
+    met.add_entries(others, first[others], np.ones(len(others)))
+    return {"met": met.result()}
 
 
 @compiled(calls.connect)

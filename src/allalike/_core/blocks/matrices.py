@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Floats
 
-__all__ = ["MatrixSum", "stack_rows"]
+__all__ = ["MatrixSum", "list_entries", "stack_rows"]
 
 Places = npt.NDArray[np.intp]
 _MAX_DENSE_ENTRIES = 1 << 20  # entries that need not be sparse
@@ -61,8 +61,8 @@ class MatrixSum:
         elif not isinstance(matrix, np.ndarray) and matrix.format == "csr" and matrix.shape == self.shape:
             self._count(0, matrix)
         else:
-            entries = _entries(matrix)
-            self.add_entries(row[entries.row], column[entries.col], entries.data)
+            left, right, values = list_entries(matrix)
+            self.add_entries(row[left], column[right], values)
 
     def merge(self, other: MatrixSum) -> MatrixSum:
         """Add all that another sum of the same shape has."""
@@ -102,8 +102,8 @@ class MatrixSum:
         """Return the sum as an array, to which all that waited has been added."""
         if self._dense is None:
             self._dense = np.zeros(self.shape)
-        parts, self._parts = [_entries(part) for _, part in self._parts], []
-        loose, self._loose = [(part.row, part.col, part.data) for part in parts] + self._loose, []
+        parts, self._parts = [list_entries(part) for _, part in self._parts], []
+        loose, self._loose = parts + self._loose, []
         for row, column, values in loose:
             np.add.at(self._dense.reshape(-1), row.astype(np.int64) * self.shape[1] + column, values)
         return self._dense
@@ -132,5 +132,14 @@ def stack_rows(parts: Sequence[Any]) -> Any:
     return matrix
 
 
-def _entries(matrix: Any) -> Any:
-    return sparse.coo_array(matrix)
+def list_entries(matrix: Any) -> tuple[Places, Places, Array]:
+    """Return the rows and columns of what is not 0 in an array, or is there in a sparse matrix, and the numbers.
+
+    >>> list_entries(np.array([[0.0, 2.0]]))
+    (array([0]), array([1]), array([2.]))
+    """
+    if isinstance(matrix, np.ndarray):
+        row, column = np.nonzero(matrix)
+        return row, column, matrix[row, column]
+    listed = matrix.tocoo()
+    return listed.row.astype(np.intp), listed.col.astype(np.intp), listed.data

@@ -22,7 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.groups import sort_within
+from allalike._core.blocks.matrices import list_entries
 from allalike.engines.ranges import count_met, find_parts, fit_ranges, look_through
+from allalike.methods.auto.copies.chance import find_lower_tail
 from allalike.methods.auto.copies.departures import find_departures
 from allalike.methods.auto.voices.groups import with_voices
 from allalike.methods.insight import Group, VoiceGroups
@@ -110,8 +112,6 @@ def find_copies(run: Run, silent: npt.NDArray[np.bool_]) -> VoiceGroups | None:
 
 def _find_alike(run: Run, ranges: list[range], silent: npt.NDArray[np.bool_]) -> _Pairs:
     """Return the pairs who are alike, each once, the tightest first."""
-    from scipy.special import bdtr
-
     looked = list(look_through(run, run.kernels.pair_sums, ranges, partial(_look, silent=silent)))
     usual = np.concatenate([each.usual for each in looked])
     n_pairs = sum(each.n_pairs for each in looked) / 2
@@ -120,7 +120,7 @@ def _find_alike(run: Run, ranges: list[range], silent: npt.NDArray[np.bool_]) ->
     tight = (near.left < near.right) & (near.differ <= _TIGHT * expected)
     near, expected = near.take(tight), expected[tight]
     differing, common = np.round(near.differ * near.common), near.common.astype(np.int64)
-    near = replace(near, chance=np.asarray(n_pairs * bdtr(differing, common, expected)))
+    near = replace(near, chance=n_pairs * find_lower_tail(differing, common, expected))
     order = np.lexsort((near.right, near.left, near.differ / np.maximum(expected, 1e-9)))
     return near.take(order[near.chance[order] < _CHANCE])
 
@@ -135,13 +135,11 @@ class _Looked(NamedTuple):
 
 def _look(rows: range, sums: dict[str, Any], *, silent: npt.NDArray[np.bool_]) -> _Looked:
     """Find on what share of common tasks each of some workers disagrees with the middle one of those she met."""
-    from scipy.sparse import coo_array, csr_array
-
-    met = coo_array(sums["common"])
-    tells = (met.data >= _MIN_COMMON) & (rows.start + met.row != met.col)
-    tells &= ~silent[rows.start + met.row] & ~silent[met.col]
-    row, right, common = met.row[tells].astype(np.intp), met.col[tells].astype(np.intp), met.data[tells]
-    differ = np.asarray(csr_array(sums["distance"])[row, right]).ravel() / common if len(row) else common
+    row, right, common = list_entries(sums["common"])
+    tells = (common >= _MIN_COMMON) & (rows.start + row != right) & ~silent[rows.start + row] & ~silent[right]
+    row, right, common = row[tells], right[tells], common[tells]
+    distance = sums["distance"] if isinstance(sums["distance"], np.ndarray) else sums["distance"].tocsr()
+    differ = np.asarray(distance[row, right]).ravel() / common if len(row) else common
     order = sort_within(row, differ, len(rows))
     ends = np.searchsorted(row[order], np.arange(len(rows) + 1))
     middle = np.append(differ[order], 0.0)[(ends[1:] + ends[:-1]) // 2]
