@@ -37,6 +37,14 @@ def test_without_control_groups_the_machine_counts(tmp_path: Path) -> None:
     assert free_memory(tmp_path) == AVAILABLE
 
 
+def test_linux_says_itself_what_it_has(tmp_path: Path) -> None:
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/meminfo").write_text("MemTotal:       9000 kB\nMemFree:        10 kB\nMemAvailable:   7000 kB\n")
+    assert free_memory(tmp_path) == 7_000 * 1024
+    (tmp_path / "proc/meminfo").write_text("MemTotal:       9000 kB\n")  # as kernels of before 2014 have it
+    assert free_memory(tmp_path) == AVAILABLE
+
+
 def test_a_group_without_a_limit_takes_nothing_away(tmp_path: Path) -> None:
     own_groups(tmp_path, "0::/\n")
     a_group(tmp_path, ".", "max", 10**9)

@@ -11,7 +11,6 @@ import numpy as np
 from allalike._core.columns.values import frame_of
 from allalike._core.late import pd
 from allalike._core.options import check_number
-from allalike.api.agreement.agreement import Agreement, measure_agreement
 from allalike.api.explanations.explain import Explained
 from allalike.api.results.curve import find_curve
 from allalike.api.results.saving import Saved, gather_material, write_page
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from allalike.api.agreement.agreement import Agreement
     from allalike.api.results.plots import Plots
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
@@ -134,6 +134,8 @@ class Result(Explained, Saved):
         >>> allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "y"), ("bob", 2, "x")]).agreement.alpha
         0.0
         """
+        from allalike.api.agreement.agreement import measure_agreement
+
         return measure_agreement(self.run)
 
     @cached_property

@@ -4,13 +4,9 @@
 their say, and may add what nobody tells.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Self, get_args, get_type_hints
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Self, dataclass_transform, get_args
 
 __all__ = [
     "AlikeGroup",
@@ -32,20 +28,31 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 class Section:
     """Facts that belong together; those that are not known are nothing.
+
+    A subclass lists its facts, as a dataclass does. It is none, because there are many of them, and making a dataclass
+    of each takes longer than solving a small crowd.
 
     >>> Unparsed.from_dict({"labels": 3, "of": 12, "example": "?", "further": 1})
     Unparsed(labels=3, of=12, example='?')
     """
 
+    def __init__(self, **facts: Any) -> None:
+        vars(self).update(facts)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> Self:
         """Take them from a dictionary, which may have others."""
-        hints = get_type_hints(cls)
-        known = [each.name for each in fields(cls) if each.name in found]
-        return cls(**{name: _read(found[name], _find_section(hints[name])) for name in known})
+        known = {name: hint for name, hint in cls.__annotations__.items() if name in found}
+        return cls(**{name: _read(found[name], _find_section(hint)) for name, hint in known.items()})
 
 
 def _find_section(hint: Any) -> type[Section] | None:
@@ -60,7 +67,6 @@ def _read(value: Any, kind: type[Section] | None) -> Any:
     return value if kind is None or value is None else kind.from_dict(value)
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelKind(Section):
     """What kind of label it is, and how labels are compared and become one."""
 
@@ -75,7 +81,6 @@ class LabelKind(Section):
     quorum_curve: dict[str, float] | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class HowSure(Section):
     """How often truths are expected to be right, what says so, and how many independent answers a task has."""
 
@@ -85,7 +90,6 @@ class HowSure(Section):
     voices_per_task: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class OtherReading(Section):
     """Another way to read the answers that fits about as well, and who leads either."""
 
@@ -96,7 +100,6 @@ class OtherReading(Section):
     its_leaders: tuple[Any, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
 class HowRead(Section):
     """How the answers were read by a method that may read them in several ways; copies and signal if not looked for."""
 
@@ -112,7 +115,6 @@ class HowRead(Section):
     copies: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
 class PartSizes(Section):
     """How many parts without a common task there are, and how many workers the largest has."""
 
@@ -120,7 +122,6 @@ class PartSizes(Section):
     largest: int
 
 
-@dataclass(frozen=True, kw_only=True)
 class Suspect(Section):
     """A worker who should be looked at, with the limits of her error, or how much signal she has."""
 
@@ -131,7 +132,6 @@ class Suspect(Section):
     error: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
 class Silent(Section):
     """Workers whose answers do not depend on the tasks."""
 
@@ -141,7 +141,6 @@ class Silent(Section):
     named: tuple[Suspect, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
 class Suspects(Section):
     """Workers who are clearly worse than the crowd."""
 
@@ -151,7 +150,6 @@ class Suspects(Section):
     named: tuple[Suspect, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
 class AlikeGroup(Section):
     """Workers who answer alike: copies, or only alike."""
 
@@ -163,7 +161,6 @@ class AlikeGroup(Section):
     probability: float
 
 
-@dataclass(frozen=True, kw_only=True)
 class TrustInWorkers(Section):
     """Who copies, who is only alike, and whose answers carry no signal."""
 
@@ -171,10 +168,9 @@ class TrustInWorkers(Section):
     look_at: Suspects | None = None
     parts: PartSizes | None = None
     groups: tuple[AlikeGroup, ...] = ()
-    n_groups: dict[str, int] = field(default_factory=dict)
+    n_groups: Mapping[str, int] = _NOTHING
 
 
-@dataclass(frozen=True, kw_only=True)
 class Correlation(Section):
     """A rank correlation with its limits, and of how many workers."""
 
@@ -184,7 +180,6 @@ class Correlation(Section):
     workers: int
 
 
-@dataclass(frozen=True, kw_only=True)
 class ErrorOnGold(Section):
     """How far truths are from those that are known."""
 
@@ -194,7 +189,6 @@ class ErrorOnGold(Section):
     disparity_predicts: Correlation | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class Unparsed(Section):
     """Labels in which no answer was found."""
 
@@ -203,14 +197,12 @@ class Unparsed(Section):
     example: Any
 
 
-@dataclass(frozen=True, kw_only=True)
 class MethodName(Section):
     """What the method is called."""
 
     name: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class Summary(Section):
     """What a result, a comparison or the answers themselves say: counts, settings, and what was found and guessed.
 
@@ -237,7 +229,7 @@ class Summary(Section):
     reading: HowRead | None = None
     trust: TrustInWorkers | None = None
     gold: ErrorOnGold | None = None
-    guessed: dict[str, Any] = field(default_factory=dict)
+    guessed: Mapping[str, Any] = _NOTHING
     missing_dropped: int = 0
     abstained_dropped: int = 0
     unparsed: Unparsed | None = None
@@ -245,10 +237,10 @@ class Summary(Section):
     repeats_set_aside: int = 0
     remarks: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    versions: dict[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = _NOTHING
     ranked_by: str = ""
     not_served: tuple[str, ...] = ()
-    _written: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    written: Mapping[str, Any] = _NOTHING
 
     @property
     def counts(self) -> tuple[int, int, int]:
@@ -258,8 +250,8 @@ class Summary(Section):
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> Self:
         """Take it from a dictionary, which may have more."""
-        return replace(super().from_dict(found), _written=dict(found))
+        return super().from_dict({**found, "written": dict(found)})
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it, as it is written."""
-        return dict(self._written)
+        return dict(self.written)

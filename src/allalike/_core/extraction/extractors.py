@@ -7,9 +7,6 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
-from allalike._core.extraction.choices import extract_choice
-from allalike._core.extraction.fields import find_field
-from allalike._core.extraction.numbers import extract_number
 from allalike.errors import OptionError
 
 __all__ = ["Extract", "check_extract", "find_extractor"]
@@ -32,6 +29,10 @@ def find_extractor(how: str) -> Extract:
     allalike.errors.OptionError: extract is 'numbers'. It must be number, choice, json:KEY, last line, or a regular
     expression with one group, such as 'is (\w+)'.
     """
+    from allalike._core.extraction.choices import extract_choice
+    from allalike._core.extraction.fields import find_field
+    from allalike._core.extraction.numbers import extract_number
+
     named: dict[str, Extract] = {"number": extract_number, "choice": extract_choice, "last line": _find_last_line}
     if how in named:
         return named[how]

@@ -40,9 +40,7 @@ def free_memory(root: Path = Path("/")) -> int:
     >>> free_memory() > 0
     True
     """
-    import psutil
-
-    return min([psutil.virtual_memory().available, *_free_in_groups(root), *_free_of_process()])
+    return min([_free_of_machine(root), *_free_in_groups(root), *_free_of_process()])
 
 
 def used_memory() -> int:
@@ -78,15 +76,25 @@ def give_back() -> None:
         sys.modules["pyarrow"].default_memory_pool().release_unused()
 
 
-def _free_of_process() -> Iterator[int]:
-    """Yield what the limit of this process leaves (``ulimit -v``), if it has one."""
+def _free_of_machine(root: Path) -> int:
+    """Return what the machine has left; Linux says so in a file that is read faster than psutil is imported."""
+    with suppress(OSError, StopIteration):
+        lines = (root / "proc/meminfo").read_text(encoding="ascii").splitlines()
+        return int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1]) << 10
     import psutil
 
+    return int(psutil.virtual_memory().available)
+
+
+def _free_of_process() -> Iterator[int]:
+    """Yield what the limit of this process leaves (``ulimit -v``), if it has one."""
     if sys.platform != "win32":
         import resource
 
         limit, _ = resource.getrlimit(resource.RLIMIT_AS)
         if limit != resource.RLIM_INFINITY:
+            import psutil
+
             yield max(0, limit - psutil.Process().memory_info().vms)
 
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from allalike._core.extraction.choices import extract_choice
-from allalike._core.extraction.numbers import extract_number
 from allalike.domains.spelling import match_key
 
 if TYPE_CHECKING:
@@ -94,10 +92,12 @@ def _find_alike(texts: dict[Any, str], key: Callable[[str], Any], option: str) -
 
 
 def _as_choice(text: str) -> str | None:
-    """Return the letter that a short label stands for; a word alone stands for none."""
+    """Return the letter that a short label stands for; a letter alone is itself, and a word stands for none."""
     word = text.strip().casefold()
-    if word.isalpha() and len(word) > 1:
-        return word if word == "tie" else None
+    if word.isalpha():
+        return word if word == "tie" else word.upper() if len(word) == 1 and word.isascii() else None
+    from allalike._core.extraction.choices import extract_choice
+
     found = extract_choice(text)
     return found if found is not None and _CHOICE_PATTERN.fullmatch(found) else None
 
@@ -107,6 +107,10 @@ def _as_number(text: str) -> str | None:
     bare = text.strip()
     if re.match(r"[-+]?0\d", bare) or not re.search(r"\d", bare):
         return None
+    if bare.isdecimal() and bare.isascii():
+        return bare
+    from allalike._core.extraction.numbers import extract_number
+
     found = extract_number(bare)
     return found if found is not None and re.fullmatch(r"-?[\d.]+", found) and _is_mostly_number(bare) else None
 

@@ -13,8 +13,6 @@ from allalike._core.columns.matches import find_places
 from allalike._core.columns.values import Values
 from allalike._core.late import pa
 from allalike._core.registry import did_you_mean
-from allalike.api.explanations.task_reasons import explain_task
-from allalike.api.explanations.worker_reasons import explain_worker
 from allalike.engines.task_table import Piece
 from allalike.errors import OptionError, UnknownNameError, UnsupportedError
 
@@ -71,12 +69,16 @@ class Explained:
                 "explain needs the id of a task or of a worker: explain(task=...) or explain(worker=...)."
             )
         if task is not None:
+            from allalike.api.explanations.task_reasons import explain_task
+
             return explain_task(self.run, self.weighing, _find_task(self.found, task))
         if self.run.worker_task is not None:
             raise UnsupportedError("Every task is a problem of its own here, with its own workers. Explain a task.")
         place = int(find_places(_wanted(worker, self.run.workers), self.run.workers)[0])
         if place < 0:
             raise _unknown("worker", worker, self.run.workers)
+        from allalike.api.explanations.worker_reasons import explain_worker
+
         return explain_worker(self.run, self.weighing, self.found, self.again, place)
 
 
