@@ -297,7 +297,7 @@ def notes_for_warnings(*, quiet: bool, force: bool = False) -> Iterator[None]:
 def can_report(*, quiet: bool) -> bool:
     """Tell whether a report can be written; if not, print how to get what is missing."""
     from allalike.errors import UnsupportedError
-    from allalike.report.drawing import check_packages
+    from allalike.report.templates import check_packages
 
     try:
         check_packages()

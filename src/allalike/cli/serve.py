@@ -38,7 +38,7 @@ def serve(source: str | None, port: int, browse: bool | None, max_size: str, ope
     from allalike._core.system.memory import parse_size
     from allalike._core.system.signals import ending_asked
     from allalike.api.results.targets import REPORT, list_saved
-    from allalike.report.drawing import check_packages
+    from allalike.report.templates import check_packages
     from allalike.serve.desk import Desk
     from allalike.serve.server import Server
 

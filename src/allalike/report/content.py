@@ -16,7 +16,7 @@ import numpy as np
 from allalike.engines.sample import pick_tasks
 from allalike.report.advice import UNSURE, advise
 from allalike.report.answers import Judged, find_constant, judge_answers
-from allalike.report.brevity import Budget, brief, compact, cut
+from allalike.report.brevity import Budget, brief, count_bytes, cut
 from allalike.report.details import MAX_NAME, count_detailed, detail_tasks, detail_workers, table_of_confusions
 from allalike.report.labels import Labels
 from allalike.report.people import People, choose_workers, compare_workers, find_flags, name_sureness, read_unit
@@ -187,7 +187,7 @@ def _list_tasks(survey: Survey, labels: Labels, limits: Limits) -> tuple[dict[st
     kept, known = 0, 0
     for place, name in enumerate(names):
         highest = max(known, label[place] + 1, unweighted[place] + 1)
-        room = len(compact(name).encode()) + labels.ends[highest] - labels.ends[known]
+        room = count_bytes(name) + labels.ends[highest] - labels.ends[known]
         if not budget.take(room + _ROOM_OF_TASK):
             break
         kept, known = place + 1, highest

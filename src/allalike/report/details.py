@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.report.answers import Judged, count_confusions, pick_strongest
-from allalike.report.brevity import Budget, brief, compact, cut
+from allalike.report.brevity import Budget, brief, count_bytes, cut
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -129,7 +129,7 @@ def detail_workers(
             mine = slice(begin - first, end - first)
             named = [cut(str(each), MAX_NAME) for each in ids[begin:end]]
             highest = max(known, max(said[mine]) + 1, max(truth[mine]) + 1)
-            room = sum(len(compact(each).encode()) for each in named if each not in tasks)
+            room = sum(count_bytes(each) for each in named if each not in tasks)
             room += labels.ends[highest] - labels.ends[known] + _ROOM_OF_DISAGREEMENT * number
             if not budget.take(room):
                 labels.forget(known)

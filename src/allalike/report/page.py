@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import warnings
 from typing import TYPE_CHECKING, Any
 
-from allalike.errors import ReportWarning
 from allalike.report.brevity import compact
 from allalike.report.content import describe
-from allalike.report.drawing import Painter, UndrawnError, check_packages
-from allalike.report.templates import make_template, read_asset
+from allalike.report.templates import check_packages, make_template, read_asset
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,15 +36,8 @@ def render(material: Material) -> str:
     ('<!doctype html>', False, True)
     """
     check_packages()
-    with Painter() as painter:
-        content = describe(material)
-        charts = content.pop("charts")
-        try:
-            return write_page(content, painter.draw(charts))
-        except UndrawnError as error:
-            missing = f"The charts are missing from the report: {error}. All else is there."
-    warnings.warn(missing, ReportWarning, stacklevel=2)
-    return write_page({**content, "missing": missing}, {})
+    content = describe(material)
+    return write_page(content, content.pop("charts"))
 
 
 def write_page(content: Mapping[str, Any], pictures: Mapping[str, str]) -> str:

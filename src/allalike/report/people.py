@@ -63,25 +63,26 @@ class People:
         self.names: list[str] = []
         self.weights: list[float | int | None] = []
         self._run, self._weight = material.run, material.weighing.weight
-        self._places: dict[int, int] = {}
+        self._places = np.full(len(self._weight), -1)
         self.refer(shown)
 
     def refer(self, workers: Array) -> list[int]:
         """Return the places of workers among those named, where new ones are added."""
-        return [self._place(number) for number in workers.tolist()]
+        for number in dict.fromkeys(workers[self._places[workers] < 0].tolist()):
+            self._add(number)
+        places: list[int] = self._places[workers].tolist()
+        return places
 
     def forget(self, known: int) -> None:
         """Take back all workers behind the first ones, whom nothing refers to."""
         self.names, self.weights = self.names[:known], self.weights[:known]
-        self._places = {number: place for number, place in self._places.items() if place < known}
+        self._places[self._places >= known] = -1
 
-    def _place(self, number: int) -> int:
-        place = self._places.setdefault(number, len(self.names))
-        if place == len(self.names):
-            name, task = str(self._run.workers[number]), self._run.worker_task
-            self.names.append(cut(name if task is None else f"{name} ({task[number]})", _MAX_NAME))
-            self.weights.append(brief(self._weight[number]))
-        return place
+    def _add(self, number: int) -> None:
+        self._places[number] = len(self.names)
+        name, task = str(self._run.workers[number]), self._run.worker_task
+        self.names.append(cut(name if task is None else f"{name} ({task[number]})", _MAX_NAME))
+        self.weights.append(brief(self._weight[number]))
 
 
 def read_unit(material: Material) -> str:

@@ -23,7 +23,7 @@ _MAX_DOTS = 500
 
 def describe_pictures(
     material: Material, people: People, workers: dict[str, Any], survey: Survey, neighbours: dict[str, Any]
-) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+) -> tuple[dict[str, str], dict[str, str]]:
     """Return charts by name, those that show something, and for each what it says in words."""
     unit = read_unit(material).replace("_", " ")
     rows = _worker_rows(workers)

@@ -9,8 +9,8 @@ and puts worker i at (sqrt(l_1) v_1i, sqrt(l_2) v_2i). A worker who is bad in he
 good ones are in a crowd and the bad ones around it; copies lie on each other. The first axis is turned so that larger
 disparities lie to the right, and the second so that its longest arm points up.
 
-**Order.** Workers are joined pair by pair, the closest first, by average linkage; the leaves of that tree, from left to
-right, are neighbours who agree.
+**Order.** Workers are joined pair by pair, the closest first, and the leaves of that tree are neighbours who agree
+(`leaves`).
 
 Two workers without a common task are taken to be as far apart as each is from those she met, on average. Where most
 pairs never met, neither picture says much, and where all distances are the same, all directions are alike.
@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allalike.report.leaves import order_leaves
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["fill_unknown", "order_workers", "place_workers"]
 
-_MAX_BEST_ORDER = 100  # leaves that are put in the best of all orders, which takes time with their cube
+_MAX_BEST_ORDER = 200  # leaves that are put in the best of all orders, which takes time with their cube
 
 
 def fill_unknown(distances: Floats) -> Floats:
@@ -87,11 +89,6 @@ def order_workers(distances: Floats) -> npt.NDArray[np.intp]:
     >>> abs(order.index(0) - order.index(3))
     1
     """
-    from scipy.cluster.hierarchy import leaves_list, linkage
-    from scipy.spatial.distance import squareform
-
     if len(distances) < 3:
         return np.arange(len(distances))
-    best = len(distances) <= _MAX_BEST_ORDER
-    tree = linkage(squareform(distances, checks=False), "average", optimal_ordering=best)
-    return np.asarray(leaves_list(tree), np.intp)
+    return order_leaves(distances, best=len(distances) <= _MAX_BEST_ORDER)

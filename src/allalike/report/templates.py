@@ -6,10 +6,25 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from allalike.errors import UnsupportedError
+
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = ["make_template", "read_asset"]
+__all__ = ["check_packages", "make_template", "read_asset"]
+
+
+def check_packages() -> None:
+    """Refuse to write a report where a package that it needs is missing, and say how to get it.
+
+    >>> check_packages()
+    """
+    try:
+        import jinja2  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise UnsupportedError(
+            f"A report needs {error.name}. Install it with: pip install 'allalike[report]'."
+        ) from None
 
 
 def make_template(text: str) -> jinja2.Template:

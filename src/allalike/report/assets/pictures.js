@@ -25,14 +25,11 @@ function wakeChart(chart) {
   if (!svg) return;
   svg.removeAttribute("width");
   svg.removeAttribute("height");
-  svg.setAttribute("role", "group");
   svg.setAttribute("aria-label", chart.parentElement.querySelector("figcaption").textContent);
-  for (const node of svg.querySelectorAll("[aria-roledescription]")) node.removeAttribute("aria-roledescription");
   const marks = [];
   for (const mark of svg.querySelectorAll("path[aria-label], rect[aria-label]")) {
     const place = placeOfAlias(mark.getAttribute("aria-label"));
     if (place === null) {
-      mark.setAttribute("role", "img");
       const text = mark.getAttribute("aria-label");
       listen(mark, () => text);
     } else marks.push(wakeMark(mark, place));

@@ -1,0 +1,140 @@
+"""Charts are pictures that show the numbers they are drawn from."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from allalike.report.charts import chart_bins, chart_gold, chart_intervals, chart_map
+from allalike.report.drawing import Axis
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn(svg: str | None) -> ElementTree.Element:
+    assert svg is not None
+    return ElementTree.fromstring(svg)
+
+
+def crowd(n: int, seed: int = 0) -> list[dict[str, Any]]:
+    """Return rows of workers, with all that charts show of them."""
+    rng = np.random.default_rng(seed)
+    shapes = ["usual", "no signal", "few answers"]
+    return [
+        {
+            **dict(zip(("x", "y", "fault", "disparity", "error", "value"), rng.random(6).tolist(), strict=True)),
+            "alias": f"W{number}",
+            "answers": int(rng.integers(1, 90)),
+            "shape": shapes[number % 3],
+            "group": 1 if number < 2 else "",
+            "low": 0.1,
+            "high": None if number == 3 else 0.9,
+        }
+        for number in range(n)
+    ]
+
+
+def marks(svg: ElementTree.Element) -> dict[str, ElementTree.Element]:
+    return {str(mark.get("aria-label")): mark for mark in svg.iter() if mark.get("aria-label")}
+
+
+def middle(mark: ElementTree.Element) -> tuple[float, float]:
+    """Return the middle of a circle, from its left end and its diameter."""
+    x, y, wide = re.findall(r"M([-.\d]+),([-.\d]+)a[-.\d]+,[-.\d]+,0,1,0,([-.\d]+),", str(mark.get("d")))[0]
+    return float(x) + float(wide) / 2, float(y)
+
+
+def test_every_worker_has_a_mark_that_is_seen_on_her_chart() -> None:
+    rows = crowd(30)
+    for svg in map(drawn, (chart_map(rows, "fault"), chart_gold(rows, "error"))):
+        left, top, width, height = (float(part) for part in str(svg.get("viewBox")).split())
+        assert set(marks(svg)) == {row["alias"] for row in rows}
+        for mark in marks(svg).values():
+            points = re.findall(r"[ML]([-.\d]+),([-.\d]+)", str(mark.get("d")))
+            assert all(left <= float(x) <= left + width and top <= float(y) <= top + height for x, y in points)
+
+
+def test_dots_lie_as_the_numbers_do() -> None:
+    rows = crowd(12)
+    placed = marks(drawn(chart_gold(rows, "error")))
+    x, y = np.array([middle(placed[row["alias"]]) for row in rows]).T
+    assert np.corrcoef(x, [row["disparity"] for row in rows])[0, 1] == pytest.approx(1, abs=1e-4)
+    assert np.corrcoef(y, [row["error"] for row in rows])[0, 1] == pytest.approx(-1, abs=1e-4)
+
+
+def test_a_map_has_a_ring_and_a_number_for_who_is_in_a_group_and_a_colour_for_each_fifth_of_the_faults() -> None:
+    rows = crowd(30)
+    svg = drawn(chart_map(rows, "fault"))
+    assert [text.text for text in svg.iter(f"{SVG}text")].count("1") == 2
+    colours = [marks(svg)[row["alias"]].get("fill") for row in sorted(rows, key=lambda row: row["fault"])]
+    assert [colour for colour, _ in itertools.groupby(colours)] == [f"var(--fault-{number})" for number in range(1, 6)]
+
+
+def test_workers_without_a_fault_have_no_colour() -> None:
+    rows = [{**row, "fault": None} for row in crowd(2)]
+    assert {mark.get("fill") for mark in marks(drawn(chart_map(rows, "fault"))).values()} == {"none"}
+
+
+def test_bars_are_as_high_as_there_are_values_and_say_so() -> None:
+    values = np.random.default_rng(0).random(200)
+    bars = marks(drawn(chart_bins(values, "fault", "workers")))
+    counts = [int(label.split(": ")[1].removesuffix(" workers")) for label in bars]
+    assert sum(counts) == 200
+    heights = np.array([float(bar.get("height", "nan")) for bar in bars.values()])
+    assert np.allclose(heights / heights.max(), np.array(counts) / max(counts), atol=1e-3)
+
+
+def test_values_that_differ_by_rounding_only_are_counted_in_one_bin() -> None:
+    (label,) = marks(drawn(chart_bins(np.array([4.0, 4.0 + 1e-15, 4.0]), "width", "tasks")))
+    assert label.endswith(": 3 tasks")
+
+
+def test_intervals_go_from_limit_to_limit_the_best_worker_above() -> None:
+    rows = crowd(40)
+    svg = drawn(chart_intervals(rows, "error rate"))
+    shown = sorted(rows, key=lambda row: row["value"])
+    shown = [*shown[:12], *shown[-12:]]
+    assert list(marks(svg)) == [row["alias"] for row in shown]
+    dots = [middle(mark) for mark in marks(svg).values()]
+    assert [y for _, y in dots] == sorted(y for _, y in dots)
+    limits = [line for line in svg.iter(f"{SVG}line") if line.get("stroke-width") == "2"]
+    assert len(limits) == sum(row["high"] is not None for row in shown)
+    slope, start = np.polyfit([row["value"] for row in shown], [x for x, _ in dots], 1)
+    ends = np.array([[float(line.get(name, "nan")) for name in ("x1", "x2")] for line in limits])
+    assert np.allclose(ends, start + slope * np.array([0.1, 0.9]), atol=0.05)
+
+
+def test_where_there_is_nothing_to_see_there_is_no_chart() -> None:
+    rows = crowd(2)
+    assert chart_map(rows[:1], "fault") is None
+    assert chart_gold(rows, "error") is None
+    assert chart_intervals([{**row, "value": None} for row in rows], "error") is None
+    assert chart_bins(np.array([np.nan]), "fault", "workers") is None
+    assert chart_bins(np.empty(0), "fault", "workers", np.zeros(20)) is None
+
+
+@pytest.mark.parametrize("low", [0.0, -3.0, 1e6, 1e-9])
+@pytest.mark.parametrize("width", [0.0, 1e-7, 0.03, 1.0, 730.0, 1e9])
+def test_numbers_of_an_axis_are_different_and_within_it(low: float, width: float) -> None:
+    for axis in (Axis.over([low, low + width], 300, ""), Axis.around([low, low + width], 300, "")):
+        assert axis.low <= low <= low + width <= axis.high
+        assert 2 <= len(axis.ticks) <= 8
+        assert len(set(axis.numbers)) == len(axis.numbers)
+        assert all(-1e-6 <= axis.place(tick) <= 300 + 1e-6 for tick in axis.ticks)
+
+
+@pytest.mark.parametrize("number", [1e-320, 1e300, -1e308])
+def test_numbers_beyond_drawing_are_drawn_all_the_same(number: float) -> None:
+    rows = [{**row, "value": number, "disparity": -number, "error": number} for row in crowd(3)]
+    assert drawn(chart_intervals(rows, "rmse")) is not None
+    assert drawn(chart_gold(rows, "squared error")) is not None
+    assert drawn(chart_bins(np.array([number, 0.0]), "rmse", "workers")) is not None
+
+
+def test_counts_have_no_ticks_between_whole_numbers() -> None:
+    assert Axis.over([3.0], 300, "", least=1.0).numbers == ["0", "1", "2", "3"]
