@@ -38,6 +38,7 @@ soak: .venv/dev
 
 bench: .venv/dev
 	$(BIN)/python benchmarks/core.py
+	$(BIN)/python benchmarks/beginning.py
 	$(BIN)/python benchmarks/methods.py
 	$(BIN)/python benchmarks/compat.py
 	$(BIN)/python benchmarks/auto.py

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,49 @@ def test_the_program_needs_no_pandas_to_read_a_csv_file_with_codes_and_empty_fie
     assert done.stdout.strip() == "0 False"
 
 
+LOADED = """
+import builtins, os, sys
+importers, load = set(), builtins.__import__
+def watch(name, globals=None, locals=None, fromlist=(), level=0):
+    own = (globals or {}).get("__name__", "")
+    if name.startswith("scipy") and own.startswith("allalike."):
+        importers.add(own)
+    return load(name, globals, locals, fromlist, level)
+builtins.__import__ = watch
+from allalike.cli import main
+try:
+    main(sys.argv[1:])
+except SystemExit as stop:
+    print(stop.code, *importers, sep=",")
+    print(*sys.modules, sep=",")
+"""
+SCIPY = {"distances.hamming", "methods.auto.classes.rows", "methods.auto.signal.classes", "methods.steps.ballots"}
+
+
+@pytest.mark.parametrize(("report", "most"), [(["--no-report"], 235), ([], 265)], ids=["tables", "report"])
+def test_the_default_on_a_small_table_loads_what_it_needs(tmp_path: Path, report: list[str], most: int) -> None:
+    rows = [f"{worker},{task},{'xyz'[(task + (worker == 'e')) % 3]}" for worker in "abcde" for task in range(30)]
+    (tmp_path / "a.csv").write_text("\n".join(["worker,task,label", *rows]), encoding="utf-8")
+    call = [sys.executable, "-c", LOADED, "discover", "a.csv", "-q", "-o", "out", *report]
+    done = subprocess.run(call, capture_output=True, text=True, check=True, cwd=tmp_path)
+    (code, *importers), loaded = (line.split(",") for line in done.stdout.splitlines())
+    own = [name.removeprefix("allalike.") for name in loaded if name.startswith("allalike.")]
+    assert code == "0"
+    assert not {"pandas", "psutil", "charset_normalizer.cd", "rich", "matplotlib"} & set(loaded) - _of_scipy(loaded)
+    assert {name.removeprefix("allalike.") for name in importers} <= SCIPY
+    assert {f"domains.{name}" for name in ("real", "text", "bitmap", "custom", "date", "sets")}.isdisjoint(own)
+    assert {f"methods.{name}" for name in ("proximity", "dawid_skene", "glad", "pairwise")}.isdisjoint(own)
+    assert {name for name in own if name.startswith("readers.tools.")} == {"readers.tools.base", "readers.tools.trees"}
+    assert "_core.extraction.choices" not in own
+    assert ("api.agreement.agreement" in own) == (not report)
+    assert len(own) <= most
+
+
+def _of_scipy(loaded: list[str]) -> set[str]:
+    """Return what scipy loads in its turn."""
+    return {"charset_normalizer.cd"} if "scipy" in loaded else set()
+
+
 def test_a_report_needs_no_matplotlib(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
@@ -74,7 +118,7 @@ def test_a_name_that_is_not_public_is_refused() -> None:
 
 
 @pytest.mark.parametrize("registry", [allalike.METHODS, allalike.DOMAINS, allalike.ENGINES])
-def test_every_method_domain_and_engine_is_public(registry: dict[str, type]) -> None:
+def test_every_method_domain_and_engine_is_public(registry: Mapping[str, type]) -> None:
     for kind in registry.values():
         line = f"from {kind.__module__} import {kind.__name__} as {kind.__name__}"
         assert getattr(allalike, kind.__name__, None) is kind, f"__init__.pyi has no line like: {line}"
@@ -91,8 +135,5 @@ def test_the_package_is_found_in_a_zip_as_spark_sends_it(tmp_path: Path) -> None
     assert done.stdout.split() == [str(tmp_path / "allalike.zip" / "allalike" / "__init__.py"), "real"]
 
 
-def test_registries_are_keyed_by_the_names_people_see() -> None:
-    assert all(name == method.name for name, method in allalike.METHODS.items())
-    assert all(name == domain.name for name, domain in allalike.DOMAINS.items())
-    assert all(name == engine.name for name, engine in allalike.ENGINES.items())
+def test_rules_are_keyed_by_the_names_people_see() -> None:
     assert all(rule.name == name for name, rules in allalike.RULES.items() for rule in rules.values())
