@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.columns.calls import call, cast
 from allalike._core.columns.edges import find_nothing, find_zeros, has_leading_zeros
 from allalike._core.columns.factors import Codes, factorize, factorize_objects
 from allalike._core.columns.objects import as_float, hold_objects, is_hashable, is_real, reads_as_number, shorten
@@ -219,7 +220,6 @@ class Column:
     def _cast_to_numbers(self) -> npt.NDArray[np.float64]:
         """Read the values as numbers: each different one once, if it is known that they are few."""
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         if "factors" in self.__dict__ or (not isinstance(self.data, list) and pa.types.is_dictionary(self.data.type)):
             codes, values = self.factors
@@ -228,8 +228,8 @@ class Column:
             return np.array([as_float(value) for value in self.data])
         data = self.data if not isinstance(self.data, list) else pa.chunked_array([pa.array(self.data)])
         if is_string(data.type) and not self.trimmed:
-            data = pc.utf8_trim_whitespace(data)
-        return numpy_of(data.cast(pa.float64(), safe=not pa.types.is_integer(data.type)))  # the nearest, beyond 2**53
+            data = call("utf8_trim_whitespace", data)
+        return numpy_of(cast(data, pa.float64(), safe=not pa.types.is_integer(data.type)))  # the nearest, beyond 2**53
 
     def is_numeric(self) -> bool:
         """Tell whether every value is a number, or text that reads as one."""
@@ -258,7 +258,7 @@ class Column:
         """Count the different values, of the first rows or of all."""
         if sample is None or "factors" in self.__dict__ or isinstance(self.data, list):
             return len(self.factors[1])
-        return len(self.data.slice(0, sample).unique())
+        return len(call("unique", self.data.slice(0, sample)))
 
     def text_among_numbers(self) -> tuple[int, Any] | None:
         """Return row and value of the first text where most of the different values are numbers."""
@@ -269,7 +269,6 @@ class Column:
     def missing(self) -> npt.NDArray[np.bool_]:
         """Mark the rows without a value: null, NaN, an empty field of a text file, or a string that says so."""
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         if isinstance(self.data, list):
             nothing = {"", *(word.strip() for word in self.na)} if self.na is not None else set()
@@ -282,7 +281,7 @@ class Column:
         if self.na is not None and self.kind == "text":
             mask = mask | find_nothing(data, self.na)
         elif self.text and is_string(data.type):
-            mask = mask | ~numpy_of(pc.binary_length(data).cast(pa.bool_()))
+            mask = mask | (numpy_of(call("binary_length", data)) == 0)
         return mask
 
     def zeros(self) -> npt.NDArray[np.bool_]:
@@ -318,10 +317,10 @@ class Column:
         """
         if isinstance(self.data, list) or not is_string(self.data.type):
             return self
-        if len(self.data.slice(0, _LOOK_ROWS).unique()) > min(_LOOK_ROWS // 8, len(self.data) // 2):
+        if len(call("unique", self.data.slice(0, _LOOK_ROWS))) > min(_LOOK_ROWS // 8, len(self.data) // 2):
             return self
         column = copy(self)
-        column.__dict__["data"] = self.data.dictionary_encode()
+        column.__dict__["data"] = call("dictionary_encode", self.data)
         return column
 
     def head(self, rows: int) -> Column:

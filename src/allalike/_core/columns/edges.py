@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.columns.calls import cast
 from allalike._core.columns.hashes import string_bytes
 from allalike._core.columns.values import arrow_of, is_string, numpy_of, text_column
+from allalike._core.late import pc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -33,14 +35,13 @@ def find_nothing(column: Any, words: Sequence[str]) -> Mask:
     array([False,  True,  True, False,  True])
     """
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if pa.types.is_dictionary(column.type):
         return _by_value(column, words)
     if not is_string(column.type):
         return np.zeros(len(column), np.bool_)
     may_begin = _table((word.encode()[:1] for word in words if word), _BLANKS + _BEYOND_ASCII)
-    nothing = text_column(["", *(word.strip() for word in words)]).data.cast(column.type)
+    nothing = cast(text_column(["", *(word.strip() for word in words)]).data, column.type)
     found = [np.empty(0, np.bool_)]
     for data, ends, chunk in _pieces(column):
         mask = ends[1:] == ends[:-1]
@@ -71,7 +72,6 @@ def find_zeros(column: Any) -> Mask:
     (array([False,  True]), array([False, False]))
     """
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type) if any(map(_may_have_zeros, _dictionaries(column))) else column
@@ -111,8 +111,6 @@ def has_leading_zeros(column: Any) -> bool:
     >>> has_leading_zeros(pa.chunked_array([["12", "007"]])), has_leading_zeros(pa.chunked_array([["0", "0.7", "10"]]))
     (True, False)
     """
-    import pyarrow.compute as pc
-
     may_begin = _table((), b"0-+" + _BLANKS)
     for data, ends, chunk in _pieces(column):
         perhaps = np.flatnonzero(may_begin.take(_first_bytes(data, ends)) & (np.diff(ends) > 1))

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.columns.calls import call, cast, is_each
 from allalike._core.columns.hashes import hash_strings, mix, string_bytes, string_words, write
 from allalike._core.columns.values import Values, arrow_of, is_string, numpy_of
+from allalike._core.late import pc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -177,7 +179,6 @@ def _changes(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 def _groups(column: Any, many: bool | None) -> tuple[Rows | None, Codes, Values]:
     """Return rows in some order, unless they are in their own, the number of each one's value, and the values."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     kind = column.type
     if pa.types.is_floating(kind):
@@ -185,7 +186,7 @@ def _groups(column: Any, many: bool | None) -> tuple[Rows | None, Codes, Values]
     if (is_string(kind) or pa.types.is_integer(kind)) and (_has_many(column) if many is None else many):
         rows, code, first = _by_hash(column)
         return rows, code, Values(_whole(column).take(arrow_of(first)))
-    code, values = _of_dictionary(column if pa.types.is_dictionary(kind) else column.dictionary_encode())
+    code, values = _of_dictionary(column if pa.types.is_dictionary(kind) else call("dictionary_encode", column))
     return None, code, values
 
 
@@ -251,16 +252,13 @@ def only_used(codes: Codes, values: Values) -> tuple[Codes, Values]:
 
 def _whole_numbers(values: Values) -> Values:
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    written_so = pc.match_substring_regex(values.data, "^(0|-?[1-9][0-9]{0,17})$")
-    return Values(values.data.cast(pa.int64())) if pc.all(written_so).as_py() else values
+    written_so = is_each(values.data, "^(0|-?[1-9][0-9]{0,17})$")
+    return Values(cast(values.data, pa.int64())) if written_so else values
 
 
 def _order(array: Any) -> npt.NDArray[Any]:
     """Sort an Arrow array; many short strings by their bytes as numbers, without the prefix that all share."""
-    import pyarrow.compute as pc
-
     if len(array) > _MIN_STRINGS_AS_NUMBERS and is_string(array.type):
         data, ends = string_bytes(array)
         lengths = np.diff(ends)
@@ -272,7 +270,7 @@ def _order(array: Any) -> npt.NDArray[Any]:
             words = [word.byteswap() for word in string_words(data, ends, shared)]
             keys = [*([lengths] if lengths.min() < lengths.max() else []), *reversed(words)]
             return np.lexsort(keys) if len(keys) > 1 else np.argsort(keys[0] if keys else lengths)
-    return numpy_of(pc.sort_indices(array))
+    return numpy_of(call("sort_indices", array))
 
 
 def _as_bytes(value: str | bytes) -> bytes:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.columns.calls import call, cast
 from allalike._core.columns.hashes import hash_objects, hash_strings, mix, string_bytes
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def numpy_of(array: Any) -> npt.NDArray[Any]:
         chunks = [numpy_of(chunk) for chunk in array.chunks] or [np.empty(0, array.type.to_pandas_dtype())]
         return chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
     if pa.types.is_boolean(array.type):
-        return numpy_of(array.cast(pa.uint8())).astype(bool)
+        return numpy_of(cast(array, pa.uint8())).astype(bool)
     return np.from_dlpack(array)
 
 
@@ -139,7 +140,7 @@ class Values:
         """Return the values at these places, as often as they are asked for."""
         if isinstance(self.data, list):
             return Values([self.data[index] for index in indices], self._text)
-        return Values(self.data.take(arrow_of(indices)))
+        return Values(call("take", self.data, arrow_of(indices)))
 
     def without(self, missing: npt.NDArray[np.bool_]) -> Values:
         """Return the values with nothing at some places.
