@@ -94,14 +94,14 @@ report(proximity=min(taken["iP-TD"]), auto=min(taken["auto"]))
 """
 KINDS = (  # kind, answers, and at most how many times iP-TD, with some room; docs/science/HOW_IT_WORKS.md has reasons
     ("real", 1_000_000, 6.0),
-    ("ordinal", 1_000_000, 6.0),
+    ("ordinal", 1_000_000, 8.0),
     ("circular", 400_000, 6.0),
     ("vector", 200_000, 8.0),
     ("ranking", 200_000, 4.0),
     ("set", 200_000, 4.0),
     ("interval", 200_000, 4.0),
-    ("text", 50_000, 4.0),
-    ("boxes", 50_000, 4.0),
+    ("text", 50_000, 8.0),  # where copies are suspected
+    ("boxes", 50_000, 6.0),
 )
 
 
