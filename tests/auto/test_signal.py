@@ -7,7 +7,9 @@ import pytest
 
 import allalike
 from allalike import Disk, Memory
+from allalike.engines.sample import sample_tasks
 from allalike.methods.auto.signal.classes import find_class_signal, silence
+from allalike.methods.auto.signal.drawn_pairs import DrawnPairs
 from crowds.copiers import answer, loaded, rows_of
 
 
@@ -104,3 +106,21 @@ def test_signal_is_the_same_on_every_engine(engine: Memory | Disk) -> None:
     one, two = allalike.discover(rows).workers, allalike.discover(rows, engine=engine).workers
     np.testing.assert_allclose(one["signal"], two["signal"], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(one["signal_error"], two["signal_error"], rtol=1e-9, atol=1e-12)
+
+
+def test_pairs_are_drawn_of_the_same_tasks_and_of_others_and_never_of_her_own() -> None:
+    rng = np.random.default_rng(3)
+    rows = [(f"w{worker}", task, 360 * rng.random()) for task in range(900) for worker in rng.permutation(7)[:4]]
+    run = allalike.Memory().load(allalike.read(rows, domain="circular"))
+    drawn = DrawnPairs.of(sample_tasks(run, 10_000, with_gold=False))
+    empty = np.arange(7) == 2
+    pairs = drawn._draw(empty)
+    worker, task = drawn.worker, drawn.task
+    same = pairs.row == pairs.other_row
+    assert (worker[pairs.left] != worker[pairs.right]).all()
+    assert not empty[worker[pairs.right]].any()
+    assert np.array_equal(task[pairs.left] == task[pairs.right], same)
+    own = drawn.rows[pairs.other_row]
+    assert np.array_equal(task[own], task[pairs.right])
+    assert np.array_equal(worker[own], worker[pairs.left])
+    assert (np.bincount(worker[pairs.left[same]]) >= np.minimum(drawn.budget, 500)).all()

@@ -36,7 +36,7 @@ from allalike.errors import UnknownNameError
 from allalike.rules.base import find_rule, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from allalike._core.blocks.block import Add, Array, Block, Floats
     from allalike._core.blocks.ties import Ties
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from allalike.domains.offsets import Offsets
     from allalike.noise import Noise
     from allalike.rules import Decision, Rule
+
+    Measure = Callable[[Array, Array], Floats]
 
 __all__ = ["Domain", "Encoding", "Kernels", "choose_options", "field_names", "spell_domain", "with_rule"]
 
@@ -225,8 +227,12 @@ class Encoding(ABC):
         """
         return {}
 
+    def store(self, block: Block) -> Block:
+        """Put labels in the form that takes long to find, where there is one, for whatever tasks are made of them."""
+        return block
+
     def prepare(self, block: Block) -> Block:
-        """Compute once what every round needs."""
+        """Compute once what every round needs; labels are codes, or stored."""
         return block
 
     @property
@@ -264,6 +270,17 @@ class Kernels(ABC):
         """Measure how far codes of different tasks are apart; NaN where these cannot be compared."""
         return self.distance_between(left, right)
 
+    def distance_within(self, block: Block, left: Array, right: Array) -> Floats:
+        """Measure how far answers to the same tasks of a prepared block are apart, by their places in it."""
+        return self.distance_between(block.label[left], block.label[right])
+
+    def compare_among(self, codes: Array) -> tuple[Measure, Measure]:
+        """Return how far codes of one task are apart, and codes of different tasks, by their places among these."""
+        return (
+            lambda i, j: self.distance_between(codes[i], codes[j]),
+            lambda i, j: self.guess_distances(codes[i], codes[j]),
+        )
+
     @abstractmethod
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
         """Return, per answer, the weighted distance to the other answers of its task, and their weight."""
@@ -279,11 +296,8 @@ class Kernels(ABC):
         The matrices, dense or sparse, have a row for each worker in ``rows``, a range of the block's workers and by
         default all, and a column for each worker of the block.
         """
-        pairs = (
-            (left, right, self.distance_between(block.label[left], block.label[right]))
-            for left, right in pair_chunks(block, rows)
-        )
-        return add_pairs(block, rows, pairs)
+        chunks = pair_chunks(block, rows)
+        return add_pairs(block, rows, ((*pair, self.distance_within(block, *pair)) for pair in chunks))
 
     def distance_to(self, block: Block, truth: Array) -> Floats:
         """Measure how far each answer is from its task's truth, both prepared."""

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from allalike._core.blocks.pairs import AnswerHashes, PairDistances
 from allalike._core.columns.hashes import hash_objects
 from allalike._core.columns.values import Values
+from allalike.domains.contract import Kernels
 from allalike.domains.pairwise import Pairwise, PairwiseEncoding, PairwiseKernels, Stored, objects
 from allalike.errors import LabelError, OptionError
 from allalike.noise import General
@@ -31,6 +32,7 @@ from allalike.rules.choice import best_worker, medoid
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.columns.column import Column
+    from allalike.domains.contract import Measure
     from allalike.domains.pairwise import Places
 
 __all__ = ["Custom", "Matrices", "MatrixEncoding", "MatrixKernels", "read_matrix"]
@@ -230,12 +232,16 @@ class MatrixEncoding(PairwiseEncoding):
         """Return the number of each row in its own matrix."""
         return Values(self.matrices.within(codes).tolist())
 
+    def store(self, block: Block) -> Block:
+        """Leave the numbers of rows as they are."""
+        return block
+
     def prepare(self, block: Block) -> Block:
         """Keep the matrices of the block's tasks, and look up the distances of its answers."""
         store, row = self.matrices.cut(block.label), self.matrices.within(block.label)
         pairs = PairDistances.of(block, lambda i, j: store.entries_at(block.label[i], block.label[j]))
-        hashes = hash_objects(range(int(row.max()) + 1))[row]
-        return block.keeping(Stored(store), AnswerHashes(hashes), pairs)
+        label_hash = hash_objects(range(int(row.max()) + 1))
+        return block.keeping(Stored(store, label_hash), AnswerHashes(label_hash[row]), pairs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,6 +258,10 @@ class MatrixKernels(PairwiseKernels):
         """Look into the matrices, where both labels belong to the same."""
         same = self.matrices.which(left) == self.matrices.which(right)
         return np.where(same, self.matrices.entries_at(left, np.where(same, right, left)), np.nan)
+
+    def compare_among(self, codes: Array) -> tuple[Measure, Measure]:
+        """Look into the matrices, which hold all."""
+        return Kernels.compare_among(self, codes)
 
     def _distance_to(self, block: Block, answer: Array, truth: Array, place: Array) -> Floats:
         store: Matrices = block[Stored].store

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.columns.column import Column
+    from allalike.domains.contract import Measure
 
     Places = npt.NDArray[np.intp]
 
@@ -34,9 +35,10 @@ __all__ = ["Pairwise", "PairwiseEncoding", "PairwiseKernels", "Stored", "distinc
 
 @dataclass(frozen=True)
 class Stored:
-    """The labels of a block in the form in which they are compared."""
+    """The labels of a block in the form in which they are compared, and the hash of each."""
 
     store: Any
+    label_hash: npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,14 +152,24 @@ class PairwiseEncoding(Encoding):
         """Show parsed labels."""
         return Values([self.domain.present(label, self.common) for label in codes], text=self.domain.text)
 
+    def store(self, block: Block) -> Block:
+        """Store the labels of the block, unless they are."""
+        if Stored in block:
+            return block
+        labels, place = distinct(block.label)
+        label_hash = hash_objects(map(self.domain.key, labels))
+        return replace(block, label=place).keeping(Stored(self.domain.pack(labels), label_hash))
+
     def prepare(self, block: Block) -> Block:
         """Store the labels of the block, and compare the answers to each task with each other, once."""
-        labels, place = distinct(block.label)
-        stored = replace(block, label=place)
-        store = self.domain.pack(labels)
-        hashes = self.domain.hash_answers(stored, store, hash_objects(map(self.domain.key, labels)))
+        stored = self.store(block)
+        store = stored[Stored].store
         pairs = self.domain.compare_answers(stored, store)
-        return stored.keeping(Stored(store), AnswerHashes(hashes), pairs, *self.domain.prepare_rule(stored, store))
+        return stored.keeping(self.hash_answers(stored), pairs, *self.domain.prepare_rule(stored, store))
+
+    def hash_answers(self, stored: Block) -> AnswerHashes:
+        """Hash the label of each answer, given stored ones."""
+        return AnswerHashes(self.domain.hash_answers(stored, stored[Stored].store, stored[Stored].label_hash))
 
 
 def distinct(labels: Array) -> tuple[list[Any], npt.NDArray[np.intp]]:
@@ -188,6 +200,19 @@ class PairwiseKernels(Kernels):
             store, (i, j) = self.domain.pack(labels), np.split(place, 2)
             distance[others] = self.domain.compare(store, i, store, j)
         return distance
+
+    def compare_among(self, codes: Array) -> tuple[Measure, Measure]:
+        """Store the labels once, however often they are compared."""
+        labels, place = distinct(codes)
+        store = self.domain.pack(labels)
+
+        def measure(i: Array, j: Array) -> Floats:
+            left, right, distance = place[i], place[j], np.zeros(len(i))
+            others = np.flatnonzero(left != right)
+            distance[others] = self.domain.compare(store, left[others], store, right[others])
+            return distance
+
+        return measure, measure
 
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
         """Add up, per answer, the distances of the pairs."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from allalike._core.blocks.centre import Centred
-from allalike._core.blocks.pairs import AnswerHashes, PairDistances, add_pairs, pair_chunks
+from allalike._core.blocks.pairs import AnswerHashes, PairDistances
 from allalike._core.blocks.ties import TOLERANCE, Ties
 from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import Values
@@ -167,7 +167,7 @@ class VectorEncoding(Encoding):
         if rule in _CHOICES:
             kept.append(AnswerHashes(_hashes(block.label)))
         if rule == "medoid" or distance == "euclidean":
-            kept.append(PairDistances.of(block, partial(self.kernels.compare_answers, block)))
+            kept.append(PairDistances.of(block, partial(self.kernels.distance_within, block)))
         if self.domain.centred:
             return Centred.subtract(block, centre(block, block.label)).keeping(*kept)
         vectors = cosine.scaled(block.label) if distance == "cosine" else block.label
@@ -191,12 +191,12 @@ class VectorKernels(Kernels):
         measure = euclidean.square_lengths if self.domain.distance == "squared" else euclidean.lengths
         return measure(left - right)
 
-    def compare_answers(self, block: Block, left: Array, right: Array) -> Floats:
+    def distance_within(self, block: Block, left: Array, right: Array) -> Floats:
         """Measure how far answers are apart, some at a time."""
         distance = np.empty(len(left))
         n_chunks = 1 + distance.size * block.label.shape[1] // _COORDINATES_PER_CHUNK
         for part in np.array_split(np.arange(len(left)), n_chunks):
-            distance[part] = self.distance_between(block.label[left[part]], block.label[right[part]])
+            distance[part] = self.distance_between(*(block.label.take(side[part], axis=0) for side in (left, right)))
         return distance
 
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
@@ -205,11 +205,6 @@ class VectorKernels(Kernels):
             return block[PairDistances].peer_distances(block, weights)
         offsets = CentredVectors(block.label) if self.domain.centred else block[CentredVectors]
         return offsets.peer_distances(block, weights)
-
-    def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
-        """Add up the distances of the pairs per pair of workers."""
-        pairs = ((left, right, self.compare_answers(block, left, right)) for left, right in pair_chunks(block, rows))
-        return add_pairs(block, rows, pairs)
 
     def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
         """Find, per task, the vector; its error is known only where faults are variances."""

@@ -223,7 +223,8 @@ def draw_halves(run: MemoryRun, group: Array, seed: int) -> npt.NDArray[np.intp]
 def halve(run: MemoryRun, half: npt.NDArray[np.intp]) -> tuple[MemoryRun, npt.NDArray[np.intp]]:
     """Make two problems of each: that of the workers of the first half, and that of the others; and order workers so.
 
-    A task stands in both, with the same hash, where workers of both have answered it. Known truths are left out.
+    A task stands in both, with the same hash, where workers of both have answered it. Known truths are left out. Labels
+    are codes, or stored.
 
     >>> import allalike
     >>> rows = [(worker, task, "x") for worker in "abc" for task in range(9)]
@@ -266,5 +267,4 @@ def _halve(block: Block, half: npt.NDArray[np.intp], place: npt.NDArray[np.intp]
         task_hash=block.task_hash[there // 2],
         gold_task=block.gold_task[:0],
         gold_label=block.gold_label[:0],
-        prepared={},
     )

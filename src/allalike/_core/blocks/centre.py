@@ -50,6 +50,10 @@ class Centred:
 
     def answers(self, block: Block, rows: Array) -> Floats:
         """Return the labels of some answers, in order, as they came."""
+        if np.array_equal(rows, np.arange(len(block.label))):
+            every: Floats = block.label + block.to_answers(self.centre)
+            every[self.lost] = self.lost_label
+            return every
         task = np.searchsorted(block.starts, rows, side="right") - 1
         label: Floats = block.label[rows] + self.centre[task]
         place = np.searchsorted(self.lost, rows)

@@ -22,14 +22,18 @@ __all__ = [
     "AnswerHashes",
     "PairDistances",
     "add_pairs",
+    "are_alike",
     "check_pairs",
     "count_later",
     "count_partners",
     "list_pairs",
+    "pair_alike",
     "pair_chunks",
 ]
 
 _PAIRS_PER_CHUNK = 1 << 19
+_FEW_WORKERS = 512  # whose table of sums stays in the cache in whatever order it is filled
+_SMALL_TASK = 100  # answers
 _LARGE_TASK = 1000  # answers; smaller ones take long only if there are many tasks, and that is as it should be
 _INSTEAD = (
     "Give fewer answers of each task (a few hundred tell as much), split large tasks, or take a domain that compares no"
@@ -139,6 +143,11 @@ def pair_chunks(
     >>> left, right
     (array([0, 0, 1]), array([1, 2, 2]))
     """
+    whole = rows is None or (rows.start == 0 and block.n_workers <= min(rows.stop, _FEW_WORKERS))
+    if whole and are_alike(block):
+        for left, right in pair_alike(block, once=once):
+            yield left.ravel(), right.ravel()
+        return
     mine = np.arange(len(block.worker))
     partners, first = block.to_answers(block.sizes - 1), block.to_answers(block.starts)
     if once:
@@ -156,6 +165,26 @@ def pair_chunks(
         if not once:
             right += right >= left
         yield left, right
+
+
+def are_alike(block: Block) -> bool:
+    """Tell whether all tasks have as many answers, and not too many of them to be paired task after task."""
+    return 1 < block.same_size <= _SMALL_TASK
+
+
+def pair_alike(block: Block, *, once: bool) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+    """Yield the pairs of tasks that all have as many answers, a row for each task, some at a time.
+
+    >>> [(left, right)] = pair_alike(Block.of([[0, 5], [1, 5], [2, 5]]), once=True)
+    >>> left.tolist(), right.tolist()
+    ([[0, 0, 1], [3, 3, 4]], [[1, 2, 2], [4, 5, 5]])
+    """
+    size = block.same_size
+    one, other = np.nonzero(np.tri(size, k=-1).T if once else ~np.eye(size, dtype=np.bool_))
+    step = max(1, _PAIRS_PER_CHUNK // len(one))
+    for begin in range(0, block.n_tasks, step):
+        starts = block.starts[begin : begin + step, None]
+        yield starts + one, starts + other
 
 
 def list_pairs(block: Block) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]:

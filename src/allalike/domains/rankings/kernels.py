@@ -48,6 +48,19 @@ class RankingKernels(Kernels):
         """Return how far two orders at random of as many items are apart, for other tasks have other items."""
         return np.asarray(DISTANCES[self.domain.distance].of_guesses(_count_items(left)))
 
+    def distance_within(self, block: Block, left: Array, right: Array) -> Floats:
+        """Compare positions where orders are complete, and all others pair by pair of items."""
+        found, rest = np.empty(len(left)), np.ones(len(left), np.bool_)
+        for part in block[Parts]:
+            column = np.full(len(block.label), -1)
+            column[part.rows] = np.arange(len(part.rows))
+            mine = np.flatnonzero(column[left] >= 0)
+            one, other = (part.position[:, column[side[mine]]] for side in (left, right))
+            found[mine], rest[mine] = DISTANCES[self.domain.distance].distance(one, other), False
+        if rest.any():
+            found[rest] = super().distance_within(block, left[rest], right[rest])
+        return found
+
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
         """Add up, per answer, distances to peers."""
         own = weights.take(block.worker)

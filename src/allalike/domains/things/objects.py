@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from allalike._core.blocks.block import Add, Array, Block, Floats, sum_by
-from allalike._core.blocks.pairs import AnswerHashes, PairDistances, check_pairs, list_pairs
+from allalike._core.blocks.pairs import PairDistances, check_pairs, list_pairs
 from allalike._core.columns.hashes import hash_objects
 from allalike._core.columns.values import Values
 from allalike.distances.jaccard import ranges
 from allalike.distances.matching import Collections, Edges, Members
 from allalike.domains.capabilities import Things
 from allalike.domains.contract import Encoding
-from allalike.domains.pairwise import PairwiseEncoding, PairwiseKernels, Stored, distinct, objects
+from allalike.domains.pairwise import PairwiseEncoding, PairwiseKernels, Stored, objects
 from allalike.domains.things.matched import Matched
 from allalike.domains.things.parts import NUMBERS, Known
 from allalike.domains.things.votes import ObjectVotes
@@ -84,10 +84,8 @@ class ObjectEncoding(PairwiseEncoding, Things[Encoding]):
     def prepare(self, block: Block) -> Block:
         """Find which objects of a task are similar, and from that the distances of its answers and the groups."""
         check_pairs(block)  # before all objects are compared
-        labels, place = distinct(block.label)
-        stored = replace(block, label=place)
-        store = self.domain.pack(labels)
-        hashes = self.domain.hash_answers(stored, store, hash_objects(map(self.domain.key, labels)))
+        stored = self.store(block)
+        store = stored[Stored].store
         members = list_members(stored, store)
         edges = self.domain.meet(members)
         left, right = list_pairs(stored)
@@ -95,7 +93,7 @@ class ObjectEncoding(PairwiseEncoding, Things[Encoding]):
         apart = self.domain.measure(members, edges, number_pairs(stored, members, edges), *places)
         pairs = PairDistances.mirrored(left, right, apart)
         grouped = self._group(stored, members, edges, store)
-        return stored.keeping(Stored(store), AnswerHashes(hashes), pairs, grouped)
+        return stored.keeping(self.hash_answers(stored), pairs, grouped)
 
     def _group(self, block: Block, members: Members, edges: Edges, store: Collections) -> GroupedObjects:
         close = edges.keep(edges.similarity >= self.domain.overlap)

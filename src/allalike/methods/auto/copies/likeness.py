@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.groups import sort_within
+from allalike._core.blocks.medians import Medians
 from allalike.engines.ranges import find_parts, number_parts
 from allalike.methods.auto.copies.worker_pairs import LEAST_COMMON, WorkerPairs, find_worker_pairs, rank_peers
 from allalike.methods.auto.voices.groups import voices_of
@@ -64,7 +64,6 @@ _MOST_FAULT = 0.98  # of that of a guess
 _MEDIAN_ERROR = 1.25  # of a median, in errors of a mean
 _NORMAL_SPREAD = 1.4826  # of a normal distribution, in median absolute deviations
 _LEAST_SPREAD = 0.8  # of z, which is below 1 because a pair tells of the faults that it is compared with
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -253,10 +252,11 @@ def _find_faults(crowds: _Crowds, number: Numbers) -> tuple[Floats, Floats]:
     voice = 1.0 / np.bincount(number, minlength=n)[number]
     weight = np.sqrt(common) * voice[peer]
     most = np.where(gamma > 0, _MOST_FAULT / np.where(gamma > 0, gamma, 1.0), np.inf)
-    fault = np.clip(np.nan_to_num(_weighted_medians(who, q, weight, n) / 2), 0.0, most)
+    medians = Medians.of(who, n)
+    fault = np.clip(np.nan_to_num(medians.find(q, weight) / 2), 0.0, most)
     for _ in range(_ROUNDS):
         part = 1 - gamma[peer] * fault[peer]
-        found = _weighted_medians(who, (q - fault[peer]) / part, weight * part, n)
+        found = medians.find((q - fault[peer]) / part, weight * part)
         fault = np.clip(np.where(np.isnan(found), fault, (fault + found) / 2), 0.0, most)
     weight = weight * (1 - gamma[peer] * fault[peer])
     total, squares = (np.bincount(who, each, n) for each in (weight, weight**2))
@@ -288,29 +288,7 @@ def _find_errors(crowds: _Crowds, once: Floats, fault: Floats, peers: Floats, us
 def _medians(place: Numbers, values: Floats, which: npt.NDArray[np.bool_], n: int) -> Floats:
     """Return the median of some of the values at each place, and NaN where there are none."""
     which = which & ~np.isnan(values)
-    return _weighted_medians(place[which], values[which], np.ones(int(which.sum())), n)
-
-
-def _weighted_medians(place: Numbers, values: Floats, weights: Floats, n: int) -> Floats:
-    """Return the weighted median at each of n places, the middle of two where both will do, and NaN for nothing.
-
-    >>> _weighted_medians(np.array([0, 0, 0, 2]), np.array([5.0, 1.0, 2.0, 7.0]), np.array([1.0, 1.0, 2.0, 1.0]), 3)
-    array([ 2., nan,  7.])
-    """
-    order = sort_within(place, values, n)
-    running = np.cumsum(weights[order])
-    total = np.bincount(place, weights, n)
-    count = np.bincount(place, minlength=n)
-    last = np.cumsum(count)
-    before = np.concatenate([[0.0], running])[last - count]
-    known = np.flatnonzero((count > 0) & (total > 0))
-    found = np.full(n, np.nan)
-    ends = [
-        np.clip(np.searchsorted(running, before[known] + share * total[known]), (last - count)[known], last[known] - 1)
-        for share in (0.5 - _ROUNDING, 0.5 + _ROUNDING)
-    ]
-    found[known] = (values[order[ends[0]]] + values[order[ends[1]]]) / 2
-    return found
+    return Medians.of(place[which], n).find(values[which], np.ones(int(which.sum())))
 
 
 def _describe(run: Run, crowds: _Crowds, number: Numbers, alike: Numbers, evidence: _Evidence) -> tuple[Group, ...]:

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from allalike._core.blocks.groups import sort_within
 from allalike._core.blocks.matrices import MatrixSum
-from allalike._core.blocks.pairs import PairDistances, count_partners, pair_chunks
+from allalike._core.blocks.pairs import PairDistances, are_alike, count_partners, pair_alike, pair_chunks
 from allalike._core.columns.hashes import mix
 from allalike.engines.ranges import count_met, cut_workers, fit_ranges, look_through
 
@@ -182,6 +182,8 @@ def _scale_tasks(run: Run) -> tuple[Run, Floats]:
 
 def _with_scale(block: Block, *, kernels: Kernels) -> Block:
     """Find the median distance of pairs on the circle of each task's answers: of all pairs, unless they are many."""
+    if are_alike(block):
+        return block.keeping(TaskScale(_median_rows(block, kernels)))
     size, first = block.to_answers(block.sizes), block.to_answers(block.starts)
     place = np.arange(len(size)) - first
     lefts, rights = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
@@ -201,6 +203,15 @@ def _with_scale(block: Block, *, kernels: Kernels) -> Block:
     return block.keeping(TaskScale(scale))
 
 
+def _median_rows(block: Block, kernels: Kernels) -> Floats:
+    scales = []
+    for left, right in pair_alike(block, once=True):
+        distance = np.sort(_measure(block, left.ravel(), right.ravel(), kernels).reshape(left.shape), axis=1)
+        lower, upper = (np.sqrt(distance[:, middle]) for middle in ((left.shape[1] - 1) // 2, left.shape[1] // 2))
+        scales.append((lower + upper) / 2)
+    return np.concatenate(scales)
+
+
 def _scale_of(block: Block, problem: Floats) -> dict[str, Array]:
     return {"scale": block[TaskScale].scale, "problem": problem.take(block.first_worker)}
 
@@ -215,13 +226,13 @@ def _compare_answers(
     """
     for left, right, distance in _pairs_of(block, rows, kernels):
         once = (block.worker[left] < block.worker[right]) & ~np.isnan(distance)
-        if least is None:
-            yield left[once], right[once], distance[once]
-        else:
+        if not once.all():
+            left, right, distance = left[once], right[once], distance[once]
+        if least is not None:
             own = np.append(least[block.workers], 1.0)  # that of the dummy worker, whose sums are discarded
             scale = block.to_answers(np.fmax(block[TaskScale].scale, own[block.first_worker]))
-            scaled = np.sqrt(distance[once]) / scale[left[once]]
-            yield left[once], right[once], np.minimum(scaled, _FARTHEST)
+            distance = np.minimum(np.sqrt(distance) / scale[left], _FARTHEST)
+        yield left, right, distance
 
 
 def _pairs_of(block: Block, rows: slice, kernels: Kernels) -> Iterator[tuple[Array, Array, Floats]]:
@@ -238,7 +249,7 @@ def _measure(block: Block, left: Array, right: Array, kernels: Kernels) -> Float
     """Measure how far answers are apart, some at a time, for a label may be a long row."""
     distance, width = np.empty(len(left)), int(np.prod(block.label.shape[1:]))
     for part in np.array_split(np.arange(len(left)), 1 + len(left) * width // _NUMBERS_PER_CHUNK):
-        distance[part] = kernels.distance_between(block.label[left[part]], block.label[right[part]])
+        distance[part] = kernels.distance_within(block, left[part], right[part])
     return distance
 
 

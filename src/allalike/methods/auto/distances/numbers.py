@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allalike._core.blocks.block import sum_by
-from allalike._core.blocks.voices import find_voices
+from allalike._core.blocks.voices import Voices, find_voices
 from allalike.methods.auto.sureness.intervals import NORMAL_QUANTILE, TAIL
 from allalike.methods.auto.voices.groups import by_answer, with_voices
 
@@ -127,18 +127,19 @@ def _deviation_sums(block: Block, weight: Floats, unit: Floats) -> dict[str, Flo
 
 def _compare(block: Block, weight: Floats, fault: Floats) -> _Parts:
     """Compare each answer with the mean of the other groups; the errors of a group are taken for the same one."""
-    voices = find_voices(block)
-    own, _ = by_answer(block).answer_weights(weight.take(block.worker) * voices.voice)
     variance = fault.take(block.worker)
-    n_groups = int(voices.group.max()) + 1
-    inside = sum_by(voices.group, own, n_groups)
-    moment = sum_by(voices.group, own * block.label, n_groups)
-    error = sum_by(voices.group, own * np.sqrt(variance), n_groups) ** 2
-    share = 1 / np.bincount(voices.group, minlength=n_groups)[voices.group]
-    total, mean, square = (block.per_task(share * each[voices.group]) for each in (inside, moment, error))
-    others = block.to_answers(total) - inside[voices.group]
+    own, _ = by_answer(block).answer_weights(weight.take(block.worker) * find_voices(block).voice)
+    inside, moment, error = own, own * block.label, own * np.sqrt(variance)
+    once = own, moment, error**2
+    if Voices in block:
+        group = block[Voices].group
+        inside, moment, error = (sum_by(group, each, len(group))[group] for each in (inside, moment, error))
+        share = 1 / np.bincount(group)[group]
+        once = share * inside, share * moment, share * error**2
+    total, mean, square = (block.per_task(each) for each in once)
+    others = block.to_answers(total) - inside
     heard = others > _ROUNDING * block.to_answers(total)
     others = np.where(heard, others, 1.0)
-    middle = (block.to_answers(mean) - moment[voices.group]) / others
-    noise = np.maximum(block.to_answers(square) - error[voices.group], 0.0) / others**2
+    middle = (block.to_answers(mean) - moment) / others
+    noise = np.maximum(block.to_answers(square) - error**2, 0.0) / others**2
     return _Parts(block.label - middle, variance + noise, heard, square / total**2)

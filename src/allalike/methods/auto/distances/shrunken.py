@@ -43,7 +43,7 @@ import numpy as np
 
 from allalike._core.blocks.block import sum_by
 from allalike._core.blocks.variances import compare_variances
-from allalike._core.blocks.voices import Voices, find_voices
+from allalike._core.blocks.voices import Voices
 from allalike.engines.ranges import number_parts
 from allalike.engines.sample import sample_tasks
 from allalike.methods.auto.voices.groups import give_voices, peer_distances
@@ -152,20 +152,20 @@ def distance_sums(
     >>> distance_sums(block, np.ones(3), np.ones(3), kernels=RealKernels(domain=Real()))["fault"]
     array([9., 0., 9.])
     """
-    voices = find_voices(block)
-    own = voices.voice * weights.take(block.worker)
+    voices: Voices | None = block.prepared.get(Voices)
+    own = weights.take(block.worker)
+    own = own if voices is None else voices.voice * own
     distance, others = peer_distances(block, weights, kernels=kernels)
     distance = distance / unit.take(block.worker)
     heard = others > _ROUNDING * block.to_answers(block.per_task(own))
-    others = np.where(heard, others, 1.0)
+    others = np.where(heard, others, np.inf)  # who has no peers is not away from them
     cross = own * distance
-    mine = sum_by(voices.group, cross, len(cross))[voices.group] if Voices in block else cross
-    among = np.maximum(block.to_answers(block.per_task(cross)) - 2 * mine, 0.0)
-    middle = np.where(heard, among / (2 * others**2), 0.0)
-    fault = np.where(heard, np.maximum(distance / others - middle, 0.0), 0.0)
+    mine = cross if voices is None else sum_by(voices.group, cross, len(cross))[voices.group]
+    middle = np.maximum(block.to_answers(block.per_task(cross)) - 2 * mine, 0.0) / (2 * others**2)
+    fault = np.maximum(distance / others - middle, 0.0)
     if use_gold and len(block.gold_task):
         fault = _pin_known(block, fault, kernels, unit)
-    counts = heard & (voices.voice > 0)
+    counts = heard if voices is None else heard & (voices.voice > 0)
     size = block.per_task(counts.astype(np.float64))
     tells = counts & block.to_answers(size > 2)
     mean = block.per_task(np.where(counts, fault, 0.0)) / np.maximum(size, 1.0)

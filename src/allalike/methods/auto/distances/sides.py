@@ -62,12 +62,12 @@ def find_support(run: Run, groups: VoiceGroups, before: Way, after: Way, witness
     """
     n = len(run.problems.sizes)
     support = np.zeros(n)
-    sample = sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False)
+    sample = sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False).map(run.encoding.store)
     for number in range(_HALVINGS):
         half, order = halve(sample, draw_halves(sample, groups.number, number))
         half, inside = half.map(half.encoding.prepare), groups.take(order)
-        found = [_decide_halves(half, *way(half, inside), number) for way in (before, after, witness)]
-        gain, problem = _find_gains(found, half.kernels)
+        found = {way: _decide_halves(half, *way(half, inside), number) for way in {before, after, witness}}
+        gain, problem = _find_gains([found[way] for way in (before, after, witness)], half.kernels)
         largest = np.abs(gain).max(initial=0.0)
         gain = gain / (largest if largest > 0 else 1.0)  # whose squares might overflow
         squares = np.bincount(problem, gain**2, n)
@@ -82,16 +82,14 @@ def _find_gains(found: list[dict[str, Array]], kernels: Kernels) -> tuple[Floats
     part, task = part[key], task[key]
     pair = np.flatnonzero((task[1:] == task[:-1]) & (part[1:] == part[:-1] + 1) & (part[:-1] % 2 == 0))
     first, second = key[pair], key[pair + 1]
-    before, after, witness = (each["label"] for each in found)
     gain = np.zeros(len(pair))
-    for label, sign in ((before, 1.0), (after, -1.0)):
-        gain += sign * _distance(label[first], witness[second], kernels)
-        gain += sign * _distance(label[second], witness[first], kernels)
+    if len(pair):
+        measure, _ = kernels.compare_among(np.concatenate([each["label"] for each in found]))
+        witness = 2 * len(task)  # where its labels begin
+        for begin, sign in ((0, 1.0), (len(task), -1.0)):
+            for one, other in ((first, second), (second, first)):
+                gain += sign * np.nan_to_num(measure(begin + one, witness + other))
     return gain, part[pair] // 2
-
-
-def _distance(left: Array, right: Array, kernels: Kernels) -> Floats:
-    return np.nan_to_num(kernels.distance_between(left, right)) if len(left) else np.zeros(0)
 
 
 def _decide_halves(run: MemoryRun, groups: VoiceGroups, weight: Floats, salt: int) -> dict[str, Array]:

@@ -17,9 +17,9 @@ her other answers and what others say of t, and Y_t that of her answer and what 
 
     signal_i = mean of A - mean of Y,    se_i^2 = variance of (A_t + B_t - Y_t) / n,
 
-the projection of a U-statistic (Hoeffding 1948). All pairs are compared where they are few; else some hundreds of each
-worker are drawn, by hashes of the tasks, from a sample of the tasks. Where labels of different tasks cannot be compared
-(rankings of other items), A is the distance of a guess.
+the projection of a U-statistic (Hoeffding 1948), from a sample of the tasks
+(`allalike.methods.auto.signal.drawn_pairs`). Where labels of different tasks cannot be compared (rankings of other
+items), A is the distance of a guess.
 
 Who is empty is judged as for classes (`allalike.methods.auto.signal.classes`), and nobody is where the crowd as a whole
 shows no signal: where the truth is the same everywhere, whoever says it always is right.
@@ -31,44 +31,34 @@ told, but random answers 100 to 400, and so does who always gives the same ranki
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
 from allalike._core.columns.column import Column
-from allalike._core.columns.hashes import mix
 from allalike.engines.sample import sample_tasks
-from allalike.errors import LabelError
 from allalike.methods.auto.signal.classes import fits, judge_signal
+from allalike.methods.auto.signal.drawn_pairs import MIN_ANSWERS, DrawnPairs, Measured
 from allalike.methods.insight import Signal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     import numpy.typing as npt
 
-    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Block, Floats
     from allalike.domains import Kernels
     from allalike.engines import Run
-    from allalike.engines.memory import MemoryRun
 
-    Measured = tuple[Floats, Floats, Floats]
     Flags = npt.NDArray[np.bool_]
 
 __all__ = ["find_signal"]
 
 _ROUNDS = 3
-_MIN_ANSWERS = 10  # below which nobody is judged
 _SAMPLE_ANSWERS = 50_000
-_PAIRS = 40_000  # in all, of one problem
-_PAIRS_OF_WORKER = (100, 2000)
-_PAIRS_PER_CHUNK = 2000
 _CERTAIN = 3.0  # standard errors by which the crowd must show a signal
 _ROUNDING = 1e-12
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def find_signal(run: Run) -> Signal:
@@ -83,7 +73,7 @@ def find_signal(run: Run) -> Signal:
     """
     n = run.problems.n_workers
     signal = Signal.unknown(n)
-    if run.answer_counts.max(initial=0) < _MIN_ANSWERS:
+    if run.answer_counts.max(initial=0) < MIN_ANSWERS:
         return signal
     if not fits(run, math.prod(run.encoding.encode(Column("label", [])).shape[1:])):
         return Signal.unknown(n, looked=False)
@@ -111,7 +101,12 @@ def _shows_signal(signal: Signal, answers: Floats, run: Run) -> Flags:
 def _find_measure(run: Run) -> Callable[[Flags], Measured]:
     if run.encoding.noise.weighting == "inverse":
         return partial(_measure_numbers, run)
-    return partial(_measure_sample, sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False))
+    sample = sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False)
+    return DrawnPairs.of(sample).measure if sample.n_tasks else partial(_measure_nothing, run.problems.n_workers)
+
+
+def _measure_nothing(n_workers: int, empty: Flags) -> Measured:
+    return Measured(np.full(n_workers, np.nan), np.full(n_workers, np.nan), np.zeros(n_workers))
 
 
 def _measure_numbers(run: Run, empty: Flags) -> Measured:
@@ -126,7 +121,7 @@ def _measure_numbers(run: Run, empty: Flags) -> Measured:
         value = second["product"] / (answers - 1) / scale
         spread = np.maximum(second["square"] - second["product"] ** 2 / answers, 0.0)
         error = np.sqrt(spread / (answers * (answers - 1))) / scale
-    return value, error, answers
+    return Measured(value, error, answers)
 
 
 def _mean_sums(block: Block, voice: Floats, *, kernels: Kernels) -> dict[str, Floats]:
@@ -165,102 +160,3 @@ def _numbers_of_others(block: Block, voice: Floats, kernels: Kernels) -> tuple[F
 
 def _columns_per_worker(block: Block, values: Floats) -> Floats:
     return np.column_stack([block.per_worker(column) for column in values.T])
-
-
-def _measure_sample(sample: MemoryRun, empty: Flags) -> Measured:
-    """Return signal, standard error and number of answers that have others, of each worker."""
-    n = sample.problems.n_workers
-    value, error, answers = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n)
-    blocks = [block for block in sample.blocks if block.n_tasks]
-    if not blocks:
-        return value, error, answers
-    code, worker = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("label", "worker"))
-    sizes, task_hash = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("sizes", "task_hash"))
-    task = np.repeat(np.arange(len(sizes)), sizes)
-    drawn = [
-        (who, *_draw_pairs(rows, task, worker, empty, np.cumsum(sizes), task_hash, _budget(int(size))))
-        for who, rows, size in _rows_of_workers(worker, sample.problems.size)
-    ]
-    if not drawn:
-        return value, error, answers
-    left, right = (np.concatenate([part[side] for part in drawn]) for side in (1, 2))
-    distance = _compare(code, task, left, right, sample.kernels)
-    ends = np.cumsum([len(part[1]) for part in drawn])
-    for (who, i, j), last in zip(drawn, ends, strict=True):
-        value[who], error[who], answers[who] = _summarise(task[i], task[j], distance[last - len(i) : last])
-    return value, error, answers
-
-
-def _budget(n_workers: int) -> int:
-    return int(np.clip(_PAIRS // n_workers, *_PAIRS_OF_WORKER))
-
-
-def _rows_of_workers(worker: Array, crowd: npt.NDArray[np.int64]) -> Iterator[tuple[int, Array, int]]:
-    """Yield who gave enough answers, where they are, and how many workers her problem has."""
-    order = np.argsort(worker, kind="stable")
-    count = np.bincount(worker, minlength=len(crowd))
-    first = np.cumsum(count) - count
-    for who in np.flatnonzero(count >= _MIN_ANSWERS).tolist():
-        yield who, order[first[who] : first[who] + count[who]], int(crowd[who])
-
-
-def _draw_pairs(
-    rows: Array, task: Array, worker: Array, empty: Flags, ends: Array, task_hash: Array, budget: int
-) -> tuple[Array, Array]:
-    """Pair a worker's answers with what others say of the same tasks and of her other tasks."""
-    own = task[rows]
-    begins = ends[own] - np.diff(np.concatenate([[0], ends]))[own]
-    peers = np.concatenate([np.arange(begin, end) for begin, end in zip(begins, ends[own], strict=True)])
-    peers = peers[(worker[peers] != worker[rows[0]]) & ~empty[worker[peers]]]
-    if not len(peers):
-        return rows[:0], rows[:0]
-    first, last = (np.searchsorted(task[peers], own, side=side) for side in ("left", "right"))
-    parts = [_choose(rows, first, last - first, task_hash[own], budget, len(peers))]
-    parts.append(_choose(rows, last, len(peers) - (last - first), mix(task_hash[own]), budget, len(peers)))
-    return tuple(np.concatenate(side) for side in zip(*((i, peers[j]) for i, j in parts), strict=True))
-
-
-def _choose(rows: Array, first: Array, count: Array, hashes: Array, budget: int, around: int) -> tuple[Array, Array]:
-    """Pair each row with so many places, from its first on, round a circle; or draw some of them by hashes."""
-    if count.sum() <= budget:
-        step = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-        return np.repeat(rows, count), (np.repeat(first, count) + step) % around
-    heard = np.flatnonzero(count)
-    each = -(-budget // len(heard))
-    bits = mix(np.repeat(hashes[heard], each) + np.tile(np.arange(1, each + 1, dtype=np.uint64), len(heard)) * _GOLDEN)
-    step = (bits % np.repeat(count[heard], each).astype(np.uint64)).astype(np.int64)
-    return np.repeat(rows[heard], each), (np.repeat(first[heard], each) + step) % around
-
-
-def _compare(code: Array, task: Array, left: Array, right: Array, kernels: Kernels) -> Floats:
-    """Measure distances, some at a time, for labels may be large; those of different tasks may be unknown."""
-    same = task[left] == task[right]
-    distance = np.full(len(left), np.nan)
-    for which, measure in ((same, kernels.distance_between), (~same, kernels.guess_distances)):
-        pairs = np.flatnonzero(which)
-        with suppress(LabelError):  # of a user's own function that cannot compare labels of different tasks
-            for part in np.array_split(pairs, 1 + len(pairs) // _PAIRS_PER_CHUNK):
-                distance[part] = measure(code[left[part]], code[right[part]])
-    return distance
-
-
-def _summarise(own: Array, other: Array, distance: Floats) -> tuple[float, float, float]:
-    """Return signal, standard error and the number of tasks, from pairs of tasks and their distances."""
-    known = ~np.isnan(distance)
-    _, place = np.unique(np.concatenate([own[known], other[known]]), return_inverse=True)
-    i, j, d = place[: known.sum()], place[known.sum() :], distance[known]
-    n, same = int(place.max(initial=-1)) + 1, i == j
-    means = []
-    for where, which in ((i, ~same), (j, ~same), (i, same)):
-        count = sum_by(where[which], np.ones(int(which.sum())), n)
-        total = sum_by(where[which], d[which], n)
-        means.append(np.where(count > 0, total, np.nan) / np.where(count > 0, count, 1.0))
-    away, back, here = means
-    heard = ~(np.isnan(away) | np.isnan(here))
-    answers = int(heard.sum())
-    if answers < 2:
-        return np.nan, np.nan, float(answers)
-    back = np.where(np.isnan(back), np.nanmean(back[heard]) if (~np.isnan(back[heard])).any() else 0.0, back)
-    projection = (away + back - here)[heard]
-    value = float((away - here)[heard].mean())
-    return value, float(projection.std(ddof=1) / np.sqrt(answers)), float(answers)

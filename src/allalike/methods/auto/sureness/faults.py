@@ -33,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import sum_by
-from allalike._core.blocks.voices import Voices, find_voices
+from allalike._core.blocks.voices import Voices
 from allalike.methods.auto.sureness.intervals import find_share_limits, find_square_limits
 from allalike.methods.auto.voices.groups import peer_distances
 from allalike.methods.insight import Faults
@@ -113,25 +113,24 @@ def distance_moments(block: Block, unit: Floats, *, kernels: Kernels) -> dict[st
     num, den = peer_distances(block, np.ones(block.n_workers), kernels=kernels)
     heard = den > _ROUNDING
     num, den = np.where(heard, num / unit.take(block.worker), 0.0), np.where(heard, den, 0.0)
-    voice = find_voices(block).voice
     parts = {
         "answers": heard.astype(np.float64),
-        "voices": np.where(heard, voice, 0.0),
         "num": num,
         "den": den,
         "num num": num**2,
         "num den": num * den,
         "den den": den**2,
     }
-    num, den = (block.per_task(voice * each) / np.sqrt(block.sizes) for each in (num, den))
-    parts |= {
-        "task num": voice * parts["num"],
-        "task den": voice * parts["den"],
-        "task num num": block.to_answers(num**2),
-        "task num den": block.to_answers(num * den),
-        "task den den": block.to_answers(den**2),
-    }
-    return {name: block.per_worker(part) for name, part in parts.items()}
+    same = {"voices": "answers", "task num": "num", "task den": "den"}  # where each answer has a voice of its own
+    if Voices in block:
+        voice = block[Voices].voice
+        parts |= {name: voice * parts[of] for name, of in same.items()}
+        num, den, same = parts["task num"], parts["task den"], {}
+    num, den = (block.per_task(each) / np.sqrt(block.sizes) for each in (num, den))
+    for name, of_task in (("num num", num**2), ("num den", num * den), ("den den", den**2)):
+        parts[f"task {name}"] = block.to_answers(of_task)
+    sums = {name: block.per_worker(part) for name, part in parts.items()}
+    return sums | {name: sums[of] for name, of in same.items()}
 
 
 def add_met_faults(block: Block, fault: Floats) -> dict[str, Floats]:
