@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 BASE_MEMORY = 0.4e9
-MEMORY, DISK = "Memory()", "Disk(memory='2GB')"
+MEMORY, DISK, SPARK = "Memory()", "Disk(memory='2GB')", "allalike.Spark()"
+TEN_ROUNDS = "iP-TD(max_iter=10, tol=0)"
 
 
 def millions(answers: int) -> str:
@@ -94,6 +95,32 @@ def on_disk(folder: Path, few: int, many: int) -> list[Bar]:
     ]
 
 
+def by_default(folder: Path, few: int, many: int) -> list[Bar]:
+    """Measure the default from file to file: the disk engine on more answers, and Spark against the memory engine."""
+    small, large = (folder / f"{answers}.csv" for answers in (few, many))
+    short, long = (measure(by_auto(DISK), path) for path in (small, large))
+    memory, spark = (measure(by_auto(engine), small) for engine in (MEMORY, SPARK))
+    if len({(each.figures["tasks"], each.figures["changed"]) for each in (short, memory, spark)}) > 1:
+        raise RuntimeError("the engines did not find the same")
+    name = f"auto, {millions(many)}, with --memory 2GB"
+    return [
+        growth("disk: auto", short, long, few, many),
+        Bar(f"disk: {name}, peak of all processes, in GB", gigabytes(long), "", long.peak / 1e9, 2),
+        Bar(
+            f"spark (local): auto, {millions(few)}, from start to end / the memory engine, wall time",
+            f"{spark.wall:.0f} s",
+            f"{memory.wall:.0f} s",
+            spark.wall / memory.wall,
+            4,
+        ),
+    ]
+
+
+def by_auto(engine: str) -> str:
+    """Return the program that finds truths by the default."""
+    return DISCOVER.format(engine=engine).replace(TEN_ROUNDS, "auto")
+
+
 def within_limit(folder: Path, answers: int) -> list[Bar]:
     """Measure what the program takes with 500 MB, of which Python and its libraries need a part in any case."""
     bars = []
@@ -146,8 +173,8 @@ def against_others(folder: Path, answers: int) -> list[Bar]:
     theirs = {**measure(RIVALS, path).figures, **measure(PANDAS, path).figures}
     for rival, taken in theirs.items():
         method = {"DawidSkene": "DS(max_iter=10, tol=0)", "OneCoinDawidSkene": "DS-1(max_iter=10, tol=0)"}
-        spec = method.get(rival, "UA" if rival == "MajorityVote" else "iP-TD(max_iter=10, tol=0)")
-        ours = measure(DISCOVER.format(engine=MEMORY).replace("iP-TD(max_iter=10, tol=0)", spec), path)
+        spec = method.get(rival, "UA" if rival == "MajorityVote" else TEN_ROUNDS)
+        ours = measure(DISCOVER.format(engine=MEMORY).replace(TEN_ROUNDS, spec), path)
         who = "iP-TD in pandas" if rival == "pandas" else f"crowd-kit's {rival}"
         name = f"{spec.partition('(')[0]}, file to file / {who}, {millions(answers)}, CPU"
         bars.append(Bar(name, seconds(ours), f"{taken:.1f} s", ours.figures["cpu"] / taken, 1))
@@ -225,6 +252,7 @@ def main() -> None:
             partial(in_memory, answers=given.many, most=9),
             partial(growth_in_memory, few=given.few, many=given.many),
             partial(on_disk, few=given.few, many=given.many),
+            partial(by_default, few=given.few, many=given.many),
             partial(within_limit, answers=given.limited),
             partial(against_others, answers=given.rivals),
             partial(more_answers, answers=given.rivals),

@@ -97,7 +97,9 @@ QUOTED = ["one", 'a "quote"', "two\nlines", "a, comma", " spaces ", '"', "a\r\n"
 @pytest.mark.usefixtures("small_splits")
 def test_fields_of_several_lines_are_read_as_they_are(spark: Spark, tmp_path: Path, n: int) -> None:
     labels = [QUOTED[number % len(QUOTED)] for number in range(n)]
-    check(spark, written(with_label(labels), tmp_path, ".csv"), domain="categorical")
+    path = written(with_label(labels), tmp_path, ".csv")
+    check(spark, path, domain="categorical")
+    check(spark, f"file://{path}", path, domain="categorical")  # whose lines come from Spark
     check(spark, written(with_label(labels), tmp_path, "*.csv"), domain="categorical")
 
 
@@ -105,8 +107,10 @@ def test_fields_of_several_lines_are_read_as_they_are(spark: Spark, tmp_path: Pa
 @pytest.mark.usefixtures("small_splits")
 def test_text_is_read_in_pieces(spark: Spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spark_sources, "Plan", lambda n_partitions, **more: Plan(n_partitions, piece_bytes=40, **more))
-    check(spark, written(table(), tmp_path, ".csv"))
-    check(spark, written(with_label(QUOTED * 40), tmp_path, ".csv"), domain="categorical")
+    for labels in (["red", "blue"] * 200, QUOTED * 40):
+        path = written(with_label(labels), tmp_path, ".csv")
+        check(spark, path, domain="categorical")
+        check(spark, f"file://{path}", path, domain="categorical")
 
 
 def test_short_rows_open_quotes_and_other_encodings_are_read_as_in_memory(spark: Spark, tmp_path: Path) -> None:

@@ -75,8 +75,13 @@ def told(source: Any, kind: type[Exception] = InputError, **options: Any) -> str
     return str(raised.value)
 
 
-def test_files_that_spark_passes_over_or_reads_once_are_read_here(tmp_path: Path) -> None:
-    plain, hidden = csv(tmp_path / "a.csv", ROWS[:30]), csv(tmp_path / "_b.csv", ROWS[30:])
+def test_files_that_spark_passes_over_or_reads_once_are_read_around_it(tmp_path: Path) -> None:
+    (tmp_path / "text").mkdir()
+    plain, hidden = csv(tmp_path / "text" / "a.csv", ROWS[:30]), csv(tmp_path / "text" / "_b.csv", ROWS[30:])
+    for paths in ([plain, hidden], [hidden], [plain, plain]):
+        assert on_executors(paths)  # which open them
+        same(paths, repeats="last")
+    plain, hidden = parquet(tmp_path / "a.parquet"), parquet(tmp_path / "_b.parquet")
     for paths in ([plain, hidden], [hidden], [plain, plain]):
         assert not on_executors(paths)
         same(paths, repeats="last")

@@ -1,9 +1,9 @@
 """CSV files: text with columns, read on the executors of Spark as it is read in memory.
 
-Spark cuts files into splits at the ends of lines, and hands over lines. A quoted field may hold several, so that a
-split may end within a field, and the next one begin there. Therefore each piece of lines is read with one record more
-behind it: if that is not read as a record, the piece ends within a field. If no split does, all of them begin with a
-record. Else files must be read whole.
+Files are cut into splits at the ends of lines: by Spark, which hands over lines, or by ourselves, where executors open
+them. A quoted field may hold several lines, so that a split may end within a field, and the next one begin there.
+Therefore each piece of lines is read with one record more behind it: if that is not read as a record, the piece ends
+within a field. If no split does, all of them begin with a record. Else files must be read whole.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ import re
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from allalike._core.columns.values import numpy_of
 from allalike._core.late import pa, pc
 from allalike.errors import InputError
+from allalike.readers.formats.compression import open_bytes
 from allalike.readers.formats.dialects import Dialect
 from allalike.readers.formats.quotes import check_quotes
 from allalike.readers.formats.ragged import fill_rows
@@ -31,7 +33,16 @@ if TYPE_CHECKING:
     Split = tuple[int, int]
     Place = tuple[int, int]  # how many rows and lines came before
 
-__all__ = ["REMARK", "CutFieldError", "TextFile", "cut_at_splits", "read_lines", "split_header"]
+__all__ = [
+    "REMARK",
+    "CutFieldError",
+    "Stretch",
+    "TextFile",
+    "cut_at_splits",
+    "read_lines",
+    "read_stretches",
+    "split_header",
+]
 
 REMARK = b"remark"  # what was done with the rows of a table, in its metadata
 _SENTINEL = "\x1e"  # the values of a record that is put behind a piece
@@ -134,6 +145,38 @@ def read_lines(
         lines = (_join_lines(part["value"]) for _, part in parts)
         for table in _read_split(file, lines, piece_bytes, header=block == 0, whole=whole):
             yield (file.number, block), table
+
+
+class Stretch(NamedTuple):
+    """A stretch of a file that executors read themselves: the lines that begin between two of its bytes."""
+
+    file: int
+    path: str
+    begin: int
+    end: int
+
+    def read(self, size: int) -> Iterator[bytes]:
+        """Yield whole lines, about so many bytes at a time."""
+        place = self.begin
+        with open_bytes(Path(self.path)) as file:
+            if self.begin:
+                file.seek(self.begin - 1)
+                place += len(file.readline()) - 1
+            while place < self.end and (lines := file.read(min(self.end - place, size))):
+                if not lines.endswith(b"\n"):
+                    lines += file.readline()
+                place += len(lines)
+                yield lines if lines.endswith(b"\n") else lines + b"\n"
+
+
+def read_stretches(
+    stretches: Iterable[Stretch], files: Mapping[int, TextFile], *, whole: bool, piece_bytes: int
+) -> Iterator[tuple[Split, pa.Table]]:
+    """Yield the columns of stretches as `read_lines` does those of lines."""
+    for stretch in stretches:
+        lines = stretch.read(piece_bytes)
+        for table in _read_split(files[stretch.file], lines, piece_bytes, header=not stretch.begin, whole=whole):
+            yield (stretch.file, stretch.begin), table
 
 
 def cut_at_splits(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Split, pa.RecordBatch]]:

@@ -16,7 +16,7 @@ import math
 import weakref
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -182,9 +182,9 @@ class SparkRun(Run):
     def counted(self, gold: Gold | None) -> SparkRun:
         """Return the run with the counts of what the shards hold, once they are made."""
         with clear_errors(self.shards.context):
-            packed = self.shards.mapPartitions(on_executors.get_tallies).collect()
-            tallies = [unpack(tally) for tally in on_executors.unwrap(packed)]
-        given = self.sum(on_executors.count_answers)["answers"].astype(np.int64)
+            totals = self._collect(on_executors.count_partition, len(self.workers), _SUM_BYTES_PER_WORKER)
+        given = np.concatenate([total["answers"] for total in totals]).astype(np.int64)
+        tallies = [unpack(tally) for tally in totals[0]["tallies"]]
         cuts = sample_cuts(tallies, _TASKS_PER_SORT) if len(tallies) > 1 else None
         return replace(self, cuts=cuts, **count_up(tallies, given, gold, self.notes))
 
@@ -232,17 +232,18 @@ class SparkRun(Run):
         row_bytes: int = _SUM_BYTES_PER_WORKER,
     ) -> dict[str, Any]:
         context = self.shards.context
-        with clear_errors(context):
-            n_ranges = _ranges(self.shards.getNumPartitions(), n_rows, row_bytes)
-        bounds = np.linspace(0, n_rows, n_ranges + 1).astype(np.int64).tolist()
         with clear_errors(context), broadcast(context, kernel, params) as sent:
-            sums = self.shards.mapPartitionsWithIndex(
-                partial(on_executors.add_partition, add=add, sent=sent, bounds=bounds)
-            )
-            if len(bounds) > 2:
-                sums = sums.partitionBy(len(bounds) - 1, int).mapPartitions(on_executors.add_ranges)
-            totals = on_executors.add_up(sums.collect())
+            totals = self._collect(partial(on_executors.add_partition, add=add, sent=sent), n_rows, row_bytes)
         return {name: join([total[name] for total in totals]) for name in totals[0]}
+
+    def _collect(self, add: Callable[..., Any], n_rows: int, row_bytes: int) -> list[dict[str, Any]]:
+        """Have each partition add up its shards, and return the sums of all for each range of rows."""
+        n_ranges = _ranges(self.shards.getNumPartitions(), n_rows, row_bytes)
+        bounds = np.linspace(0, n_rows, n_ranges + 1).astype(np.int64).tolist()
+        sums = self.shards.mapPartitionsWithIndex(partial(add, bounds=bounds))
+        if n_ranges > 1:
+            sums = sums.partitionBy(n_ranges, int).mapPartitions(on_executors.add_ranges)
+        return on_executors.add_up(sums.collect())
 
 
 class SparkTable(TaskTable):
@@ -267,7 +268,7 @@ class SparkTable(TaskTable):
     def pieces(self) -> Iterator[Piece]:
         """Fetch everything in the order of task ids, one partition at a time."""
         with clear_errors(self._found.context):
-            for piece in on_executors.unwrap(self._in_order().toLocalIterator(prefetchPartitions=True)):
+            for piece in on_executors.unwrap(self._in_order.toLocalIterator(prefetchPartitions=True)):
                 yield unpack(piece)
 
     def write(self, path: Path, table: Callable[[Piece], pa.Table]) -> None:
@@ -278,7 +279,7 @@ class SparkTable(TaskTable):
         path.mkdir(parents=True, exist_ok=True)
         with clear_errors(self._found.context):
             write = partial(on_executors.write_pieces, path=path, table=table)
-            names = list(on_executors.unwrap(self._in_order().mapPartitionsWithIndex(write).collect()))
+            names = list(on_executors.unwrap(self._in_order.mapPartitionsWithIndex(write).collect()))
         for left in set(path.iterdir()).difference(path / name for name in names):
             left.unlink(missing_ok=True)  # by an executor that was lost
         elsewhere = sum(not (path / name).exists() for name in names)
@@ -288,7 +289,9 @@ class SparkTable(TaskTable):
                 " here. Give a folder that all machines share."
             )
 
+    @cached_property
     def _in_order(self) -> RDD[on_executors.Record]:
+        """The pieces in order; Spark keeps what it has shuffled, and does not do so again."""
         pieces = self._found.mapPartitions(on_executors.get_pieces)
         if self._cuts is None:
             return pieces

@@ -44,12 +44,11 @@ __all__ = [
     "add_ranges",
     "add_up",
     "change_blocks",
-    "count_answers",
+    "count_partition",
     "encode_labels",
     "find_pieces",
     "gather_blocks",
     "get_pieces",
-    "get_tallies",
     "get_totals",
     "join_facts",
     "learn_labels",
@@ -185,18 +184,6 @@ def change_blocks(records: Records, change: Callable[[Block], Block]) -> Iterato
         yield 0, (pack([change(block) for block in unpack(blocks)]), *others)
 
 
-@_as_records
-def get_tallies(records: Records) -> Iterator[Record]:
-    """Return what the shards hold."""
-    for _, _, tally in unwrap(records):
-        yield 0, tally
-
-
-def count_answers(block: Block) -> dict[str, Floats]:
-    """Count the answers of each worker."""
-    return {"answers": block.per_worker(np.ones(len(block.label)))}
-
-
 def _unpack_blocks(records: Records) -> Iterator[Block]:
     for blocks, *_ in unwrap(records):
         yield from unpack(blocks)
@@ -236,8 +223,32 @@ def add_partition(
     if not gc.get_freeze_count():
         gc.freeze()  # Spark has garbage looked for after every task, which need not be among all modules
     sums = add(_unpack_blocks(records), bounds[-1], *_unpickle(sent.value))
+    yield from _split(number, sums, bounds)
+
+
+@_as_records
+def count_partition(number: int, records: Records, bounds: list[int]) -> Iterator[Record]:
+    """Count the answers of each worker in a partition, split by ranges of workers; the first has the tallies, too."""
+    tallies: list[bytes] = []
+
+    def each_block() -> Iterator[Block]:
+        for blocks, _, tally in unwrap(records):
+            tallies.append(tally)
+            yield from unpack(blocks)
+
+    sums = sum_blocks(each_block(), bounds[-1], _count_answers, ())
+    yield from _split(number, sums, bounds, **({"tallies": tallies} if tallies else {}))
+
+
+def _count_answers(block: Block) -> dict[str, Floats]:
+    return {"answers": block.per_worker(np.ones(len(block.label)))}
+
+
+def _split(number: int, sums: Totals, bounds: list[int], **first: list[Any]) -> Iterator[Record]:
+    """Split the sums of a partition by ranges of workers; lists, which are joined, go with the first."""
     for range_number, (begin, end) in enumerate(pairwise(bounds)):
-        yield range_number, (number, pack({name: array[begin:end] for name, array in sums.items()}))
+        part = {name: array[begin:end] for name, array in sums.items()}
+        yield range_number, (number, pack({**part, **({} if range_number else first)}))
 
 
 @_as_records

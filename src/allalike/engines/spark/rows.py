@@ -22,7 +22,14 @@ from allalike._core.system.serialization import pack
 from allalike.answers.cleaning import Cleaning, Dropped
 from allalike.engines.ingest.routes import whole_numbers
 from allalike.engines.ingest.vocabulary import Vocabulary
-from allalike.engines.spark.csv_files import REMARK, CutFieldError, TextFile, cut_at_splits, read_lines
+from allalike.engines.spark.csv_files import (
+    REMARK,
+    CutFieldError,
+    TextFile,
+    cut_at_splits,
+    read_lines,
+    read_stretches,
+)
 from allalike.errors import AllalikeError
 from allalike.readers.reshaping.comparisons import Columns, write_comparisons
 
@@ -31,12 +38,12 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from allalike.engines.spark.csv_files import Split
+    from allalike.engines.spark.csv_files import Split, Stretch
 
     Rows = npt.NDArray[np.int64]
     FirstText = tuple[int, Any]
 
-__all__ = ["ROLES", "SCHEMA", "ZERO", "Digest", "Plan", "inspect_strings", "route_rows"]
+__all__ = ["ROLES", "SCHEMA", "ZERO", "Digest", "Plan", "inspect_strings", "route_batches", "route_stretches"]
 
 SCHEMA = "partition int, data binary"
 ROLES = ("worker", "task", "label")
@@ -55,7 +62,7 @@ class Plan:
     n_partitions
         Into how many partitions the rows go.
     files
-        Files of text, by the hashes of their paths; Spark hands over their lines.
+        Files of text, by their numbers, or by the hashes of their paths where Spark hands over their lines.
     file_numbers
         The numbers of other files, by the hashes of their paths. A data frame has none; its partitions are in order.
     whole_files
@@ -132,30 +139,44 @@ class Digest:
     remarks: list[str] = field(default_factory=list)
 
 
-def route_rows(batches: Iterable[pa.RecordBatch], plan: Plan) -> Iterator[pa.RecordBatch]:
-    """Turn the rows of an input into records: a partition, and a chunk of rows or the digest of all of them."""
+def route_batches(batches: Iterable[pa.RecordBatch], plan: Plan) -> Iterator[pa.RecordBatch]:
+    """Turn the rows of an input that Spark has read into records."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
     assert context is not None
-    digest = Digest(context.partitionId())
-    router = _Router(plan, digest)
+    number = context.partitionId()
     unread = iter(batches)
-    told: Any = digest
-    try:
-        for table in _gather(router.count_rows(plan.tables(unread, digest.number))):
-            yield _make_records(router.route(table))
-        router.finish()
-    except CutFieldError:
-        told = Digest(digest.number, cut_field=True)
-    except AllalikeError as error:
-        told = error
+    for records in _route(plan.tables(unread, number), number, plan):
+        yield _make_batch(records)
     for _ in unread:  # a worker that leaves records unread is ended by Spark
         pass
-    yield _make_records([(plan.n_partitions, pack(told))])
 
 
-def _make_records(records: Iterable[tuple[int, bytes]]) -> pa.RecordBatch:
+def route_stretches(number: int, stretches: Iterable[Stretch], plan: Plan) -> Iterator[tuple[int, bytes]]:
+    """Read stretches of files, which are an input, and turn their rows into records."""
+    tables = read_stretches(list(stretches), plan.files, whole=plan.whole_files, piece_bytes=plan.piece_bytes)
+    for records in _route(tables, number, plan):
+        yield from records
+
+
+def _route(tables: Iterable[tuple[Split, pa.Table]], number: int, plan: Plan) -> Iterator[Iterable[tuple[int, bytes]]]:
+    """Yield records: a partition, and a chunk of rows or the digest of all of them."""
+    digest = Digest(number)
+    router = _Router(plan, digest)
+    told: Any = digest
+    try:
+        for table in _gather(router.count_rows(tables)):
+            yield list(router.route(table))
+        router.finish()
+    except CutFieldError:
+        told = Digest(number, cut_field=True)
+    except AllalikeError as error:
+        told = error
+    yield [(plan.n_partitions, pack(told))]
+
+
+def _make_batch(records: Iterable[tuple[int, bytes]]) -> pa.RecordBatch:
     partitions, data = zip(*records, strict=True) if (records := list(records)) else ((), ())
     columns = [pa.array(partitions, pa.int32()), pa.array(data, pa.binary())]
     return pa.RecordBatch.from_arrays(columns, ["partition", "data"])

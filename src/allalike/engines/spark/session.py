@@ -47,6 +47,8 @@ _INSTALL_JAVA = (
 _STOPPED_MESSAGE = "The Spark session was stopped. Start another one, and begin anew."
 _HADOOP_VARIABLES = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 _REPEATED_LOGS = ("while sending command", "while shutting down connection")  # of what Py4J logs, and raises as well
+# Java moves bytes here, and little else: to optimise that takes it more time than it saves.
+_QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _own_contexts: list[SparkContext] = []
 
 
@@ -254,6 +256,7 @@ def _start(master: str | None) -> SparkContext:
         asked = None
         if _is_local(resulting):
             os.environ.setdefault("SPARK_DRIVER_MEMORY", f"{max(1024, free_memory() // 4 >> 20)}m")
+            os.environ.setdefault("SPARK_SUBMIT_OPTS", _QUICK_JAVA)
         else:  # of a cluster spark-submit must know
             asked = SparkConf(loadDefaults=False).setMaster(resulting)
         try:
@@ -338,6 +341,7 @@ def _settings(master: str) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         # Spark and its workers wait 40 ms for each other on a network's socket, several times a job.
         "spark.python.unix.domain.socket.enabled": str(hasattr(socket, "AF_UNIX")).lower(),
+        "spark.python.daemon.module": "allalike.engines.spark.daemon",
         # Workers find what this process finds, such as the module in which the user wrote a distance.
         "spark.executorEnv.PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path),
     }

@@ -16,20 +16,20 @@ from allalike._core.system.serialization import unpack
 from allalike.answers.cleaning import blank_error, zero_error
 from allalike.answers.stream import SAMPLE_ROWS
 from allalike.engines.spark import on_executors
-from allalike.engines.spark.rows import SCHEMA, ZERO, Plan, route_rows
+from allalike.engines.spark.rows import ZERO, Plan
 from allalike.engines.spark.session import clear_errors, without_warnings
 from allalike.errors import AllalikeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from pyspark import RDD, SparkContext
-    from pyspark.sql import DataFrame, SparkSession
 
     from allalike._core.columns.factors import Codes
     from allalike.answers.gold import Truths
     from allalike.domains import Domain, Encoding
     from allalike.engines.spark.facts import InputFacts
+    from allalike.engines.spark.inputs import Inputs
     from allalike.readers import Scan
 
 __all__ = ["ShuffledRows", "SparkSource", "broadcast", "count_partitions", "send"]
@@ -43,7 +43,6 @@ _CLUSTER_PARTITION_ANSWERS = 1 << 20  # unless there are few cores
 _LOCAL_PARTITION_ANSWERS = 1 << 23
 _PARTITION_ANSWERS_PER_WORKER = 10  # so that sums per worker are small beside the blocks
 _MAX_SINGLE_PARTITION_ANSWERS = 1 << 16
-_UNCUT_BYTES = str(1 << 60)
 
 
 @dataclass(frozen=True)
@@ -54,10 +53,8 @@ class SparkSource:
     ----------
     scan
         How the user wants them read.
-    session
-        The session in which they are read.
-    frame
-        Makes the data frame in a session.
+    inputs
+        What executors read.
     plan
         How its rows are read, and where they go.
     guessed
@@ -67,47 +64,40 @@ class SparkSource:
     """
 
     scan: Scan
-    session: SparkSession
-    frame: Callable[[SparkSession], DataFrame]
+    inputs: Inputs
     plan: Plan
     guessed: dict[str, str]
     notes: dict[str, Any] = field(default_factory=dict)
 
     def read(self, partitions: int | None) -> ShuffledRows:
         """Read everything, and send each row to the partition of its task."""
-        with clear_errors(self.session.sparkContext), without_warnings():
-            frame = self.frame(self.session)
-            n_partitions = partitions or _choose_partitions(frame, self.session.sparkContext)
+        with clear_errors(self.inputs.context), without_warnings():
+            n_partitions = partitions or _choose_partitions(self.inputs)
             plan = replace(
                 self.plan,
                 n_partitions=n_partitions,
                 cleaning=replace(self.scan.cleaning, missing="drop"),  # whether they are refused is known at the end
                 na=self.scan.list_na(written=self.plan.text),
             )
-            chunks, facts = _shuffle(frame, plan)
+            chunks, facts = _shuffle(self.inputs, plan)
             if facts is None:  # a field was cut
-                uncut = self.session.newSession()
-                for name in ("maxPartitionBytes", "openCostInBytes"):
-                    uncut.conf.set(f"spark.sql.files.{name}", _UNCUT_BYTES)
                 plan = replace(plan, whole_files=True)
-                chunks, facts = _shuffle(self.frame(uncut), plan)
+                chunks, facts = _shuffle(self.inputs, plan)
         assert facts is not None
         _check(facts, self.scan)
         return ShuffledRows(self, chunks, plan, facts)
 
 
-def _choose_partitions(frame: DataFrame, context: SparkContext) -> int:
+def _choose_partitions(inputs: Inputs) -> int:
     """Choose to how many partitions rows go; of data frames Spark may not know how large they are."""
-    size = frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
-    cores = context.defaultParallelism
-    wanted = max(cores, int(size) // _PARTITION_BYTES) if size < 1 << 50 else _PARTITIONS_PER_CORE * cores
+    size, cores = inputs.n_bytes, inputs.context.defaultParallelism
+    wanted = max(cores, size // _PARTITION_BYTES) if size is not None else _PARTITIONS_PER_CORE * cores
     return min(_MAX_PARTITIONS, wanted)
 
 
-def _shuffle(frame: DataFrame, plan: Plan) -> tuple[RDD[on_executors.Record], InputFacts | None]:
+def _shuffle(inputs: Inputs, plan: Plan) -> tuple[RDD[on_executors.Record], InputFacts | None]:
     """Send rows to their partitions, and learn what is true of all; nothing if files must be read whole."""
-    routed = frame.mapInArrow(partial(route_rows, plan=plan), SCHEMA).rdd
-    chunks: RDD[on_executors.Record] = routed.partitionBy(plan.n_partitions + 1, int)
+    chunks: RDD[on_executors.Record] = inputs.route(plan).partitionBy(plan.n_partitions + 1, int)
     (told,) = chunks.context.runJob(chunks, partial(on_executors.join_facts, plan=plan), [plan.n_partitions])
     if isinstance(told, AllalikeError):
         raise told

@@ -1,7 +1,8 @@
 """Sources: how Spark can read answers where they are, in data frames, tables, and files of text or Parquet.
 
-Text is handed over in lines, and read on the executors as it is read in memory. Small files of this machine, and all
-other kinds of answers, are not for the executors: they are read here.
+Executors open files of text themselves where all machines see them under one path, and else get them from Spark in
+lines; both are read as in memory. Small files of this machine, and all other kinds of answers, are not for the
+executors: they are read here.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from allalike.engines.spark.csv_files import TextFile, split_header
+from allalike.engines.spark.inputs import FileInputs, FrameInputs
 from allalike.engines.spark.rows import ROLES, Plan
-from allalike.engines.spark.session import find_reason, find_session
+from allalike.engines.spark.session import find_context, find_reason, find_session
 from allalike.engines.spark.shuffle import SparkSource
 from allalike.errors import InputError, UnsupportedError
 from allalike.readers.column_names import pick_columns
@@ -32,6 +34,7 @@ from allalike.readers.reshaping.comparisons import ALL, LABEL, TASK, Columns, fi
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pyspark import SparkContext
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
@@ -52,7 +55,7 @@ def find_source(source: Scan, session: Any, master: str | None) -> SparkSource |
     given = source.source
     if source.domain is not None and source.domain.pictures and source.domain.pictures.splits:
         return None
-    start = partial(find_session, session, master)
+    start, begin = partial(find_session, session, master), partial(find_context, session, master)
     if type(given).__module__.startswith("pyspark."):
         return _open_given(source, given)
     names = given if isinstance(given, list | tuple) else [given]
@@ -61,7 +64,7 @@ def find_source(source: Scan, session: Any, master: str | None) -> SparkSource |
     paths = list(map(os.fspath, names))
     remote = any("://" in path for path in paths)
     if not remote and not (len(paths) == 1 and _may_be_table(paths[0])):
-        return None if source.wide is not None else _open_local(source, start, paths)
+        return None if source.wide is not None else _open_local(source, start, begin, paths)
     if source.wide is not None:
         raise UnsupportedError(
             f"There is no file {paths[0]}, and what only Spark can read cannot be wide. {_MAKE_IT_LONG}"
@@ -111,7 +114,7 @@ def _open_frame(source: Scan, session: SparkSession, frame: Frame, where: str) -
         return numbered(own).select(*_select_from(names, picked, compared))
 
     scan = source if compared is None else replace(source, domain=source.kind(table))
-    return SparkSource(scan, session, rows, Plan(1, compared=compared), guessed)
+    return SparkSource(scan, FrameInputs(session, rows), Plan(1, compared=compared), guessed)
 
 
 def _select_from(names: list[str], picked: dict[str, str], compared: Columns | None) -> list[Any]:
@@ -147,7 +150,9 @@ def _open_table(source: Scan, session: SparkSession, name: str) -> SparkSource:
     return _open_frame(source, session, lambda own: own.table(name), f"The table {name}")
 
 
-def _open_local(source: Scan, start: Callable[[], SparkSession], paths: list[str]) -> SparkSource | None:
+def _open_local(
+    source: Scan, start: Callable[[], SparkSession], begin: Callable[[], SparkContext], paths: list[str]
+) -> SparkSource | None:
     """Read files of this machine, which all executors must see."""
     listed = [inner for path in paths for inner in _list_files(path)]
     if source.files.worker_from is not None:
@@ -163,27 +168,34 @@ def _open_local(source: Scan, start: Callable[[], SparkSession], paths: list[str
         or sum(map(_count_bytes, parts)) <= _MAX_DRIVER_BYTES
     ):
         return None
-    numbers = {os.path.abspath(part.where): number for number, part in enumerate(parts)}  # noqa: PTH100
-    if len(numbers) < len(parts):  # Spark reads a file once
-        return None
     picked, guessed = source.pick(table)
     source = source.suited(table)
-    session = start()
+    where = [os.path.abspath(part.where) for part in parts]  # noqa: PTH100
+    found: SparkSource | None
+    if table.text:
+        files = {n: TextFile(n, part.where, part.names, part.delimiter, picked) for n, part in enumerate(parts)}
+        found = SparkSource(source, FileInputs(begin(), where), Plan(1, files=files), guessed)
+    else:
+        found = _open_parquet(source, start(), where, picked, guessed)
+    remarks = {"remarks": list(table.remarks)} if table.remarks else {}
+    return found and replace(found, notes={"guessed": dict(table.guessed), **remarks})
+
+
+def _open_parquet(
+    source: Scan, session: SparkSession, where: list[str], picked: dict[str, str], guessed: dict[str, str]
+) -> SparkSource | None:
+    """Have Spark read Parquet files of this machine, unless it would read one once, or none of some kinds."""
+    numbers = {path: number for number, path in enumerate(where)}
     paths = [f"file://{_escape(path)}" for path in numbers]
-    schema = None if table.text else _schema(_column_types(session, paths, f"file://{next(iter(numbers))}"), picked)
-    if isinstance(schema, str):
+    schema = _schema(_column_types(session, paths, f"file://{where[0]}"), picked)
+    if len(numbers) < len(where) or isinstance(schema, str):
         return None
     frame = partial(_load, paths=paths, schema=schema)
     uris = {uri: numbers[unquote(urlsplit(uri).path)] for uri in frame(session).inputFiles()}
     if len(uris) < len(numbers):  # Spark passes over files whose names begin with _ or .
         return None
-    files = {
-        _hash_path(uri): TextFile(number, parts[number].where, parts[number].names, parts[number].delimiter, picked)
-        for uri, number in uris.items()
-    }
-    found = _file_source(source, session, frame, files, picked, guessed)
-    remarks = {"remarks": list(table.remarks)} if table.remarks else {}
-    return replace(found, notes={"guessed": dict(table.guessed), **remarks})
+    plan = Plan(1, file_numbers={_key(uri, len(uris)): number for uri, number in uris.items()})
+    return _file_source(source, session, frame, plan, picked, guessed)
 
 
 def _open_uris(source: Scan, session: SparkSession, paths: list[str]) -> SparkSource:
@@ -219,11 +231,13 @@ def _open_remote(source: Scan, session: SparkSession, paths: list[str], delimite
     schema = None if delimiter else _schema(kinds, picked)
     if isinstance(schema, str):
         raise UnsupportedError(f"Spark cannot read the column {schema!r} of {uris[0]}. Give it another type or name.")
+    keys = [_key(uri, len(uris)) for uri in uris]
     files = {
-        _hash_path(uri): TextFile(number, uri, names, delimiter, picked, unchecked=number > 0)
-        for number, uri in enumerate(uris)
+        key: TextFile(number, uri, names, delimiter, picked, unchecked=number > 0)
+        for number, (key, uri) in enumerate(zip(keys, uris, strict=True))
     }
-    return _file_source(source, session, partial(_load, paths=paths, schema=schema), files, picked, guessed)
+    plan = Plan(1, files=files) if delimiter else Plan(1, file_numbers={key: n for n, key in enumerate(keys)})
+    return _file_source(source, session, partial(_load, paths=paths, schema=schema), plan, picked, guessed)
 
 
 def _schema(kinds: dict[str, Any], picked: dict[str, str]) -> StructType | str:
@@ -272,22 +286,19 @@ def _file_source(
     source: Scan,
     session: SparkSession,
     frame: Frame,
-    files: dict[int, TextFile],
+    plan: Plan,
     picked: dict[str, str],
     guessed: dict[str, str],
 ) -> SparkSource:
     from pyspark.sql import functions as sql
 
-    text = any(file.delimiter for file in files.values())
-    split = [_hashed_path(len(files)).alias("file"), sql.col("_metadata.file_block_start").alias("block")]
+    n_files = len(plan.files) + len(plan.file_numbers)
+    split = [_hashed_path(n_files).alias("file"), sql.col("_metadata.file_block_start").alias("block")]
 
     def rows(own: SparkSession) -> DataFrame:
-        return frame(own).select(*([sql.col("value")] if text else _select_roles(picked)), *split)
+        return frame(own).select(*([sql.col("value")] if plan.text else _select_roles(picked)), *split)
 
-    if len(files) == 1:
-        files = dict(zip([0], files.values(), strict=True))
-    plan = Plan(1, files=files) if text else Plan(1, file_numbers={key: file.number for key, file in files.items()})
-    return SparkSource(source, session, rows, plan, guessed)
+    return SparkSource(source, FrameInputs(session, rows), plan, guessed)
 
 
 def _load(session: SparkSession, paths: list[str], schema: StructType | None = None) -> DataFrame:
@@ -311,8 +322,10 @@ def _hashed_path(n_files: int) -> Any:
     return sql.shiftleft(sql.crc32(path), 31).bitwiseXOR(sql.crc32(sql.reverse(path)))
 
 
-def _hash_path(uri: str) -> int:
+def _key(uri: str, n_files: int) -> int:
     """Return the same hash as `_hashed_path`."""
+    if n_files == 1:
+        return 0
     path = re.sub("^file:/+", "file:/", uri)
     return (zlib.crc32(path.encode()) << 31) ^ zlib.crc32(path[::-1].encode())
 

@@ -1,0 +1,24 @@
+"""The process of which Spark forks its Python workers: it loads what they need, so that none has to load it again."""
+
+from __future__ import annotations
+
+import gc
+from importlib import import_module
+
+__all__ = ["serve"]
+
+_NEEDED = ("pyarrow.compute", "pyarrow.csv", "allalike.engines.spark.on_executors")
+
+
+def serve() -> None:
+    """Load modules, and fork a worker whenever Spark asks for one."""
+    from pyspark.daemon import manager
+
+    for name in _NEEDED:
+        import_module(name)
+    gc.freeze()
+    manager()
+
+
+if __name__ == "__main__":
+    serve()
