@@ -23,7 +23,9 @@ strings = st.text(alphabet=st.characters(codec="utf-8"), max_size=20) | st.sampl
 @given(
     batches=st.lists(st.lists(strings, min_size=1, max_size=20), min_size=1, max_size=6)
     | st.lists(st.lists(st.integers(-3, 3) | st.integers(-(2**63), 2**63 - 1), min_size=1), min_size=1, max_size=6)
-    | st.lists(st.lists(st.floats(allow_nan=False), min_size=1), min_size=1, max_size=6)
+    | st.lists(
+        st.lists(st.floats(allow_nan=False).map(lambda number: number + 0.0), min_size=1), min_size=1, max_size=6
+    )
     | st.lists(st.lists(st.tuples(st.integers(0, 2)), min_size=1), min_size=1, max_size=6),
     clash=st.booleans(),
     many=st.booleans(),
