@@ -42,6 +42,7 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/methods.py
 	$(BIN)/python benchmarks/compat.py
 	$(BIN)/python benchmarks/auto.py
+	$(BIN)/python benchmarks/default.py
 	$(BIN)/python benchmarks/trust_coverage.py
 	$(BIN)/python benchmarks/trust_confidence.py
 	$(BIN)/python benchmarks/trust_copies.py
