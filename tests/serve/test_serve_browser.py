@@ -84,7 +84,7 @@ def test_from_the_drop_of_a_file_to_its_report(
         assert not serious_problems(page)
         page.focus("#run")
         page.keyboard.press("Enter")
-        page.locator("#stage", has_text="Writing the result").wait_for()
+        page.wait_for_function("document.querySelector('#stage').textContent.trim()")  # whichever stage is seen
         keep_picture(page, f"serve-run-{width}-{theme}")
         page.frame_locator("#frame").locator("html[data-ready=yes]").wait_for()
         assert page.frame_locator("#frame").locator("h1").inner_text() == "What the crowd knows"

@@ -38,6 +38,7 @@ __all__ = ["Memory", "MemoryRun"]
 _MIN_SHARDED_BYTES = 1 << 29  # bytes of files that are read part by part
 _SHARD_BYTES = 1 << 25  # bytes of rows that make a shard then
 _MAX_PARTS = 32  # with sums of their own, however many blocks there are
+_WORTH_THREADS = 1 << 17  # answers, of which threads are worth their while
 _SMALL_SUMS = 1 << 28  # bytes that the sums of threads may take without a look at the free memory
 _MAX_SHARE = 0.25  # of the free memory, which they may take else
 
@@ -155,9 +156,16 @@ class MemoryRun(Growing):
         step = -(-len(blocks) // _MAX_PARTS)
         return [blocks[first : first + step] for first in range(0, len(blocks), step)]
 
+    @cached_property
+    def _n_threads(self) -> int:
+        """How many threads work: one where there is little to do, unless more are asked for."""
+        if self.threads is None and self.answer_counts.sum() < _WORTH_THREADS:
+            return 1
+        return count_threads(self.threads)
+
     def _fitting_threads(self, sums: Sums) -> int:
         """Return how many threads may have sums such as these at a time."""
-        size, threads = sum(array.nbytes for array in sums.arrays.values()), count_threads(self.threads)
+        size, threads = sum(array.nbytes for array in sums.arrays.values()), self._n_threads
         if size * threads < _SMALL_SUMS:
             return threads
         return max(1, min(threads, int(_MAX_SHARE * self.free_memory) // size))
@@ -176,7 +184,7 @@ class MemoryRun(Growing):
         sums = PairSums(len(self.answer_counts), rows)
         for block, part in zip(
             self.blocks,
-            in_threads(partial(sums.find, kernel=kernel), self.blocks, count_threads(self.threads)),
+            in_threads(partial(sums.find, kernel=kernel), self.blocks, self._n_threads),
             strict=True,
         ):
             sums.add_found(block, part)
@@ -185,7 +193,7 @@ class MemoryRun(Growing):
     @one_pass
     def find(self, kernel: Kernel, *params: Floats) -> MemoryTable:
         """Join what the kernel returns for each block."""
-        pieces = [find_piece(shard, kernel, params, count_threads(self.threads)) for shard in self.shards]
+        pieces = [find_piece(shard, kernel, params, self._n_threads) for shard in self.shards]
         return MemoryTable(pieces[0] if len(pieces) == 1 else in_order(pieces))
 
     @one_pass

@@ -40,9 +40,17 @@ class Section:
 
     >>> Unparsed.from_dict({"labels": 3, "of": 12, "example": "?", "further": 1})
     Unparsed(labels=3, of=12, example='?')
+    >>> Unparsed.from_dict({"labels": 3})
+    Traceback (most recent call last):
+    ...
+    TypeError: Unparsed needs of, example.
     """
 
     def __init__(self, **facts: Any) -> None:
+        kind = type(self)
+        missing = [name for name in kind.__annotations__ if name not in facts and not hasattr(kind, name)]
+        if missing:
+            raise TypeError(f"{kind.__name__} needs {', '.join(missing)}.")
         vars(self).update(facts)
 
     def __repr__(self) -> str:

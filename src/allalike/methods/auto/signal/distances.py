@@ -39,7 +39,7 @@ import numpy as np
 from allalike._core.columns.column import Column
 from allalike.engines.sample import sample_tasks
 from allalike.methods.auto.signal.classes import fits, judge_signal
-from allalike.methods.auto.signal.drawn_pairs import MIN_ANSWERS, DrawnPairs, Measured
+from allalike.methods.auto.signal.drawn_pairs import MIN_ANSWERS, DrawnPairs, MeasuredSignal
 from allalike.methods.insight import Signal
 
 if TYPE_CHECKING:
@@ -98,18 +98,18 @@ def _shows_signal(signal: Signal, answers: Floats, run: Run) -> Flags:
     return np.asarray(total > _CERTAIN * error)
 
 
-def _find_measure(run: Run) -> Callable[[Flags], Measured]:
+def _find_measure(run: Run) -> Callable[[Flags], MeasuredSignal]:
     if run.encoding.noise.weighting == "inverse":
         return partial(_measure_numbers, run)
     sample = sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False)
     return DrawnPairs.of(sample).measure if sample.n_tasks else partial(_measure_nothing, run.problems.n_workers)
 
 
-def _measure_nothing(n_workers: int, empty: Flags) -> Measured:
-    return Measured(np.full(n_workers, np.nan), np.full(n_workers, np.nan), np.zeros(n_workers))
+def _measure_nothing(n_workers: int, empty: Flags) -> MeasuredSignal:
+    return MeasuredSignal(np.full(n_workers, np.nan), np.full(n_workers, np.nan), np.zeros(n_workers))
 
 
-def _measure_numbers(run: Run, empty: Flags) -> Measured:
+def _measure_numbers(run: Run, empty: Flags) -> MeasuredSignal:
     """Return slope, standard error and number of answers that have others, of each worker."""
     voice = np.where(empty, 0.0, 1.0)
     first = run.sum(partial(_mean_sums, kernels=run.kernels), voice)
@@ -121,7 +121,7 @@ def _measure_numbers(run: Run, empty: Flags) -> Measured:
         value = second["product"] / (answers - 1) / scale
         spread = np.maximum(second["square"] - second["product"] ** 2 / answers, 0.0)
         error = np.sqrt(spread / (answers * (answers - 1))) / scale
-    return Measured(value, error, answers)
+    return MeasuredSignal(value, error, answers)
 
 
 def _mean_sums(block: Block, voice: Floats, *, kernels: Kernels) -> dict[str, Floats]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Flags = npt.NDArray[np.bool_]
 
-__all__ = ["MIN_ANSWERS", "DrawnPairs", "Measured"]
+__all__ = ["MIN_ANSWERS", "DrawnPairs", "MeasuredSignal"]
 
 MIN_ANSWERS = 10  # below which nobody is judged
 _PAIRS = 40_000  # in all, of one problem
@@ -35,7 +35,7 @@ _PAIRS_PER_CHUNK = 2000
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-class Measured(NamedTuple):
+class MeasuredSignal(NamedTuple):
     """Of each worker: signal, its standard error, and how many answers have others."""
 
     value: Floats
@@ -96,7 +96,7 @@ class DrawnPairs:
             kernels=sample.kernels,
         )
 
-    def measure(self, empty: Flags) -> Measured:
+    def measure(self, empty: Flags) -> MeasuredSignal:
         """Return the signal of each worker, who is not compared with those who are empty."""
         pairs = self._draw(empty)
         return self._summarise(pairs, self._compare(pairs))
@@ -137,7 +137,7 @@ class DrawnPairs:
                     distance[part] = measure(pairs.left[part], pairs.right[part])
         return distance
 
-    def _summarise(self, pairs: _Pairs, distance: Floats) -> Measured:
+    def _summarise(self, pairs: _Pairs, distance: Floats) -> MeasuredSignal:
         """Return signal, standard error and the number of tasks of each worker, from the distances of her pairs."""
         who, n = self.worker[self.rows], len(self.budget)
         known, same = ~np.isnan(distance), pairs.row == pairs.other_row
@@ -155,7 +155,7 @@ class DrawnPairs:
         several = answers > 1
         value = np.where(several, _mean_by(who, away - here, n), np.nan)
         freedom = np.where(several, answers * (answers - 1), np.nan)
-        return Measured(value, np.sqrt(sum_by(who, rest, n) / freedom), answers)
+        return MeasuredSignal(value, np.sqrt(sum_by(who, rest, n) / freedom), answers)
 
 
 def _choose(who: Array, count: Array, bits: Array, budget: Array) -> tuple[Array, Array]:
