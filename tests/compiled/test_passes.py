@@ -181,6 +181,8 @@ def test_what_does_not_fit_is_refused() -> None:
         lambda: calls.add_up(cells, np.ones(13)),
         lambda: calls.count(cells, np.ones((39, 2))),
         lambda: calls.count(cells, np.ones((40, 2)), np.ones((7, 2, 3))),
+        lambda: calls.count(cells, np.ones((40, 2)), np.ones((7, 2, 2), np.float32)),
+        lambda: calls.count(cells, np.ones((40, 2)), np.ones((2, 2, 7)).T),
         lambda: calls.count_votes(block, np.ones(6), k=2),
         lambda: calls.posterior(block, np.ones((7, 2, 6)), np.ones((6, 6)), k=2),
         lambda: calls.count_others(block, np.ones(len(block.label)), block.label + 1, 2),

@@ -142,7 +142,7 @@ class MemoryRun(Growing):
                 sums.add(block, kernel, params)
             return sums
 
-        first, *others = self._parts
+        first, *others = self._parts or [[]]
         sums = add_up(first)
         if others:
             for more in in_threads(add_up, others, self._fitting_threads(sums)):
@@ -153,7 +153,7 @@ class MemoryRun(Growing):
     def _parts(self) -> list[list[Block]]:
         """Blocks that follow each other, as parts of which each has sums of its own."""
         blocks = self.blocks
-        step = -(-len(blocks) // _MAX_PARTS)
+        step = max(1, -(-len(blocks) // _MAX_PARTS))
         return [blocks[first : first + step] for first in range(0, len(blocks), step)]
 
     @cached_property

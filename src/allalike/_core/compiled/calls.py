@@ -64,7 +64,10 @@ def count(cells: Cells, shares: Floats, into: Floats | None = None) -> Floats:
     width = shares.shape[1]
     counts = np.zeros((cells.n_workers, cells.k, width)) if into is None else into
     tasks = np.ascontiguousarray(shares, np.float64)
-    if len(tasks) != cells.n_tasks or counts.shape != (cells.n_workers, cells.k, width):
+    fits = (
+        counts.shape == (cells.n_workers, cells.k, width) and counts.dtype == np.float64 and counts.flags.c_contiguous
+    )
+    if len(tasks) != cells.n_tasks or not fits:
         raise ValueError("There must be a row for each task, and sums for each worker and label.")
     _call("count", *_arrays(cells), width, tasks, counts)
     return counts
