@@ -76,9 +76,9 @@ class Scan(Options):
 
     @property
     def size(self) -> int:
-        """How many bytes the files have, or 0 if the answers are no files."""
+        """How many bytes the files have, or 0 if the answers are no files of this machine."""
         listed = self.source if isinstance(self.source, list | tuple) else [self.source]
-        if not listed or not all(map(is_path, listed)):
+        if not listed or not all(map(is_path, listed)) or any("://" in str(name) for name in listed):
             return 0
         files = [path for name in listed for path in matching(Path(name)) if path.is_file()]
         return sum(path.stat().st_size for path in files)
