@@ -17,6 +17,7 @@ import pytest
 import allalike
 from allalike._core.compiled import library
 from allalike._core.compiled.library import describe, find_library
+from allalike.errors import OptionError
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -54,6 +55,7 @@ def hook() -> ModuleType:
 
 def make(folder: Path, *flags: str) -> Path:
     """Compile the library from a copy of its sources."""
+    assert hook().SOURCES == library._SOURCES
     for name in hook().SOURCES:
         shutil.copy(SOURCES / name, folder / name)
     made = folder / library.library_path().name
@@ -69,6 +71,13 @@ def test_both_twins_find_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     others, plain = discover()
     assert labels == others
     np.testing.assert_allclose(numbers, plain, rtol=1e-9)
+
+
+@pytest.mark.parametrize("told", ["many", "0", "-2", "1.5"])
+def test_a_number_of_threads_that_is_none_is_refused(told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALLALIKE_THREADS", told)
+    with pytest.raises(OptionError, match=rf"ALLALIKE_THREADS is '{told}'. It must be a whole number, at least 1"):
+        discover()
 
 
 @pytest.mark.parametrize("compiled", [True, False])

@@ -79,7 +79,7 @@ def draw_rows(n_workers: int, k: int, seed: int = 2) -> tuple[np.ndarray[Any, An
 
 def agree(kernel: Callable[..., Any], *arguments: Any, **options: Any) -> None:
     """Check that a kernel, which is a compiled pass here, gives the numbers of its twin."""
-    compiled, twin = kernel(*arguments, **options), kernel.twin(*arguments, **options)  # type: ignore[attr-defined]
+    compiled, twin = kernel(*arguments, **options), kernel.__wrapped__(*arguments, **options)  # type: ignore[attr-defined]
     if isinstance(twin, dict):
         assert list(compiled) == list(twin)
         compiled, twin = list(compiled.values()), list(twin.values())

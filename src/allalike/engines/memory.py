@@ -159,9 +159,8 @@ class MemoryRun(Growing):
     @cached_property
     def _n_threads(self) -> int:
         """How many threads work: one where there is little to do, unless more are asked for."""
-        if self.threads is None and self.answer_counts.sum() < _WORTH_THREADS:
-            return 1
-        return count_threads(self.threads)
+        threads = count_threads(self.threads)
+        return threads if self.threads is not None or self.answer_counts.sum() >= _WORTH_THREADS else 1
 
     def _fitting_threads(self, sums: Sums) -> int:
         """Return how many threads may have sums such as these at a time."""

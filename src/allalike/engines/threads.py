@@ -12,6 +12,8 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
+from allalike.errors import OptionError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from concurrent.futures import Future
@@ -30,8 +32,10 @@ def count_threads(asked: int | None = None) -> int:
     >>> count_threads(3)
     3
     """
-    told = os.environ.get(_SWITCH, "")
-    if asked is None and told.isdecimal() and int(told) > 0:
+    told = os.environ.get(_SWITCH)
+    if asked is None and told:
+        if not told.isdecimal() or not int(told):
+            raise OptionError(f"{_SWITCH} is {told!r}. It must be a whole number, at least 1.")
         return int(told)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return asked or cores

@@ -51,7 +51,7 @@ def describe() -> str:
 
 
 def compiled(call: Callable[..., Any]) -> Callable[[Kernel], Kernel]:
-    """Have a pass run in the place of a kernel in numpy, its ``twin``, if there is a library, and it is made for this.
+    """Have a pass run in the place of a kernel in numpy, its twin, if there is a library, and it is made for this.
 
     A pass that is not made for its arguments returns `NotImplemented`.
     """
@@ -62,7 +62,6 @@ def compiled(call: Callable[..., Any]) -> Callable[[Kernel], Kernel]:
             found = NotImplemented if find_library() is None else call(*arguments, **options)
             return kernel(*arguments, **options) if found is NotImplemented else found
 
-        run.twin = kernel  # type: ignore[attr-defined]
         return run  # type: ignore[return-value]
 
     return choose
