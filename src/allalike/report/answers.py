@@ -105,10 +105,10 @@ def find_constant(judged: Judged, n_workers: int) -> npt.NDArray[np.bool_]:
     array([ True, False])
     """
     counts = np.bincount(judged.worker, minlength=n_workers)
-    low, high = np.full(n_workers, np.iinfo(np.int64).max), np.full(n_workers, -1)
-    np.minimum.at(low, judged.worker, judged.label)
-    np.maximum.at(high, judged.worker, judged.label)
-    return np.asarray((counts >= _MIN_CONSTANT) & (low == high))
+    one = np.zeros(n_workers, np.int64)
+    one[judged.worker] = judged.label
+    other = np.bincount(judged.worker, judged.label != one[judged.worker], minlength=n_workers)
+    return np.asarray((counts >= _MIN_CONSTANT) & (other == 0))
 
 
 def compare_pairs(block: Block, encoding: Encoding, workers: npt.NDArray[np.intp]) -> Floats:
