@@ -140,7 +140,7 @@ def test_copies_too_many_to_compare_are_not_looked_for_and_it_is_said(monkeypatc
     rows += [("copy of " + worker, task, label) for worker, task, label in rows if worker < "w030"]
     found, _ = found_in_parts(rows, "categorical", None, 5_000, monkeypatch)
     [said] = remark_unseen(Summary.from_dict(found.summary))
-    assert said.sentence == "Copies were not looked for: there are too many pairs of workers."
+    assert said.sentence == "Copies were not looked for: the pairs of workers need more memory."
 
 
 @pytest.mark.parametrize("domain", ["categorical", "real"])

@@ -6,6 +6,6 @@ import os
 # core from them; it must be told before numpy is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from allalike.cli.app import main, run  # noqa: E402
+from allalike.cli.app import main, run
 
 __all__ = ["main", "run"]

@@ -80,7 +80,7 @@ def remark_unseen(summary: Summary) -> Iterator[Remark]:
     if summary.reading and summary.reading.signal:
         yield Remark("Answers without signal were not looked for: there are too many workers and labels.")
     if summary.reading and summary.reading.copies:
-        yield Remark("Copies were not looked for: there are too many pairs of workers.")
+        yield Remark("Copies were not looked for: the pairs of workers need more memory.")
 
 
 def say_few(few: int, workers: int) -> str:

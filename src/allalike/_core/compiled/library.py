@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["compiled", "describe", "find_library", "library_path"]
+__all__ = ["SWITCH", "compiled", "describe", "find_library", "library_path"]
 
 _SOURCES = ("passes.c", "numbers.h", "vectors.h")
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}
-_SWITCH = "ALLALIKE_COMPILED"
+SWITCH = "ALLALIKE_COMPILED"
 
 Kernel = TypeVar("Kernel", bound="Callable[..., Any]")
 
@@ -30,7 +30,7 @@ def library_path() -> Path:
 @functools.cache
 def find_library() -> ctypes.CDLL | None:
     """Load the library, once; None if there is none, or one that was made of other sources, or if it is not wanted."""
-    if os.environ.get(_SWITCH) == "0":
+    if os.environ.get(SWITCH) == "0":
         return None
     try:
         library = ctypes.CDLL(str(library_path()))
@@ -45,8 +45,8 @@ def describe() -> str:
     """Say which twin runs."""
     if find_library() is not None:
         return "compiled passes"
-    if os.environ.get(_SWITCH) == "0":
-        return f"passes in numpy ({_SWITCH}=0)"
+    if os.environ.get(SWITCH) == "0":
+        return f"passes in numpy ({SWITCH}=0)"
     return "passes in numpy (the compiled ones are not in this installation; several times faster)"
 
 
