@@ -18,6 +18,7 @@
 
     ConvergenceWarning (UserWarning)        a method stopped at its limit of rounds
     DataWarning (UserWarning)               the answers are hardly what was meant
+    └── DataNote                            something was left out, or looks strange
     LeftoverWarning (UserWarning)           something lies beside the output, and nobody knows whose it is
     NameWarning (UserWarning)               what was asked for has another name here
     ReportWarning (UserWarning)             something is missing from a report
@@ -31,6 +32,7 @@ __all__ = [
     "ColumnError",
     "ConvergenceWarning",
     "DataError",
+    "DataNote",
     "DataWarning",
     "EngineError",
     "GoldError",
@@ -131,6 +133,10 @@ class ConvergenceWarning(UserWarning):
 
 class DataWarning(UserWarning):
     """Answers that are hardly what was meant: the program stops at them, unless it is told to go on."""
+
+
+class DataNote(DataWarning):
+    """What was left out, or looks strange, and does not stop the program."""
 
 
 class LeftoverWarning(UserWarning):

@@ -9,12 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import allalike
 from allalike.cli.commands import write_flags
-from allalike.errors import DataWarning
+from allalike.errors import DataNote, DataWarning, InputError
 from allalike.readers import scans, sources
 from allalike.readers.formats import tables
 from allalike.telling.answers import NUMBERS
@@ -117,7 +118,6 @@ def test_a_column_of_seven_values_is_no_task_and_is_named() -> None:
 
 
 MILD: dict[str, tuple[Rows, str]] = {
-    "some repeats": ([*crowd(), *crowd()[:5]], "5 of 53 (9 %) rows have a worker and a task that another row has"),
     "two workers": ([row for row in crowd() if row[0] in ("ada", "bob")], "There are two workers only"),
     "tasks with one answer": ([*crowd(), ("ada", "s", "x"), ("bob", "t", "y")], "2 of 14 (14 %) tasks have one answer"),
     "case": (
@@ -157,15 +157,98 @@ MILD: dict[str, tuple[Rows, str]] = {
 @pytest.mark.parametrize("case", MILD)
 def test_what_is_strange_is_said_and_the_run_goes_on(case: str, tmp_path: Path) -> None:
     rows, message = MILD[case]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", DataWarning)
+    with pytest.warns(DataNote) as caught:
         said = allalike.discover(rows, method="UA").summary["warnings"]
     assert any(message in sentence for sentence in said), said
+    assert {(each.category, each.filename) for each in caught} == {(DataNote, __file__)}
+    assert [str(each.message) for each in caught] == said
     pd.DataFrame(rows, columns=["worker", "task", "label"]).to_json(tmp_path / "a.jsonl", orient="records", lines=True)
     done = call("discover", "a.jsonl", "--method", "UA", folder=tmp_path)
     assert done.returncode == 0
     assert f"Note: {write_flags(said[0])}" in done.stderr or said[0].startswith(NUMBERS)
     assert "Recognised" in done.stderr
+
+
+def test_repeats_are_told_once() -> None:
+    with pytest.warns(DataNote) as caught:
+        result = allalike.discover([*crowd(), *crowd()[:5]], method="UA")
+    assert [str(each.message) for each in caught] == [
+        "Set aside 5 repeated answers of a worker to a task (repeats= says which)."
+    ]
+    assert [each for each in result.notes if "repeated" in each] == [str(caught[0].message)]
+    assert "1 note: see .notes." in repr(result).splitlines()
+
+
+SAME: dict[str, tuple[Rows, str]] = {
+    "workers": (
+        [*crowd(), ("Ada", "s", "x"), ("bob", "s", "y")],
+        "2 workers differ only in how they are written: 'Ada'",
+    ),
+    "tasks": ([*crowd(), ("ada", "T1 ", "x"), ("bob", "T1 ", "y")], "2 tasks differ only in how they are written"),
+    "marks": (
+        [*crowd(), *(("ada", f"s{n}", label) for n, label in enumerate(["ice cream", "Ice-Cream"]))],
+        "'Ice-Cream' and 'ice cream'. If they mean the same, a label map joins them",
+    ),
+    "a slip": (
+        [*((w, f"e{t}", "elephant" if t else "elephnat" if w == "ada" else "x") for w in WORKERS for t in range(9))],
+        "1 label may be a slip of the pen: 'elephant' and 'elephnat'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SAME)
+def test_what_is_probably_one_and_the_same_is_said(case: str) -> None:
+    rows, message = SAME[case]
+    said = allalike.discover(rows, method="UA").summary["warnings"]
+    assert any(message in sentence for sentence in said), said
+
+
+DIFFERENT: dict[str, list[Any]] = {
+    "dates": ["2024-01-31", "31-01-2024", "2024-01-30"],
+    "lists of places": ["0-0 1-6", "0-0 16", "0 1 6"],
+    "bounds": ["42.0", "<42", "> 42", "42 %"],
+    "opposites": ["symptomatic", "asymptomatic"],
+    "long words that are both usual": ["adsorption", "absorption"],
+    "operators": ["C", "C++", "C#"],
+    "orders": ["cat>dog", "cat=dog", "dog>cat"],
+}
+
+
+@pytest.mark.parametrize("case", DIFFERENT)
+def test_labels_that_mean_different_things_are_no_spellings(case: str) -> None:
+    labels = DIFFERENT[case]
+    rows = [(w, f"t{t}", labels[(t + (w == "ada")) % len(labels)]) for w in WORKERS for t in range(4 * len(labels))]
+    said = allalike.discover(rows, domain="categorical", method="UA").summary["warnings"]
+    assert not [sentence for sentence in said if "written" in sentence or "slip" in sentence]
+
+
+def test_words_of_different_questions_are_no_spellings_of_each_other() -> None:
+    answers = [("Yes", "No"), ("yes", "no")]
+    rows = [(f"w{w}", f"q{q}", answers[q % 2][(w + q) % 2]) for w in range(40) for q in range(6)]
+    said = allalike.discover(rows, method="UA").summary["warnings"]
+    assert not [sentence for sentence in said if "written" in sentence]
+    both = [(w, t, label.lower() if w == "w3" else label) for w, t, label in rows]
+    assert [sentence for sentence in allalike.discover(both, method="UA").summary["warnings"] if "written" in sentence]
+
+
+@pytest.mark.parametrize(("sensors", "often"), [(1, 0.05), (1, 0.3), (3, 0.1), (5, 0.3)])
+def test_codes_among_numbers_are_told_with_the_option_that_leaves_them_out(sensors: int, often: float) -> None:
+    rng = np.random.default_rng(sensors)
+    said = rng.normal(20, 1, (5, 200))
+    said[:sensors][rng.random((sensors, 200)) < often] = -999
+    rows = [(f"w{w}", f"t{t}", float(number)) for (w, t), number in np.ndenumerate(said)]
+    [found] = [each for each in allalike.discover(rows, domain="real").summary["warnings"] if "-999" in each]
+    assert "abstain='-999'" in found
+    left = allalike.discover(rows, domain="real", abstain="-999")
+    assert not [each for each in left.summary["warnings"] if "-999" in each or "squared" in each]
+
+
+def test_three_columns_of_an_array_are_rows_if_they_look_like_it_and_else_it_is_asked() -> None:
+    table = pd.DataFrame(crowd(), columns=["worker", "task", "label"])
+    assert allalike.read(table.to_numpy()).workers.tolist() == list(WORKERS)
+    assert allalike.read(table.to_numpy(), wide="tasks").n_answers == 3 * len(table)
+    with pytest.raises(InputError, match=r"give array.tolist\(\)"):
+        allalike.read(np.array([[1, 2, 1], [2, 1, 1], [1, 1, 2]]))
 
 
 def test_a_crowd_of_which_nothing_is_strange_gives_no_warning() -> None:
@@ -185,8 +268,7 @@ def test_a_problem_for_each_task_has_workers_for_each_task() -> None:
 def test_more_answers_are_looked_at_again() -> None:
     with pytest.warns(DataWarning, match="No task has two answers"):
         result = allalike.discover([("ada", task, "xy"[task % 2]) for task in range(9)] + [("bob", 9, "x")])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", DataWarning)
+    with pytest.warns(DataNote, match="2 of 10"):
         result = result.update([(worker, task, "xy"[task % 2]) for worker in ("bob", "eve") for task in range(8)])
     assert result.summary["warnings"] == ["2 of 10 (20 %) tasks have one answer only, which is taken for the truth."]
     with pytest.warns(DataWarning, match="rows have a worker and a task") as caught:

@@ -14,6 +14,8 @@ from allalike._core.blocks.problems import Problems
 from allalike._core.columns.factors import Codes, unite
 from allalike._core.columns.matches import find_places
 from allalike._core.options import check_choice
+from allalike._core.words import count
+from allalike.answers.shown import show_answers
 from allalike.errors import InputError, OptionError
 
 if TYPE_CHECKING:
@@ -29,9 +31,10 @@ __all__ = ["Answers"]
 
 _FEWEST_PER_WORKER = 8  # answers in a block for each worker, or the block names its workers,
 _SMALLEST_SHARE = 0.5  # unless more than this share of all workers occur in it
+_N_SHOWN = 3  # answers at a prompt
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Answers:
     """All answers, task after task in the order of task ids, and within a task in the order of worker ids.
 
@@ -62,6 +65,12 @@ class Answers:
     >>> answers = allalike.read([("ada", 7, "x"), ("bob", 7, "y"), ("ada", 8, "y"), ("bob", 8, "y")])
     >>> answers.n_answers, answers.tasks.tolist(), answers.workers.tolist()
     (4, [7, 8], ['ada', 'bob'])
+    >>> answers
+    Answers: 4 answers of 2 workers to 2 tasks, 2 labels, domain categorical.
+      worker 'ada', task 7: 'x'
+      worker 'bob', task 7: 'y'
+      worker 'ada', task 8: 'y'
+    Recognised: domain 'categorical'.
     """
 
     workers: Values
@@ -77,6 +86,21 @@ class Answers:
     notes: dict[str, Any] = field(default_factory=dict)
     read_options: dict[str, Any] = field(default_factory=dict)
     inputs: tuple[Path, ...] = ()
+
+    def __repr__(self) -> str:
+        first = np.arange(min(self.n_answers, _N_SHOWN))
+        tasks = self.tasks.take(np.searchsorted(self.starts, first, side="right") - 1).tolist()
+        workers, labels = self.workers.take(self.worker[first]).tolist(), self.encoding.decode(self.label[first])
+        counts = ", ".join(
+            [
+                f"{count(self.n_answers, 'answer')} of {count(len(self.workers), 'worker')}"
+                f" to {count(len(self.tasks), 'task')}",
+                *([count(self.encoding.n_labels, "label")] if self.encoding.n_labels else []),
+                f"domain {self.domain.name}",
+            ]
+        )
+        columns = self.read_options.get("columns") or {}
+        return show_answers(counts, zip(workers, tasks, labels.tolist(), strict=True), columns, self.notes)
 
     @classmethod
     def of_columns(

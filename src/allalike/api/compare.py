@@ -11,7 +11,8 @@ from allalike._core.registry import choose
 from allalike._core.system.progress import report, watching
 from allalike.answers import Answers
 from allalike.api.discover import check_served, find_ties, load_run, read_whole, remark_names
-from allalike.api.doubts.doubts import find_doubts, find_first_doubts, warn_of
+from allalike.api.doubts.doubts import find_doubts, find_first_doubts
+from allalike.api.doubts.warning import note, warn_of
 from allalike.api.inputs.opening import inputs_of, open_source
 from allalike.api.results.comparison import Comparison, Outcome
 from allalike.api.results.deciding import find_truths
@@ -100,6 +101,7 @@ def compare(
     summary["ranked_by"] = found.ranked_by
     summary["warnings"] = [doubt.what for doubt in doubts]
     summary["versions"] = find_versions()
+    note(summary, doubts, stacklevel=2)
     return found
 
 

@@ -13,7 +13,8 @@ from allalike._core.options import check_choice, check_number
 from allalike._core.registry import choose, explain_name
 from allalike._core.system.memory import free_memory
 from allalike._core.system.progress import expect, report
-from allalike.api.doubts.doubts import doubt_draws, find_doubts, find_first_doubts, warn_of
+from allalike.api.doubts.doubts import doubt_draws, find_doubts, find_first_doubts
+from allalike.api.doubts.warning import note, warn_of
 from allalike.api.history import read_history
 from allalike.api.inputs.opening import Origin, inputs_of, open_source
 from allalike.api.inputs.recipes import write_recipe
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from allalike.answers import Answers
     from allalike.answers.gold import Gold
     from allalike.answers.history import History
-    from allalike.api.doubts.doubts import Doubt
+    from allalike.api.doubts.warning import Doubt
     from allalike.domains import Domain, Encoding
     from allalike.engines import News, Run, TaskTable
     from allalike.methods import Weighing
@@ -97,7 +98,8 @@ def discover(
         How the answers are read, as `allalike.read` tells of each option: columns, wide, repeats, missing, na, abstain,
         label_map, tool, tag, worker_from, encoding, decimal, only, skip, layout.
 
-    Answers that are hardly what was meant give a `DataWarning`; what else is strange is in the summary's ``warnings``.
+    Answers that are hardly what was meant give a `DataWarning`, what was left out or looks strange a `DataNote`, which
+    is one, too; `Result.notes` has them all.
 
     >>> import allalike
     >>> rows = [("ada", "t1", "cat"), ("bob", "t1", "cat"), ("eve", "t1", "dog"), ("ada", "t2", "dog"),
@@ -124,6 +126,7 @@ def discover(
     doubts = find_doubts(run, origin.gold)
     warn_of((doubt for doubt in doubts if doubt not in first), stacklevel=2)
     result = _solve(run, chosen, origin, doubts, engine=where.name, seed=seed, ties=ties, **least)
+    note(result.summary, doubts, stacklevel=2)
     if warning := limit_reached(chosen, result.weighing):
         warnings.warn(warning, stacklevel=2)
     return replace(result, recipe=write_recipe(source, gold, gold_columns, history))
@@ -194,6 +197,7 @@ def _renew(
     doubts = find_doubts(grown, remembered.gold, again=True)
     warn_of(doubts, stacklevel=3)  # whoever called `Result.update`
     result = _solve(grown, method, remembered, doubts, (weighing, news), **settings)
+    note(result.summary, doubts, stacklevel=3)
     if warning := limit_reached(method, result.weighing):
         warnings.warn(warning, stacklevel=3)
     return result

@@ -14,7 +14,7 @@ from allalike._core.options import check_number
 from allalike.api.explanations.explain import Explained
 from allalike.api.results.curve import find_curve
 from allalike.api.results.saving import Saved, gather_material, write_page
-from allalike.api.results.shown import result_html, result_text
+from allalike.api.results.shown import list_first, result_html, result_text
 from allalike.api.results.summaries import group_columns
 from allalike.api.results.tables import next_columns, truth_columns, worker_columns
 from allalike.api.results.targets import REPORT
@@ -22,6 +22,8 @@ from allalike.errors import UnknownNameError, UnsupportedError
 from allalike.methods.auto.distances.numbers import find_biases
 from allalike.methods.auto.sureness.next_labels import rank_tasks
 from allalike.methods.auto.voices.groups import give_voices
+from allalike.telling.answers import remark_answers, remark_doubts
+from allalike.telling.remark import Remark
 from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
@@ -84,10 +86,22 @@ class Result(Explained, Saved):
         return Summary.from_dict(self.summary)
 
     def __repr__(self) -> str:
-        return result_text(self._facts, has_groups=self.weighing.insight.groups is not None)
+        has_groups = self.weighing.insight.groups is not None
+        return result_text(self._facts, list_first(self.found, self.run.encoding), has_groups=has_groups)
 
     def _repr_html_(self) -> str:
         return result_html(repr(self), self.workers, self.next())
+
+    @property
+    def notes(self) -> list[str]:
+        """What was recognised in the answers, what was left out, and what looks strange, as the program says it.
+
+        >>> import allalike
+        >>> allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 2, "y"), ("eve", 3, "x")], method="UA").notes
+        ['Recognised: the labels are categorical.', '2 of 3 (67 %) tasks have one answer only, ...']
+        """
+        told = [*remark_answers(self._facts), *map(Remark, self._facts.remarks), *remark_doubts(self._facts)]
+        return [remark.sentence for remark in told]
 
     @cached_property
     def truth(self) -> pd.DataFrame:

@@ -21,7 +21,7 @@ import click
 
 from allalike._core.system.outlook import Outlook, tell_time
 from allalike._core.system.progress import STAGES, watching
-from allalike.errors import ConvergenceWarning, DataWarning, NameWarning, OutputError, ReportWarning
+from allalike.errors import ConvergenceWarning, DataNote, DataWarning, NameWarning, OutputError, ReportWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -287,7 +287,8 @@ def notes_for_warnings(*, quiet: bool, force: bool = False) -> Iterator[None]:
         for kind in (ConvergenceWarning, ReportWarning):
             warnings.simplefilter("always", kind)
         warnings.simplefilter("ignore" if force else "error", DataWarning)
-        warnings.simplefilter("ignore", NameWarning)
+        for said in (DataNote, NameWarning):
+            warnings.simplefilter("ignore", said)
         yield
     if not quiet:
         for warning in caught:

@@ -22,7 +22,7 @@ from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import ColumnError, InputError, OptionError
 from allalike.readers.column_names import list_names
 from allalike.readers.formats.files import Files
-from allalike.readers.formats.frames import hold, is_matrix, is_rows, of_matrix, of_rows
+from allalike.readers.formats.frames import hold, holds_rows, is_matrix, is_rows, of_matrix, of_rows
 from allalike.readers.formats.matrices import find_matrix, load_matrix
 from allalike.readers.formats.paths import is_path_into
 from allalike.readers.formats.tables import Table, of_columns
@@ -234,12 +234,15 @@ class Scan(Options):
 
     def _opened(self) -> tuple[Table, dict[str, str], dict[str, str]]:
         """Return a table, which of its columns are worker, task and label, and what was guessed about that."""
-        if is_matrix(self.source):
-            return of_matrix(self.source, *self._rows_of_matrix()), _OWN_NAMES, {}
+        rows = self.source
+        if is_matrix(rows):
+            if self.wide is not None or not holds_rows(rows):
+                return of_matrix(rows, *self._rows_of_matrix()), _OWN_NAMES, {}
+            rows = rows.tolist()
         if self.wide is not None and (path := find_matrix(self.source)) is not None:
             return of_matrix(load_matrix(path), *ROWS[self.wide]), _OWN_NAMES, {}
-        if is_rows(self.source):
-            return replace(of_columns(of_rows(self.source)), na=self.list_na(written=False)), _OWN_NAMES, {}
+        if is_rows(rows):
+            return replace(of_columns(of_rows(rows)), na=self.list_na(written=False)), _OWN_NAMES, {}
         table = self.table()
         table = replace(table, na=self.list_na(written=table.text or table.written))
         if self.wide is not None and table.guessed.get("wide") != self.wide:
@@ -256,8 +259,11 @@ class Scan(Options):
     def _rows_of_matrix(self) -> tuple[str, str]:
         if self.wide is None:
             shape = " x ".join(map(str, self.source.shape))
+            rows = " If it has a row for each worker, task and label, give array.tolist()."
             raise InputError(
-                f"A matrix of {shape} cells does not say whether its rows are tasks or workers.", wide="tasks"
+                f"A matrix of {shape} cells does not say whether its rows are tasks or workers."
+                f"{rows if self.source.shape[1] == 3 else ''}",
+                wide="tasks",
             )
         return ROWS[self.wide]
 

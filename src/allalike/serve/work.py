@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from allalike._core.system.outlook import Outlook, tell_time
 from allalike._core.system.progress import STAGES, report, watching
 from allalike._core.words import count, write_options
-from allalike.errors import AllalikeError, ConvergenceWarning, DataWarning, InputError, ReportWarning
+from allalike.errors import AllalikeError, ConvergenceWarning, DataNote, DataWarning, InputError, ReportWarning
 from allalike.report.brevity import cut
 from allalike.serve.choices import Choices
 from allalike.telling.answers import remark_answers, remark_doubts
@@ -77,6 +77,7 @@ def _run(order: Mapping[str, Any]) -> dict[str, Any]:
         for kind in (ConvergenceWarning, ReportWarning):
             warnings.simplefilter("always", kind)
         warnings.simplefilter("ignore" if choices.force else "error", DataWarning)
+        warnings.simplefilter("ignore", DataNote)
         source, gold = choices.name(order["files"]), choices.name_gold(order["gold"])
         result = discover(source, method=choices.method, gold=gold, gold_columns=choices.gold_columns or None)
         report("saving")

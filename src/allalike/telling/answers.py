@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from allalike.answers.shown import say_columns
 from allalike.telling.remark import Remark, share
 
 if TYPE_CHECKING:
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
     from allalike.telling.summary import LabelKind, Summary
 
-__all__ = ["NUMBERS", "remark_answers", "remark_doubts"]
+__all__ = ["NUMBERS", "list_notes", "remark_answers", "remark_doubts"]
 
 NUMBERS = "The labels are"  # so a warning begins that says what the kind of label says, too
 _SAID_OTHERWISE = ("columns", "layout", "domain", "engine", "missing")
@@ -43,11 +44,15 @@ def remark_doubts(summary: Summary) -> list[Remark]:
     return [Remark(said) for said in summary.warnings if not said.startswith(NUMBERS)]
 
 
+def list_notes(summary: Summary) -> list[Remark]:
+    """Say what was left out, what a reader remarked, and what looks strange."""
+    return [*_left_out(summary), *map(Remark, summary.remarks), *map(Remark, summary.warnings)]
+
+
 def _recognised(summary: Summary) -> Iterator[Remark]:
     guessed = summary.guessed
     if columns := guessed.get("columns"):
-        listed = ", ".join(f"{name!r} is the {role}" for role, name in columns.items())
-        yield Remark(f"Recognised: {listed}.", "columns", columns)
+        yield Remark(f"Recognised: {say_columns(columns)}.", "columns", columns)
     for option, value in guessed.items():
         if option not in _SAID_OTHERWISE:
             yield Remark(f"Recognised: {_describe(option, str(value))}.", option, value)

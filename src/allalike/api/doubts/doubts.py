@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,23 +11,24 @@ from allalike._core.columns.matches import find_places
 from allalike._core.columns.objects import shorten
 from allalike._core.columns.values import Values
 from allalike.answers import Answers
-from allalike.api.doubts.far_answers import find_far_answers
+from allalike.api.doubts.far_answers import find_codes, find_far_answers
+from allalike.api.doubts.same import doubt_spellings, list_labels, say_joining
 from allalike.api.doubts.spellings import find_abstentions, find_spellings
+from allalike.api.doubts.warning import Doubt
 from allalike.engines.sample import sample_tasks
-from allalike.errors import DataWarning
 from allalike.telling.answers import NUMBERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from allalike._core.blocks.block import Array, Block
     from allalike.answers.gold import Gold
     from allalike.engines import Run
     from allalike.readers import Scan
 
-__all__ = ["Doubt", "doubt_draws", "find_doubts", "find_first_doubts", "warn_of"]
+__all__ = ["doubt_draws", "find_doubts", "find_first_doubts"]
 
-_MAX_REPEATS, _MANY_REPEATS = 0.2, 0.05  # of all rows
+_MAX_REPEATS = 0.2  # of all rows
 _MIN_UNLIKE = 6  # answers, all of them different, that are no accident
 _MIN_NUMBERS = 3  # different ones that may be a scale: two are yes and no
 _MANY_WORKERS = 2  # times as many as there are tasks
@@ -39,15 +38,6 @@ _MAX_COUNTS = 1 << 22  # of labels, for each worker
 _SHOWN_LABELS = 3
 _MAX_RATINGS = 11  # such as 0 to 10
 _SAMPLE_ANSWERS = 20_000
-_MAX_LABELS = 1 << 12  # that are looked at
-
-
-@dataclass(frozen=True)
-class Doubt:
-    """A reason to wonder whether the answers are what was meant, and whether nothing can come of them if not."""
-
-    what: str
-    severe: bool = False
 
 
 def find_doubts(run: Run, gold: Gold | None = None, *, again: bool = False) -> list[Doubt]:
@@ -62,7 +52,7 @@ def find_doubts(run: Run, gold: Gold | None = None, *, again: bool = False) -> l
     True No task has two answers: 3 an
     False There are two workers only: b
     """
-    looks = (_spellings, _abstentions, _numbers, _levels, _crowd)
+    looks = (doubt_spellings, _abstentions, _numbers, _levels, _crowd)
     found = [*_first_doubts(run), *(doubt for look in looks for doubt in look(run))]
     found += () if again else (*_swapped(run), *_ratings(run), *_far_answers(run))
     found += _truths(run, gold) if gold is not None else ()
@@ -86,16 +76,6 @@ def _first_doubts(run: Run | Answers) -> list[Doubt]:
     """Look at what counting tells."""
     looks = (_repeats, _single_values, _meetings, _different_labels)
     return [doubt for look in looks for doubt in look(run)]
-
-
-def warn_of(doubts: Iterable[Doubt], *, stacklevel: int) -> None:
-    """Give a `DataWarning` for each doubt that is severe, in the name of a caller so many levels up.
-
-    >>> warn_of([Doubt("There may be more workers.")], stacklevel=2)
-    """
-    for doubt in doubts:
-        if doubt.severe:
-            warnings.warn(DataWarning(doubt.what), stacklevel=stacklevel + 1)
 
 
 def doubt_draws(tied: int, tasks: int) -> list[Doubt]:
@@ -125,8 +105,6 @@ def _repeats(run: Run | Answers) -> Iterator[Doubt]:
             " label is spread over several rows, such as one for each item of a ranking, make one row of them.",
             severe=True,
         )
-    elif aside > _MANY_REPEATS * rows:
-        yield Doubt(f"{_share(aside, rows)} rows have a worker and a task that another row has, and are set aside.")
 
 
 def _single_values(run: Run | Answers) -> Iterator[Doubt]:
@@ -147,7 +125,7 @@ def _single_values(run: Run | Answers) -> Iterator[Doubt]:
             " name the right column. If every task has a column, it is a matrix, to be read as wide.",
             severe=True,
         )
-    only = _labels(run)
+    only = list_labels(run)
     if run.encoding.numeric and run.only_number is not None:
         only = [_show(run, run.only_number)]
     if answers > 1 and len(only) == 1:
@@ -176,9 +154,9 @@ def _different_labels(run: Run | Answers) -> Iterator[Doubt]:
     answers = int(run.answer_counts.sum())
     if run.encoding.nominal and _MIN_UNLIKE <= answers <= run.encoding.n_labels:
         yield Doubt(
-            f"There are as many different labels as answers, {answers:,}, such as {_labels(run)[0]!r}: no two workers"
-            f" agree. Perhaps {_column(run, 'label')} is not what was answered: then name the right column. If these"
-            " are texts or numbers, give them this domain.",
+            f"There are as many different labels as answers, {answers:,}, such as {list_labels(run)[0]!r}: no two"
+            f" workers agree. Perhaps {_column(run, 'label')} is not what was answered: then name the right column. If"
+            " these are texts or numbers, give them this domain.",
             severe=True,
         )
 
@@ -189,7 +167,7 @@ def _numbers(run: Run) -> Iterator[Doubt]:
         return
     if run.encoding.numeric and run.domain.spelling.numbers:
         yield Doubt(f"{NUMBERS} read as numbers: a truth is a mean. For a vote, the domain is categorical.")
-    elif run.encoding.nominal and run.encoding.n_labels >= _MIN_NUMBERS and _are_numbers(_labels(run)):
+    elif run.encoding.nominal and run.encoding.n_labels >= _MIN_NUMBERS and _are_numbers(list_labels(run)):
         yield Doubt(
             f"{NUMBERS} {run.encoding.n_labels:,} different numbers, read as classes: a truth is what most said."
             " For a mean, the domain is real."
@@ -220,9 +198,15 @@ def _levels(run: Run) -> Iterator[Doubt]:
 
 
 def _far_answers(run: Run) -> Iterator[Doubt]:
-    """Wonder about a few numbers that carry most of the squared distance."""
+    """Wonder about numbers that may mean something else, and about a few that carry most of the squared distance."""
+    codes = find_codes(run) if run.encoding.numeric and run.domain.spelling.numbers else []
+    for code in codes:
+        yield Doubt(
+            f"{code.number:g} was given {code.times:,} times, and all other answers are between {code.low:g} and"
+            f" {code.high:g}. If it means that there is no answer, name it so (abstain='{code.number:g}')."
+        )
     found = find_far_answers(run) if run.encoding.numeric and run.domain.distance == "squared" else None
-    if found is not None:
+    if found is not None and not codes:
         label = f"{found.label:g}" if run.domain.spelling.numbers else _show(run, found.label)
         yield Doubt(
             f"{found.number:,} of {found.answers:,} answers carry {100 * found.share:.0f} % of the squared distance,"
@@ -231,25 +215,9 @@ def _far_answers(run: Run) -> Iterator[Doubt]:
         )
 
 
-def _spellings(run: Run) -> Iterator[Doubt]:
-    """Wonder about classes that may be one."""
-    found = find_spellings(_labels(run)) if run.encoding.nominal else None
-    if found is not None:
-        shown = "; ".join(f"{one!r} and {other!r}" for one, other in found.pairs[:_SHOWN_LABELS])
-        yield Doubt(
-            f"{found.labels:,} labels differ only in how they are written: {shown}. If they mean the same,"
-            f" {_joining(found.option)}."
-        )
-
-
-def _joining(option: str) -> str:
-    """Say what makes spellings one."""
-    return f"the domain {option} or a label map joins them" if option else "a label map joins them"
-
-
 def _abstentions(run: Run) -> Iterator[Doubt]:
     """Wonder about classes that may be none."""
-    found = find_abstentions(_labels(run)) if run.encoding.nominal else []
+    found = find_abstentions(list_labels(run)) if run.encoding.nominal else []
     said = any("abstain" in remark for remark in run.notes.get("remarks", ()))  # by the reader of a tool
     if found and run.encoding.n_labels > 2 and not said:
         listed = " and ".join(map(repr, found[:_SHOWN_LABELS]))
@@ -318,12 +286,12 @@ def _truths(run: Run, gold: Gold) -> Iterator[Doubt]:
             f" {_first_unanswered(run, gold)!r}."
         )
     if unknown := gold.find_unanswered(run.encoding):
-        known = ", ".join(map(repr, _labels(run)[:_SHOWN_LABELS]))
+        known = ", ".join(map(repr, list_labels(run)[:_SHOWN_LABELS]))
         more = ", ..." if run.encoding.n_labels > _SHOWN_LABELS else ""
         there = f" The answers have {known}{more}." if known else ""
-        alike = find_spellings([unknown[0], *_labels(run)])
+        alike = find_spellings([unknown[0], *list_labels(run)])
         same = [other for one, other in (alike.pairs if alike else ()) if one == unknown[0]]
-        hint = f" If it is {same[0]!r}, {_joining(alike.option)}." if alike and same else ""
+        hint = f" If it is {same[0]!r}, {say_joining(alike.option)}." if alike and same else ""
         yield Doubt(
             f"{len(unknown):,} of the labels in the gold occur in no answer, the first of them {unknown[0]!r}."
             f"{there}{hint}"
@@ -341,12 +309,6 @@ def _mark_known(block: Block) -> dict[str, Array]:
     known = np.zeros(block.n_tasks, np.bool_)
     known[block.gold_task] = True
     return {"known": known}
-
-
-def _labels(run: Run | Answers) -> list[Any]:
-    """Return the labels that occur, where labels are classes, or the first of them."""
-    known = np.arange(min(run.encoding.n_labels, _MAX_LABELS))
-    return run.encoding.decode(known).tolist() if len(known) else []
 
 
 def _column(run: Run | Answers, role: str) -> str:

@@ -13,6 +13,9 @@ weights are for. Then squares are the wrong distance for these answers.
 They are looked for in the tasks with three answers or more, since the middle of two says nothing about either, and in
 some 200,000 answers of those tasks that the hashes of their ids choose. It fails where so many are far that half of the
 squares need more of them, which is a crowd of two kinds.
+
+**Codes** are found otherwise, for they may be as many as they like: a number that is given three times or more, and is
+farther from all others than these are from each other, such as 9999.
 """
 
 from __future__ import annotations
@@ -29,13 +32,14 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.engines import Run
 
-__all__ = ["FarAnswers", "find_far_answers"]
+__all__ = ["Code", "FarAnswers", "find_codes", "find_far_answers"]
 
 _SAMPLE_ANSWERS = 200_000
 _MIN_ANSWERS = 3  # to a task, for its middle to say anything
 _FEW = 0.01  # of all answers, which are so many at least:
 _MIN_TOLD = 50
 _MOST = 0.5  # of the sum of squares
+_MIN_CODES = 3  # times that a number is given which means something else
 _BAD_SHARE = 0.25  # of a worker's answers that are far: she is bad, and they are no accidents
 
 
@@ -47,6 +51,39 @@ class FarAnswers(NamedTuple):
     share: float
     worker: Any
     label: float
+
+
+class Code(NamedTuple):
+    """A number that may mean something else, how often it was given, and between which numbers all others are."""
+
+    number: float
+    times: int
+    low: float
+    high: float
+
+
+def find_codes(run: Run) -> list[Code]:
+    """Find numbers that are given again and again, far below or above all others.
+
+    >>> import allalike
+    >>> rows = [(worker, task, 20.0 + task) for worker in "abc" for task in range(5)]
+    >>> rows += [(worker, 9, -999.0) for worker in "abc"]
+    >>> find_codes(allalike.Memory().load(allalike.read(rows, domain="real")))
+    [Code(number=-999.0, times=3, low=20.0, high=24.0)]
+    """
+    blocks = sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False).blocks
+    numbers, times = np.unique(np.concatenate([block.label for block in blocks]), return_counts=True)
+    first, last = 0, len(numbers) - 1
+    outside: list[int] = []
+    while last - first >= _MIN_CODES:
+        below, above = numbers[first + 1] - numbers[first], numbers[last] - numbers[last - 1]
+        place, gap = (first, below) if below >= above else (last, above)
+        first, last = first + (place == first), last - (place == last)
+        if times[place] < _MIN_CODES or gap <= numbers[last] - numbers[first]:
+            break
+        outside.append(place)
+        low, high = float(numbers[first]), float(numbers[last])
+    return [Code(float(numbers[place]), int(times[place]), low, high) for place in outside]
 
 
 def find_far_answers(run: Run) -> FarAnswers | None:

@@ -1,24 +1,38 @@
-"""Spellings: labels that differ only in how they are written, and the option that makes them one."""
+"""Spellings: labels and ids that differ only in how they are written, and the option that makes labels one.
+
+What differs in case, in blanks and marks, or in how one number or choice is written, is one label. So is a long word
+beside another from which one letter is missing, or differs, if it is hardly ever given; the first letter counts, for
+typical and atypical are no spellings of each other.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
-from itertools import islice
+from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any
 
 from allalike.domains.spelling import match_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
-__all__ = ["Spellings", "find_abstentions", "find_spellings"]
+__all__ = ["Spellings", "find_abstentions", "find_near", "find_slips", "find_spellings", "find_twins"]
 
 _MAX_LABELS = 5000  # that are looked at
 _MAX_CHARACTERS = 200  # of a label that is looked at
+
+_MAX_TWINS = 0.5  # of all ids: more of them are no accident
 _MAX_SHOWN = 5
+_MIN_LETTERS = 3  # of a label in which marks mean nothing: C and C. may be two
+_MIN_LONG = 8  # letters of a word in which one of them may be a slip
+_SLIPS = 0.05  # so often, at most, a word with a slip is given, beside the right one; or twice
 _MIN_SHARE = 0.9  # of the labels that an option must be able to read
 _CHOICE_PATTERN = re.compile(r"[A-Z](?:[<>=~]+[A-Z])?|tie")
+_NUMBER_PATTERN = re.compile(r"\d(?:[\d.,]*\d)?")
+_BOUNDS = re.compile(r"[<>≤≥~±%]")
+_MARKS = re.compile(r"[\s\-_'\u2019.,;:!()\[\]\"/]")
 _TRUTH_WORDS = {
     **dict.fromkeys(("true", "yes", "y", "1"), "true"),
     **dict.fromkeys(("false", "no", "n", "0"), "false"),
@@ -55,7 +69,7 @@ class Spellings:
 
 
 def find_spellings(values: Iterable[Any]) -> Spellings | None:
-    """Find labels among different ones that differ only in case, blanks, wrapping, or how a number is written.
+    """Find labels among different ones that differ only in case, blanks, marks, or how a number or choice is written.
 
     >>> find_spellings(["cat", "Cat", "dog"])
     Spellings(pairs=(('cat', 'Cat'),), labels=2, option='categorical(lower=True)')
@@ -73,6 +87,7 @@ def find_spellings(values: Iterable[Any]) -> Spellings | None:
         ("categorical(extract='choice')", _as_choice),
         ("categorical(extract='number')", _as_number),
         ("", lambda text: _TRUTH_WORDS.get(text.strip().casefold())),
+        ("", _without_marks),
     )
     found = [_find_alike(texts, key, option) for option, key in ways]
     best = max(found, key=lambda alike: alike.labels)  # of equal ones the simplest, which comes first
@@ -105,7 +120,7 @@ def _as_choice(text: str) -> str | None:
 def _as_number(text: str) -> str | None:
     """Return the number that a label stands for, unless it is a code such as 007."""
     bare = text.strip()
-    if re.match(r"[-+]?0\d", bare) or not re.search(r"\d", bare):
+    if re.match(r"[-+]?0\d", bare) or _BOUNDS.search(bare) or len(_NUMBER_PATTERN.findall(bare)) != 1:
         return None
     if bare.isdecimal() and bare.isascii():
         return bare
@@ -113,6 +128,57 @@ def _as_number(text: str) -> str | None:
 
     found = extract_number(bare)
     return found if found is not None and re.fullmatch(r"-?[\d.]+", found) and _is_mostly_number(bare) else None
+
+
+def _without_marks(text: str) -> str | None:
+    """Return a label without case, accents, blanks and marks; a short one, or one with digits, may mean them.
+
+    >>> _without_marks("Ice-cream"), _without_marks("café"), _without_marks("C."), _without_marks("0-0 1-6")
+    ('icecream', 'cafe', None, None)
+    """
+    plain = "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
+    found = _MARKS.sub("", plain.casefold())
+    return found if len(found) >= _MIN_LETTERS and not any(map(str.isdecimal, found)) else None
+
+
+def find_near(labels: Iterable[Any]) -> list[tuple[str, str]]:
+    """Find long words that differ in one letter, which is not the first.
+
+    >>> find_near(["elephant", "elephnat", "elephat", "typically", "atypically", "cat", "bat"])
+    [('elephant', 'elephat'), ('elephant', 'elephnat'), ('elephat', 'elephnat')]
+    """
+    words = [label for label in islice(labels, _MAX_LABELS) if isinstance(label, str)]
+    words = [
+        word for word in words if _MIN_LONG <= len(word) + 1 <= _MAX_CHARACTERS and word.replace(" ", "").isalpha()
+    ]
+    groups: dict[str, list[str]] = {}
+    for word in words:
+        for rest in {word[:place] + word[place + 1 :] for place in range(1, len(word) + 1)}:
+            groups.setdefault(rest, []).append(word)
+    return sorted({pair for group in groups.values() for pair in combinations(sorted(group), 2)})
+
+
+def find_slips(near: Iterable[tuple[Any, Any]], counts: Mapping[Any, int]) -> list[tuple[Any, Any]]:
+    """Return the words, and those near them that are hardly ever given.
+
+    >>> find_slips([("elephant", "elephnat"), ("adsorption", "absorption")],
+    ...            {"elephant": 90, "elephnat": 1, "adsorption": 40, "absorption": 30})
+    [('elephant', 'elephnat')]
+    """
+    ordered = [(one, other) if counts[one] >= counts[other] else (other, one) for one, other in near]
+    return [(one, other) for one, other in ordered if counts[other] <= max(2, _SLIPS * counts[one]) < counts[one]]
+
+
+def find_twins(ids: Iterable[Any]) -> list[tuple[Any, Any]]:
+    """Find ids that differ only in case and blanks; where most of them do, case means something.
+
+    >>> find_twins(["w0", "W0", "w1", "w2"]), find_twins(["a", "A", "b"]), find_twins(["aa", "Aa", "bb", "bB"])
+    ([('w0', 'W0')], [], [])
+    """
+    known = [each for each in ids if isinstance(each, str) and len(each.strip()) > 1]
+    first: dict[str, str] = {}
+    pairs = [(one, each) for each in known if (one := first.setdefault("".join(each.split()).casefold(), each)) != each]
+    return pairs if 2 * len(pairs) <= _MAX_TWINS * len(known) else []
 
 
 def _is_mostly_number(text: str) -> bool:

@@ -5,32 +5,63 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from allalike._core.columns.objects import shorten
+from allalike._core.words import count
+from allalike.answers.shown import say_columns
+from allalike.telling.answers import list_notes
+from allalike.telling.crowd import remark_crowd, remark_unseen
 from allalike.telling.truths import remark_gold, remark_sureness, say_changes, say_counts
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from allalike.domains import Encoding
+    from allalike.engines import TaskTable
     from allalike.telling.summary import Summary
 
-__all__ = ["comparison_html", "comparison_text", "result_html", "result_text"]
+__all__ = ["comparison_html", "comparison_text", "list_first", "result_html", "result_text"]
 
+_N_TRUTHS = 3  # at a prompt
 _N_ROWS = 5  # of a table in a notebook
 _N_METHODS = 10  # of a comparison at a prompt
 
 
-def result_text(summary: Summary, *, has_groups: bool) -> str:
-    """Say what a result is about, and what it has.
+def list_first(found: TaskTable, encoding: Encoding) -> list[str]:
+    """Show the first truths."""
+    piece = next(iter(found.pieces()))
+    labels = encoding.decode(piece.found["label"][:_N_TRUTHS]).tolist()
+    tasks = piece.tasks.take(np.arange(len(labels))).tolist()
+    return [f"  task {shorten(task)}: {shorten(label)}" for task, label in zip(tasks, labels, strict=True)]
+
+
+def result_text(summary: Summary, first: list[str], *, has_groups: bool) -> str:
+    """Say what a result is about, which truths come first, what there is to say of workers, and what it has.
 
     >>> import allalike
     >>> allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y")], method="P-TD")
     Result: 4 answers of 3 workers to 2 tasks (categorical labels), by P-TD on memory.
+      task 1: 'x'
+      task 2: 'y'
     0 of 2 truths (0.0 %) differ from the unweighted answer.
+    1 note: see .notes.
     See .truth, .workers, .summary, .next(), .save("folder").
     """
-    lines = [f"Result: {_counts(summary)}, by {summary.method.name} on {summary.engine}.", say_changes(summary)]
-    lines += [remark.sentence for remark in (*remark_sureness(summary), *remark_gold(summary))]
-    groups = ".groups, " if has_groups else ""
-    return "\n".join([*lines, f'See .truth, .workers, {groups}.summary, .next(), .save("folder").'])
+    columns = summary.guessed.get("columns")
+    remarks = (*remark_sureness(summary), *remark_gold(summary), *remark_crowd(summary), *remark_unseen(summary))
+    notes, groups = list_notes(summary), ".groups, " if has_groups else ""
+    return "\n".join(
+        [
+            f"Result: {_counts(summary)}, by {summary.method.name} on {summary.engine}.",
+            *([f"Columns: {say_columns(columns)}."] if columns else []),
+            *first,
+            say_changes(summary),
+            *(remark.sentence for remark in remarks),
+            *([f"{count(len(notes), 'note')}: see .notes."] if notes else []),
+            f'See .truth, .workers, {groups}.summary, .next(), .save("folder").',
+        ]
+    )
 
 
 def result_html(text: str, workers: pd.DataFrame, unsure: pd.DataFrame) -> str:

@@ -19,7 +19,18 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-__all__ = ["find_opener", "hold", "is_matrix", "is_nested", "is_rows", "of_frame", "of_matrix", "of_nested", "of_rows"]
+__all__ = [
+    "find_opener",
+    "hold",
+    "holds_rows",
+    "is_matrix",
+    "is_nested",
+    "is_rows",
+    "of_frame",
+    "of_matrix",
+    "of_nested",
+    "of_rows",
+]
 
 _ROLES = {"worker", "task", "label"}
 
@@ -263,6 +274,20 @@ def is_matrix(source: Any) -> bool:
     return (isinstance(source, np.ndarray) and source.ndim == 2) or (
         hasattr(source, "tocoo") and len(source.shape) == 2
     )
+
+
+def holds_rows(matrix: Any) -> bool:
+    """Tell whether a matrix is rows of (worker, task, label): what is in one column is in no other, and nothing twice.
+
+    >>> holds_rows(np.array([["ada", 7, "x"], ["bob", 7, "y"]], object)), holds_rows(np.array([["x", "y", "x"]] * 2))
+    (True, False)
+    """
+    if not isinstance(matrix, np.ndarray) or matrix.shape[1] != 3:
+        return False
+    rows = matrix.tolist()
+    values = [set(map(str, column)) for column in zip(*rows, strict=True)]
+    apart = sum(map(len, values)) == len(set().union(*values))
+    return apart and len({(str(worker), str(task)) for worker, task, _ in rows}) == len(rows)
 
 
 def of_matrix(matrix: Any, down: str, across: str) -> Table:
