@@ -247,7 +247,7 @@ def test_three_columns_of_an_array_are_rows_if_they_look_like_it_and_else_it_is_
     table = pd.DataFrame(crowd(), columns=["worker", "task", "label"])
     assert allalike.read(table.to_numpy()).workers.tolist() == list(WORKERS)
     assert allalike.read(table.to_numpy(), wide="tasks").n_answers == 3 * len(table)
-    with pytest.raises(InputError, match=r"give array.tolist\(\)"):
+    with pytest.raises(InputError, match=r"then give array.tolist\(\)"):
         allalike.read(np.array([[1, 2, 1], [2, 1, 1], [1, 1, 2]]))
 
 

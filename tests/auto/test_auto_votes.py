@@ -90,7 +90,7 @@ def test_workers_who_are_alike_count_the_same() -> None:
 
 def test_fewer_than_two_answers_a_task_are_voted_on() -> None:
     rows, _ = drawn(20, 300, 2, np.linspace(0.5, 0.95, 20), 3, share=0.05)
-    assert taken_of(rows)[0] == "there are fewer than two answers a task"
+    assert taken_of(rows)[0] == "there are fewer than two answers per task"
 
 
 def test_functions_that_say_one_label_only_are_voted_on_and_not_taken_for_copies() -> None:

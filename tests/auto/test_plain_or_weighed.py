@@ -101,7 +101,7 @@ def test_below_two_answers_a_task_everyone_counts_the_same() -> None:
     present = rng.permuted(np.arange(6)[:, None] < rng.integers(1, 3, 200), axis=0)
     assert 200 < present.sum() < 400
     result = allalike.discover(rows(said, present), domain="real")
-    assert result.summary["reading"]["why"] == "there are fewer than two answers a task"
+    assert result.summary["reading"]["why"] == "there are fewer than two answers per task"
     assert result.workers["weight"].to_numpy() == pytest.approx(np.full(6, 1 / 6))
 
 

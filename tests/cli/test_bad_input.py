@@ -175,7 +175,7 @@ ROWS: dict[str, tuple[Any, str]] = {
     "lists": ([("a", 1, ["x"]), ("b", 1, ["y"])], "do not order the same items"),
     "unhashable": ([("a", 1, bytearray(b"x")), ("b", 1, bytearray(b"x"))], "labels cannot be told apart"),
     "a number": (5, "cannot be read from int"),
-    "a matrix": (np.zeros((2, 3)), "does not say whether its rows are tasks or workers. Say it with wide='tasks'"),
+    "a matrix": (np.zeros((2, 4)), "does not say whether its rows are tasks or workers. Say it with wide='tasks'"),
     "an array": (np.zeros(3), "cannot be read from ndarray"),
     "a column of nothing": (pd.DataFrame({"worker": ["a"], "task": [1], "label": [np.nan]}), "No row has a label"),
     "two columns of a name": (

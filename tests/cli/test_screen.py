@@ -57,23 +57,24 @@ def test_a_result_fits_on_a_screen_of_80_columns(crowd: allalike.Result) -> None
     assert len(lines) <= 40
 
 
-def test_the_crowd_is_one_line_with_alpha_answers_and_equal_workers(crowd: allalike.Result) -> None:
-    found, equal = crowd.agreement, 1 / (crowd.workers["weight"] ** 2).sum()
+def test_the_crowd_is_one_line_with_alpha_and_answers(crowd: allalike.Result) -> None:
+    found = crowd.agreement
     alpha = f"alpha {found.alpha:.2f} ({found.low:.2f} to {found.high:.2f})"
-    line = f"Crowd: {alpha}; 9.61 answers a task, weighed like {equal:.3g} equal workers. "
+    line = f"Crowd: {alpha}; 9.61 answers per task. "
     assert line in " ".join(" ".join(texts(crowd)).split())
 
 
 def test_what_answers_are_worth_is_said_once_known_truths_show_how_errors_come_together(known: allalike.Result) -> None:
     worth = known.summary["confidence"]["voices_per_task"]
     assert 1 < worth < 9.61
-    assert f"9.61 answers a task, worth about {worth:.2g} voices." in " ".join(" ".join(texts(known)).split())
+    assert f"9.61 answers per task, worth about {worth:.2g} voices," in " ".join(" ".join(texts(known)).split())
 
 
 def test_what_is_expected_of_weights_stands_beside_what_is_expected_without(crowd: allalike.Result) -> None:
     table = crowd.probabilities
     believed = [table[label][row] for row, label in enumerate(crowd.truth["unweighted"])]
-    expected = f"in {100 * crowd.truth['confidence'].mean():.0f} %, unweighted ones in {100 * np.mean(believed):.0f} %"
+    sure, plain = (f"{100 * np.mean(each):.0f} %" for each in (crowd.truth["confidence"], believed))
+    expected = f"About {sure} of the truths should be right, and {plain} of a plain vote"
     assert expected in " ".join(texts(crowd)).replace("  ", " ").replace("  ", " ")
 
 
@@ -131,7 +132,7 @@ def test_the_next_commands_are_complete(crowd: allalike.Result) -> None:
     assert [*typed, "more.csv"] in commands
     assert [*typed, "--gold", "gold.csv"] in commands
     assert not any("explain" in command for command in commands)
-    assert any(line.endswith("# once next.csv is asked:") for line in lines)
+    assert any(line.endswith("# with new answers to the tasks in next.csv:") for line in lines)
 
 
 def test_explain_is_named_once_the_program_has_it(crowd: allalike.Result) -> None:

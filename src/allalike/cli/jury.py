@@ -169,7 +169,7 @@ def _say_what(panel: Panel) -> list[str]:
     lines = [
         f"{summary.answers:,} verdicts of {count(summary.workers, 'judge')} on {count(summary.tasks, 'task')}"
         f" ({summary.domain.name}).",
-        f"Panel: {sure.answers_per_task:.3g} verdicts a task{worth}; {summary.changed:,} answers differ from a plain"
+        f"Panel: {sure.answers_per_task:.3g} verdicts per task{worth}; {summary.changed:,} answers differ from a plain"
         " vote's.",
         *map(dress, remark_reading(summary)),
     ]
@@ -177,11 +177,11 @@ def _say_what(panel: Panel) -> list[str]:
         error = panel.summary["panel"]["calibration_error"]
         mended = "" if error["mended"] == error["own"] else f", mended by known truths {error['mended']:.3f}"
         lines.append(
-            f"It is right in {percent(1 - gold.error)} of {count(gold.tasks, 'task')} with known truths, a plain vote"
-            f" in {percent(1 - gold.unweighted_error)}; its probabilities are {error['own']:.3f} off{mended}."
+            f"It is right on {percent(1 - gold.error)} of {count(gold.tasks, 'task')} with known truths, a plain vote"
+            f" on {percent(1 - gold.unweighted_error)}; its probabilities are {error['own']:.3f} off{mended}."
         )
     else:
-        lines.append(f"It is expected to be right in {percent(sure.mean)}.")
+        lines.append(f"It should be right {percent(sure.mean)} of the time.")
     if summary.abstained is not None:
         lines.append(
             f"It abstains from {summary.abstained:,} tasks that are less sure than {summary.min_confidence:g}."
@@ -214,15 +214,15 @@ def _name_some(judges: Sequence[object]) -> str:
 def _say_smallest(panel: Panel) -> list[str]:
     found = panel.summary["panel"]["smallest"]
     everybody = len(panel.judges)
-    right = "are right in" if panel.by_gold else "are expected to be right in"
+    right = "are right" if panel.by_gold else "should be right"
     lost = _say_lost(*found["lost"])
     who = _name_some(found["members"])
     if found["size"] == everybody:
         return [f"Smallest panel that keeps {100 * found['keep']:g} %: all of them."]
     return [
         f"Smallest panel that keeps {100 * found['keep']:g} %: {found['size']:,} of {everybody:,}: {who}. On tasks that"
-        f" did not choose them, such panels {right} {percent(found['accuracy'])}, {lost} than all, and agree with all"
-        f" in {percent(found['agreement'])}."
+        f" did not choose them, such panels {right} {percent(found['accuracy'])} of the time, {lost} than all, and"
+        f" agree with all on {percent(found['agreement'])} of the tasks."
     ]
 
 

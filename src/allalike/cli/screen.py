@@ -20,7 +20,14 @@ from allalike.report.brevity import show_number
 from allalike.telling.crowd import remark_crowd, remark_unseen, say_few
 from allalike.telling.remark import Remark, percent
 from allalike.telling.summary import LabelKind, Summary
-from allalike.telling.truths import remark_gold, remark_reading, remark_sureness, say_changes, say_counts
+from allalike.telling.truths import (
+    remark_gold,
+    remark_reading,
+    remark_sureness,
+    say_changes,
+    say_counts,
+    say_voices,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -57,7 +64,7 @@ def draw_screen(
     >>> for line in draw_screen(result, [])[:3]:
     ...     print(line.text)
     4 answers of 2 workers to 2 tasks (categorical, 2 classes).
-    Crowd: alpha 0.00; 2 answers a task, weighed like 2 equal workers.
+    Crowd: alpha 0.00; 2 answers per task.
     UA, 1 round.
     """
     from allalike.methods.auto.sureness.next_labels import rank_tasks
@@ -112,11 +119,9 @@ def few_text(result: Result) -> list[str]:
 def _crowd_text(result: Result, summary: Summary, *, look: bool) -> str:
     """Say how much the workers agree, how many answers a task has, and how many independent ones they count like."""
     agreed = _alpha_text(result) if look or "agreement" in vars(result) else ""
-    per_task = f"{show_number(summary.answers / summary.tasks)} answers a task"
-    voices = f", weighed like {show_number(summary.effective_workers)} equal workers"
-    if summary.confidence and summary.confidence.voices_per_task:
-        voices = f", worth about {summary.confidence.voices_per_task:.2g} voices"
-    return f"Crowd: {agreed}{per_task}{voices}."
+    voices = say_voices(summary)
+    per_task = f"{show_number(summary.answers / summary.tasks)} answers per task"
+    return f"Crowd: {agreed}{per_task}{', ' if voices else ''}{voices}."
 
 
 def _alpha_text(result: Result) -> str:
@@ -185,7 +190,7 @@ def _next_commands(
         return found
     asked = [path.name for path in paths if path.stem == "next"]
     if asked and (unsure.found["confidence"] < _UNSURE).any():
-        found.append((f"{complete_command(typed, {})} more.csv", f"once {asked[0]} is asked"))
+        found.append((f"{complete_command(typed, {})} more.csv", f"with new answers to the tasks in {asked[0]}"))
     if any("label map" in warning for warning in Summary.from_dict(result.summary).warnings):
         found.append((complete_command(typed, {"label_map": "map.csv"}), "join labels that mean the same"))
     if not result.run.n_gold:

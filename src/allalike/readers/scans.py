@@ -259,11 +259,9 @@ class Scan(Options):
     def _rows_of_matrix(self) -> tuple[str, str]:
         if self.wide is None:
             shape = " x ".join(map(str, self.source.shape))
-            rows = " If it has a row for each worker, task and label, give array.tolist()."
+            rows = ", or a worker, a task and a label (then give array.tolist())" if self.source.shape[1] == 3 else ""
             raise InputError(
-                f"A matrix of {shape} cells does not say whether its rows are tasks or workers."
-                f"{rows if self.source.shape[1] == 3 else ''}",
-                wide="tasks",
+                f"A matrix of {shape} cells does not say whether its rows are tasks or workers{rows}.", wide="tasks"
             )
         return ROWS[self.wide]
 

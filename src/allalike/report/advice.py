@@ -50,7 +50,12 @@ def advise(material: Material, flags: list[list[str]], *, single: int, unsure: i
         _about_tasks(material, single, unsure),
         _about_copies(material),
         _about_flag(material, flags, "no signal", "What they answer does not depend on the tasks."),
-        _about_flag(material, flags, "worse than the crowd", "They err more than the others, whatever chance did."),
+        _about_flag(
+            material,
+            flags,
+            "worse than the crowd",
+            "They err more often than the others, by more than chance explains.",
+        ),
         _about_few(material, flags),
         _about_gold(material),
     ]

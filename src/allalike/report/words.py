@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from allalike._core.words import count
 from allalike.report.brevity import brief, cut, show_number
-from allalike.telling.truths import TOLD_BY, say_counts
+from allalike.telling.truths import TOLD_BY, say_counts, say_voices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,8 +43,8 @@ def list_figures(material: Material) -> list[dict[str, str]]:
         },
         {
             "value": show_number(summary.answers / max(summary.tasks, 1)),
-            "name": "answers a task",
-            "note": f"weighed like {show_number(summary.effective_workers)} equal workers",
+            "name": "answers per task",
+            "note": say_voices(summary),
         },
     ]
     return [figure for figure in found if figure]
@@ -56,7 +56,7 @@ def _figure_of_confidence(found: HowSure | None) -> dict[str, str] | None:
     return {
         "value": f"{100 * found.mean:.3g} %",
         "name": "truths expected to be right",
-        "note": f"as told by {TOLD_BY[found.told_by]}; errors that most share are not seen",
+        "note": f"{TOLD_BY[found.told_by]}; mistakes that most share do not show",
     }
 
 

@@ -38,7 +38,7 @@ def remark_crowd(summary: Summary) -> Iterator[Remark]:
 
 def _remark_silent(empty: Silent) -> Remark:
     names, first = [each.worker for each in empty.named], empty.named[0]
-    done = "have no voice (plain=True gives it back)" if empty.silenced else "keep their voice, being few"
+    done = "do not count (with plain=True they do)" if empty.silenced else "count all the same, being few"
     return Remark(
         f"No signal: what {name_some(names, empty.workers)} answer{'s' if empty.workers == 1 else ''} does not depend"
         f" on the tasks (signal {first.signal:.3f} with error {first.error:.3f}); they gave"
@@ -50,8 +50,8 @@ def _remark_silent(empty: Silent) -> Remark:
 def _remark_suspects(worse: Suspects) -> Remark:
     limits = [f"{each.worker} ({each.low:.2g} to {each.high:.2g})" for each in worse.named]
     return Remark(
-        f"Look at: {name_some(limits, worse.workers, _N_SHOWN)} have a larger {worse.unit.replace('_', ' ')} than the"
-        f" crowd ({worse.crowd:.2g}), whatever chance did.",
+        f"Look at: {name_some(limits, worse.workers, _N_SHOWN)} {'has' if worse.workers == 1 else 'have'} a larger"
+        f" {worse.unit.replace('_', ' ')} than the crowd ({worse.crowd:.2g}), by more than chance explains.",
         names=[each.worker for each in worse.named],
     )
 
@@ -87,9 +87,10 @@ def say_few(few: int, workers: int) -> str:
     """Say how many workers share so few answers with others that little is known about them.
 
     >>> say_few(1, 4)
-    '1 of 4 workers (25.0 %) have fewer than 5 answers that somebody else answered too: little is known about them'
+    '1 of 4 workers (25.0 %) has fewer than 5 answers to tasks that others answered, too: little is known about her'
     """
+    have, them = ("has", "her") if few == 1 else ("have", "them")
     return (
-        f"{few:,} of {workers:,} workers ({share(few, workers)}) have fewer than 5 answers that somebody else"
-        " answered too: little is known about them"
+        f"{few:,} of {workers:,} workers ({share(few, workers)}) {have} fewer than 5 answers to tasks that others"
+        f" answered, too: little is known about {them}"
     )

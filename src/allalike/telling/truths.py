@@ -22,20 +22,16 @@ __all__ = [
     "say_correlation",
     "say_counts",
     "say_second_reading",
+    "say_voices",
 ]
 
 TOLD_BY = {
-    "gold": "known truths",
-    "halves": "two halves of the workers",
-    "pairs": "pairs of answers",
-    "answers": "held-out answers",
+    "gold": "measured on known truths",
+    "halves": "estimated from two halves of the workers",
+    "pairs": "estimated from pairs of answers",
+    "answers": "estimated from answers that were held out",
 }
 _MOST_TIMES = 1000
-_STARTS = {
-    "consensus": "the consensus of the workers",
-    "known": "the truths that are known",
-    "one": "one number a worker, because the memory that is free cannot hold more",
-}
 
 
 def list_facts(summary: Summary) -> list[str]:
@@ -65,6 +61,12 @@ def say_counts(answers: int, workers: int, tasks: int) -> str:
     return f"{count(answers, 'answer')} of {count(workers, 'worker')} to {count(tasks, 'task')}"
 
 
+def say_voices(summary: Summary) -> str:
+    """Say how many independent answers those to a task are worth, if that is known."""
+    voices = summary.confidence.voices_per_task if summary.confidence else None
+    return f"worth about {voices:.2g} voices, which are independent answers" if voices else ""
+
+
 def say_changes(summary: Summary) -> str:
     """Say how many truths weights changed, and how many were drawn."""
     drawn = f"; {summary.tied:,} were drawn among equals" if summary.tied else ""
@@ -77,10 +79,13 @@ def say_changes(summary: Summary) -> str:
 def remark_sureness(summary: Summary, unweighted: float | None = None) -> Iterator[Remark]:
     """Say how sure the truths are, how sure unweighted ones would be if that is known, and how many are left out."""
     if sure := summary.confidence:
-        plain = "" if unweighted is None else f", unweighted ones in {percent(unweighted)}"
-        unseen = "" if sure.told_by == "gold" else "; shared errors are not seen in answers (gold=)"
-        source = TOLD_BY[sure.told_by]
-        yield Remark(f"Truths are expected to be right in {percent(sure.mean)}{plain} (told by {source}){unseen}.")
+        plain = "" if unweighted is None else f", and {percent(unweighted)} of a plain vote"
+        unseen = (
+            "" if sure.told_by == "gold" else " Mistakes that most share do not show; some known truths (gold=) do."
+        )
+        yield Remark(
+            f"About {percent(sure.mean)} of the truths should be right{plain} ({TOLD_BY[sure.told_by]}).{unseen}"
+        )
     if summary.abstained is not None:
         part = share(summary.abstained, summary.tasks)
         yield Remark(
@@ -105,7 +110,7 @@ def remark_gold(summary: Summary) -> Iterator[Remark]:
 def say_correlation(found: Correlation) -> str:
     """Say how well the distance to the others told who errs."""
     return (
-        f"Distance to the others tells who errs with a rank correlation of {found.rank_correlation:.2f}"
+        f"Distance to the others predicts who errs with a rank correlation of {found.rank_correlation:.2f}"
         f" ({found.low:.2f} to {found.high:.2f}; {found.workers:,} workers)."
     )
 
@@ -143,9 +148,7 @@ def _say_reading(reading: HowRead, effective_workers: float) -> str:
         return f"{differ}; votes were weighed, for {reason}"
     if not reading.start:
         return f"{differ}; weighed like {effective_workers:,.1f} equal workers"
-    kind, _, part = reading.start.partition(" ")
-    core = f"the best workers, who gave {100 * float(part):g} % of the answers" if kind == "core" else _STARTS[kind]
-    return f"{differ}; weights were used, for {reason}. The most likely reading begins with {core}"
+    return f"{differ}; weights were used, for {reason}"
 
 
 def say_second_reading(second: OtherReading) -> str:

@@ -82,14 +82,14 @@ def doubt_draws(tied: int, tasks: int) -> list[Doubt]:
     """Wonder about truths of which most were drawn among equals.
 
     >>> [doubt.what for doubt in doubt_draws(3, 4)]
-    ['3 of 4 truths were drawn among equals: there are too few answers a task, or too many labels.']
+    ['3 of 4 truths were drawn among equals: there are too few answers per task, or too many labels.']
     """
     if tied <= max(tasks / 2, 1):
         return []
     return [
         Doubt(
-            f"{tied:,} of {tasks:,} truths were drawn among equals: there are too few answers a task, or too many"
-            " labels."
+            f"{tied:,} of {tasks:,} truths were drawn among equals: there are too few answers per task, or too"
+            " many labels."
         )
     ]
 

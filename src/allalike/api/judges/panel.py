@@ -84,7 +84,7 @@ class Panel:
         right = "known" if self.by_gold else "expected"
         lines = [
             f"Panel of {count(many, 'judge')}: {count(answers, 'verdict')},"
-            f" {count(tasks, 'task')}, {right} to be right in {100 * self.panels.whole:.3g} %.",
+            f" {count(tasks, 'task')}, {right} to be right {100 * self.panels.whole:.3g} % of the time.",
             f"{few:,} of {many:,} keep{'s' if few == 1 else ''} {100 * found['smallest']['kept']:.3g} % of that;"
             f" {found['pairs']['found']:,} of {found['pairs']['looked_at']:,} pairs are wrong together.",
         ]

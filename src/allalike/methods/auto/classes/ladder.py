@@ -1,6 +1,6 @@
 """Ladder: from the plain vote to rich hypotheses on the answers, and no step that the crowd itself does not bear out.
 
-1. **The vote** stands where nothing else is safe: fewer than four workers, fewer than two answers a task, workers who
+1. **The vote** stands where nothing else is safe: fewer than four workers, fewer than two answers per task, workers who
    are alike, and crowds in which most answers come from workers who say one label only, such as labelling functions.
    Where workers are alike, or fewer than four, ties go to whoever is closer to the others; else they are drawn.
 2. **Hypotheses** (`hypotheses`) that foresee answers left out clearly worse than the votes do are dropped
@@ -65,7 +65,7 @@ PLAIN = {
     "alike": "workers are alike",
     "camps": "workers are two camps, each of which agrees with itself only",
     "one label": "most answers come from workers who say one label only",
-    "few answers": "there are fewer than two answers a task",
+    "few answers": "there are fewer than two answers per task",
     "few workers": "there are fewer than four workers",
 }
 TURNED = "all else would overturn more than a third of the votes, and either may be true"

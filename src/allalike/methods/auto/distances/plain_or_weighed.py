@@ -3,7 +3,7 @@
 Weights come from distances alone (`allalike.methods.auto.distances.shrunken`), for any kind of label. They are taken in
 steps, as a reading of classes is (`allalike.methods.auto.classes.ladder`). **Everyone counts the same**
 
-1. where workers are not told apart, or where there are fewer than two answers a task;
+1. where workers are not told apart, or where there are fewer than two answers per task;
 2. where halves of the workers refute the weights (`allalike.methods.auto.distances.sides`);
 3. of numbers and levels, where weights would go to those who keep to the middle, or would move all truths the same way,
    of which nearness to others says nothing (`allalike.methods.auto.distances.pulls`).
@@ -59,7 +59,7 @@ _SURELY = 1.96  # standard errors, which chance reaches in one of twenty cases
 _MIN_ANSWERS = 2.0  # a task
 _ROUNDING = 1e-9
 _ALIKE = "workers are alike"
-_FEW = "there are fewer than two answers a task"
+_FEW = "there are fewer than two answers per task"
 _CAMPS = "workers are two camps, each of which agrees with itself only"
 _REFUTED = "two halves of the workers do not bear out any weights"
 _HEDGING = "weights would go to those who keep to the middle"
