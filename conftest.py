@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Iterator
@@ -51,6 +52,16 @@ def _reports_are_short(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
     """Write a line in place of a report, which takes a second, unless a test is about reports."""
     if not any(word in request.node.nodeid for word in ("test_report", "report/", "api/result.py")):
         monkeypatch.setattr("allalike.report.page.render", lambda material: "<!doctype html>")
+
+
+@pytest.fixture(autouse=True)
+def _pages_that_write_files_have_a_folder(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Run the tutorial, which begins in an empty folder, in one."""
+    if request.node.name != "TUTORIAL.md":
+        yield
+        return
+    with contextlib.chdir(request.getfixturevalue("tmp_path")):
+        yield
 
 
 def _engines() -> list[object]:
