@@ -20,7 +20,7 @@ from allalike.errors import OutputError, ReportWarning
 from allalike.report.brevity import compact
 from allalike.report.content import Limits, describe
 from allalike.report.labels import trace_outline
-from allalike.report.page import write_page
+from allalike.report.page import render, write_page
 from allalike.report.places import fill_unknown, order_workers, place_workers
 from crowds import samples
 
@@ -160,6 +160,12 @@ def test_tasks_that_are_problems_of_their_own_are_shown_without_a_map() -> None:
     content = describe(allalike.discover(answers, method="P-TD").material())
     assert "map" not in content["charts"]
     assert len(content["data"]["workers"]["answers"]) == 20
+
+
+def test_doubts_stay_visible_in_the_page() -> None:
+    result = allalike.discover([("ada", task, "xy"[task % 2]) for task in range(9)], method="UA")
+    assert describe(result.material())["notes"] == result.summary["warnings"]
+    assert "All 9 answers are by one worker" in render(result.material())
 
 
 def test_a_page_says_what_it_leaves_out() -> None:

@@ -204,7 +204,7 @@ def test_too_much_is_refused_before_it_is_read(server: Server) -> None:
     assert ask(server, "answers?name=a.csv", b"x" * (LIMIT - 1)).status == 200
     assert ask(server, "answers?name=b.csv&more=1", b"xx").status == 413
     assert ask(server, "gold?name=b.csv", b"xx").status == 413
-    assert kept(server) == ["files/answers.csv"]
+    assert kept(server) == ["files/a.csv"]
     assert ask(server, "preview", b"[" * (1 << 20) + b" ").status == 413
 
 
@@ -218,7 +218,7 @@ def test_a_body_must_say_how_long_it_is_and_no_more_than_that_is_taken(server: S
     assert b" 400 " in say(server, f"{start}Content-Length: 50\n\nabc")
     assert not kept(server)
     assert b" 200 " in say(server, f"{start}Content-Length: 3\n\nabcdef", end=False)
-    assert (server.desk.folder / "files" / "answers.csv").read_bytes() == b"abc"
+    assert (server.desk.folder / "files" / "a.csv").read_bytes() == b"abc"
 
 
 def test_choices_that_are_none_are_refused(server: Server) -> None:
@@ -237,23 +237,24 @@ def test_choices_that_are_none_are_refused(server: Server) -> None:
     assert ask(server, "unknown", b"").status == 404
 
 
-def test_names_of_files_are_shown_and_only_their_endings_are_used(server: Server) -> None:
+def test_names_of_files_are_shown_and_nothing_of_them_that_makes_a_path_is_used(server: Server) -> None:
     ask(server, "answers?name=..%2F..%2F%3Cb%3E.CSV", ROWS)
     ask(server, "answers?name=C%3A%5Cx%5Cmore.jsonl.gz&more=1", b"{}")
     reply = ask(server, "gold?name=gold.exe", b"task,label\n")
     assert [file["name"] for file in reply.data["files"]] == ["<b>.CSV", "more.jsonl.gz"]
     assert reply.data["gold"] == "gold.exe"
-    assert kept(server) == ["files/answers-2.jsonl.gz", "files/answers.csv"]
-    assert (server.desk.folder / "files" / "gold").exists()
+    ask(server, "answers?name=more.jsonl.gz&more=1", b"{}")
+    assert kept(server) == ["files/b.csv", "files/more-2.jsonl.gz", "files/more.jsonl.gz"]
+    assert (server.desk.folder / "files" / "_gold").exists()
 
 
 def test_uploads_are_removed_when_another_comes_and_at_the_end(server: Server) -> None:
     ask(server, "answers?name=a.csv", ROWS)
     ask(server, "gold?name=g.csv", ROWS)
     assert ask(server, "no-gold", b"").data["gold"] is None
-    assert kept(server) == ["files/answers.csv"]
+    assert kept(server) == ["files/a.csv"]
     ask(server, "answers?name=a.json", b"[]")
-    assert kept(server) == ["files/answers.json"]
+    assert kept(server) == ["files/a.json"]
     with Server(server.desk):
         pass
     assert not list(server.desk.folder.iterdir())
@@ -268,12 +269,12 @@ def test_a_second_run_is_refused_and_cancel_ends_the_first(server: Server, work:
         assert ask(server, place, body).status == 409
     state = wait(server, lambda state: state["progress"]["total"])
     assert state["progress"] == {"stage": "weighing workers", "round": True, "done": 3, "total": 15}
-    assert kept(server) == ["files/answers.csv", "result/half.written"]
+    assert kept(server) == ["files/a.csv", "result/half.written"]
     job = server.desk._job
     assert job is not None
     assert ask(server, "cancel", b"").data["doing"] is None
     assert job._process.returncode == -signal.SIGKILL
-    assert kept(server) == ["files/answers.csv"]
+    assert kept(server) == ["files/a.csv"]
     assert ask(server, "run", b"{}").data["doing"] == "run"
 
 
@@ -298,7 +299,7 @@ def test_what_came_of_a_run_is_shown_until_another_begins(server: Server, work: 
     work(ENDLESS)
     assert ask(server, "run", b"{}").data["result"] is None
     assert ask(server, "files/truth.csv").status == 404
-    assert kept(server) == ["files/answers.csv"]
+    assert kept(server) == ["files/mine.csv"]
 
 
 def test_work_that_was_ended_from_outside_says_so(server: Server, work: Callable[[str], None]) -> None:

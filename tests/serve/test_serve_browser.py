@@ -126,6 +126,32 @@ def test_a_chosen_column_is_read_at_once_and_a_run_can_be_cancelled(
         assert not list(server.desk.folder.iterdir())
 
 
+def test_every_choice_that_a_message_advises_has_a_control(browser: Browser, server: Server, tmp_path: Path) -> None:
+    for name in ("ada", "bob", "eve"):
+        rows = [f"{task},{'poor' if task % 2 else 'good'}" for task in range(8)] + ["8,unsure"]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["task,label", *rows]), encoding="utf-8")
+    with visited(browser, server.address) as page:
+        page.set_input_files("#answers", [tmp_path / f"{name}.csv" for name in ("ada", "bob", "eve")])
+        page.wait_for_selector("#problem:not([hidden])")
+        ready(page)
+        page.click("#more summary")
+        page.select_option("#worker_from", "filename")
+        page.locator("#reading-facts", has_text="3 workers").wait_for()
+        page.fill("#abstain", "unsure")
+        page.press("#abstain", "Tab")
+        page.locator("#reading-facts", has_text="24 answers").wait_for()
+        page.fill("#levels", "poor, good")
+        page.press("#levels", "Tab")
+        page.locator("#reading-facts", has_text="ordinal labels").wait_for()
+        ready(page)
+        assert page.input_value("#levels") == "poor, good"
+        assert page.input_value("#worker_from") == "filename"
+        keep_picture(page, "serve-more-desktop-light")
+        assert not serious_problems(page)
+        for name in ("tag", "repeats", "only", "skip", "na", "decimal", "encoding", "tool"):
+            assert page.is_visible(f"#{name}")
+
+
 @pytest.mark.long
 def test_a_question_is_asked_and_answered_with_a_click(browser: Browser, server: Server, tmp_path: Path) -> None:
     path = tmp_path / "lists.csv"

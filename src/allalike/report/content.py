@@ -23,6 +23,7 @@ from allalike.report.people import People, choose_workers, compare_workers, find
 from allalike.report.pictures import describe_pictures
 from allalike.report.tasks import Survey, survey_tasks
 from allalike.report.words import cite, describe_agreement, list_figures, list_settings, say_left_out
+from allalike.telling.answers import list_notes
 from allalike.telling.truths import list_facts
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ def _assemble(
     return {
         "facts": list_facts(material.summary),
         "figures": list_figures(material),
+        "notes": [note.sentence for note in list_notes(material.summary)],
         "advice": advice,
         "agreement": describe_agreement(material),
         "settings": list_settings(material),

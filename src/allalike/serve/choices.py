@@ -6,6 +6,7 @@ says, no file is read but those that were handed over.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, get_type_hints
 
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["Choices"]
 
 _ROLES = {"columns": ("worker", "task", "label"), "gold_columns": ("task", "label")}
-_OF_FOLDERS = ("worker_from", "layout")  # a page hands over files, and no folders
+_OF_FOLDERS = ("layout",)  # a page hands over files, and no folders
 _HINTS = get_type_hints(ReadOptions)
 _TEXTS = ("domain", *(name for name in _HINTS if _HINTS[name] in (str, str | None) and name not in _OF_FOLDERS))
-_LISTS = ("only", "skip", "na", "abstain")
+_LISTS = ("only", "skip", "na", "abstain", "levels")
 _MAX_TEXT, _MAX_LIST = 10_000, 1000
 
 
@@ -45,6 +46,8 @@ class Choices:
 
     >>> Choices.of({"domain": "real", "columns": {"task": "photo"}, "method": "UA"}).read
     {'columns': {'task': 'photo'}, 'domain': 'real'}
+    >>> Choices.of({"levels": ["poor", "good"]}).read
+    {'domain': 'ordinal(levels=["poor", "good"])'}
     """
 
     read: Mapping[str, Any] = field(default_factory=dict)
@@ -67,6 +70,8 @@ class Choices:
         chosen = {name: value for name, value in given.items() if value not in (None, "", [], {}, False)}
         found = {name: _check(name, value) for name, value in chosen.items()}
         own = {each.name for each in fields(cls)} - {"read"}
+        if levels := found.pop("levels", None):
+            found["domain"] = f"ordinal(levels={json.dumps(levels, ensure_ascii=False)})"
         read = {name: found[name] for name in ("columns", *_TEXTS, *_LISTS) if name in found}
         return cls(read=read, **{name: value for name, value in found.items() if name in own})
 

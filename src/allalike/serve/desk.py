@@ -1,15 +1,18 @@
 """Desk: what lies before the person: her files, how they were read, the work under way, and what came of it.
 
 All that is temporary is in one folder that nobody else may open. Uploads and results go when another file comes, and
-the folder goes when the program ends. Names of files are shown, and never used as paths: only their endings are kept.
+the folder goes when the program ends. Names of files are shown, and never used as paths: only letters, digits and what
+says how to read them are kept, for a file may be called like its worker.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path, PurePath
 from threading import RLock
 from typing import IO, TYPE_CHECKING, Any
@@ -27,11 +30,13 @@ if TYPE_CHECKING:
 
     Stream = IO[bytes] | BufferedIOBase
 
-__all__ = ["BusyError", "CutOffError", "Desk", "TooMuchError", "keep_ending"]
+__all__ = ["BusyError", "CutOffError", "Desk", "TooMuchError", "keep_ending", "keep_stem"]
 
 _CHUNK = 1 << 16
 _OTHER_ENDINGS = (".txt", ".text", ".dat", ".data")
 _ANSWERS, _GOLD = "answers", "gold"
+_MAX_STEM = 60
+_RESERVED = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)
 _BUSY = "A run is under way. Wait for its end, or cancel it."
 
 
@@ -71,7 +76,7 @@ class Desk:
     ...     desk = Desk(Path(folder), limit=100)
     ...     desk.receive("answers", "../my answers.csv", io.BytesIO(b"a,b"), 3)
     ...     [file["name"] for file in desk.describe()["files"]], [path.name for path in Path(folder).rglob("*.csv")]
-    (['my answers.csv'], ['answers.csv'])
+    (['my answers.csv'], ['my_answers.csv'])
     """
 
     def __init__(self, folder: Path, *, limit: int) -> None:
@@ -151,8 +156,7 @@ class Desk:
                 self.clear()
             elif role == _GOLD:
                 self.drop_gold()
-            number = len(self._files) + 1 if role == _ANSWERS else 1
-        path = self._make("files") / f"{role}{f'-{number}' if number > 1 else ''}{keep_ending(name)}"
+            path = self._find_place(role, name)
         try:
             _write(path, stream, size)
             with self._lock:
@@ -168,6 +172,15 @@ class Desk:
             raise
         finally:
             self._receiving = False
+
+    def _find_place(self, role: str, name: str) -> Path:
+        """Return where a file goes whose name may be that of its worker."""
+        folder, ending = self._make("files"), keep_ending(name)
+        if role == _GOLD:
+            return folder / f"_{role}{ending}"  # which no file of answers is called
+        stem, taken = keep_stem(name) or role, {file.path for file in self._files}
+        places = (folder / f"{stem}{f'-{number}' if number > 1 else ''}{ending}" for number in count(1))
+        return next(place for place in places if place not in taken)
 
     def drop_gold(self) -> None:
         """Remove the known truths that were handed in."""
@@ -285,6 +298,17 @@ def keep_ending(name: str) -> str:
                 break
             kept = ending.lower() + kept
     return kept
+
+
+def keep_stem(name: str) -> str:
+    r"""Return of a name what cannot be part of a path: letters, digits, - and _; nothing of names that Windows keeps.
+
+    >>> keep_stem("../../my answers.csv.gz"), keep_stem("ada.csv"), keep_stem("C:\\nul"), keep_stem("?.csv")
+    ('my_answers', 'ada', '', '')
+    """
+    stem = PurePath(name.replace("\\", "/").replace("\0", "")).name.partition(".")[0]
+    kept = re.sub(r"[^A-Za-z0-9-]+", "_", stem)[:_MAX_STEM].strip("_-")
+    return "" if _RESERVED.fullmatch(kept) else kept
 
 
 def _write(path: Path, stream: Stream, size: int) -> None:

@@ -35,11 +35,13 @@ def render_page(limit: int) -> str:
     from allalike import __version__
     from allalike.domains import DOMAINS
     from allalike.methods import METHODS
+    from allalike.readers.tools import TOOLS
 
     return make_template(_read("page.html")).render(
         version=__version__,
         limit=limit,
         layouts=_LAYOUTS,
+        tools={name: tool.title for name, tool in TOOLS.items()},
         methods=_summaries(METHODS),
         domains={name: summary for name, summary in _summaries(DOMAINS).items() if name != "custom"},
     )

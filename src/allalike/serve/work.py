@@ -82,7 +82,8 @@ def _run(order: Mapping[str, Any]) -> dict[str, Any]:
         result = discover(source, method=choices.method, gold=gold, gold_columns=choices.gold_columns or None)
         report("saving")
         result.save(order["folder"], report=True)
-    return {"notes": [str(each.message) for each in caught]}
+    doubts = remark_doubts(Summary.from_dict(result.summary))
+    return {"notes": [*(_name_options(doubt.sentence) for doubt in doubts), *(str(each.message) for each in caught)]}
 
 
 def _revisit(order: Mapping[str, Any]) -> dict[str, Any]:

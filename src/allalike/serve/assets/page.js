@@ -4,8 +4,10 @@
 const byId = (id) => document.getElementById(id);
 const LIMIT = Number(document.body.dataset.limit);
 const ROLES = ["worker", "task", "label"];
-const ON_PAGE = ["wide", "domain", "rule", "method", "missing"];
-const SETTLED = [...ON_PAGE, "columns", "repeats", "tool", "tag", "encoding", "decimal", "only", "skip", "na", "abstain", "gold_columns"];
+const LISTED = ["levels", "abstain", "only", "skip", "na"]; // texts with commas
+const MORE = ["tag", "worker_from", "repeats", "decimal", "encoding", "tool"];
+const ON_PAGE = ["wide", "domain", "rule", "method", "missing", ...MORE];
+const SETTLED = [...ON_PAGE, ...LISTED, "columns", "gold_columns"];
 const WAIT = 250; // milliseconds between two looks at what is under way
 
 let state = null;
@@ -86,6 +88,7 @@ function choices() {
   const chosen = { ...further, columns: { ...further.columns }, gold: byId("gold-column").value };
   for (const role of ROLES) chosen.columns[role] = byId(role).value;
   for (const name of ON_PAGE) chosen[name] = byId(name).value;
+  for (const name of LISTED) chosen[name] = byId(name).value.split(",").map((each) => each.trim()).filter(Boolean);
   return chosen;
 }
 
@@ -168,6 +171,12 @@ function offer(id, names, first, chosen) {
   select.value = names.includes(chosen) ? chosen : "";
 }
 
+function choose(id, value) { // also what is not offered, such as a kind with options
+  const select = byId(id);
+  if (![...select.options].some((option) => option.value === value)) select.append(element("option", { value }, value));
+  select.value = value;
+}
+
 function renderReading() {
   const reading = state.reading;
   byId("reading").hidden = !reading || !(reading.columns || reading.facts);
@@ -188,9 +197,15 @@ function renderReading() {
   offer("gold-column", reading.columns || [], "none", chosen.gold);
   offer("rule", reading.rules || [], reading.rule ? `usual: ${reading.rules[0]}` : "the usual one", chosen.rule);
   byId("domain").options[0].textContent = reading.domain && !chosen.domain ? `recognised: ${reading.domain}` : "as recognised";
-  byId("domain").value = chosen.domain || "";
+  choose("domain", chosen.domain || "");
   byId("wide").value = chosen.wide || "";
   byId("missing").value = chosen.missing === "drop" ? "drop" : "";
+  for (const name of MORE) {
+    if (byId(name).options) choose(name, chosen[name] || "");
+    else byId(name).value = chosen[name] || "";
+  }
+  for (const name of LISTED) byId(name).value = [chosen[name] || []].flat().join(", ");
+  byId("more").open = byId("more").open || [...MORE, "only", "skip", "na"].some((name) => byId(name).value);
   for (const option of byId("method").options) option.disabled = Boolean(reading.methods) && !reading.methods.includes(option.value);
   byId("method").value = chosen.method || "auto";
   explainMethod();
@@ -246,7 +261,7 @@ function renderResult(before) {
 
 byId("domain").addEventListener("change", () => { byId("rule").value = ""; }); // another kind has other rules
 byId("wide").addEventListener("change", () => ROLES.forEach((role) => { byId(role).value = ""; }));
-for (const role of [...ROLES, "wide", "domain", "rule", "gold-column", "missing"]) byId(role).addEventListener("change", previewAgain);
+for (const role of [...ROLES, "wide", "domain", "rule", "gold-column", "missing", ...MORE, ...LISTED]) byId(role).addEventListener("change", previewAgain);
 byId("method").addEventListener("change", explainMethod);
 byId("force").addEventListener("change", () => { byId("run").disabled = Boolean(state.doing) || !canRun(); });
 byId("settle").addEventListener("click", settle);
