@@ -5,7 +5,7 @@ const byId = (id) => document.getElementById(id);
 const LIMIT = Number(document.body.dataset.limit);
 const ROLES = ["worker", "task", "label"];
 const ON_PAGE = ["wide", "domain", "rule", "method", "missing"];
-const SETTLED = [...ON_PAGE, "columns", "repeats", "tool", "tag", "encoding", "decimal", "only", "skip", "na", "abstain", "gold_columns"];
+const SETTLED = [...ON_PAGE, "columns", "repeats", "tool", "tag", "encoding", "decimal", "only", "skip", "na", "abstain", "gold_columns", "gold_map"];
 const WAIT = 250; // milliseconds between two looks at what is under way
 
 let state = null;
