@@ -92,7 +92,32 @@ class LabelError(InputError):
 
 
 class GoldError(InputError):
-    """Known truths that do not fit the answers."""
+    """Known truths that do not fit the answers.
+
+    Where there are several ``ways`` to go on, each is told with the options that take it, the best first.
+
+    >>> print(GoldError("The gold does not fit.", ways=[("If 1 is added", {"gold_map": "+1"})]))
+    The gold does not fit.
+    If 1 is added: gold_map='+1'.
+    """
+
+    def __init__(
+        self,
+        what: str = "",
+        *,
+        lines: Sequence[str] = (),
+        ways: Sequence[tuple[str, dict[str, Any]]] = (),
+        **settles: Any,
+    ) -> None:
+        super().__init__(what, lines=lines, **(settles or (ways[0][1] if ways else {})))
+        self.ways = tuple(ways)
+
+    def __str__(self) -> str:
+        if not self.ways:
+            return super().__str__()
+        told = (", ".join(f"{name}={value!r}" for name, value in options.items()) for _, options in self.ways)
+        listed = (f"{purpose}: {options}." for (purpose, _), options in zip(self.ways, told, strict=True))
+        return "\n".join([str(self.args[0]), *self.lines, *listed])
 
 
 class UnknownNameError(AllalikeError, LookupError):

@@ -146,7 +146,8 @@ def test_columns_of_the_gold_can_be_named_and_are_asked_for(tmp_path: Path) -> N
     table = pd.DataFrame({"number": list(TRUTH), "a, b": list(TRUTH.values()), "note": "-"})
     table.to_csv(tmp_path / "gold.csv", index=False)
     pd.DataFrame(ROWS, columns=["worker", "task", "label"]).to_csv(tmp_path / "a.csv", index=False)
-    with pytest.raises(GoldError, match=r"It has: 'number', 'a, b', 'note'. Say it with gold_columns=\{'task'"):
+    held = r"It has: 'number', 'a, b', 'note'\. Its column 'number' holds 6 tasks of the answers\. Say it with"
+    with pytest.raises(GoldError, match=held):
         errors(ROWS, tmp_path / "gold.csv")
     assert errors(ROWS, table, gold_columns={"task": "number", "label": "a, b"})["error"] == 0.0
     done = call("discover", "a.csv", "--gold", "gold.csv", folder=tmp_path)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["count", "write_options"]
 
-_NAMES = "abstain|domain|engine|folder|gold|memory|min_confidence|missing|overwrite|per_task|plain|repeats"
+_NAMES = "abstain|domain|engine|folder|gold|gold_map|memory|min_confidence|missing|overwrite|per_task|plain|repeats"
 _OPTION = re.compile(rf"\b({_NAMES})(?:\(\)|=(?:True\b|'([^']*)'|(?=[\s.,;)])))")
 
 

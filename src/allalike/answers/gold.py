@@ -35,7 +35,8 @@ class Truths:
 class Gold:
     """Known truths as they came: a column of tasks, none of which comes twice, and one of labels.
 
-    ``blank`` says how many tasks came without a label, and are left out.
+    ``blank`` says how many tasks came without a label, and are left out, and ``stated`` whether somebody said what the
+    labels mean among the answers, so that nobody need wonder.
 
     >>> from allalike._core.columns.column import Column
     >>> gold = Gold.of(Column.of_objects("task", ["t2", "t3", "t4"]), Column.of_objects("label", ["x", "y", None]))
@@ -46,6 +47,7 @@ class Gold:
     task: Column
     label: Column
     blank: int = 0
+    stated: bool = False
 
     def __post_init__(self) -> None:
         for column in (self.task, self.label):
@@ -64,7 +66,9 @@ class Gold:
             )
 
     @classmethod
-    def of(cls, task: Column, label: Column, blank: npt.NDArray[np.bool_] | None = None) -> Gold:
+    def of(
+        cls, task: Column, label: Column, blank: npt.NDArray[np.bool_] | None = None, *, stated: bool = False
+    ) -> Gold:
         """Leave out tasks without a label, as ``blank`` marks them, and truths that are there already.
 
         >>> task, label = Column.of_objects("task", [1, 1, 2]), Column.of_objects("label", ["x", "x", "y"])
@@ -79,14 +83,14 @@ class Gold:
         kept = np.flatnonzero(~blank)[first]
         stays = np.zeros(len(blank), np.bool_)
         stays[kept] = True
-        return cls(task.keep(stays), label.keep(stays), int(blank.sum()))
+        return cls(task.keep(stays), label.keep(stays), int(blank.sum()), stated)
 
     def split(self, domain: Domain) -> Gold:
         """Return the truths one by one, where one stands for several, as the answers are split."""
         if domain.pictures is None or not domain.pictures.splits:
             return self
         split = domain.pictures.split({role: Column(role, _listed(getattr(self, role))) for role in ("task", "label")})
-        return Gold(split["task"], split["label"], self.blank)
+        return Gold(split["task"], split["label"], self.blank, self.stated)
 
     def encode(self, encoding: Encoding) -> tuple[Encoding, Truths]:
         """Turn the truths into codes; return also the encoding that knows them, for nobody need have answered them."""
@@ -109,7 +113,7 @@ class Gold:
         tasks, labels = (_listed(*pair) for pair in ((self.task, more.task), (self.label, more.label)))
         truths = dict(zip(tasks, labels, strict=True))
         columns = Column.of_objects("task", list(truths)), _column(list(truths.values()))
-        return Gold(*columns, self.blank + more.blank)
+        return Gold(*columns, self.blank + more.blank, self.stated and more.stated)
 
     def count(self, known: int, first_task: Any) -> dict[str, int]:
         """Say how many truths are those of tasks that were answered, which at least one must be."""

@@ -12,6 +12,7 @@ from allalike._core.system.progress import report, watching
 from allalike.answers import Answers
 from allalike.api.discover import check_served, find_ties, load_run, read_whole, remark_names
 from allalike.api.doubts.doubts import find_doubts, find_first_doubts
+from allalike.api.doubts.gold_readings import doubt_misfit, find_misfit
 from allalike.api.doubts.warning import note, warn_of
 from allalike.api.inputs.opening import inputs_of, open_source
 from allalike.api.results.comparison import Comparison, Outcome
@@ -40,6 +41,7 @@ def compare(
     seed: int = 0,
     ties: str = "random",
     gold_columns: Mapping[str, str] | None = None,
+    gold_map: Any = None,
     **how: Unpack[ReadOptions],
 ) -> Comparison:
     """Run many methods on the same answers, and say which is best, or how much they agree.
@@ -51,7 +53,7 @@ def compare(
 
     Parameters
     ----------
-    answers, domain, engine, seed, ties, gold_columns, **how
+    answers, domain, engine, seed, ties, gold_columns, gold_map, **how
         As in `discover`.
     gold
         Known truths, as in `discover`. Without them, the methods are compared with each other.
@@ -71,7 +73,7 @@ def compare(
     check_read_options(compare, how)
     draws, listed = find_ties(seed, ties), _listed(methods)
     named = None if listed is None else [choose(each, METHODS, "method", Method) for each in listed]
-    source, known = open_source(answers, gold, gold_columns, domain=domain, **how)
+    source, known = open_source(answers, gold, gold_columns, gold_map, domain=domain, **how)
     where, held = read_whole(source, engine)
     first = find_first_doubts(held)
     warn_of(first, stacklevel=2)
@@ -80,7 +82,9 @@ def compare(
     has_gold = run.n_gold > 0
     chosen = _serving(run.encoding, has_gold=has_gold) if named is None else named
     _check(chosen, run.encoding, has_gold=has_gold)
-    doubts = find_doubts(run, known or (source.gold if isinstance(source, Answers) else None))
+    truths = known or (source.gold if isinstance(source, Answers) else None)
+    misfit = find_misfit(run, truths) if truths is not None and has_gold else None
+    doubts = [*find_doubts(run, truths), *([doubt_misfit(misfit)] if misfit else [])]
     warn_of((doubt for doubt in doubts if doubt not in first), stacklevel=2)
     outcomes = _solve_all(_titled([UA(), *chosen]), run)
     summary = {

@@ -8,7 +8,7 @@ from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Unpack
 
-from allalike._core.blocks.ties import Ties
+from allalike._core.blocks.ties import DRAWN, Ties
 from allalike._core.options import check_choice, check_number
 from allalike._core.registry import choose, explain_name
 from allalike._core.system.memory import free_memory
@@ -16,14 +16,15 @@ from allalike._core.system.progress import expect, report
 from allalike.api.doubts.doubts import doubt_draws, find_doubts, find_first_doubts
 from allalike.api.doubts.warning import note, warn_of
 from allalike.api.history import read_history
+from allalike.api.inputs.gold_columns import name_what_holds_tasks
 from allalike.api.inputs.opening import Origin, inputs_of, open_source
 from allalike.api.inputs.recipes import write_recipe
 from allalike.api.result import Result
 from allalike.api.results.deciding import find_posteriors, find_truths, with_quorum
 from allalike.api.results.summaries import compare_with_gold, summarise
 from allalike.engines import ENGINES, Engine, Memory, make_ready
-from allalike.errors import OptionError, UnsupportedError
-from allalike.methods import METHODS, Method
+from allalike.errors import GoldError, OptionError, UnsupportedError
+from allalike.methods import METHODS, OA, Method
 from allalike.methods.base import Informed, limit_reached, without_gold
 from allalike.methods.composed.votes import serves, steps, weigh, weigh_blindly
 from allalike.readers import ReadOptions, Scan, check_read_options
@@ -59,6 +60,8 @@ def discover(
     ties: str = "random",
     min_confidence: float | None = None,
     gold_columns: Mapping[str, str] | None = None,
+    gold_map: Any = None,
+    use_gold: bool = True,
     **how: Unpack[ReadOptions],
 ) -> Result:
     """Find the truth behind noisy answers, and how good each worker is.
@@ -78,8 +81,8 @@ def discover(
         are larger than half of the free memory.
     gold
         Truths that are known: a path or a table with task and label, a mapping, rows of (task, label), or
-        ``"column:NAME"`` for a column of the answers' own table. The summary reports the error against them. OA uses
-        them, and auto where the answers can be read in several ways.
+        ``"column:NAME"`` for a column of the answers' own table. auto and OA take them as evidence, once they were
+        seen to fit the answers. The summary reports the error against them, of a run that does not see them.
     history
         What is known of workers from earlier answers, for auto: a result, the path of its table of workers, or a table
         with worker, answers and error_rate (or rmse).
@@ -94,6 +97,11 @@ def discover(
         How sure a truth must be at least; tasks with less have no label.
     gold_columns
         Which columns of the gold are which, where their names do not tell: ``{"task": ..., "label": ...}``.
+    gold_map
+        What the labels of the gold mean, if they are written otherwise than those of the answers: a mapping, a file
+        with the columns from and to, or a text such as ``0=1,1=2``, ``+1``, ``*1000``, and ``same`` if they are right.
+    use_gold
+        Whether known truths count as evidence; otherwise they only measure the error.
     **how
         How the answers are read, as `allalike.read` tells of each option: columns, wide, repeats, missing, na, abstain,
         label_map, tool, tag, worker_from, encoding, decimal, only, skip, layout.
@@ -113,23 +121,59 @@ def discover(
     least: dict[str, Any] = {} if min_confidence is None else {"min_confidence": _check_confidence(min_confidence)}
     chosen = choose(method, METHODS, "method", Method)
     chosen = chosen.plainly() if plain and isinstance(chosen, Informed) else chosen
+    chosen = chosen if use_gold else _leave_gold(chosen)
     past = None if history is None else open_history(history, chosen)
-    source, known = open_source(answers, gold, gold_columns, domain=domain, **how)
+    source, known = open_source(answers, gold, gold_columns, gold_map, domain=domain, **how)
     expect(_list_steps(chosen, source.size // _ANSWER_BYTES if isinstance(source, Scan) else source.n_answers))
     where, held = read_whole(source, engine)
     first = find_first_doubts(held)
     warn_of(first, stacklevel=2)
-    run = load_run(where, held, known, draws, guessed=engine is None)
-    origin = replace(Origin.of(source, known), inputs=inputs_of(source, gold, history), history=past)
+    try:
+        run = load_run(where, held, known, draws, guessed=engine is None)
+    except GoldError as error:
+        raise _explain(error, where, held, known, gold) from error
+    inputs = inputs_of(source, gold, history)
+    origin = replace(Origin.of(source, known), inputs=inputs, history=past, gold_map=gold_map)
     run = remark_names(run, [method])
     check_served(chosen, run.encoding)
-    doubts = find_doubts(run, origin.gold)
+    doubts = [*find_doubts(run, origin.gold), *_look_at_gold(run, origin.gold, chosen)]
     warn_of((doubt for doubt in doubts if doubt not in first), stacklevel=2)
     result = _solve(run, chosen, origin, doubts, engine=where.name, seed=seed, ties=ties, **least)
     note(result.summary, doubts, stacklevel=2)
     if warning := limit_reached(chosen, result.weighing):
         warnings.warn(warning, stacklevel=2)
-    return replace(result, recipe=write_recipe(source, gold, gold_columns, history))
+    return replace(result, recipe=write_recipe(source, gold, gold_columns, history, gold_map))
+
+
+def _explain(error: GoldError, where: Engine, held: Answers | Scan, known: Gold | None, gold: Any) -> GoldError:
+    """Say what known truths may mean that cannot be matched with the answers as they are."""
+    from allalike.api.doubts.gold_readings import find_misfit, refuse_misfit
+
+    if known is None or known.stated:
+        return error
+    misfit = find_misfit(load_run(where, held, None, DRAWN, guessed=False), known)
+    if misfit is not None and misfit.readings:
+        return refuse_misfit(misfit, usable=False)
+    return name_what_holds_tasks(error, held, gold)
+
+
+def _leave_gold(method: Method) -> Method:
+    """Return the method as it is where nobody knows a truth."""
+    if method.name == OA.name:
+        raise OptionError("use_gold is False, but OA weighs workers by known truths. Leave one of them out.")
+    return without_gold(method)
+
+
+def _look_at_gold(run: Run, gold: Gold | None, method: Method) -> list[Doubt]:
+    """Stop at known truths that do not fit, if they are evidence; wonder about them, if they only measure."""
+    if gold is None or not run.n_gold:
+        return []
+    from allalike.api.doubts.gold_readings import doubt_misfit, find_misfit, refuse_misfit
+
+    misfit = find_misfit(run, gold)
+    if misfit is not None and (method.name == OA.name or without_gold(method) != method):
+        raise refuse_misfit(misfit)
+    return [] if misfit is None else [doubt_misfit(misfit)]
 
 
 def _solve(
@@ -195,6 +239,7 @@ def _renew(
     grown, remembered, news = origin.grow(run, more, gold)
     check_served(method, grown.encoding)
     doubts = find_doubts(grown, remembered.gold, again=True)
+    doubts += _look_at_gold(grown, remembered.gold, method) if gold is not None else []
     warn_of(doubts, stacklevel=3)  # whoever called `Result.update`
     result = _solve(grown, method, remembered, doubts, (weighing, news), **settings)
     note(result.summary, doubts, stacklevel=3)

@@ -21,7 +21,7 @@ from allalike.api.judges.verdicts import NOBODY, PanelAnswers, Verdicts, take_ve
 from allalike.api.results.deciding import find_truths
 from allalike.api.results.summaries import describe_confidence
 from allalike.engines.sample import sample_tasks
-from allalike.errors import OptionError, UnsupportedError
+from allalike.errors import GoldError, OptionError, UnsupportedError
 from allalike.methods import Auto, Weighing
 from allalike.methods.auto.voices.effective import find_error_correlation
 from allalike.methods.auto.voices.groups import with_voices
@@ -56,13 +56,14 @@ def jury(
     seed: int = 0,
     ties: str = "random",
     gold_columns: Mapping[str, str] | None = None,
+    gold_map: Any = None,
     **how: Unpack[ReadOptions],
 ) -> Panel:
     """Let a panel of judges or models decide, and say who is needed for it, and who is wrong with whom.
 
     Parameters
     ----------
-    answers, domain, engine, gold, min_confidence, seed, ties, gold_columns, **how
+    answers, domain, engine, gold, min_confidence, seed, ties, gold_columns, gold_map, **how
         As in `discover`. Verdicts must be classes or other labels that are the same or not.
     prices
         What an answer of each judge costs: a mapping, or a table or its path with worker and price.
@@ -83,9 +84,12 @@ def jury(
     if least is not None and least > 1:
         raise OptionError(f"min_confidence is {min_confidence!r}. It must be a probability, at most 1.")
     costs = None if prices is None else read_prices(prices)
-    result = discover(
-        answers, domain=domain, engine=engine, gold=gold, gold_columns=gold_columns, seed=seed, ties=ties, **how
-    )
+    known = {"gold": gold, "gold_columns": gold_columns, "gold_map": gold_map}
+    try:
+        result = discover(answers, domain=domain, engine=engine, seed=seed, ties=ties, **known, **how)
+    except GoldError as error:  # a panel always learns from known truths
+        ways = [way for way in error.ways if "use_gold" not in way[1]]
+        raise GoldError(error.args[0], lines=error.lines, ways=ways, **({} if ways else error.settles)) from error
     return _judge(result, costs, least, share)
 
 

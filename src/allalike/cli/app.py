@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -25,10 +25,10 @@ from allalike.cli.lists import domains, formats, methods, rules
 from allalike.cli.options import limit_options
 from allalike.cli.serve import serve
 from allalike.cli.simulate import simulate
-from allalike.errors import AllalikeError, DataWarning, InputError, OutputError
+from allalike.errors import AllalikeError, DataWarning, GoldError, InputError, OutputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from types import FrameType
 
 __all__ = ["app", "main", "run"]
@@ -93,11 +93,11 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
         echo("Aborted!", err=True)
         sys.exit(1)
     except InputError as error:
-        settled = complete_command(_typed(arguments), error.settles) if error.settles else ""
-        _stop(str(error.args[0]), 2, settled, lines=error.lines)
+        ways = error.ways if isinstance(error, GoldError) and error.ways else [("Say it with", error.settles)]
+        _stop(str(error.args[0]), 2, *_complete(arguments, ways), lines=error.lines)
     except DataWarning as doubt:
         what = f"{doubt} (Columns are named with --worker, --task and --label; --wide reads a matrix.)"
-        _stop(what, 2, complete_command(_typed(arguments), {"force": True}), "To go on all the same")
+        _stop(what, 2, *_complete(arguments, [("To go on all the same", {"force": True})]))
     except AllalikeError as error:
         what = _OUTPUT.sub(r"\g<0> (-o)", str(error)) if isinstance(error, OutputError) else str(error)
         _stop(what, 1 if isinstance(error, UnheardError) else 2)
@@ -142,11 +142,13 @@ def _typed(arguments: Sequence[str] | None) -> Sequence[str]:
     return sys.argv[1:] if arguments is None else arguments
 
 
-def _stop(
-    message: str, code: int, command: str = "", purpose: str = "Say it with", *, lines: Sequence[str] = ()
-) -> NoReturn:
-    """Print what is wrong, and the command that settles it if there is one; what users gave is made visible."""
-    echo("\n".join([f"allalike: {visible(write_flags(message))}", *map(visible, lines)]), err=True)
-    if command:
-        echo(f"{purpose}:\n  {visible(command)}", err=True)
+def _complete(arguments: Sequence[str] | None, ways: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
+    """Write the command of each way to go on, below what it is for."""
+    told = [(purpose, complete_command(_typed(arguments), settles)) for purpose, settles in ways if settles]
+    return [f"{purpose}:\n  {visible(command)}" for purpose, command in told]
+
+
+def _stop(message: str, code: int, *ways: str, lines: Sequence[str] = ()) -> NoReturn:
+    """Print what is wrong, and the commands that settle it if there are any; what users gave is made visible."""
+    echo("\n".join([f"allalike: {visible(write_flags(message))}", *map(visible, lines), *ways]), err=True)
     sys.exit(code)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["complete_command", "dress", "list_notes", "write_flag", "write_flags"]
 
 _FLAG_OF_OPTION = {"tool": "--from"}
+_FLAG_OF_CHOICE = {("use_gold", False): "--gold-only-measure"}
 
 
 def complete_command(arguments: Sequence[str], settles: Mapping[str, Any]) -> str:
@@ -80,6 +81,9 @@ def _flags(settles: Mapping[str, Any]) -> dict[str, list[str]]:
     for name, value in settles.items():
         if name == "columns":
             flags.update({f"--{role}": [str(column)] for role, column in value.items()})
+            continue
+        if isinstance(value, bool) and (name, value) in _FLAG_OF_CHOICE:
+            flags[_FLAG_OF_CHOICE[name, value]] = []
             continue
         if isinstance(value, dict):
             value = ",".join(f"{role}={column}" for role, column in value.items())

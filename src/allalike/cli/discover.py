@@ -54,6 +54,7 @@ _FAST = ("UA", "P-TD", "iP-TD")
 @click.option("--plain", is_flag=True, help="Let copies and workers without signal speak like everybody.")
 @take_read_options
 @take_solve_options
+@click.option("--gold-only-measure", is_flag=True, help="Measure the error by the gold, and do not use it otherwise.")
 @click.option("--min-confidence", type=float, help="How sure a truth must be, from 0 to 1; less sure ones stay empty.")
 @click.option("--format", "file_format", default="csv", help="The tables: csv or parquet.", show_default=True)
 @click.option("--to", multiple=True, help="Write it for another tool, too: label-studio, coco or crowd-kit.")
@@ -122,7 +123,7 @@ def _run(source: Scan, folder: str, options: dict[str, Any]) -> tuple[Result, Se
     _check_output(source, folder, options)
     answers, gold = open_answers(source, options)
     known = {name: options[name] for name in ("history", "plain", "seed", "ties", "min_confidence", "method", "engine")}
-    result = run(answers, **gold, **known)
+    result = run(answers, **gold, **known, use_gold=not options["gold_only_measure"])
     report("saving")
     how = {
         "format": options["file_format"],

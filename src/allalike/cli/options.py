@@ -88,9 +88,13 @@ _SOLVE_OPTIONS = (
     *_ENGINE_OPTIONS,
     click.option(
         "--gold",
-        help="Known truths, to measure errors against: a file with task and label, or column:NAME for one of FILES.",
+        help="Known truths, as evidence and to measure errors: a file with task and label, or column:NAME of FILES.",
     ),
     click.option("--gold-columns", help="Which columns of the gold are which: task=...,label=... ."),
+    click.option(
+        "--gold-map",
+        help="What labels of the gold mean: 0=no,1=yes, a file with from and to, +1, *1000, or same.",
+    ),
     click.option("--seed", type=int, default=0, help="Which draw to take among tied labels.", show_default=True),
     click.option(
         "--ties",
@@ -172,7 +176,7 @@ def take_solve_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of how answers are solved.
 
     >>> [parameter.name for parameter in click.command(take_solve_options(lambda **options: None)).params]
-    ['engine', 'memory', 'folder', 'master', 'gold', 'gold_columns', 'seed', 'ties']
+    ['engine', 'memory', 'folder', 'master', 'gold', 'gold_columns', 'gold_map', 'seed', 'ties']
     """
     return _with(_SOLVE_OPTIONS, command)
 
@@ -248,12 +252,13 @@ def open_answers(source: Scan, options: Mapping[str, Any]) -> tuple[Answers | Sc
     """Return answers, and how their gold is named; both are read here if every task is a problem of its own."""
     gold = options["gold"]
     columns = read_roles(options["gold_columns"], "--gold-columns", "task=...,label=...")
+    named = {"gold_columns": columns or None, "gold_map": options["gold_map"]}
     if not options["per_task"]:
-        return source, {"gold": gold, "gold_columns": columns or None}
+        return source, {"gold": gold, **named}
     from allalike.api.inputs.opening import open_source
     from allalike.readers import Scan
 
-    answers, known = open_source(source, gold, columns or None)
+    answers, known = open_source(source, gold, **named)
     whole = answers.read() if isinstance(answers, Scan) else answers
     return whole.per_task(), {"gold": known}
 

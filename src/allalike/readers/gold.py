@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from allalike.answers.cleaning import Cleaning
 from allalike.answers.gold import Gold
 from allalike.errors import ColumnError, GoldError, InputError
 from allalike.readers.column_names import pick_columns
+from allalike.readers.gold_maps import map_gold
 from allalike.readers.label_maps import read_label_map
 from allalike.readers.reshaping.records import combine, has_fields
 from allalike.readers.sources import open_table
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from allalike.answers import Answers
     from allalike.readers.formats.tables import Table
 
-__all__ = ["COLUMN", "gather_gold", "open_gold", "read_gold"]
+__all__ = ["COLUMN", "gather_gold", "is_truth", "open_gold", "open_gold_table", "read_gold"]
 
 COLUMN = "column:"  # what stands behind it names a column of the answers that holds truths
 _ROLES = ("task", "label")
@@ -55,13 +56,17 @@ def open_gold(
     columns: Mapping[str, str] | None = None,
     na: Iterable[str] = (),
     label_map: Any = None,
+    gold_map: Any = None,
     fields: Sequence[str] = (),
+    like: Callable[[], Mapping[str, str]] = dict,
 ) -> Gold:
     """Read known truths: a path or a table with task and label, a mapping, or rows of (task, label).
 
-    Which ``columns`` of a table they are can be said; otherwise their names tell. Truths without a label are left out
+    Which ``columns`` of a table they are can be said; otherwise their names tell, first of all those that the columns
+    of the answers have (``like``). Truths without a label are left out
     and counted; in text files, ``na`` are further words for none. A label map says what spellings mean, as it does for
-    the answers. If a label has ``fields``, these may be columns of the table.
+    the answers; a gold map says what labels of the gold mean among those of the answers. If a label has ``fields``,
+    these may be columns of the table.
 
     >>> open_gold({"t2": "x"}).label.data.to_pylist()
     ['x']
@@ -70,15 +75,22 @@ def open_gold(
     """
     if isinstance(gold, Gold):
         return gold
-    task, label = _columns(gold, columns, fields)
-    return Gold.of(task, _mapped(label, label_map), _blank(label, na))
+    task, label = _columns(gold, columns, fields, like)
+    return _make(task, _mapped(label, label_map), _blank(label, na), gold_map)
+
+
+def _make(task: Column, label: Column, blank: npt.NDArray[np.bool_], gold_map: Any) -> Gold:
+    meant = label if gold_map is None else map_gold(label, gold_map, blank)
+    return Gold.of(task, meant, blank, stated=gold_map is not None)
 
 
 def _mapped(label: Column, label_map: Any) -> Column:
     return label if label_map is None else Cleaning(label_map=read_label_map(label_map)).map_labels(label)
 
 
-def gather_gold(parts: Iterable[dict[str, Column]], *, na: Iterable[str] = (), label_map: Any = None) -> Gold:
+def gather_gold(
+    parts: Iterable[dict[str, Column]], *, na: Iterable[str] = (), label_map: Any = None, gold_map: Any = None
+) -> Gold:
     """Make known truths of a column of the answers, in which each task has its truth in every row, or in some.
 
     ``parts`` are columns of tasks and of truths, some rows at a time.
@@ -91,7 +103,8 @@ def gather_gold(parts: Iterable[dict[str, Column]], *, na: Iterable[str] = (), l
     if not found:
         raise GoldError("No row of the gold has a label.")
     tasks, labels = zip(*found, strict=True)
-    return Gold.of(_joined("task", list(tasks)), _mapped(_joined("label", list(labels)), label_map))
+    label = _joined("label", list(labels))
+    return _make(_joined("task", list(tasks)), _mapped(label, label_map), label.missing(), gold_map)
 
 
 def _joined(role: str, values: list[Any]) -> Column:
@@ -112,7 +125,9 @@ def _different(task: Column, label: Column, na: tuple[str, ...]) -> Iterator[tup
         yield ids[1][place], labels[1][truth]
 
 
-def _columns(gold: Any, chosen: Mapping[str, str] | None, fields: Sequence[str]) -> tuple[Column, Column]:
+def _columns(
+    gold: Any, chosen: Mapping[str, str] | None, fields: Sequence[str], like: Callable[[], Mapping[str, str]]
+) -> tuple[Column, Column]:
     is_series = hasattr(gold, "items") and hasattr(gold, "index") and not hasattr(gold, "columns")
     if is_series or (isinstance(gold, Mapping) and not chosen and not _is_table(gold, fields)):
         rows = list(gold.items())
@@ -122,7 +137,7 @@ def _columns(gold: Any, chosen: Mapping[str, str] | None, fields: Sequence[str])
         if bad is not None:
             raise GoldError(f"Row {bad + 1} of the gold is not a pair of task and label: {rows[bad]!r}.")
     else:
-        return _of_table(*_with_fields(_opened(gold), chosen or {}, fields))
+        return _of_table(*_with_fields(open_gold_table(gold), chosen or {}, fields), like)
     if chosen:
         raise GoldError(f"The gold has no columns of which gold_columns, {chosen!r}, could be some. Leave it out.")
     tasks, labels = zip(*rows, strict=True) if rows else ((), ())
@@ -142,7 +157,7 @@ def _is_table(gold: Mapping[Any, Any], fields: Sequence[str] = ()) -> bool:
     names = [str(name) for name, values in gold.items() if isinstance(values, list | tuple | np.ndarray)]
     if set(_ROLES) <= set(gold) or (fields and {*fields} <= set(gold)):
         return True
-    named = [name for name in names if _plain(name) in _TRUTH_NAMES]
+    named = [name for name in names if is_truth(name)]
     truth = {"label": named[0]} if named else {}
     try:
         return len(names) == len(gold) and bool(pick_columns(names, truth, "", roles=_ROLES))
@@ -150,7 +165,12 @@ def _is_table(gold: Mapping[Any, Any], fields: Sequence[str] = ()) -> bool:
         return False
 
 
-def _opened(gold: Any) -> Table:
+def open_gold_table(gold: Any) -> Table:
+    """Open known truths that are a table.
+
+    >>> open_gold_table({"task": [1], "label": ["x"]}).names
+    ['task', 'label']
+    """
     if isinstance(gold, str) and not gold:
         raise GoldError("The gold is ''. Name a file, or leave it out.")
     try:
@@ -159,16 +179,19 @@ def _opened(gold: Any) -> Table:
         raise GoldError(f"The gold cannot be read. {error}") from error
 
 
-def _of_table(table: Table, chosen: Mapping[str, str]) -> tuple[Column, Column]:
+def _of_table(table: Table, chosen: Mapping[str, str], like: Callable[[], Mapping[str, str]]) -> tuple[Column, Column]:
     if not isinstance(chosen, Mapping):
         raise GoldError(f"gold_columns is {chosen!r}. Write it as {{'task': ..., 'label': ...}}.")
     wrong = [name for role, name in chosen.items() if role in _ROLES and name not in table.names]
     if odd := [role for role in chosen if role not in _ROLES]:
         raise GoldError(f"gold_columns names {odd[0]!r}. The roles are: {', '.join(_ROLES)}.")
-    named = [name for name in table.names if _plain(name) in _TRUTH_NAMES and name not in chosen.values()]
+    named = [name for name in table.names if is_truth(name) and name not in chosen.values()]
     truth = {"label": named[0]} if len(named) == 1 and "label" not in chosen else {}
+    said = {**chosen, **truth}
+    if not set(_ROLES) <= {*said, *table.names}:
+        said = {**_named_alike(like(), table.names, said), **said}
     try:
-        picked, _ = pick_columns(table.names, {**chosen, **truth}, table.where, roles=_ROLES)
+        picked, _ = pick_columns(table.names, said, table.where, roles=_ROLES)
     except ColumnError as error:
         listed = ", ".join(map(repr, table.names))
         what = f"no column {wrong[0]!r}" if wrong else f"{len(named)} columns of truths" if len(named) > 1 else ""
@@ -179,6 +202,12 @@ def _of_table(table: Table, chosen: Mapping[str, str]) -> tuple[Column, Column]:
         ) from error
     columns = table.columns(picked)
     return columns["task"], columns["label"]
+
+
+def _named_alike(like: Mapping[str, str], names: list[str], said: Mapping[str, str]) -> dict[str, str]:
+    """Name the columns that are called as those of the answers are, and are not taken."""
+    free = [name for name in names if name not in said.values()]
+    return {role: like[role] for role in _ROLES if role in like and like[role] in free}
 
 
 def _propose_columns(
@@ -193,8 +222,13 @@ def _propose_columns(
     return {} if task is None or label is None else {"gold_columns": {"task": task, "label": label}}
 
 
-def _plain(name: str) -> str:
-    return "".join(mark for mark in name.casefold() if mark.isalnum())
+def is_truth(name: str) -> bool:
+    """Tell whether a column is called what known truths are called.
+
+    >>> is_truth("Gold label"), is_truth("label")
+    (True, False)
+    """
+    return "".join(mark for mark in name.casefold() if mark.isalnum()) in _TRUTH_NAMES
 
 
 def _blank(label: Column, na: Iterable[str]) -> npt.NDArray[np.bool_]:

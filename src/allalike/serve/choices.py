@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from allalike.errors import OptionError
 from allalike.readers import ReadOptions, Scan, scan
+from allalike.readers.gold_maps import is_written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,6 +42,8 @@ class Choices:
         The column of the answers' own table that has known truths.
     gold_columns
         Which columns of a file of known truths are which.
+    gold_map
+        What the labels of known truths mean, written out; it is never a file.
     force
         Whether to go on with answers that are hardly what was meant.
 
@@ -55,6 +58,7 @@ class Choices:
     method: str = "auto"
     gold: str = ""
     gold_columns: Mapping[str, str] = field(default_factory=dict)
+    gold_map: str = ""
     force: bool = False
 
     @classmethod
@@ -94,6 +98,9 @@ def _check(name: str, value: Any) -> Any:
             return tuple(_check_text(name, each) for each in listed)
     elif name in (*_TEXTS, "rule", "method", "gold"):
         return _check_text(name, value)
+    elif name == "gold_map":
+        if is_written(value):
+            return _check_text(name, value)
     elif name == "force":
         if value is True:
             return value

@@ -79,7 +79,8 @@ def _run(order: Mapping[str, Any]) -> dict[str, Any]:
         warnings.simplefilter("ignore" if choices.force else "error", DataWarning)
         warnings.simplefilter("ignore", DataNote)
         source, gold = choices.name(order["files"]), choices.name_gold(order["gold"])
-        result = discover(source, method=choices.method, gold=gold, gold_columns=choices.gold_columns or None)
+        columns, meant = choices.gold_columns or None, choices.gold_map or None
+        result = discover(source, method=choices.method, gold=gold, gold_columns=columns, gold_map=meant)
         report("saving")
         result.save(order["folder"], report=True)
     doubts = remark_doubts(Summary.from_dict(result.summary))
@@ -167,7 +168,7 @@ def _read(source: Scan, gold: str | None, choices: Choices) -> dict[str, Any]:
     from allalike.api.results.summaries import describe_answers
     from allalike.methods import METHODS
 
-    answers, known = open_source(source, gold, choices.gold_columns or None)
+    answers, known = open_source(source, gold, choices.gold_columns or None, choices.gold_map or None)
     _, run = open_run(answers, known, engine=None, ties=Ties())
     doubts = find_doubts(run, known)
     described = {**describe_answers(run), "domain": run.encoding.describe(), **run.notes}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 from allalike._core.system.progress import report
 from allalike.answers import Answers
+from allalike.api.inputs.gold_columns import name_columns, name_what_holds_tasks
 from allalike.domains.contract import field_names
 from allalike.engines.growing import Growing, grow
 from allalike.errors import GoldError, OptionError, UnsupportedError
@@ -29,6 +31,7 @@ def open_source(
     answers: Any,
     gold: Any,
     gold_columns: Mapping[str, str] | None = None,
+    gold_map: Any = None,
     *,
     domain: str | Domain | None = None,
     **how: Unpack[ReadOptions],
@@ -42,27 +45,29 @@ def open_source(
             f"The answers have been read or named already. Give {name} to allalike.read or allalike.scan instead."
         )
     if isinstance(gold, str) and gold.startswith(COLUMN):
-        return _open_beside(answers, gold.removeprefix(COLUMN))
-    if gold is None and gold_columns:
-        raise OptionError(f"gold_columns is {gold_columns!r}, but no gold is given.")
+        return _open_beside(answers, gold.removeprefix(COLUMN), gold_map)
+    for name, said in (("gold_columns", gold_columns), ("gold_map", gold_map)):
+        if gold is None and said:
+            raise OptionError(f"{name} is {said!r}, but no gold is given.")
     try:
-        known = None if gold is None else open_gold(gold, columns=gold_columns, **_how(answers))
+        known = None if gold is None else open_gold(gold, columns=gold_columns, gold_map=gold_map, **_how(answers))
         return answers, known if known is None else _split(known, answers)
-    except GoldError as error:
+    except GoldError as raised:
+        error = name_what_holds_tasks(raised, answers, gold)
         if not set(answers.inputs) & set(find_inputs(gold)):
-            raise
+            raise error from raised
         said = f"{error.args[0]} The gold is the file of the answers: truths in a column of it are {COLUMN}NAME."
-        raise GoldError(said, **error.settles) from error
+        raise GoldError(said, **error.settles) from raised
 
 
-def _open_beside(answers: Answers | Scan, name: str) -> tuple[Scan, Gold]:
+def _open_beside(answers: Answers | Scan, name: str, gold_map: Any) -> tuple[Scan, Gold]:
     """Return answers, and the truths in a column of their table, which is no worker of a matrix then."""
     if not isinstance(answers, Scan):
         raise GoldError(
             f"The answers have been read already, and the column {name!r} was not. Give what they were read from, or"
             " the truths."
         )
-    gold = _split(gather_gold(answers.beside(name), **_spelling(answers)), answers)
+    gold = _split(gather_gold(answers.beside(name), gold_map=gold_map, **_spelling(answers)), answers)
     files = replace(answers.files, skip=(*answers.files.skip, name))
     return (answers if answers.wide is None else replace(answers, files=files)), gold
 
@@ -72,8 +77,8 @@ def _split(gold: Gold, answers: Answers | Scan) -> Gold:
 
 
 def _how(answers: Answers | Scan) -> dict[str, Any]:
-    """Return also the fields that labels have, where these may be columns."""
-    return {**_spelling(answers), "fields": field_names(answers.domain)}
+    """Return also the fields that labels have, where these may be columns, and what the columns of the answers are."""
+    return {**_spelling(answers), "fields": field_names(answers.domain), "like": partial(name_columns, answers)}
 
 
 def _spelling(answers: Answers | Scan) -> dict[str, Any]:
@@ -94,7 +99,7 @@ def inputs_of(*sources: Any) -> tuple[Path, ...]:
 
 @dataclass(frozen=True)
 class Origin:
-    """How the answers of a run were read, from which files, the known truths, and what is known of workers.
+    """How the answers of a run were read, from which files, the known truths, what is known of workers, and a gold map.
 
     >>> from allalike import Memory, read
     >>> first = read([("ada", 1, "yes"), ("bob", 1, "yes")])
@@ -107,6 +112,7 @@ class Origin:
     gold: Gold | None
     inputs: tuple[Path, ...] = ()
     history: History | None = None
+    gold_map: Any = None
 
     @classmethod
     def of(cls, source: Answers | Scan, gold: Gold | None) -> Origin:
@@ -135,7 +141,7 @@ class Origin:
         return grown, replace(self, gold=known, inputs=(*self.inputs, *inputs_of(more, gold))), news
 
     def _open_gold(self, run: Run, gold: Any) -> Gold:
-        return open_gold(gold, label_map=self.scan.label_map).split(run.domain)
+        return open_gold(gold, label_map=self.scan.label_map, gold_map=self.gold_map).split(run.domain)
 
     def _read(self, run: Run, more: Any) -> Answers:
         if isinstance(more, Answers):

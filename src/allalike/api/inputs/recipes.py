@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from allalike.answers import Answers
 from allalike.domains import DOMAINS, Domain
 from allalike.readers import COLUMN, READ_OPTIONS, Scan, find_unusual, scan
+from allalike.readers.gold_maps import is_written
 from allalike.readers.sources import find_inputs, is_passing, is_path
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ __all__ = ["open_recipe", "write_recipe"]
 
 
 def write_recipe(
-    source: Answers | Scan, gold: Any, gold_columns: Mapping[str, str] | None, history: Any
+    source: Answers | Scan, gold: Any, gold_columns: Mapping[str, str] | None, history: Any, gold_map: Any = None
 ) -> dict[str, Any] | None:
     """Say from which files answers were read, and how; None where that cannot be said.
 
@@ -50,6 +51,7 @@ def write_recipe(
             **({"domain": _write_domain(domain)} if domain is not None else {}),
             **{name: _name(each) for name, each in further.items() if each is not None},
             **({"gold_columns": dict(gold_columns)} if gold_columns else {}),
+            **({"gold_map": _name_map(gold_map)} if gold_map is not None else {}),
             **({"per_task": True} if isinstance(source, Answers) and len(source.problems.sizes) > 1 else {}),
         }
         return {"inputs": inputs, "read": json.loads(json.dumps(read))}
@@ -65,7 +67,7 @@ def open_recipe(recipe: Mapping[str, Any]) -> tuple[Answers | Scan, dict[str, An
     (['/data/a.csv'], 'last', {'gold': '/data/gold.csv'})
     """
     read = dict(recipe["read"])
-    known = {name: read.pop(name) for name in ("gold", "gold_columns", "history") if name in read}
+    known = {name: read.pop(name) for name in ("gold", "gold_columns", "gold_map", "history") if name in read}
     per_task, choices = read.pop("per_task", False), read.pop("choices", {})
     if "domain" in read:
         read["domain"] = _read_domain(read["domain"])
@@ -83,6 +85,13 @@ def _name_inputs(source: Answers | Scan, how: Mapping[str, Any]) -> list[str]:
     if not all(map(is_path, names)):
         return []
     return [path for name in names for path in (list(map(str, find_inputs(name))) or [os.fspath(name)])]
+
+
+def _name_map(gold_map: Any) -> Any:
+    """Return a gold map that can be written: the whole path of a file, or the map itself."""
+    if is_path(gold_map) and not is_written(gold_map):
+        return _name(gold_map)
+    return dict(gold_map) if hasattr(gold_map, "items") else gold_map
 
 
 def _name(path: Any) -> str:

@@ -7,7 +7,7 @@ const ROLES = ["worker", "task", "label"];
 const LISTED = ["levels", "abstain", "only", "skip", "na"]; // texts with commas
 const MORE = ["tag", "worker_from", "repeats", "decimal", "encoding", "tool"];
 const ON_PAGE = ["wide", "domain", "rule", "method", "missing", ...MORE];
-const SETTLED = [...ON_PAGE, ...LISTED, "columns", "gold_columns"];
+const SETTLED = [...ON_PAGE, ...LISTED, "columns", "gold_columns", "gold_map"];
 const WAIT = 250; // milliseconds between two looks at what is under way
 
 let state = null;
