@@ -67,6 +67,8 @@ READ = {
     "dots": ([f"{1 + n % 12:02d}.0{1 + n % 9}.2024" for n in range(50)], 'date(form="31.12.2024")', "01.01.2024"),
     "names of months": ([f"{1 + n % 28} Jan {1960 + n}" for n in range(50)], 'date(form="31 Dec 2024")', "01 Jan 1960"),
     "texts with a comma": (["Paris, France", "Rome, Italy", "Lyon, France"], "categorical", "Paris, France"),
+    "final answers": (["1", "1,000", "2", "2,000", "12 apples"], "categorical", "1"),
+    "texts of which one has a comma": (["a", "b", "c", "d", "e", "a, b"], "categorical", "a"),
     "codes": (["x17", "x18", "x19"], "categorical", "x17"),
     "codes with a letter": (["1a", "1b", "2a"], "categorical", "1a"),
     "generations": (["3G", "4G", "5G"], "categorical", "3G"),

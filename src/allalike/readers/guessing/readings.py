@@ -50,8 +50,11 @@ __all__ = ["ask_extraction", "order_the_same", "read_texts"]
 _FIRST, _MOST = 20, 10_000  # different labels: the first tell what they are not, and so many what they are
 _SEPARATORS = (";", "|", ",")
 _MAX_ITEM_WORDS, _MAX_ITEM_CHARACTERS = 4, 40
+_MIN_SEVERAL = 0.2  # of the different labels of sets have two items or more,
+_MIN_AGAIN = 0.8  # and of these items so many occur in other labels, too
 _MAX_LEVELS = 12
 _DAY = re.compile(r"\d{1,2}([/.-])\d{1,2}\1\d{4}")
+_THOUSANDS = re.compile(r"(?<![\d,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])")
 _PAIR = re.compile(r"\d+[-:]\d+(?: \d+[-:]\d+)*")
 _LISTED = re.compile(r"[>\[{]")  # what is written so is no plain list of items
 _MOST_LONG = 1000  # long texts are looked at
@@ -198,7 +201,7 @@ def _read_lists(written: Written) -> Domain | None:
     if separator is None:
         return None
     lists = [split_items(text, separator) for text in written.texts]
-    if not all(map(_are_items, lists)):
+    if not all(map(_are_items, lists)) or any(map(_THOUSANDS.search, written.texts)):
         return None
     ranking, several = _make("ranking", separator=separator), [items for items in lists if len(items) > 1]
     orders = len(several) == len(lists) > len({frozenset(items) for items in lists})
@@ -215,17 +218,20 @@ def _are_items(items: Sequence[str]) -> bool:
 
 def _tell_sets(written: Written, separator: str, lists: Sequence[Sequence[str]]) -> Domain | None:
     """Take lists for sets if few items make many labels; where they do not, commas belong to texts and others ask."""
-    items = Counter(item for each in lists for item in each)
-    sets, classes = _make("set", separator=separator), "categorical"
-    combine = len(items) <= len(lists)
-    if combine and not _have_places(lists):
+    several = [each for each in lists if len(each) > 1]
+    often = Counter(item for each in lists for item in each)
+    again = sum(often[item] > 1 for each in several for item in each)
+    combine = len(often) <= len(lists) and again >= _MIN_AGAIN * sum(map(len, several))
+    few, comma = len(several) < _MIN_SEVERAL * len(lists), separator == ","
+    sets = _make("set", separator=separator)
+    if combine and not few and not _have_places(lists):
         return sets
-    if separator == "," and not combine:
+    if (comma and (few or not combine)) or (few and not combine):
         return None
     example = next(text for text in written.texts if separator in text)
     raise LabelError(
         f"Labels such as {example!r} may be sets of items, of which each can be right or wrong, or classes with"
-        f" {separator!r} in their names ({classes}).",
+        f" {separator!r} in their names (categorical).",
         domain=spell_domain(sets),
     )
 
