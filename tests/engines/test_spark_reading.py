@@ -261,3 +261,28 @@ def test_many_tasks_come_out_in_order(spark: Spark, tmp_path: Path, monkeypatch:
     assert len(parts) > 2
     saved = pa.concat_tables([pq.read_table(part) for part in parts])["task"].to_pylist()
     assert saved == allalike.discover(path).truth["task"].tolist()
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [f"{n / 8:.3f} kg" for n in range(400)],
+        [f"{1000 + 7 * n:,}" for n in range(400)],
+        [f"{1 + n % 28}/{1 + n % 12}/{1600 + n}" for n in range(400)],
+        [("cat", "cat;dog", "dog;owl", "owl")[n % 4] for n in range(400)],
+        [("cat;dog;owl", "dog;cat;owl", "owl;dog;cat")[n % 3] for n in range(400)],
+        [("never", "often", "always")[n % 3] for n in range(400)],
+    ],
+    ids=["units", "thousands", "dates", "sets", "rankings", "scales"],
+)
+def test_what_labels_are_written_like_tells_their_kind(spark: Spark, tmp_path: Path, labels: list[str]) -> None:
+    check(spark, written(with_label(labels), tmp_path, ".csv"))
+
+
+@pytest.mark.parametrize(
+    ("odd", "said"),
+    [("7 lb", "different units"), ("7", "others have none"), ("heavy", "'heavy' is none"), ("<7 kg", "bounds")],
+)
+def test_labels_that_are_written_otherwise_are_asked_about(spark: Spark, tmp_path: Path, odd: str, said: str) -> None:
+    labels = [*(f"{n / 8:.3f} kg" for n in range(399)), odd]
+    assert said in fail(spark, written(with_label(labels), tmp_path, ".csv"))

@@ -316,11 +316,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
         {},
         "has a name with a zero byte in it",
     ),
-    "an open file": (
-        io.StringIO("worker,task,label\n"),
-        {},
-        "cannot be read from an open file (StringIO). Give its path",
-    ),
+    "an open file without rows": (io.StringIO("worker,task,label\n"), {}, "There are no answers"),
     "words that are none": (rows(), {"na": 5}, "na is 5. Give the texts"),
     "rows that are too short": (iter([("ada", 1)]), {}, "Row 1 is not (worker, task, label): ('ada', 1)"),
     "nothing": (iter([]), {}, "There are no answers"),

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from allalike._core.system.claims import work_folder
 from allalike.errors import OptionError
+from allalike.readers.formats.spooled import spool
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -19,17 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["spool_input"]
 
 _NAME = "-"
-_BLANK = b"\xef\xbb\xbf \t\r\n"
-
-
-class _Spooled(type(Path())):  # type: ignore[misc]
-    """A file that holds what came through a pipe, and is called so in messages."""
-
-    def __str__(self) -> str:
-        return "standard input"
-
-    def __fspath__(self) -> str:
-        return str(super().__str__())
 
 
 def spool_input(files: tuple[str, ...], options: MutableMapping[str, Any]) -> tuple[Any, ...]:
@@ -49,21 +36,7 @@ def spool_input(files: tuple[str, ...], options: MutableMapping[str, Any]) -> tu
         raise OptionError(
             "Standard input (-) is a terminal, which has no answers. Send them: allalike discover - < answers.csv"
         )
-    path = _spool(click.get_current_context().with_resource(work_folder()))
+    path = spool(sys.stdin.buffer, click.get_current_context().with_resource(work_folder()), "standard input")
     if options.get("gold") == _NAME:
         options["gold"] = path
     return tuple(path if name == _NAME else name for name in files)
-
-
-def _spool(folder: Path) -> Path:
-    """Write all that comes into a file, whose ending says what it looks like."""
-    raw = folder / "input"
-    with raw.open("wb") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
-    with raw.open("rb") as file:
-        start = file.read(1 << 16).lstrip(_BLANK)
-    ending = ".json" if start.startswith((b"[", b"{")) else ".csv"
-    named = raw.with_suffix(ending)
-    raw.rename(named)
-    spooled: Path = _Spooled(os.fspath(named))
-    return spooled

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
+from dataclasses import fields as options_of
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -363,11 +364,17 @@ def field_names(domain: Domain | None) -> tuple[str, ...]:
 def spell_domain(domain: Domain) -> str:
     """Return how a domain is written where it is named, as after it was guessed.
 
-    >>> from allalike import Real, Record
-    >>> spell_domain(Record("year:real")), spell_domain(Real())
-    ('record(fields="year:real")', 'real')
+    >>> from allalike import Real, Record, Set
+    >>> spell_domain(Record("year:real")), spell_domain(Real()), spell_domain(Set(separator=";"))
+    ('record(fields="year:real")', 'real', 'set(separator=";")')
     """
-    return domain.name if domain.record is None else domain.record.spec
+    if domain.record is not None:
+        return domain.record.spec
+    usual = type(domain)() if domain.name != "custom" else domain
+    options = {option.name: getattr(domain, option.name) for option in options_of(domain)}
+    chosen = [f"{name}={value!r}" for name, value in options.items() if value != getattr(usual, name)]
+    spelled = f"{domain.name}({', '.join(chosen)})" if chosen else domain.name
+    return spelled if '"' in spelled else spelled.replace("'", '"')  # which needs no marks in a shell
 
 
 def choose_options(domain: Domain, choices: Mapping[str, str]) -> Domain:

@@ -21,6 +21,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from allalike._core.columns.values import Values
+from allalike._core.options import option
+from allalike.domains.date_forms import check_date_form, read_date, write_date
 from allalike.domains.moments import Form, read_moment
 from allalike.domains.real import Real, RealEncoding, RealKernels
 from allalike.domains.spelling import Spelling
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike._core.columns.column import Column
-    from allalike._core.columns.values import Values
 
 __all__ = ["Date"]
 
@@ -53,24 +55,35 @@ class Date(Real):
         Whether to estimate by how much each worker is too late or too early on average, and to take it away.
     scale
         Whether to estimate as well by which factor each worker stretches the scale.
+    form
+        How dates are written, if that is not as ISO 8601 has it: the last day of 2024 as the labels would have it,
+        such as ``31/12/2024``, ``12/31/2024`` or ``31 Dec 2024``.
 
     >>> import allalike
     >>> rows = [("ada", 1, "2024-01-01"), ("bob", 1, "2024-01-03"), ("ada", 2, "2024-02-28"), ("bob", 2, "2024-03-01")]
     >>> allalike.discover(rows, domain=Date(), method="UA").truth["label"].tolist()
     ['2024-01-02', '2024-02-29']
+    >>> rows = [("ada", 1, "30/01/2024"), ("bob", 1, "01/02/2024")]
+    >>> allalike.discover(rows, domain=Date(form="31/12/2024"), method="UA").truth["label"].tolist()
+    ['31/01/2024']
     """
 
     name: ClassVar[str] = "date"
-    summary: ClassVar[str] = "ISO dates and times; squared or absolute distance in days or seconds"
+    summary: ClassVar[str] = "dates and times; squared or absolute distance in days or seconds"
+    form: str | None = option(None, check_date_form)
 
     @property
     def spelling(self) -> Spelling:
         """Labels are texts."""
         return Spelling(strip=False)
 
+    def read(self, value: Any) -> tuple[int, Form]:
+        """Return the microseconds and the form of a moment, as `read_moment` does."""
+        return read_moment(read_date(value, self.form) if self.form is not None and isinstance(value, str) else value)
+
     def learn(self, labels: Column) -> DateEncoding:
         """Find out whether these are dates, times or instants."""
-        first, *others = dict.fromkeys(form for _, form in labels.parsed(read_moment)[1]) or [Form()]
+        first, *others = dict.fromkeys(form for _, form in labels.parsed(self.read)[1]) or [Form()]
         return DateEncoding(domain=self, offsets=self.offsets, form=first.join(others))
 
 
@@ -97,14 +110,14 @@ class DateEncoding(RealEncoding):
 
     def encode(self, labels: Column) -> Floats:
         """Read the labels as numbers of days or seconds."""
-        codes, moments = labels.parsed(read_moment)
+        codes, moments = labels.parsed(self.domain.read)
         if not all(map(self.form.fits, {form for _, form in moments})):
             labels.parsed(self.check)
         return self.form.number(np.array([found for found, _ in moments], np.int64))[codes]
 
     def check(self, value: Any) -> None:
         """Refuse a moment that cannot be compared with the others."""
-        _, form = read_moment(value)
+        _, form = self.domain.read(value)
         if not self.form.fits(form):
             raise ValueError(
                 f"it is one of {form}, but others are {self.form}, and nobody knows how far these are apart; write all"
@@ -117,7 +130,10 @@ class DateEncoding(RealEncoding):
 
     def decode(self, codes: Array) -> Values:
         """Return moments as they came."""
-        return self.form.show(np.asarray(codes, np.float64))
+        shown, form = self.form.show(np.asarray(codes, np.float64)), self.domain.form
+        if form is None or self.form.typed:
+            return shown
+        return Values([text if text is None else write_date(text, form) for text in shown.tolist()])
 
     def truth_columns(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
         """Return limits of truths as moments."""

@@ -6,8 +6,29 @@ import json
 from typing import Any
 
 from allalike._core.system.json_text import parse_json
+from allalike.errors import OptionError
 
-__all__ = ["json_list"]
+__all__ = ["check_separator", "json_list", "split_items"]
+
+
+def check_separator(value: Any, name: str) -> str:
+    """Return what stands between the items of a list, if it is a text.
+
+    >>> check_separator(";", "separator")
+    ';'
+    """
+    if not isinstance(value, str) or not value:
+        raise OptionError(f"{name} is {value!r}. It must be a text that stands between elements.")
+    return value
+
+
+def split_items(text: str, separator: str) -> list[str]:
+    """Return the items of a list that is written with something between them; blanks around them mean nothing.
+
+    >>> split_items("a; b;", ";")
+    ['a', 'b']
+    """
+    return [item.strip() for item in text.split(separator) if item.strip()]
 
 
 def json_list(text: str) -> list[Any]:

@@ -21,9 +21,10 @@ from allalike._core.blocks.centre import Centred
 from allalike._core.blocks.order import find_order
 from allalike._core.blocks.ties import TOLERANCE, Ties
 from allalike._core.columns.values import Values, arrow_of
-from allalike._core.options import flag
+from allalike._core.options import flag, option
 from allalike.distances import absolute, euclidean
 from allalike.domains.contract import Domain, Encoding, Kernels
+from allalike.domains.number_forms import NumberForm, check_form
 from allalike.domains.offsets import Offsets
 from allalike.domains.spelling import Spelling
 from allalike.errors import LabelError
@@ -56,6 +57,9 @@ class Real(Domain):
         answers are compared; the table of workers has it as ``bias``. What all workers have in common is not seen.
     scale
         Whether to estimate as well by which factor each worker stretches the scale; in the table as ``scale``.
+    form
+        How numbers are written, if that is not plain: the number 1234.5 as the labels would have it, such as
+        ``1,234.5``, ``1.234,5 €``, ``1234.5 kg``, ``$1234.5``; with ``<1234.5`` a bound such as ``<46`` is read as 46.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
@@ -65,6 +69,9 @@ class Real(Domain):
     ...         for task in range(9)]
     >>> allalike.discover(rows, domain=Real(bias=True), method="UA").workers["bias"].round(2).tolist()
     [-1.0, -1.0, 2.0]
+    >>> rows = [("ada", 1, "45.5 kg"), ("bob", 1, "46.5 kg")]
+    >>> allalike.discover(rows, domain=Real(form="1234.5 kg"), method="UA").truth["label"].tolist()
+    [46.0]
     """
 
     name: ClassVar[str] = "real"
@@ -75,6 +82,7 @@ class Real(Domain):
     recurring: ClassVar[bool] = False
     bias: bool = flag(False)
     scale: bool = flag(False)
+    form: str | None = option(None, check_form)
 
     def __post_init__(self) -> None:
         """Take the rule that fits the distance unless another is asked for."""
@@ -120,7 +128,7 @@ class RealEncoding(Encoding):
 
     def encode(self, labels: Column) -> Floats:
         """Read the labels as numbers."""
-        numbers = labels.numbers
+        numbers = self._read(labels)
         if np.abs(numbers).max(initial=0.0) > _LARGEST_NUMBER:
             largest = int(np.argmax(np.abs(numbers)))
             raise LabelError(
@@ -129,13 +137,20 @@ class RealEncoding(Encoding):
             )
         return numbers
 
+    def _read(self, labels: Column) -> Floats:
+        if self.domain.form is None:
+            return labels.numbers
+        form = NumberForm.of(self.domain.form)
+        codes, numbers = labels.parsed(form.parse, form.parse_texts)
+        return np.array(numbers, np.float64)[codes]
+
     def decode(self, codes: Array) -> Values:
         """Return the numbers."""
         return Values(arrow_of(codes))
 
     def describe(self) -> dict[str, Any]:
-        """Return also whether what is each worker's own is taken away."""
-        chosen = {name: True for name in ("bias", "scale") if getattr(self.domain, name)}
+        """Return also whether what is each worker's own is taken away, and how numbers are written."""
+        chosen = {name: value for name in ("bias", "scale", "form") if (value := getattr(self.domain, name))}
         return {**super().describe(), **chosen}
 
     def prepare(self, block: Block) -> Block:

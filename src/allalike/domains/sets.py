@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from allalike._core.options import option
 from allalike.distances import jaccard
-from allalike.domains.lists import json_list
+from allalike.domains.lists import check_separator, json_list, split_items
 from allalike.domains.pairwise import Pairwise, objects
-from allalike.errors import LabelError, OptionError
+from allalike.errors import LabelError
 from allalike.noise import General
 from allalike.rules.base import Rule
 from allalike.rules.choice import best_worker, medoid
@@ -72,12 +73,7 @@ class Set(Pairwise):
     )
     distances: ClassVar[tuple[str, ...]] = ("jaccard",)
     noise: ClassVar[General] = General(farthest=1.0)  # worthless sets share nothing with the others
-    separator: str | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.separator is not None and (not isinstance(self.separator, str) or not self.separator):
-            raise OptionError(f"separator is {self.separator!r}. It must be a text that stands between elements.")
+    separator: str | None = option(None, check_separator)
 
     def parse(self, value: Any) -> tuple[Any, ...]:
         """Read a set, as a tuple in order."""
@@ -87,8 +83,7 @@ class Set(Pairwise):
 
     def _split(self, text: str) -> list[Any]:
         if self.separator is not None:
-            pieces = [] if text.strip() == "[]" else text.split(self.separator)
-            return [piece.strip() for piece in pieces if piece.strip()]
+            return [] if text.strip() == "[]" else split_items(text, self.separator)
         if not text.lstrip().startswith("["):
             raise ValueError('it is no JSON list; if it is a text like "a;b", say so with separator=";"')
         return json_list(text)

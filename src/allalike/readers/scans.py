@@ -31,7 +31,10 @@ from allalike.readers.guessing.roles import find_roles
 from allalike.readers.label_maps import read_label_map
 from allalike.readers.read_options import ReadOptions, check_read_options
 from allalike.readers.reshaping.comparisons import read_comparisons
+from allalike.readers.reshaping.joined_columns import join_columns
+from allalike.readers.reshaping.listed_answers import spread_lists
 from allalike.readers.reshaping.long_tables import gather_objects
+from allalike.readers.reshaping.merged_cells import fill_down
 from allalike.readers.reshaping.records import combine, has_fields
 from allalike.readers.reshaping.wide import ROWS, stack
 from allalike.readers.sources import find_inputs, is_path, matching, open_table
@@ -179,6 +182,7 @@ class Scan(Options):
         self._check_tool(table)
         if self.wide is not None:
             return table
+        table = spread_lists(join_columns(table, self.columns, self.domain), self.columns, self.domain)
         return self.compared(gather_objects(table, self.columns, self.domain))
 
     def compared(self, table: Table) -> Table:
@@ -189,7 +193,8 @@ class Scan(Options):
 
     def kind(self, table: Table) -> Domain | None:
         """Return the kind of label that is given, or that the reader of a table knows."""
-        return DOMAINS[table.domain]() if self.domain is None and table.domain else self.known_domain
+        known = self.domain is None and table.domain
+        return choose(table.domain, DOMAINS, "domain", Domain) if known else self.known_domain
 
     def _check_tool(self, table: Table) -> None:
         """Refuse what is said about an export of a tool, or about a matrix, where there is none."""
@@ -254,7 +259,9 @@ class Scan(Options):
             columns = {**columns, "label": made}
         found = find_roles(table, columns, frozenset(table.na or ()))
         layout = {"layout": found.table.layout} if found.table.layout and self.files.layout is None else {}
-        return replace(found.table, na=table.na), found.picked, {**found.guessed, **layout}
+        filled = fill_down(found.table, found.picked)
+        kind = filled.levels.get(found.picked["label"], filled.domain)
+        return replace(filled, na=table.na, domain=kind), found.picked, {**found.guessed, **layout}
 
     def _rows_of_matrix(self) -> tuple[str, str]:
         if self.wide is None:
@@ -272,9 +279,9 @@ def read(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
     Parameters
     ----------
     source
-        A path or several (CSV, TSV, JSON lines, JSON, Parquet; globs too), a pandas, polars, pyarrow or DuckDB table,
-        a mapping of columns or ``{task: {worker: label}}``, rows of (worker, task, label), or a matrix of numpy or
-        scipy.
+        A path or several (CSV, TSV, JSON lines, JSON, Parquet; globs too), an open file, a pandas, polars,
+        pyarrow or DuckDB table, a mapping of columns or ``{task: {worker: label}}``, rows of (worker, task, label), or
+        a matrix of numpy or scipy.
     domain
         The kind of label: a name from `allalike.DOMAINS`, a `Domain`, or nothing to have it guessed.
     columns
@@ -333,14 +340,15 @@ def scan(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
     check_read_options(scan, how)
     kind = None if domain is None else choose(domain, DOMAINS, "domain", Domain)
     of_files = [name for name in _OF_FILES if how.get(name) is not None]
-    listed = source if isinstance(source, list | tuple) else [source]
+    held = hold(source)
+    listed = held if isinstance(held, list | tuple) else [held]
     if of_files and not all(map(is_path, listed)):
         raise OptionError(f"{of_files[0]} is for files, and these answers are in none ({type(source).__name__}).")
     given: dict[str, Any] = {**how, "columns": how.get("columns") or {}, "na": _list_words(how.get("na"))}
     abstain = given.get("abstain", ())
     given["abstain"] = tuple(abstain) if isinstance(abstain, list | tuple | set | frozenset) else (abstain,)
     files = Files(**{each.name: given.pop(each.name) for each in fields(Files) if each.name in given})
-    return Scan(source=hold(source), domain=kind, files=files, **given)
+    return Scan(source=held, domain=kind, files=files, **given)
 
 
 def find_unusual(how: Mapping[str, Any]) -> dict[str, Any]:
@@ -364,7 +372,8 @@ def _list_words(na: Any) -> tuple[str, ...] | None:
 def _notes(guessed: dict[str, str], table: Table, *, given: bool) -> dict[str, Any]:
     """Return what was guessed about columns, how files lie in a folder, and what else was found out about them."""
     layout = {name: guessed.pop(name) for name in ("layout",) if name in guessed}
-    kind = {"domain": table.domain} if table.domain and not given else {}
+    known = table.domain if isinstance(table.domain, str) else spell_domain(table.domain)
+    kind = {"domain": known} if known and not given else {}
     found = {"guessed": {**({"columns": guessed} if guessed else {}), **layout, **table.guessed, **kind}}
     return {**found, **({"remarks": list(table.remarks)} if table.remarks else {})}
 

@@ -24,6 +24,13 @@ _KINDS = {
         " domain='categorical', for a mean: domain='real'."
     ),
 }
+_WRITTEN = {
+    "real": "numbers, as written: a truth is a mean; for a vote: domain='categorical'.",
+    "date": "dates, as written: a truth is a mean; for a vote: domain='categorical'.",
+    "ordinal": "levels of a scale in words: a truth is a median; for a vote: domain='categorical'.",
+    "set": "sets of items; for a vote on whole labels: domain='categorical'.",
+    "ranking": "rankings of items, best first; for a vote on whole labels: domain='categorical'.",
+}  # where the way in which labels are written told the kind
 _CLASSES = "classes, though they are numbers: a truth is a vote; for a mean: domain='real'."
 _RATINGS = " If they are ratings, their order is not used; it is with domain='ordinal'."
 
@@ -94,11 +101,17 @@ def _lie(layout: str) -> Remark:
 
 
 def _name_kind(name: str, numbers: str) -> Remark:
-    """Say which kind of label was recognised, and what that means where labels are numbers."""
+    """Say which kind of label was recognised, and what that means where labels are numbers, or written in a form.
+
+    >>> _name_kind('set(separator=";")', "").sentence
+    "Recognised: the labels are sets of items; for a vote on whole labels: domain='categorical'."
+    """
     if name in _KINDS:
         return Remark(f"Recognised: the labels are {_KINDS[name]}")
     if name == "categorical" and numbers:
         return Remark(f"Recognised: the labels are {_CLASSES}{_RATINGS if numbers == 'in a row' else ''}")
+    if "(" in name and (written := _WRITTEN.get(name.partition("(")[0])):
+        return Remark(f"Recognised: the labels are {written}", "domain", name)
     return Remark(f"Recognised: the labels are {name}.", "domain", name)
 
 

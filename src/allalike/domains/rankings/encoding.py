@@ -26,9 +26,10 @@ from allalike._core.blocks.rankings import (
 )
 from allalike._core.columns.hashes import hash_objects, mix
 from allalike._core.columns.values import Values
-from allalike._core.options import choice
+from allalike._core.options import choice, option
 from allalike.domains.capabilities import Things
 from allalike.domains.contract import Domain, Encoding
+from allalike.domains.lists import check_separator, split_items
 from allalike.domains.rankings.items import (
     describe_difference,
     in_order,
@@ -59,14 +60,20 @@ class RankingOptions(Domain):
 
     gaps: str = choice("unknown", "last")
     ties: str = choice("draw", "keep")
+    separator: str | None = option(None, check_separator)
 
     def parse(self, value: Any) -> tuple[Any, ...]:
         """Read a ranking as a tuple of different items; those that are tied stand in a tuple of their own."""
-        return read_ranking(value)
+        return read_ranking(split_items(value, self.separator or "") if self._splits(value) else value)
+
+    def _splits(self, value: Any) -> bool:
+        """Tell whether a label is a text with separators, for lists and other forms are still read as such."""
+        listed = self.separator is not None and isinstance(value, str) and self.separator in value
+        return listed and not value.lstrip().startswith(("[", "{"))
 
     def read(self, labels: Column) -> tuple[Codes, list[tuple[Any, ...]]]:
         """Read each different label once; return which of them each row has, and them as `parse` reads them."""
-        return labels.parsed(self.parse, read_rankings)
+        return labels.parsed(self.parse, read_rankings if self.separator is None else None)
 
 
 @dataclass(frozen=True, kw_only=True)

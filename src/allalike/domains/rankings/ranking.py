@@ -62,6 +62,8 @@ class Ranking(RankingOptions, Adding):
     ties
         What becomes of items with equal scores: their order is drawn (``draw``), or the truth says that they are tied
         (``keep``); rules without scores always draw.
+    separator
+        What stands between the items of a text if not ``>``, such as ``";"``; the best comes first.
 
     >>> import allalike
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>b>c"), ("eve", 1, "c>b>a")]

@@ -13,7 +13,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields as options_of
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from allalike._core.limits import MAX_FIELDS
 from allalike._core.options import check_number
 from allalike._core.registry import choose
 from allalike._core.system.json_text import parse_json
-from allalike.domains.contract import Domain
+from allalike.domains.contract import Domain, spell_domain
 from allalike.domains.spelling import Spelling
 from allalike.errors import InputError, LabelError, OptionError
 
@@ -124,11 +123,9 @@ def write_fields(fields: NamedKinds) -> str:
 
 
 def _spell(domain: Domain) -> str:
-    """Write a domain with the options that are not as usual."""
-    usual = type(domain)() if domain.name != "custom" else domain
-    options = {option.name: getattr(domain, option.name) for option in options_of(domain)}
-    chosen = [f"{name}={value!r}" for name, value in options.items() if value != getattr(usual, name)]
-    return f"{domain.name}({', '.join(chosen)})" if chosen else domain.name
+    """Write a domain so that it can stand in double quotes, if that can be."""
+    spelled = spell_domain(domain)
+    return spelled if "'" in spelled else spelled.replace('"', "'")
 
 
 def list_names(labels: Column, ignored: Sequence[str]) -> tuple[str, ...]:

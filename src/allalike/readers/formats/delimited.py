@@ -9,16 +9,25 @@ import re
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from io import BufferedReader, TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.late import pa
 from allalike._core.limits import MAX_FIELD_BYTES
 from allalike.errors import InputError
 from allalike.readers.formats.compression import ENDINGS, find_packing, open_for_threads, read_start
-from allalike.readers.formats.dialects import Dialect, find_dialect
-from allalike.readers.formats.encodings import SAMPLE_BYTES, decode_start, guess_encoding, open_text, undecodable
+from allalike.readers.formats.dialects import Dialect, find_dialect, split_rows
+from allalike.readers.formats.encodings import (
+    SAMPLE_BYTES,
+    decode_start,
+    guess_encoding,
+    open_text,
+    undecodable,
+    with_mark,
+)
 from allalike.readers.formats.failures import TOO_LONG, check_columns, check_names, guard
 from allalike.readers.formats.files import Files
+from allalike.readers.formats.margins import Beginning, count_below, describe_margins
 from allalike.readers.formats.quotes import check_quotes
 from allalike.readers.formats.ragged import fill_rows
 from allalike.readers.formats.tables import Table, take_rows
@@ -65,7 +74,9 @@ def open_delimited(path: Path, delimiter: str = ",", files: Files | None = None)
     as_named = packing == {".gz": "gzip"}.get(path.suffix.lower(), "")
     plain = dialect.is_plain and is_utf8 and decimal == "." and as_named
     size = path.stat().st_size * (_UNPACKED_RATIO if packing else 1)
-    text = _Text(path, encoding, dialect, list(dialect.remarks))
+    end, below = _find_below(path, dialect, encoding) if not packing else (None, [])
+    plain = plain and end is None
+    text = _Text(path, encoding, dialect, [*dialect.remarks, *describe_margins((), None, below, str(path))], end)
     return Table(
         dialect.names,
         text.load,
@@ -93,14 +104,36 @@ def _find_dialect(path: Path, sample: bytes, encoding: str, delimiter: str) -> D
     raise InputError(f"{path} cannot be read as {_FORMAT}: {TOO_LONG}.")
 
 
+def _find_below(path: Path, dialect: Dialect, encoding: str) -> tuple[int | None, list[list[str]]]:
+    """Return where the rows of a table end, if something stands behind them, and what that is."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        file.seek(max(size - _PEEK_BYTES, 0))
+        tail = file.read()
+    if b"\0" in tail or not dialect.delimiter.isascii() or dialect.delimiter == " ":
+        return None, []
+    lines = tail.splitlines(keepends=True)[0 if len(tail) == size else 1 :]
+    lines = lines[dialect.skip :] if len(tail) == size else lines
+    filled = [place for place, line in enumerate(lines) if line.strip()]
+    texts = [lines[place].decode(encoding, "replace") for place in filled]
+    odd = next((n for n, text in enumerate(reversed(texts)) if text.count('"') % 2), len(texts))
+    rows = [fields for text in texts[len(texts) - odd :] for fields, _, _ in split_rows([text], dialect.delimiter)]
+    blank = [place > 0 and not lines[place - 1].strip() for place in filled[len(texts) - odd :]]
+    count = count_below(rows, after_blank=blank) if len(rows) == odd else 0
+    if not count:
+        return None, []
+    return size - sum(map(len, lines[filled[-count] :])), rows[-count:]
+
+
 @dataclass(frozen=True)
 class _Text:
-    """A text file, and how it is written; the remarks grow when it is read."""
+    """A text file, and how it is written; the remarks grow when it is read. It may end before its last bytes."""
 
     path: Path
     encoding: str
     dialect: Dialect
     remarks: list[str]
+    end: int | None = None
 
     def load(self, asked: Sequence[str]) -> dict[str, Any]:
         """Return some columns."""
@@ -140,6 +173,8 @@ class _Text:
         """Return what Arrow reads from: the path if it can, for then it reads in parallel."""
         if self.dialect.delimiter == " " or not self.dialect.delimiter.isascii():
             raise _RaggedError
+        if self.end is not None:
+            return Beginning(self.path, self.end)
         packed = find_packing(self.path) or self.path.suffix.lower() in ENDINGS  # Arrow would go by the ending
         return open_for_threads(self.path) if packed else nullcontext(self.path)
 
@@ -175,12 +210,17 @@ class _Text:
     def _fill(self, asked: Sequence[str], before: int = 0) -> Iterator[dict[str, Any]]:
         """Yield columns in which short rows are filled up, from behind some rows on."""
         where = str(self.path)
-        with self._guard(lambda: open_text(self.path, self.encoding)) as lines:
+        with self._guard(self._open) as lines:
             batches = fill_rows(lines, self.dialect, asked, where, self.remarks, skip=before)
             while (batch := self._guard(lambda: next(batches, None))) is not None:
                 check_quotes(batch, self.dialect.names, self.dialect.delimiter, where, before=before)
                 before += len(next(iter(batch.values())))
                 yield batch
+
+    def _open(self) -> Any:
+        if self.end is None:
+            return open_text(self.path, self.encoding)
+        return TextIOWrapper(BufferedReader(Beginning(self.path, self.end)), with_mark(self.encoding), newline="")
 
     def _guard(self, read: Callable[[], Any]) -> Any:
         """Return what is read, or say why it cannot be, or that rows are ragged."""

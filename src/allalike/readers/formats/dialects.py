@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from allalike._core.late import pa
 from allalike._core.limits import MAX_FIELD_BYTES
 from allalike.errors import InputError
+from allalike.readers.formats.margins import count_above, describe_margins, find_second_header
 from allalike.readers.formats.quotes import check_quotes
 
 if TYPE_CHECKING:
@@ -118,6 +119,8 @@ def find_dialect(text: str, where: str, *, preferred: str = ",", whole: bool = T
     """
     told = _SEPARATOR_LINE.match(text)
     body = text[told.end() :] if told else text
+    above, n_lines = _find_above(body, preferred, whole)
+    body = "".join(body.splitlines(keepends=True)[n_lines:]) if n_lines else body
     delimiter = told[1] if told else _find_delimiter(body, preferred, whole)
     records = _start(body, delimiter, whole, _FIRST_ROWS)
     if not records:
@@ -133,6 +136,9 @@ def find_dialect(text: str, where: str, *, preferred: str = ",", whole: bool = T
         raise InputError(f"{where} cannot be read as text with columns: its header has zero bytes, which no text has.")
     names, remarks = name_columns(first, rows, where)
     headless = bool(remarks)
+    second = None if headless or not find_second_header(rows) else rows.pop(0)
+    last = last if second is None else records[1][2]
+    remarks = [*describe_margins(above, second, (), where), *remarks]
     width, names, said = _fit(names, rows or [first], where)
     if any(top != bottom for _, top, bottom in records[1:]):
         _check_quotes(names, rows, delimiter, where)
@@ -140,11 +146,25 @@ def find_dialect(text: str, where: str, *, preferred: str = ",", whole: bool = T
     return Dialect(
         names,
         delimiter,
-        skip=(1 if told else 0) + (begin - 1 if headless else last),
+        skip=(1 if told else 0) + n_lines + (begin - 1 if headless else last),
         width=width,
         guessed={"decimal": ","} if comma else {},
         remarks=(*remarks, *said),
     )
+
+
+def _find_above(text: str, preferred: str, whole: bool) -> tuple[list[list[str]], int]:
+    """Return the rows before the header, and how many lines they are."""
+    marks = tuple(dict.fromkeys((preferred, *_DELIMITERS[:-1])))
+    for mark in marks:
+        records = _start(text, mark, whole, _SCORED_ROWS)
+        rows = [fields for fields, _, _ in records]
+        above = rows[: count_above(rows)]
+        if above and not any(
+            line.count(other) > 1 for line in map(mark.join, above) for other in marks if other != mark
+        ):
+            return above, records[len(above)][1] - 1
+    return [], 0
 
 
 def name_columns(first: list[str], rows: Sequence[Sequence[str]], where: str) -> tuple[list[str], list[str]]:

@@ -10,8 +10,11 @@ import numpy as np
 
 from allalike._core.columns.column import Column
 from allalike._core.columns.objects import is_nothing
+from allalike._core.limits import MAX_LEVELS
+from allalike.domains import DOMAINS, Domain
 from allalike.errors import InputError
 from allalike.readers.formats.failures import check_columns, check_names, guard
+from allalike.readers.formats.spooled import spool_open_file
 from allalike.readers.formats.tables import Table, of_columns, of_records
 
 if TYPE_CHECKING:
@@ -64,7 +67,7 @@ def hold(source: Any) -> Any:
     [('ada', 1, 'x')]
     """
     if hasattr(source, "read"):
-        raise InputError(f"Answers cannot be read from an open file ({type(source).__name__}). Give its path.")
+        return guard("The open file", "a file", lambda: spool_open_file(source))
     if hasattr(source, "read_next_batch"):  # a reader of Arrow
         return guard("The reader", "a table of Arrow", source.read_all)
     if hasattr(source, "__next__"):
@@ -123,7 +126,20 @@ def _of_pandas(frame: Any) -> Table:
         check_columns({name: data for name, data in columns.items() if not isinstance(data, list)}, "The table")
         return columns
 
-    return Table(names, load, index=index)
+    return Table(names, load, index=index, levels=_find_levels(frame, names))
+
+
+def _find_levels(frame: Any, names: Sequence[str]) -> dict[str, Domain]:
+    """Return the levels of columns whose categories are in an order, also of those that nobody chose."""
+    ordered = {name: kind.categories for name, kind in zip(names, frame.dtypes, strict=True) if _is_ordered(kind)}
+    found = {name: categories.tolist() for name, categories in ordered.items()}
+    plain = {name: levels for name, levels in found.items() if {*map(type, levels)} in ({str}, {int})}
+    kind: Any = DOMAINS["ordinal"] if plain else None
+    return {name: kind(levels=tuple(levels)) for name, levels in plain.items() if len(levels) <= MAX_LEVELS}
+
+
+def _is_ordered(kind: Any) -> bool:
+    return type(kind).__name__ == "CategoricalDtype" and bool(kind.ordered)
 
 
 def _read_series(series: Any) -> Any:

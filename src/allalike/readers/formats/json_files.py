@@ -118,6 +118,8 @@ def open_json(path: Path, encoding: str | None = None) -> Table:
     document = guard(path, "JSON", lambda: parse_json(read_text(path, encoding)))
     if is_nested(document):
         return replace(of_nested(document, str(path)), written=True)
+    if _are_columns(document):
+        return Table(list(document), lambda asked: {name: document[name] for name in asked}, str(path), written=True)
     return _of_lines(path, [document] if isinstance(document, dict) else document)
 
 
@@ -164,4 +166,17 @@ def _is_one_object(path: Path, start: str, encoding: str) -> bool:
         record = parse_json(line)
     except ValueError:
         return bool(more)
-    return not more and is_nested(record)
+    return not more and (is_nested(record) or _are_columns(record))
+
+
+def _are_columns(document: Any) -> bool:
+    """Tell whether an object has a list for each column, with a value for each row.
+
+    >>> _are_columns({"worker": ["ada", "bob"], "label": ["x", "y"]}), _are_columns({"task": 7, "labels": ["x", "y"]})
+    (True, False)
+    """
+    if not isinstance(document, dict) or len(document) < 2:
+        return False
+    lists = all(isinstance(values, list) and values for values in document.values())
+    plain = lists and not any(isinstance(value, dict | list) for values in document.values() for value in values)
+    return plain and len({len(values) for values in document.values()}) == 1

@@ -20,6 +20,7 @@ from allalike.domains.things.point_forms import is_point
 from allalike.domains.things.span_forms import are_tags, is_span
 from allalike.errors import LabelError
 from allalike.readers.guessing.number_kinds import MAX_CLASSES, SAMPLE_ROWS, guess_numbers
+from allalike.readers.guessing.readings import ask_extraction, order_the_same, read_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,8 +65,9 @@ def guess_domain(
     Truth values, numbers with at most 20 different values that recur, and strings that repeat are classes; but whole
     numbers in a row are levels of a scale where different answers to a task are near each other. Many
     different numbers are real, unless those of a task are often the same and else far apart, as final answers to
-    questions are. Strings of digits are numbers, unless they have leading zeros. Strings of several words that do not
-    repeat are texts. Lists, and strings such as ``a>b>c``, are rankings if the answers to a task all order the same
+    questions are. Strings of digits are numbers, unless they have leading zeros, and other strings what a reading says
+    that knows how they are written (`allalike.readers.guessing.readings`). Strings of several words that do not repeat
+    are texts. Lists, and strings such as ``a>b>c``, are rankings if the answers to a task all order the same
     items. Dates that hardly recur are dates, and of others it is asked whether they are right or wrong. Sets, masks and
     arrays are what they are. Mappings, and strings that are JSON objects, are records, and each
     of their fields is guessed by the same rules.
@@ -95,8 +97,8 @@ def guess_domain(
         return guess_numbers(labels, answers, sample)
     if kind == "truth value":
         return DOMAINS["categorical"]()
-    if kind == "text" and any(map(_is_word, labels.factors[1].tolist())):
-        return _guess_words(labels, answers)
+    if kind == "text" and (written := _guess_texts(labels, parts, answers, sample)) is not None:
+        return written
     if _are_dates(labels):
         return _guess_dates(labels, answers)
     if kind == "object" and (clear := _by_type(labels.data) or _guess_objects(labels.data)) is not None:
@@ -128,6 +130,15 @@ def _is_json_object(value: Any) -> bool:
     except json.JSONDecodeError:
         return False
     return isinstance(found, dict) and not _is_mask(found)
+
+
+def _guess_texts(
+    labels: Column, parts: Iterable[tuple[Column, Codes]], answers: int, sample: Sample | None
+) -> Domain | None:
+    """Return the domain of texts that a reading knows, or of words; nothing if they may still be anything."""
+    if (written := read_texts(labels, parts, answers, sample)) is not None:
+        return written
+    return _guess_words(labels, answers) if any(map(_is_word, labels.factors[1].tolist())) else None
 
 
 def _is_word(value: Any) -> bool:
@@ -270,8 +281,9 @@ def _may_be_lists(labels: Column) -> bool:
 
 
 def _guess_lists(labels: Column, parts: Iterable[tuple[Column, Codes]], answers: int) -> Domain:
-    if all(_order_the_same(*part) for part in parts):
-        return DOMAINS["ranking"]()
+    ranking = DOMAINS["ranking"]()
+    if all(order_the_same(*part, ranking) for part in parts):
+        return ranking
     if labels.kind == "text" and labels.n_distinct() <= MAX_CLASSES and labels.n_distinct() < answers:
         return DOMAINS["categorical"]()
     if labels.kind == "text" and all(">" in str(value) for value in labels.factors[1].tolist()):
@@ -285,18 +297,6 @@ def _guess_lists(labels: Column, parts: Iterable[tuple[Column, Codes]], answers:
         " interval, boxes, spans, points, vector, probability or bitmap.",
         domain="set",
     )
-
-
-def _order_the_same(labels: Column, tasks: Codes) -> bool:
-    """Tell whether the labels of each task order the same items."""
-    from allalike.domains.rankings.ranking import Ranking
-
-    try:
-        codes, orders = Ranking().read(labels)
-    except LabelError:
-        return False
-    items: dict[int, frozenset[Any]] = {}
-    return all(frozenset(orders[c]) == items.setdefault(t, frozenset(orders[c])) for c, t in zip(codes, tasks))  # noqa: B905
 
 
 def _guess_words(labels: Column, answers: int) -> Domain:
@@ -315,6 +315,7 @@ def _guess_words(labels: Column, answers: int) -> Domain:
         all(isinstance(text, str) for text in texts)
         and np.mean([len(text.split()) for text in texts]) >= _MIN_TEXT_WORDS
     ):
+        ask_extraction(texts)
         return DOMAINS["text"]()
     raise LabelError(
         f"It is unclear what kind of labels these are: {len(values):,} different ones in {answers:,} answers, such as"

@@ -8,6 +8,7 @@ import numpy as np
 
 from allalike._core.columns.column import Column
 from allalike.domains import DOMAINS, Domain
+from allalike.errors import LabelError
 
 if TYPE_CHECKING:
     from allalike._core.columns.factors import Codes
@@ -26,11 +27,13 @@ _CLEAR_EQUAL_SHARE, _CLEAR_MEDIAN_GAP = 0.3, 0.05  # where this many are equal, 
 _MIN_PAIRS = 20
 _LEVELS = (5, 11)  # a scale that is known by its answers has so few and so many levels,
 _MIN_ORDER = 0.7  # nearness of levels and how often a task has both have this rank correlation,
+_CODES = (-9, -99, -999, -9999, -99999, 77, 88, 99, 888, 999, 8888, 9999, 99999)  # which often stand for no answer,
+_FAR = 3  # where they are so many times as far from other numbers as these are from each other
 _MIN_MIXED = 5  # and each two levels have this many pairs of different answers to a task
 
 
 def guess_numbers(labels: Column, answers: int, sample: Sample | None) -> Domain:
-    """Return the domain of numbers: classes, levels of a scale, or real.
+    """Return the domain of numbers: classes, levels of a scale, or real; ask about codes such as -999 among them.
 
     >>> from allalike._core.columns.column import Column
     >>> said = Column.of_objects("label", [1, 2, 2, 3, 3, 4, 4, 5] * 20)
@@ -38,6 +41,7 @@ def guess_numbers(labels: Column, answers: int, sample: Sample | None) -> Domain
     >>> guess_numbers(said, 160, None).name, guess_numbers(said, 160, lambda: (said, tasks)).name
     ('categorical', 'ordinal')
     """
+    _ask_codes(labels.numbers)
     if labels.n_distinct(SAMPLE_ROWS) <= MAX_CLASSES and labels.n_distinct() <= MAX_CLASSES:
         values = labels.factors[1]
         numbers = Column("label", values.data).numbers
@@ -46,7 +50,40 @@ def guess_numbers(labels: Column, answers: int, sample: Sample | None) -> Domain
         if sample is not None and _are_in_a_row(numbers) and _are_levels(*sample()):
             return DOMAINS["ordinal"]()
         return DOMAINS["categorical"]() if written_whole or answers >= least * len(values) else DOMAINS["real"]()
-    return DOMAINS["categorical"]() if sample is not None and _are_final_answers(*sample()) else DOMAINS["real"]()
+    if sample is None:
+        return DOMAINS["real"]()
+    first, tasks = sample()
+    _ask_codes(first.numbers)
+    return DOMAINS["categorical"]() if _are_final_answers(first, tasks) else DOMAINS["real"]()
+
+
+def _ask_codes(numbers: Any) -> None:
+    """Ask about numbers that often stand for no answer, where they are far from all others.
+
+    >>> _ask_codes(np.array([1, 5, 3, 99]))
+    Traceback (most recent call last):
+    allalike.errors.LabelError: Among the labels stands 99, far from all others, which are from 1 to 5. If that means
+    'no answer', leave it out; if it is an answer, say domain='real' or domain='categorical'. Say it with abstain=99.
+    >>> _ask_codes(np.array([97, 98, 99]))
+    """
+    codes = [code for code in _CODES if (numbers == code).any()]
+    others = numbers[~np.isin(numbers, codes)] if codes else numbers[:0]
+    if not len(others):
+        return
+    low, high = float(others.min()), float(others.max())
+    far = [code for code in codes if _is_far(code, low, high)]
+    if far and high > low:
+        raise LabelError(
+            f"Among the labels stands {' and '.join(map(str, far))}, far from all others, which are from {low:g} to"
+            f" {high:g}. If that means 'no answer', leave it out; if it is an answer, say domain='real' or"
+            " domain='categorical'.",
+            abstain=far[0] if len(far) == 1 else tuple(far),
+        )
+
+
+def _is_far(code: int, low: float, high: float) -> bool:
+    gap = max(low - code, code - high)
+    return gap >= (1 if code < 0 <= low else _FAR) * (high - low)
 
 
 def _are_in_a_row(numbers: Any) -> bool:

@@ -1,0 +1,312 @@
+"""Readings: kinds of label that are known from how the values of a column are written.
+
+A reading looks at the different labels of a column of texts. It returns the domain with the options by which they are
+read, or nothing if they are something else; and where they can be read in two ways it asks, with the better one in the
+command. They are asked one after the other, and the first that knows the labels wins:
+
+    46%  $11.45  45,511  45.5 kg  <46                 numbers            real(form="1234.5 kg")
+    31/01/2024  Jan 31, 2024                          dates              date(form="31/12/2024")
+    0-0 1-6                                           index lists        set(separator=" ")
+    a;b  a, b                                         sets, rankings     set(separator=";"), ranking(separator=";")
+    Strongly disagree ... Strongly agree              scales in words    ordinal(levels=(...))
+
+Long texts that end in a number or a letter are looked at last, where nothing else knows the labels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike._core.columns.column import Column
+from allalike._core.extraction import find_extractor
+from allalike._core.late import pa, pc
+from allalike.domains import DOMAINS, Domain
+from allalike.domains.contract import spell_domain
+from allalike.domains.date_forms import DATE_FORMS, read_date
+from allalike.domains.lists import split_items
+from allalike.domains.moments import is_moment
+from allalike.domains.spelling import match_key
+from allalike.errors import LabelError
+from allalike.readers.guessing.number_kinds import guess_numbers
+from allalike.readers.guessing.scales import NO_OPINION, find_scale
+from allalike.readers.guessing.units import find_number_form
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from allalike._core.columns.factors import Codes
+    from allalike.answers.stream import Sample
+    from allalike.domains.number_forms import NumberForm
+
+__all__ = ["ask_extraction", "order_the_same", "read_texts"]
+
+_FIRST, _MOST = 20, 10_000  # different labels: the first tell what they are not, and so many what they are
+_SEPARATORS = (";", "|", ",")
+_MAX_ITEM_WORDS, _MAX_ITEM_CHARACTERS = 4, 40
+_MIN_SEVERAL = 0.2  # of the different labels of sets have two items or more,
+_MIN_AGAIN = 0.8  # and of these items so many occur in other labels, too
+_MAX_LEVELS = 12
+_DAY = re.compile(r"\d{1,2}([/.-])\d{1,2}\1\d{4}")
+_THOUSANDS = re.compile(r"(?<![\d,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])")
+_PAIR = re.compile(r"\d+[-:]\d+(?: \d+[-:]\d+)*")
+_LISTED = re.compile(r"[>\[{]")  # what is written so is no plain list of items
+_MOST_LONG = 1000  # long texts are looked at
+_LONG_WORDS = 8  # of texts in which an answer is looked for, on average
+_MOST_WITHOUT = 0.1  # of long texts may not end in an answer
+_ENDS = {
+    "letter": (re.compile(r"(?:^|[\s:(\[{*\"'])([A-Z])[)\]}*.\"'\s]*$"), ("choice", r"([A-Z])\W*$")),
+    "number": (
+        re.compile(r"(?:^|[\s:=(\[{*#$€£])([-+]?\d(?:[\d.,]*\d)?)[%)\]}*.$\s]*$"),
+        ("number", r"([-+]?\d(?:[\d.,]*\d)?)\W*$"),
+    ),
+}  # how texts end, and the ways to extract that
+
+
+@dataclass(frozen=True)
+class Written:
+    """Labels that are texts: different ones, many at most, and what tells more of them, as for `guess_domain`."""
+
+    texts: Sequence[str]
+    labels: Column
+    parts: Iterable[tuple[Column, Codes]]
+    answers: int
+    sample: Sample | None
+
+    @property
+    def n_different(self) -> int:
+        """How many different labels there are."""
+        return len(self.labels.factors[1])
+
+
+Reading = Callable[[Written], Domain | None]
+
+
+def read_texts(
+    labels: Column, parts: Iterable[tuple[Column, Codes]], answers: int, sample: Sample | None
+) -> Domain | None:
+    """Return the domain of texts that are written in a way that tells it, or nothing; ask if there are two.
+
+    >>> def read(*texts):
+    ...     column = Column.of_objects("label", list(texts))
+    ...     found = read_texts(column, [(column, list(range(len(texts))))], len(texts), None)
+    ...     return found and spell_domain(found)
+    >>> read("45.5 kg", "46 kg"), read("31/01/2024", "01/02/2024"), read("cat", "dog")
+    ('real(form="1234.5 kg")', 'date(form="31/12/2024")', None)
+    >>> read("cat;dog", "dog", "cat"), read("never", "always", "often"), read("0-0 1-6", "0-1")
+    ('set(separator=";")', 'ordinal(levels=("never", "often", "always"))', 'set(separator=" ")')
+    """
+    values = labels.factors[1]
+    texts = values.take(np.arange(0, len(values), -(-len(values) // _MOST) or 1)).tolist()
+    if not texts or not all(isinstance(text, str) for text in texts):
+        return None
+    written = Written(texts, labels, parts, answers, sample)
+    return next((found for reading in READINGS if (found := reading(written)) is not None), None)
+
+
+def _make(name: str, **options: Any) -> Domain:
+    kind: Any = DOMAINS[name]
+    made: Domain = kind(**options)
+    return made
+
+
+def _read_numbers(written: Written) -> Domain | None:
+    """Read numbers with a unit, which measure something, and others as plain numbers are read."""
+    if not all(any(map(str.isdigit, text)) for text in written.texts[:_FIRST]):
+        return None
+    form = find_number_form(written.texts)
+    if form is None:
+        return None
+    if not form.unit:
+        numbers = form.read(written.labels.factors[1].data)
+        plain = Column("label", _whole_if_possible(pc.drop_null(numbers)))
+        sample = None if written.sample is None else partial(_convert, written.sample, form)
+        if guess_numbers(plain, written.answers, sample).name != "real":
+            return DOMAINS["categorical"]()
+    return _make("real", form=str(form))
+
+
+def _convert(sample: Sample, form: NumberForm) -> tuple[Column, Codes]:
+    """Return a sample with its labels as numbers."""
+    labels, tasks = sample()
+    codes, numbers = labels.parsed(form.parse, form.parse_texts)
+    return Column("label", pa.array(numbers).take(pa.array(codes))), tasks
+
+
+def _whole_if_possible(numbers: pa.Array) -> pa.Array:
+    whole = pc.round(numbers)
+    return whole.cast(pa.int64()) if pc.all(pc.equal(whole, numbers)).as_py() and len(numbers) else numbers
+
+
+def _read_dates(written: Written) -> Domain | None:
+    """Read dates in the form in which all of them are days that there are; ask if there are two such forms."""
+    fitting = [form for form in DATE_FORMS if _are_dates(written.texts[:_FIRST], form)]
+    read = {tuple(read_date(text, form) for text in written.texts): form for form in reversed(fitting)}
+    fitting = [form for days, form in reversed(read.items()) if all(map(is_moment, days))]
+    if not fitting:
+        _refuse_mixed(written.texts)
+        return None
+    date = _make("date", form=fitting[0])
+    if len(fitting) > 1:
+        raise LabelError(
+            f"Dates such as {written.texts[0]!r} can be read in two ways, and no label tells which: the last day of"
+            f" 2024 is written as {fitting[0]}, or as {fitting[1]}.",
+            domain=spell_domain(date),
+        )
+    if written.n_different <= written.answers / 2:
+        raise LabelError(
+            f"The labels are dates that recur, {written.n_different:,} different ones in {written.answers:,} answers."
+            " If one that is near is better than one that is far, they are date; if they are right or wrong,"
+            " categorical.",
+            domain=spell_domain(date),
+        )
+    return date
+
+
+def _are_dates(texts: Sequence[str], form: str) -> bool:
+    found = (read_date(text, form) for text in texts)
+    return all(iso != text and is_moment(iso) for iso, text in zip(found, texts, strict=True))
+
+
+def _refuse_mixed(texts: Sequence[str]) -> None:
+    """Ask where all labels look like dates, but some have the day first and others the month."""
+    if not all(map(_DAY.fullmatch, texts)):
+        return
+    odd = [next((text for text in texts if not _are_dates([text], form)), texts[0]) for form in DATE_FORMS[:2]]
+    raise LabelError(
+        f"The labels look like dates, but no order of day and month fits all of them: not {odd[0]!r} and {odd[1]!r}."
+        " Write them alike. If they are right or wrong, and not near or far, they are classes.",
+        domain="categorical",
+    )
+
+
+def _read_index_lists(written: Written) -> Domain | None:
+    """Read lists of pairs of places, such as ``0-0 1-6``, by which words are aligned."""
+    texts = written.texts
+    several = any(" " in text for text in texts) and all(_PAIR.fullmatch(text) for text in texts)
+    return _make("set", separator=" ") if several else None
+
+
+def _read_lists(written: Written) -> Domain | None:
+    """Read items with something between them: rankings if each has all items of its task, sets if items combine."""
+    if any(map(_LISTED.search, written.texts[:_FIRST])):
+        return None
+    separator = next((mark for mark in _SEPARATORS if any(mark in text for text in written.texts)), None)
+    if separator is None:
+        return None
+    lists = [split_items(text, separator) for text in written.texts]
+    if not all(map(_are_items, lists)) or any(map(_THOUSANDS.search, written.texts)):
+        return None
+    ranking, several = _make("ranking", separator=separator), [items for items in lists if len(items) > 1]
+    orders = len(several) == len(lists) > len({frozenset(items) for items in lists})
+    if orders and all(order_the_same(*part, ranking) for part in written.parts):
+        return ranking
+    return _tell_sets(written, separator, lists)
+
+
+def _are_items(items: Sequence[str]) -> bool:
+    """Tell whether the pieces of a text may be items: different ones, and short."""
+    short = all(len(item) <= _MAX_ITEM_CHARACTERS and len(item.split()) <= _MAX_ITEM_WORDS for item in items)
+    return bool(items) and short and len(set(items)) == len(items)
+
+
+def _tell_sets(written: Written, separator: str, lists: Sequence[Sequence[str]]) -> Domain | None:
+    """Take lists for sets if few items make many labels; where they do not, commas belong to texts and others ask."""
+    several = [each for each in lists if len(each) > 1]
+    often = Counter(item for each in lists for item in each)
+    again = sum(often[item] > 1 for each in several for item in each)
+    combine = len(often) <= len(lists) and again >= _MIN_AGAIN * sum(map(len, several))
+    few, comma = len(several) < _MIN_SEVERAL * len(lists), separator == ","
+    sets = _make("set", separator=separator)
+    if combine and not few and not _have_places(lists):
+        return sets
+    if (comma and (few or not combine)) or (few and not combine):
+        return None
+    example = next(text for text in written.texts if separator in text)
+    raise LabelError(
+        f"Labels such as {example!r} may be sets of items, of which each can be right or wrong, or classes with"
+        f" {separator!r} in their names (categorical).",
+        domain=spell_domain(sets),
+    )
+
+
+def _have_places(lists: Sequence[Sequence[str]]) -> bool:
+    """Tell whether all lists are equally long, and each item has its place, as in ``red, small``."""
+    if len({len(items) for items in lists}) > 1:
+        return False
+    places = {(place, item) for items in lists for place, item in enumerate(items)}
+    return len(places) == len({item for _, item in places})
+
+
+def order_the_same(labels: Column, tasks: Codes, ranking: Domain) -> bool:
+    """Tell whether the labels of each task order the same items.
+
+    >>> labels = Column.of_objects("label", ["a>b", "b>a", "c>d"])
+    >>> order_the_same(labels, [0, 0, 1], DOMAINS["ranking"]()), order_the_same(labels, [0, 0, 0], DOMAINS["ranking"]())
+    (True, False)
+    """
+    try:
+        codes, orders = ranking.read(labels)  # type: ignore[attr-defined]
+    except LabelError:
+        return False
+    items: dict[int, frozenset[object]] = {}
+    return all(frozenset(orders[c]) == items.setdefault(t, frozenset(orders[c])) for c, t in zip(codes, tasks))  # noqa: B905
+
+
+def _read_scales(written: Written) -> Domain | None:
+    """Read words that all are levels of one scale; what stands beside a scale and means nothing is asked about."""
+    if len(written.texts) > _MAX_LEVELS:
+        return None
+    if (levels := find_scale(written.texts)) is not None:
+        return _make("ordinal", levels=levels)
+    beside = [text for text in written.texts if text.strip().casefold() in NO_OPINION]
+    rest = [text for text in written.texts if text not in beside]
+    if beside and find_scale(rest) is not None:
+        raise LabelError(
+            f"The labels are levels of a scale, such as {rest[0]!r}, but {beside[0]!r} is none. If it means that there"
+            " is no answer, leave it out; or say that they are classes: domain='categorical'.",
+            abstain=beside[0] if len(beside) == 1 else tuple(beside),
+        )
+    return None
+
+
+READINGS: tuple[Reading, ...] = (_read_numbers, _read_dates, _read_index_lists, _read_lists, _read_scales)
+
+
+def ask_extraction(texts: Sequence[str]) -> None:
+    r"""Ask whether long texts shall be read by the number or the letter in which they end, if most of them do.
+
+    >>> ask_extraction(["I have looked at it for long, and say:\nA", "After all that I would choose\nAnswer: B"])
+    Traceback (most recent call last):
+    allalike.errors.LabelError: The labels are long texts, of which 2 of 2 end in a letter, such as '... and say: A'. If
+    that is the answer, it can be extracted; else they are text. Say it with domain='categorical(extract=choice)'.
+    """
+    texts = texts[:: -(-len(texts) // _MOST_LONG)]
+    if sum(len(text.split()) for text in texts) < _LONG_WORDS * len(texts):
+        return
+    for what, (pattern, ways) in _ENDS.items():
+        ends = [pattern.search(text.rstrip()[-_MAX_ITEM_CHARACTERS:]) for text in texts]
+        number = sum(end is not None for end in ends)
+        if number < (1 - _MOST_WITHOUT) * len(texts):
+            continue
+        way = next(way for way in ways if _finds(way, texts, ends) >= (1 - _MOST_WITHOUT) * number)
+        shown = next(" ".join(text.split()[-3:]) for text, end in zip(texts, ends, strict=True) if end)
+        raise LabelError(
+            f"The labels are long texts, of which {number:,} of {len(texts):,} end in a {what}, such as '... {shown}'."
+            " If that is the answer, it can be extracted; else they are text.",
+            domain=f"categorical(extract={way})" if way.isalpha() else f'categorical(extract="{way}")',
+        )
+
+
+def _finds(way: str, texts: Sequence[str], ends: Sequence[re.Match[str] | None]) -> int:
+    """Count the texts in which a way to extract answers finds the one that stands at the end."""
+    find = find_extractor(way)
+    return sum(
+        end is not None and match_key(find(text)) == match_key(end[1]) for text, end in zip(texts, ends, strict=True)
+    )
