@@ -7,11 +7,14 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from allalike._core.columns.column import Column
 from allalike.errors import InputError
 from allalike.readers.formats.failures import check_gaps, check_names, check_width
+
+if TYPE_CHECKING:
+    from allalike.domains import Domain
 
 __all__ = ["Table", "join", "of_columns", "of_records", "slices", "take_rows"]
 
@@ -66,7 +69,7 @@ class Table:
     index
         What the rows are called, where a frame has names for them beside its columns.
     domain
-        The name of the kind of label, where the reader of a file knows it.
+        The kind of label, or its name, where the reader of a file knows it.
     """
 
     names: list[str]
@@ -88,7 +91,7 @@ class Table:
     expand: Callable[[Sequence[str]], Table] | None = None
     list_paths: Callable[[], list[list[str]]] | None = None
     index: Sequence[Any] | None = None
-    domain: str = ""
+    domain: str | Domain = ""
 
     def __post_init__(self) -> None:
         check_names(self.names, self.where)
