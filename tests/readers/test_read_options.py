@@ -19,7 +19,7 @@ from allalike.serve.choices import Choices
 
 ROWS = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]
 SEVERAL = {"na", "abstain", "only", "skip"}
-ON_NO_PAGE = {"label_map", "worker_from", "layout"}  # these name files, or say how they lie in folders
+ON_NO_PAGE = {"label_map", "layout"}  # these name files, or say how they lie in folders
 DOORS: list[Callable[..., Any]] = [
     allalike.agreement,
     allalike.compare,

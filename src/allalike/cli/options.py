@@ -62,7 +62,8 @@ _READ_OPTIONS = (
     click.option("--wide", help="The file is a matrix: one row per task ('tasks') or one row per worker ('workers')."),
     click.option(
         "--repeats",
-        help="A worker's repeated answers to a task: first, last, error, or add (rankings). [default: first; add]",
+        help="A worker's further rows for a task: first, last, error, add (rankings), or set if they are one answer."
+        " [default: first; add]",
     ),
     click.option("--only", multiple=True, help="Which columns of a matrix are answers, such as 'Q*'."),
     click.option("--skip", multiple=True, help="Which columns of a matrix are no answers."),

@@ -8,13 +8,11 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-import numpy as np
-
 from allalike._core.options import Options, choice
 from allalike._core.registry import choose
 from allalike._core.system.progress import report
 from allalike.answers import Answers
-from allalike.answers.cleaning import Cleaning, check_ids
+from allalike.answers.cleaning import Cleaning
 from allalike.answers.stream import SAMPLE_ROWS, Stream
 from allalike.domains import DOMAINS, Domain
 from allalike.domains.contract import choose_options, field_names, spell_domain
@@ -30,6 +28,8 @@ from allalike.readers.guessing.kinds import guess_domain
 from allalike.readers.guessing.roles import find_roles
 from allalike.readers.label_maps import read_label_map
 from allalike.readers.read_options import ReadOptions, check_read_options
+from allalike.readers.reading import complete, keep_worker, note_table, read_batches
+from allalike.readers.reshaping.answer_parts import SET, gather_parts
 from allalike.readers.reshaping.comparisons import read_comparisons
 from allalike.readers.reshaping.joined_columns import join_columns
 from allalike.readers.reshaping.listed_answers import spread_lists
@@ -68,7 +68,7 @@ class Scan(Options):
     source: Any
     columns: Mapping[str, str] = field(default_factory=dict)
     wide: str | None = choice(None, *ROWS)
-    repeats: str | None = choice(None, "first", "last", "error", "add")
+    repeats: str | None = choice(None, "first", "last", "error", "add", SET)
     missing: str = choice("error", "drop")
     na: tuple[str, ...] | None = None
     abstain: tuple[Any, ...] = ()
@@ -83,8 +83,7 @@ class Scan(Options):
         listed = self.source if isinstance(self.source, list | tuple) else [self.source]
         if not listed or not all(map(is_path, listed)) or any("://" in str(name) for name in listed):
             return 0
-        files = [path for name in listed for path in matching(Path(name)) if path.is_file()]
-        return sum(path.stat().st_size for path in files)
+        return sum(path.stat().st_size for name in listed for path in matching(Path(name)) if path.is_file())
 
     @property
     def inputs(self) -> tuple[Path, ...]:
@@ -116,6 +115,11 @@ class Scan(Options):
         return partial(guess_domain, opened=self.domain)
 
     @property
+    def kept_repeats(self) -> str | None:
+        """Which of a worker's answers to a task stay; what was parts of one answer is one when it is read."""
+        return None if self.repeats == SET else self.repeats
+
+    @property
     def known_domain(self) -> Domain | None:
         """The domain, if it is given and nothing of it is still to be guessed."""
         return None if self.domain is None or (self.domain.record and self.domain.record.is_open) else self.domain
@@ -128,8 +132,8 @@ class Scan(Options):
         """Read all answers into memory."""
         report("reading")
         table, picked, guessed = self._opened()
-        found, left_out = _complete(self._split(table.columns(picked)), self.suited(table).cleaning)
-        notes, kind = {**_notes(guessed, table, given=self.domain is not None), **left_out}, self.kind(table)
+        found, left_out = complete(self._split(table.columns(picked)), self.suited(table).cleaning)
+        notes, kind = {**note_table(guessed, table, given=self.domain is not None), **left_out}, self.kind(table)
         if kind is None:
             label, task = found["label"], found["task"].factors[0]
             first = label.head(SAMPLE_ROWS), task[:SAMPLE_ROWS]
@@ -137,7 +141,7 @@ class Scan(Options):
             kind = guess(label, [(label, task)], len(label), lambda: first)
             notes["guessed"]["domain"] = spell_domain(kind)
         kind = choose_options(kind, self.choices)
-        answers = Answers.of_columns(found["worker"], found["task"], found["label"], kind, repeats=self.repeats)
+        answers = Answers.of_columns(found["worker"], found["task"], found["label"], kind, repeats=self.kept_repeats)
         answers.notes.update(notes)
         kept = [each.name for each in fields(self) if each.name not in ("source", "domain", "choices")]
         answers.read_options.update({name: getattr(self, name) for name in kept})
@@ -149,14 +153,14 @@ class Scan(Options):
         CSV and Parquet files are read some rows at a time; everything else is in memory from now on.
         """
         table, picked, guessed = self._opened()
-        notes = _notes(guessed, table, given=self.domain is not None)
+        notes = note_table(guessed, table, given=self.domain is not None)
         return Stream(
-            batches=lambda: map(self._split, _read_batches(table, picked, notes)),
+            batches=lambda: map(self._split, read_batches(table, picked, notes)),
             guess=partial(guess_domain, where=table.where, opened=self.domain),
             size=table.size(picked),
             domain=self.kind(table),
             choices=self.choices,
-            repeats=self.repeats,
+            repeats=self.kept_repeats,
             cleaning=self.suited(table).cleaning,
             notes=notes,
         )
@@ -229,12 +233,11 @@ class Scan(Options):
             raise ColumnError(f"{table.where} has no column {name!r}. It has: {list_names(names)}.")
         if self.wide is None:
             return table.batches({"task": picked["task"], "label": name})
-        return (_of_worker(batch, name) for batch in table.batches(picked))
+        return (keep_worker(batch, name) for batch in table.batches(picked))
 
     def pick(self, table: Table) -> tuple[dict[str, str], dict[str, str]]:
         """Find the columns of worker, task and label of a table; return also what was guessed."""
-        words = self.list_na(written=table.text or table.written)
-        found = find_roles(table, self.columns, frozenset(words or ()))
+        found = find_roles(table, self.columns, frozenset(self.list_na(written=table.text or table.written) or ()))
         return found.picked, found.guessed
 
     def _opened(self) -> tuple[Table, dict[str, str], dict[str, str]]:
@@ -247,7 +250,8 @@ class Scan(Options):
         if self.wide is not None and (path := find_matrix(self.source)) is not None:
             return of_matrix(load_matrix(path), *ROWS[self.wide]), _OWN_NAMES, {}
         if is_rows(rows):
-            return replace(of_columns(of_rows(rows)), na=self.list_na(written=False)), _OWN_NAMES, {}
+            table = replace(of_columns(of_rows(rows)), na=self.list_na(written=False))
+            return (self._gathered(table, _OWN_NAMES) if self.repeats == SET else table), _OWN_NAMES, {}
         table = self.table()
         table = replace(table, na=self.list_na(written=table.text or table.written))
         if self.wide is not None and table.guessed.get("wide") != self.wide:
@@ -261,7 +265,11 @@ class Scan(Options):
         layout = {"layout": found.table.layout} if found.table.layout and self.files.layout is None else {}
         filled = fill_down(found.table, found.picked)
         kind = filled.levels.get(found.picked["label"], filled.domain)
-        return replace(filled, na=table.na, domain=kind), found.picked, {**found.guessed, **layout}
+        table = self._gathered(replace(filled, na=table.na, domain=kind), found.picked)
+        return table, found.picked, {**found.guessed, **layout}
+
+    def _gathered(self, table: Table, picked: Mapping[str, str]) -> Table:
+        return gather_parts(table, picked, repeats=self.repeats, domain=self.domain)
 
     def _rows_of_matrix(self) -> tuple[str, str]:
         if self.wide is None:
@@ -279,9 +287,8 @@ def read(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
     Parameters
     ----------
     source
-        A path or several (CSV, TSV, JSON lines, JSON, Parquet; globs too), an open file, a pandas, polars,
-        pyarrow or DuckDB table, a mapping of columns or ``{task: {worker: label}}``, rows of (worker, task, label), or
-        a matrix of numpy or scipy.
+        A path or several (CSV, TSV, JSON lines, JSON, Parquet; globs too), an open file, a pandas, polars, pyarrow or
+        DuckDB table, a mapping of columns or ``{task: {worker: label}}``, rows of (worker, task, label), or a matrix.
     domain
         The kind of label: a name from `allalike.DOMAINS`, a `Domain`, or nothing to have it guessed.
     columns
@@ -291,7 +298,8 @@ def read(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
         ``tasks`` for one row per task and one column per worker, ``workers`` for one row per worker.
     repeats
         Which answer to keep where a worker answered a task more than once: ``first``, ``last``, or ``error``; rankings
-        can be added up (``add``), and are so unless it is said. All others keep the first.
+        can be added up (``add``), and are so unless it is said. All others keep the first. ``set`` where the rows of a
+        worker and a task are parts of one answer, as they are if a column has the id of a classification.
     missing
         What to do with rows without a label: ``error``, or ``drop`` them.
     na
@@ -367,36 +375,3 @@ def _list_words(na: Any) -> tuple[str, ...] | None:
     if na is not None and not all(isinstance(word, str) for word in words):
         raise OptionError(f"na is {na!r}. Give the texts that say that there is no label, such as ['NA', '?'].")
     return None if na is None else words
-
-
-def _notes(guessed: dict[str, str], table: Table, *, given: bool) -> dict[str, Any]:
-    """Return what was guessed about columns, how files lie in a folder, and what else was found out about them."""
-    layout = {name: guessed.pop(name) for name in ("layout",) if name in guessed}
-    known = table.domain if isinstance(table.domain, str) else spell_domain(table.domain)
-    kind = {"domain": known} if known and not given else {}
-    found = {"guessed": {**({"columns": guessed} if guessed else {}), **layout, **table.guessed, **kind}}
-    return {**found, **({"remarks": list(table.remarks)} if table.remarks else {})}
-
-
-def _read_batches(table: Table, picked: Mapping[str, str], notes: dict[str, Any]) -> Iterator[dict[str, Column]]:
-    """Read a table in batches; what there is to say of it is known once all are read."""
-    yield from table.batches(picked)
-    if table.remarks:
-        notes["remarks"] = list(table.remarks)
-
-
-def _of_worker(batch: dict[str, Column], name: str) -> dict[str, Column]:
-    """Return the answers of one worker."""
-    rows = np.array([worker == name for worker in batch["worker"].data.to_pylist()], np.bool_)
-    return {role: column.keep(rows) for role, column in batch.items()}
-
-
-def _complete(columns: dict[str, Column], cleaning: Cleaning) -> tuple[dict[str, Column], dict[str, Any]]:
-    """Refuse rows without an id, clean the labels, and encode the ids; return also what is to be said of it."""
-    rows = len(columns["label"])
-    columns, _, dropped = cleaning.clean(columns)
-    dropped.check(rows, cleaning.spelling.steps)
-    for role in ("task", "worker"):  # one after the other, so that only one of them is in memory as it came
-        check_ids(columns[role])
-        _ = columns[role].factors
-    return columns, dropped.notes(rows)

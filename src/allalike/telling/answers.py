@@ -86,6 +86,8 @@ def _describe(option: str, value: str) -> str:
         return f"an export of {TOOLS[value].title if value in TOOLS else value}"
     if option == "wide":
         return f"a matrix, one row per {value.removesuffix('s')}"
+    if option == "repeats":
+        return "several rows are one answer"
     return f"{option.replace('_', ' ')} {value}"
 
 

@@ -137,7 +137,7 @@ class Origin:
             known = fresh if known is None else known.joined(fresh)
         answers = self._read(run, more)
         report("adding answers")
-        grown, news = grow(run, answers, repeats=self.scan.repeats, gold=known, fresh=fresh)
+        grown, news = grow(run, answers, repeats=self.scan.kept_repeats, gold=known, fresh=fresh)
         return grown, replace(self, gold=known, inputs=(*self.inputs, *inputs_of(more, gold))), news
 
     def _open_gold(self, run: Run, gold: Any) -> Gold:

@@ -29,6 +29,7 @@ from allalike.readers.formats.compression import ENDINGS as PACKED_ENDINGS
 from allalike.readers.formats.endings import ENDINGS
 from allalike.readers.formats.failures import check_names
 from allalike.readers.formats.tables import Table
+from allalike.readers.reshaping.answer_parts import SET, has_parts
 from allalike.readers.reshaping.comparisons import ALL, LABEL, TASK, Columns, find_columns
 
 if TYPE_CHECKING:
@@ -108,6 +109,11 @@ def _open_frame(source: Scan, session: SparkSession, frame: Frame, where: str) -
 
     table = source.compared(_table_of(names, where, lambda: numbered(session)))
     picked, guessed = source.pick(table)
+    if has_parts(table, picked, source.repeats, source.domain):
+        raise UnsupportedError(
+            f"{where} has several rows for an answer. Make a set of them, F.collect_set(...), or keep one of them with"
+            " repeats='first'."
+        )
     compared = find_columns(names) if LABEL in table.names[len(names) :] else None
 
     def rows(own: SparkSession) -> DataFrame:
@@ -169,6 +175,8 @@ def _open_local(
     ):
         return None
     picked, guessed = source.pick(table)
+    if has_parts(table, picked, source.repeats, source.domain):
+        return None
     source = source.suited(table)
     where = [os.path.abspath(part.where) for part in parts]  # noqa: PTH100
     found: SparkSource | None
@@ -227,6 +235,8 @@ def _open_remote(source: Scan, session: SparkSession, paths: list[str], delimite
         kinds = _column_types(session, paths, unquote(uris[0]))
         names = list(kinds)
     where = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+    if source.repeats == SET:
+        raise UnsupportedError(f"Spark does not make sets of the rows of {where}. Read the files on this machine.")
     picked, guessed = pick_columns(names, source.columns, where)
     schema = None if delimiter else _schema(kinds, picked)
     if isinstance(schema, str):

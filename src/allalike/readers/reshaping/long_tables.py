@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from allalike.domains import Domain
     from allalike.readers.formats.tables import Table
 
-__all__ = ["gather_objects"]
+__all__ = ["gather_objects", "list_values", "take_values"]
 
 _SIDES = tuple(keys for keys in BOX_KEYS if len(keys) > 1)
 
@@ -91,7 +91,7 @@ def _gather(table: Table, picked: Mapping[str, str], parts: Sequence[str]) -> di
     for column in ids.values():
         check_ids(column)
     worker, task = (copy(ids[role]).factors[0] for role in ("worker", "task"))  # which lets go of the values
-    values = [_listed(table.column(name, loaded[name]).data) for name in parts]
+    values = [list_values(table.column(name, loaded[name]).data) for name in parts]
     keys = [name.casefold() for name in parts]
     named = any(set(sides) <= set(keys) for sides in _SIDES)
     place: dict[tuple[int, int], int] = {}
@@ -106,15 +106,26 @@ def _gather(table: Table, picked: Mapping[str, str], parts: Sequence[str]) -> di
         if thing:
             answers[number].append(dict(zip(keys, thing, strict=False)) if named else thing)
     rows = np.array(first, np.int64)
-    found = {role: column.replaced(_take(column.data, rows), rows) for role, column in ids.items()}
+    found = {role: column.replaced(take_values(column.data, rows), rows) for role, column in ids.items()}
     return {**found, "label": Column("label", answers).numbered(rows)}
 
 
-def _take(data: Any, rows: npt.NDArray[np.int64]) -> Any:
+def take_values(data: Any, rows: npt.NDArray[np.int64]) -> Any:
+    """Return some values of an Arrow column or a list.
+
+    >>> take_values(["x", "y", "z"], np.array([2, 0]))
+    ['z', 'x']
+    """
     return [data[row] for row in rows] if isinstance(data, list) else data.take(arrow_of(rows))
 
 
-def _listed(data: Any) -> list[Any]:
+def list_values(data: Any) -> list[Any]:
+    """Return the values of an Arrow column or a list as a list.
+
+    >>> import pyarrow as pa
+    >>> list_values(pa.chunked_array([["x"]]))
+    ['x']
+    """
     return data if isinstance(data, list) else data.to_pylist()
 
 

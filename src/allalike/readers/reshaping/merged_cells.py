@@ -65,7 +65,7 @@ def _find(table: Table, picked: Mapping[str, str]) -> str | None:
     """Return the column whose blank cells mean the one above."""
     sample = table.sample(_SAMPLE_ROWS, [picked["worker"], picked["task"]])
     for role, other in (("task", "worker"), ("worker", "task")):
-        ids, others = (list(map(str, sample[picked[each]].to_pylist())) for each in (role, other))
+        ids, others = (_texts(sample[picked[each]]) for each in (role, other))
         blank = [not each.strip() for each in ids]
         if not ids or blank[0] or sum(blank) < _MIN_BLANK * len(ids) or not all(each.strip() for each in others):
             continue
@@ -73,6 +73,10 @@ def _find(table: Table, picked: Mapping[str, str]) -> str | None:
         if len(set(filled)) > 1 and len(set(zip(filled, others, strict=True))) == len(filled):
             return picked[role]
     return None
+
+
+def _texts(cells: Any) -> list[str]:
+    return list(map(str, cells.to_pylist() if hasattr(cells, "to_pylist") else cells))
 
 
 def _fill(cells: Any, before: str | None = None) -> Any:

@@ -1,0 +1,51 @@
+"""Reading: the columns of answers as they come from a table, complete and clean, and what is to be said of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.answers.cleaning import Cleaning, check_ids
+from allalike.domains.contract import spell_domain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from allalike._core.columns.column import Column
+    from allalike.readers.formats.tables import Table
+
+__all__ = ["complete", "keep_worker", "note_table", "read_batches"]
+
+
+def note_table(guessed: dict[str, str], table: Table, *, given: bool) -> dict[str, Any]:
+    """Return what was guessed about columns, how files lie in a folder, and what else was found out about them."""
+    layout = {name: guessed.pop(name) for name in ("layout",) if name in guessed}
+    known = table.domain if isinstance(table.domain, str) else spell_domain(table.domain)
+    kind = {"domain": known} if known and not given else {}
+    found = {"guessed": {**({"columns": guessed} if guessed else {}), **layout, **table.guessed, **kind}}
+    return {**found, **({"remarks": list(table.remarks)} if table.remarks else {})}
+
+
+def read_batches(table: Table, picked: Mapping[str, str], notes: dict[str, Any]) -> Iterator[dict[str, Column]]:
+    """Read a table in batches; what there is to say of it is known once all are read."""
+    yield from table.batches(picked)
+    if table.remarks:
+        notes["remarks"] = list(table.remarks)
+
+
+def keep_worker(batch: dict[str, Column], name: str) -> dict[str, Column]:
+    """Return the answers of one worker."""
+    rows = np.array([worker == name for worker in batch["worker"].data.to_pylist()], np.bool_)
+    return {role: column.keep(rows) for role, column in batch.items()}
+
+
+def complete(columns: dict[str, Column], cleaning: Cleaning) -> tuple[dict[str, Column], dict[str, Any]]:
+    """Refuse rows without an id, clean the labels, and encode the ids; return also what is to be said of it."""
+    rows = len(columns["label"])
+    columns, _, dropped = cleaning.clean(columns)
+    dropped.check(rows, cleaning.spelling.steps)
+    for role in ("task", "worker"):  # one after the other, so that only one of them is in memory as it came
+        check_ids(columns[role])
+        _ = columns[role].factors
+    return columns, dropped.notes(rows)

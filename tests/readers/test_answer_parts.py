@@ -1,0 +1,174 @@
+"""Several rows of one classification are one answer: a set, or a record with what is said of its members."""
+
+from __future__ import annotations
+
+import csv
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import allalike
+from allalike.engines import Engine
+from allalike.errors import InputError, OptionError
+from running.program import run
+
+COLUMNS = {"worker": "user", "task": "subject", "label": "species"}
+HEADS = ("classification_id", "user", "subject", "species", "count", "behaviour")
+
+
+def see(subject: int) -> list[tuple[str, int, str]]:
+    """Return what is to be seen on a picture."""
+    seen = [("zebra", 2 + subject % 4, "moving"), ("lion", 1 + subject % 3, "resting")]
+    return seen[: 1 + subject % 2]
+
+
+def classify() -> list[tuple[Any, ...]]:
+    """Return the rows of five people who see all there is, and one who sees a gazelle everywhere."""
+    rows: list[tuple[Any, ...]] = []
+    for subject in range(10):
+        for user in range(6):
+            number = f"C{subject}{user}"
+            seen = see(subject) if user else [("gazelle", 9, "eating"), ("lion", 7, "moving")]
+            rows += [(number, f"u{user}", f"s{subject}", *thing) for thing in seen]
+    return rows
+
+
+def write(path: Path, *columns: str, rows: list[tuple[Any, ...]] | None = None) -> Path:
+    places = [HEADS.index(name) for name in columns or HEADS]
+    with path.open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(columns or HEADS)
+        table.writerows([row[place] for place in places] for row in rows or classify())
+    return path
+
+
+def test_species_with_counts_give_both(tmp_path: Path, engine: Engine) -> None:
+    result = allalike.discover(allalike.scan(write(tmp_path / "a.csv"), columns=COLUMNS), engine=engine)
+    truth = result.truth.set_index("task")
+
+    assert (result.summary["answers"], result.summary["guessed"]["repeats"]) == (60, "set")
+    assert "repeats_set_aside" not in result.summary
+    for subject in range(10):
+        found = truth.loc[f"s{subject}"]
+        seen = see(subject)
+        assert list(found["species"]) == sorted(name for name, *_ in seen)
+        assert all(found[f"count {name}"] == str(number) for name, number, _ in seen)
+        assert list(found["behaviour"]) == sorted(f"{name}: {does}" for name, _, does in seen)
+
+
+def test_without_counts_answers_are_sets_and_a_set_can_be_asked_for(tmp_path: Path) -> None:
+    plain = allalike.read(write(tmp_path / "plain.csv", *HEADS[:4]), columns=COLUMNS)
+    asked = allalike.read(write(tmp_path / "all.csv"), domain="set", columns=COLUMNS)
+
+    assert (plain.n_answers, plain.encoding.domain.name) == (60, "set")
+    assert plain.encoding.decode(plain.label).tolist() == asked.encoding.decode(asked.label).tolist()
+
+
+@pytest.mark.parametrize("choice", ["first", "last"])
+def test_one_of_the_rows_can_still_be_kept(tmp_path: Path, choice: str) -> None:
+    answers = allalike.read(write(tmp_path / "a.csv"), repeats=choice, columns=COLUMNS)
+
+    assert answers.encoding.domain.name == "categorical"
+    assert answers.notes["repeats_set_aside"] == len(classify()) - 60
+
+
+def test_two_classifications_of_a_picture_are_not_mixed(tmp_path: Path) -> None:
+    again = [("D1", "u1", "s0", "lion", 1, "resting"), ("D1", "u1", "s0", "gazelle", 1, "resting")]
+    answers = allalike.read(write(tmp_path / "a.csv", rows=[*classify(), *again]), domain="set", columns=COLUMNS)
+
+    labels = answers.encoding.decode(answers.label).tolist()
+    assert answers.notes["repeats_set_aside"] == 1
+    assert ["gazelle", "lion", "zebra"] not in list(map(sorted, labels))
+
+
+def test_without_an_id_it_is_asked_and_the_command_works(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", *HEADS[1:5])
+    _, err = run("discover", path, "-o", tmp_path / "out", "--label", "species", code=2)
+    command = shlex.split(err.splitlines()[-1])
+
+    assert command[-2:] == ["--repeats", "set"]
+    run(*command[1:])
+    header = (tmp_path / "out" / "truth.csv").read_text().splitlines()[0]
+    assert '"species"' in header
+    assert '"count zebra"' in header
+
+
+def test_who_repeats_herself_is_not_asked_about_sets(tmp_path: Path) -> None:
+    rows = [*classify(), ("C01", "u1", "s0", "zebra", 2, "moving")]
+    answers = allalike.read(write(tmp_path / "a.csv", *HEADS[1:4], rows=rows), columns=COLUMNS)
+
+    assert answers.encoding.domain.name == "categorical"
+
+
+def test_numbers_that_were_measured_twice_are_no_sets(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    rows = [f"s{worker},t{task},{task + place / 8}" for worker in range(4) for task in range(9) for place in range(2)]
+    path.write_text("\n".join(["worker,task,label", *rows]))
+
+    assert allalike.read(path).notes["repeats_set_aside"] == 36
+
+
+def test_an_id_that_is_new_in_each_row_makes_no_sets(tmp_path: Path) -> None:
+    rows = [(f"C{place}", *row[1:]) for place, row in enumerate(classify())]
+    path = write(tmp_path / "a.csv", *HEADS[:4], rows=rows)
+
+    with pytest.raises(InputError, match="several rows for a task"):
+        allalike.read(path, columns=COLUMNS)
+
+
+def test_numbers_of_rows_and_what_is_known_of_pictures_are_not_said_of_species(tmp_path: Path) -> None:
+    seen: dict[str, int] = {}
+    lines = [",".join([*HEADS[:5], "index", "site", "row"])]
+    for place, row in enumerate(classify()):
+        seen[row[0]] = seen.get(row[0], 0) + 1
+        lines.append(",".join(map(str, [*row[:5], seen[row[0]], f"site {row[2]}", place])))
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(lines))
+
+    names = [name for name, _ in allalike.read(path, columns=COLUMNS).encoding.domain.record.fields]  # type: ignore[union-attr]
+    assert names == ["species", "count gazelle", "count lion", "count zebra"]
+
+
+def test_counts_in_classes_are_levels_in_their_order(tmp_path: Path) -> None:
+    words = {2: "2", 3: "10", 4: "11-50", 5: "51+"}
+    rows = [(*row[:4], words.get(row[4], "1"), row[5]) for row in classify()]
+    answers = allalike.read(write(tmp_path / "a.csv", rows=rows), columns=COLUMNS)
+    fields = dict(answers.encoding.domain.record.fields)  # type: ignore[union-attr]
+
+    assert fields["count zebra"].levels == ("1", "2", "10", "11-50", "51+")
+
+
+def test_what_is_affirmed_or_denied_is_the_set_of_those_of_which_it_is_affirmed(tmp_path: Path) -> None:
+    rows = [(*row[:5], "yes" if row[3] == "lion" else "no") for row in classify()]
+    truth = allalike.discover(write(tmp_path / "a.csv", rows=rows), columns=COLUMNS).truth
+
+    assert [list(found) for found in truth["behaviour"]] == [["lion"] if n % 2 else [] for n in range(10)]
+
+
+def test_rows_of_python_can_be_called_parts_of_answers() -> None:
+    rows = [("ada", 1, "x"), ("ada", 1, "y"), ("bob", 1, "x")]
+    answers = allalike.read(rows, repeats="set")
+
+    assert sorted(map(len, answers.encoding.decode(answers.label).tolist())) == [1, 2]
+
+
+def test_parts_of_classes_are_refused() -> None:
+    with pytest.raises(OptionError, match="repeats is 'set', but the labels are said to be categorical"):
+        allalike.read([("ada", 1, "x")], repeats="set", domain="categorical")
+
+
+def test_flattened_classifications_are_sets_and_none_is_dropped(exports: Path) -> None:
+    answers = allalike.read(exports / "zooniverse-flattened.csv", domain="set")
+
+    assert (answers.n_answers, len(answers.workers), len(answers.tasks)) == (565, 28, 549)
+    assert len({item for label in answers.encoding.decode(answers.label).tolist() for item in label}) == 26
+    assert "repeats_set_aside" not in answers.notes
+
+
+def test_flattened_classifications_have_counts_beside_species(exports: Path) -> None:
+    truth = allalike.discover(exports / "zooniverse-flattened.csv").truth
+
+    assert {"choice", "how_many ZEBRA", "behavior_EATING"} <= set(truth.columns)
+    assert not {"submission_index", "Unnamed: 0"} & set(truth.columns)
