@@ -72,7 +72,7 @@ def _find_columns(table: Table, answers: Answers) -> dict[str, str]:
         return {}
     tasks = {name: _share(column, answers.tasks) for name, column in columns.items()}
     task = max(tasks, key=tasks.__getitem__)
-    labels = answers.encoding.decode(np.arange(answers.encoding.n_labels))
+    labels = answers.encoding.decode(np.arange(answers.encoding.n_labels)) if answers.encoding.nominal else ()
     named = {name: is_truth(name) + max(rate_name(name, "label"), 0.0) for name in columns}
     fits = {name: _share(column, labels) + named[name] for name, column in columns.items() if name != task}
     label = max(fits, key=fits.__getitem__)
