@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["open_delimited"]
 
 _FORMAT = "text with columns"
-_PEEK_BYTES = 1 << 16
+_PEEK_BYTES, _TAIL_BYTES = 1 << 16, 1 << 13
 _SAMPLE_BYTES = 1 << 19  # this much is read at once where not much is needed
 _UNPACKED_RATIO = 4  # a byte of a compressed file holds about this many bytes of text
 _OTHER_WIDTH = re.compile(r"Expected \d+ columns, got \d+")  # Arrow says it so
@@ -108,7 +108,7 @@ def _find_below(path: Path, dialect: Dialect, encoding: str) -> tuple[int | None
     """Return where the rows of a table end, if something stands behind them, and what that is."""
     size = path.stat().st_size
     with path.open("rb") as file:
-        file.seek(max(size - _PEEK_BYTES, 0))
+        file.seek(max(size - _TAIL_BYTES, 0))
         tail = file.read()
     if b"\0" in tail or not dialect.delimiter.isascii() or dialect.delimiter == " ":
         return None, []

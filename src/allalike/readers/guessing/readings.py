@@ -181,8 +181,7 @@ def _refuse_mixed(texts: Sequence[str]) -> None:
     odd = [next((text for text in texts if not _are_dates([text], form)), texts[0]) for form in DATE_FORMS[:2]]
     raise LabelError(
         f"The labels look like dates, but no order of day and month fits all of them: not {odd[0]!r} and {odd[1]!r}."
-        " Write them alike. If they are right or wrong, and not near or far, they are classes.",
-        domain="categorical",
+        " Write them alike. If they are right or wrong, and not near or far, say domain='categorical'."
     )
 
 

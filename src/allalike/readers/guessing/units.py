@@ -67,7 +67,7 @@ def find_number_form(texts: Sequence[str]) -> NumberForm | None:
     >>> find_number_form(["45 kg", "99 lb"])
     Traceback (most recent call last):
     allalike.errors.LabelError: The labels have different units: kg in '45 kg', lb in '99 lb'. Write all of them in one
-    unit. If they are right or wrong, and not near or far, they are classes. Say it with domain='categorical'.
+    unit. If they are right or wrong, and not near or far, say domain='categorical'.
     """
     read = [_read(text) for text in texts]
     numbers = [number for number in read if number is not None]
@@ -129,8 +129,7 @@ def _find_unit(numbers: Sequence[_Number]) -> _Number | None:
         shown = ", ".join(f"{number.unit} in {number.text!r}" for number in list(first.values())[:3])
         raise LabelError(
             f"The labels have different units: {shown}. Write all of them in one unit. If they are right or wrong, and"
-            " not near or far, they are classes.",
-            domain="categorical",
+            " not near or far, say domain='categorical'."
         )
     return None
 
