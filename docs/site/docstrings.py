@@ -26,6 +26,7 @@ _NAME = re.compile(r"(?<!`)`([A-Za-z_][\w.]*)`(?!`)")
 _INDENT = "    "
 _RETURNED = {
     "Agreement",
+    "Agreements",
     "Answers",
     "Comparison",
     "Panel",

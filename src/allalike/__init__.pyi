@@ -3,6 +3,7 @@
 from allalike.answers import Answers as Answers
 from allalike.api.agree import agreement as agreement
 from allalike.api.agreement.agreement import Agreement as Agreement
+from allalike.api.agreement.by_group import Agreements as Agreements
 from allalike.api.compare import compare as compare
 from allalike.api.discover import discover as discover
 from allalike.api.judges.panel import Panel as Panel

@@ -86,3 +86,52 @@ def test_control_characters_in_ids_are_made_visible(tmp_path: Path) -> None:
     assert "\x1b" not in out
     assert "\\u001b[2J" in out
     assert max(map(len, out.splitlines())) <= 80
+
+
+def rated(path: Path) -> Path:
+    """Write what five raters say about thirty items in two questions, on two pages."""
+    rows = [
+        (f"r{rater}", f"i{item}", "ab"[item % 2], "xyz"[(item + (rater == item % 7)) % 3], 1 + (item + rater // 3) % 5)
+        for item in range(30)
+        for rater in range(5)
+    ]
+    pd.DataFrame(rows, columns=["worker", "task", "page", "q_kind", "q_stars"]).to_csv(path, index=False)
+    return path
+
+
+def test_each_question_has_a_line_with_alpha_and_its_limits(tmp_path: Path) -> None:
+    path = rated(tmp_path / "answers.csv")
+    out, _ = run("agreement", path, "--label", "q_*")
+    alone = {name: allalike.agreement(path, columns={"label": name}) for name in ("q_kind", "q_stars")}
+
+    for name, found in alone.items():
+        line = next(line for line in out.splitlines() if line.split()[:1] == [name])
+        assert f"{found.alpha:.3f}  {found.low:.2f} to {found.high:.2f}" in line
+
+
+def test_blocks_are_measured_alone_on_every_engine(tmp_path: Path, engine: allalike.engines.Engine) -> None:
+    path = rated(tmp_path / "answers.csv")
+    frame = pd.read_csv(path)
+    found = allalike.agreement(path, columns={"label": "q_kind"}, by="page", engine=engine)
+
+    assert list(found) == [("a",), ("b",)]
+    for page in "ab":
+        part = frame[frame["page"] == page].rename(columns={"q_kind": "label"})[["worker", "task", "label"]]
+        assert found[page].alpha == pytest.approx(allalike.agreement(part).alpha)
+
+
+def test_a_column_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
+    path = rated(tmp_path / "answers.csv")
+    frame = pd.read_csv(path)
+    frame["q_odd"] = [f"x{row}" for row in range(len(frame))]
+    frame.to_csv(path, index=False)
+    out, err = run("agreement", path, "--label", "q_*", code=2)
+
+    assert [line.split()[0] for line in out.splitlines()[1:3]] == ["q_kind", "q_stars"]
+    assert "'q_odd' has no agreement." in err
+
+
+def test_a_group_by_an_unknown_column_is_refused(tmp_path: Path) -> None:
+    _, err = run("agreement", rated(tmp_path / "answers.csv"), "--label", "q_kind", "--by", "pages", code=2)
+
+    assert "has no column 'pages'" in err

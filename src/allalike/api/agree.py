@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from allalike._core.blocks.ties import Ties
+from allalike.answers import Answers
 from allalike.api.agreement.agreement import Agreement, measure_agreement
+from allalike.api.agreement.by_group import Agreements
 from allalike.api.discover import open_run
 from allalike.api.inputs.opening import open_source
 from allalike.engines import Engine, make_ready
+from allalike.errors import OptionError
 from allalike.readers import ReadOptions, check_read_options
 
 if TYPE_CHECKING:
-    from allalike.domains import Domain
+    from collections.abc import Sequence
 
-__all__ = ["agreement"]
+    from allalike.domains import Domain
+    from allalike.readers import Scan
+
+__all__ = ["agreement", "name_groups"]
+
+
+@overload
+def agreement(
+    answers: Any,
+    *,
+    domain: str | Domain | None = None,
+    engine: str | Engine | None = None,
+    by: None = None,
+    **how: Unpack[ReadOptions],
+) -> Agreement: ...
+
+
+@overload
+def agreement(
+    answers: Any,
+    *,
+    domain: str | Domain | None = None,
+    engine: str | Engine | None = None,
+    by: str | Sequence[str],
+    **how: Unpack[ReadOptions],
+) -> Agreements: ...
 
 
 def agreement(
@@ -22,14 +50,18 @@ def agreement(
     *,
     domain: str | Domain | None = None,
     engine: str | Engine | None = None,
+    by: str | Sequence[str] | None = None,
     **how: Unpack[ReadOptions],
-) -> Agreement:
+) -> Agreement | Agreements:
     """Measure how much workers agree: Krippendorff's alpha for any kind of label, and for classes the kappas and AC1.
 
     Parameters
     ----------
     answers, domain, engine, **how
         As in `discover`.
+    by
+        A column, or several, to measure it for each of their values alone: a block of tasks, or a group of workers. In
+        surveys, questions of different scales are kept apart in any case: ``block`` names the scale of each.
 
     >>> said = {"ada": [1, 2, 3, 3, 2, 1], "bob": [1, 2, 3, 3, 2, 2], "eve": [2, 3, 3, 3, 2, 3]}
     >>> rows = [(worker, task, float(x)) for worker, numbers in said.items() for task, x in enumerate(numbers)]
@@ -38,5 +70,28 @@ def agreement(
     """
     check_read_options(agreement, how)
     source, _ = open_source(answers, None, domain=domain, **how)
+    if by is None:
+        return _measure(source, engine)
+    if isinstance(source, Answers):
+        raise OptionError(
+            f"The answers have been read already, without the column {by!r}. Give what they were read from."
+        )
+    names = name_groups(source, [by] if isinstance(by, str) else by)
+    return Agreements(tuple(names), {values: _measure(part, engine) for values, part in source.split(names).items()})
+
+
+def name_groups(source: Scan, by: Sequence[str]) -> list[str]:
+    """Return the columns that make groups: those that are given, and the scale of each task where there are several.
+
+    >>> from allalike.readers import scan
+    >>> name_groups(scan({"worker": ["ada"], "task": [1], "label": ["x"], "sex": ["f"]}), ["sex"])
+    ['sex']
+    """
+    table = source.table()
+    apart = table.scales and source.domain is None and not {table.scales, table.roles["task"]} & {*by}
+    return [table.scales, *by] if apart else list(by)
+
+
+def _measure(source: Answers | Scan, engine: str | Engine | None) -> Agreement:
     _, run = open_run(source, None, engine=engine, ties=Ties())
     return measure_agreement(make_ready(run, corrected=False))

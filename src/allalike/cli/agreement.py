@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from allalike._core.words import count
-from allalike.cli.commands import list_notes
+from allalike.cli.commands import list_notes, write_flags
 from allalike.cli.console import bar_after_a_second, echo, notes_for_warnings, rows, visible
-from allalike.cli.label_columns import choose_label
+from allalike.cli.groups import draw_groups
+from allalike.cli.label_columns import choose_labels
 from allalike.cli.options import name_answers, name_engine, take_engine_options, take_print_options, take_read_options
 from allalike.cli.standard_input import spool_input
+from allalike.errors import AllalikeError, DataWarning
 from allalike.telling.summary import Summary
 from allalike.telling.truths import say_counts
 
 if TYPE_CHECKING:
     from allalike.api.agreement.agreement import Agreement
+    from allalike.api.agreement.by_group import Agreements
+    from allalike.readers import Scan
 
 __all__ = ["agreement"]
 
@@ -28,6 +33,9 @@ _MAX_ID = 30  # characters of an id, so that a line fits
 
 
 @click.command(no_args_is_help=True)
+@click.option(
+    "--by", multiple=True, help="A column to measure each value of alone: blocks of tasks, groups of workers."
+)
 @take_read_options
 @take_engine_options
 @take_print_options
@@ -35,22 +43,56 @@ def agreement(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any
     """Measure how much the workers of FILES agree.
 
     Krippendorff's alpha with its limits of 95 %, for any kind of label; for classes also percent agreement, the kappas
-    of Fleiss and Cohen, and Gwet's AC1; and who raises or lowers alpha. FILES are as in 'allalike discover'.
+    of Fleiss and Cohen, and Gwet's AC1; and who raises or lowers alpha. With --by, with several columns of labels
+    (--label 'q*') and for surveys a table has a line for each group. FILES are as in 'allalike discover'.
     """
-    from allalike.api.agree import agreement as run
-
     files = spool_input(files, options)
     with notes_for_warnings(quiet=quiet, force=options["force"]), bar_after_a_second(quiet=quiet):
-        source = choose_label(name_answers(files, options), options["label"])
-        found = run(source.read().per_task() if options["per_task"] else source, engine=name_engine(options))
-        summary = {**found.run.notes, **found.summary()}
+        found, failed = _measure(choose_labels(name_answers(files, options), options["label"]), options)
+        groups = list(found.values()) if isinstance(found, Mapping) else [found]
+        told = [{**each.run.notes, **each.summary()} for each in groups]
+        summary = found.summary() if isinstance(found, Mapping) else told[0]
     if not quiet:
-        for line in list_notes(Summary.from_dict(summary)):
+        for line in _list_notes(told):
             echo(line, err=True)
     if as_json:
         echo(json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False))
     elif not quiet:
-        echo("\n".join(_text(found, summary)))
+        echo("\n".join(draw_groups(summary) if isinstance(found, Mapping) else _text(found, summary)))
+    for name, reason in failed.items():
+        echo(f"allalike: {visible(repr(name))} has no agreement. {visible(write_flags(reason))}", err=True)
+    if failed:
+        click.get_current_context().exit(2)
+
+
+def _measure(sources: list[Scan], options: dict[str, Any]) -> tuple[Agreement | Agreements, dict[str, str]]:
+    """Measure it for all answers, or for each column of labels and each group of rows; say also which columns fail."""
+    from allalike.api.agree import agreement as run
+    from allalike.api.agree import name_groups
+    from allalike.api.agreement.by_group import Agreements
+
+    engine = name_engine(options)
+    by = name_groups(sources[0], options["by"]) if not options["per_task"] else []
+    if len(sources) == 1 and not by:
+        return run(sources[0].read().per_task() if options["per_task"] else sources[0], engine=engine), {}
+    found: dict[tuple[str, ...], Agreement] = {}
+    failed: dict[str, str] = {}
+    for source in sources:
+        label = [source.columns["label"]] if len(sources) > 1 else []
+        try:
+            parts = source.split(by) if by else {(): source}
+            found |= {(*label, *values): run(part, engine=engine) for values, part in parts.items()}
+        except (AllalikeError, DataWarning) as error:
+            if not label:
+                raise
+            failed[label[0]] = str(error.args[0])
+    return Agreements((*(["label"] if len(sources) > 1 else []), *by), found), failed
+
+
+def _list_notes(summaries: list[dict[str, Any]]) -> list[str]:
+    """List what there is to say of all groups, each sentence once; a table says of which kind labels are."""
+    lines = dict.fromkeys(line for each in summaries for line in list_notes(Summary.from_dict(each)))
+    return [line for line in lines if len(summaries) == 1 or not line.startswith("Recognised: the labels")]
 
 
 def _text(found: Agreement, summary: dict[str, Any]) -> list[str]:

@@ -29,6 +29,7 @@ class FieldKinds(ABC, Generic[Kind]):
     """The fields of which labels consist, each of a kind of its own (`Domain.record`)."""
 
     fields: Any  # pairs of a name and a kind; a kind that is None is still to be guessed
+    one: bool  # whether each label fills one of them only, so that labels of different fields have no distance
 
     @property
     def field_names(self) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ __all__ = ["complete", "keep_worker", "note_table", "read_batches"]
 def note_table(guessed: dict[str, str], table: Table, *, given: bool) -> dict[str, Any]:
     """Return what was guessed about columns, how files lie in a folder, and what else was found out about them."""
     layout = {name: guessed.pop(name) for name in ("layout",) if name in guessed}
-    known = table.domain if isinstance(table.domain, str) else spell_domain(table.domain)
+    known = table.domain if isinstance(table.domain, str) else "" if table.domain.record else spell_domain(table.domain)
     kind = {"domain": known} if known and not given else {}
     found = {"guessed": {**({"columns": guessed} if guessed else {}), **layout, **table.guessed, **kind}}
     return {**found, **({"remarks": list(table.remarks)} if table.remarks else {})}

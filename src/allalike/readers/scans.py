@@ -195,6 +195,20 @@ class Scan(Options):
             return table
         return read_comparisons(table, self.columns, asked=self.domain is not None and self.domain.repeats is not None)
 
+    def split(self, by: Sequence[str]) -> dict[tuple[str, ...], Scan]:
+        """Name the answers that have the same values in some columns, by these values; scales stay apart.
+
+        >>> source = {"worker": ["ada", "bob"], "task": [1, 1], "label": [1.5, 2.5], "sex": ["f", "m"]}
+        >>> [(values, scan.read().workers.tolist()) for values, scan in Scan(source=source).split(["sex"]).items()]
+        [(('f',), ['ada']), (('m',), ['bob'])]
+        """
+        from allalike.readers.reshaping.groups import part_table
+
+        table = self.table()
+        picked, _ = self.pick(table)
+        alike = replace(self.suited(table), columns={}, files=Files(), wide=None)
+        return {values: replace(alike, source=part) for values, part in part_table(table, by, picked)}
+
     def kind(self, table: Table) -> Domain | None:
         """Return the kind of label that is given, or that the reader of a table knows."""
         known = self.domain is None and table.domain
@@ -269,7 +283,11 @@ class Scan(Options):
         return table, found.picked, {**found.guessed, **layout}
 
     def _gathered(self, table: Table, picked: Mapping[str, str]) -> Table:
-        return gather_parts(table, picked, repeats=self.repeats, domain=self.domain)
+        if not table.scales:
+            return gather_parts(table, picked, repeats=self.repeats, domain=self.domain)
+        from allalike.readers.reshaping.scales import part_scales  # which surveys alone need
+
+        return part_scales(table, picked, self.domain)
 
     def _rows_of_matrix(self) -> tuple[str, str]:
         if self.wide is None:

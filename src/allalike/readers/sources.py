@@ -54,6 +54,8 @@ def open_table(source: Any, files: Files | None = None) -> Table:
     >>> open_table({"worker": ["ada"], "task": [1], "label": ["x"]}).names
     ['worker', 'task', 'label']
     """
+    if isinstance(source, Table):
+        return source
     if is_path(source):
         return open_files([source], files or Files())
     if isinstance(source, list | tuple) and source and all(is_path(item) for item in source):

@@ -110,6 +110,8 @@ def measure_alpha(run: Run, label_counts: Floats | None = None) -> Alpha:
     n, distance = float(total["answers"]), expected.expect(total)
     low, high = find_limits(_alpha(drawn, expected.expect_resampled(by_group, weights)))
     enough = total["tasks"] > 1
+    if run.domain.record is not None and run.domain.record.one:  # what some scales expect says nothing of the others
+        distance, enough = np.full_like(distance, np.nan), np.zeros_like(enough)
     return Alpha(
         value=float(_alpha(total, distance)),
         low=low if enough else np.nan,

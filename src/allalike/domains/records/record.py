@@ -30,7 +30,7 @@ from allalike._core.blocks.pairs import AnswerHashes, PairDistances
 from allalike._core.columns.column import Column
 from allalike._core.columns.hashes import hash_objects
 from allalike._core.columns.values import Values
-from allalike._core.options import choice
+from allalike._core.options import choice, flag
 from allalike._core.registry import registry_of
 from allalike.domains.capabilities import FieldKinds
 from allalike.domains.categorical import Categorical
@@ -88,6 +88,9 @@ class Record(Domain, FieldKinds[Domain]):
     weights
         Whether a worker has one weight (``worker``), or one for each ``field``: the whole method then runs for each of
         them alone, and the table of workers has ``weight.NAME`` and ``fault.NAME``, of which ``weight`` is the mean.
+    one
+        Whether each label fills one field only, as the answers to a survey whose questions have scales of their own:
+        truths are then what stands in it, and no record.
     rule
         How a task's records become one: ``each field`` by its own rule, or one of the records: ``medoid`` or
         ``best worker``.
@@ -113,6 +116,7 @@ class Record(Domain, FieldKinds[Domain]):
     importance: Any = ()
     ignore: Any = ()
     weights: str = choice("worker", "field")
+    one: bool = flag(False)
 
     def __post_init__(self) -> None:
         """Read the fields, and how much they count."""
@@ -131,9 +135,9 @@ class Record(Domain, FieldKinds[Domain]):
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """The share of each field in all importance."""
+        """The share of each field in all importance, or in that of a label which fills no other."""
         weights = [float(dict(self.importance).get(name, 1.0)) for name in self.field_names]
-        return tuple(weight / sum(weights) for weight in weights)
+        return tuple(weight / (1.0 if self.one else sum(weights)) for weight in weights)
 
     @property
     def is_open(self) -> bool:
@@ -149,7 +153,7 @@ class Record(Domain, FieldKinds[Domain]):
     def spec(self) -> str:
         """The name, with the kinds of all fields."""
         fields = write_fields(self.fields)
-        more = ", weights=field" if self.weights != "worker" else ""
+        more = (", weights=field" if self.weights != "worker" else "") + (", one=True" if self.one else "")
         return f"record(fields={fields!r}{more})" if '"' in fields else f'record(fields="{fields}"{more})'
 
     def close(self, labels: Column, guess: Callable[[Column, Array], Domain]) -> Domain:
@@ -320,6 +324,8 @@ class RecordEncoding(RecordParts):
 
     def decode(self, codes: Array) -> Values:
         """Return records as mappings of what is filled."""
+        if self.domain.one:
+            return Values(self._decode_one(codes), text=_write_one)
         records: list[dict[str, Any]] = [{} for _ in range(len(codes))]
         names = self.domain.field_names
         for number, rows, each, own in self.each_cell(codes):
@@ -327,9 +333,19 @@ class RecordEncoding(RecordParts):
                 records[row][names[number]] = value
         return Values(records, text=write_record)
 
+    def _decode_one(self, codes: Array) -> list[Any]:
+        """Return what stands in the field that is filled."""
+        labels: list[Any] = [None] * len(codes)
+        for _, rows, each, own in self.each_cell(codes):
+            for row, value in zip(rows.tolist(), each.decode(own).tolist(), strict=True):
+                labels[row] = value
+        return labels
+
     def truth_columns(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
         """Return a column for each field, and how sure it is."""
         columns: dict[str, Values | Array] = {}
+        if self.domain.one:
+            return columns
         cells, missing = found["label"], ~filled_in(found["label"])
         for number, field_name in enumerate(self.domain.field_names):
             name = f"field.{field_name}" if field_name in _TAKEN else field_name
@@ -353,7 +369,7 @@ class RecordEncoding(RecordParts):
         if self.domain.rule != _EACH:
             compare = self.kernels.distance_between
             kept.append(PairDistances.of(block, lambda i, j: compare(block.label[i], block.label[j])))
-            kept.append(AnswerHashes(hash_objects(map(write_record, self.decode(block.label).tolist()))))
+            kept.append(AnswerHashes(hash_objects(map(_write_one, self.decode(block.label).tolist()))))
         return block.keeping(*kept)
 
     def describe(self) -> dict[str, Any]:
@@ -363,6 +379,11 @@ class RecordEncoding(RecordParts):
             about = {**kind.describe(), "filled": False} if each is None else each.describe()
             told[name] = {**about, **({"unit": float(f"{unit:.6g}")} if unit else {})}
         return {**super().describe(), "fields": told}
+
+
+def _write_one(label: Any) -> str:
+    """Write what stands in a field, or a record."""
+    return label if isinstance(label, str) else write_record(label)
 
 
 def _merged(name: str, parts: Sequence[Encoding | None]) -> Encoding | None:

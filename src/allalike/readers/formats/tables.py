@@ -72,6 +72,8 @@ class Table:
         The kind of label, or its name, where the reader of a file knows it.
     levels
         The kinds of columns that have levels in an order, by their names.
+    scales
+        The column that tells of which scale a label is, where tasks have scales of their own.
     """
 
     names: list[str]
@@ -95,6 +97,7 @@ class Table:
     index: Sequence[Any] | None = None
     domain: str | Domain = ""
     levels: Mapping[str, Domain] = field(default_factory=dict)
+    scales: str = ""
 
     def __post_init__(self) -> None:
         check_names(self.names, self.where)

@@ -25,7 +25,7 @@ from allalike._core.limits import MAX_FIELDS
 from allalike.errors import OptionError
 from allalike.readers.column_names import list_names
 from allalike.readers.guessing.part_columns import PartColumns, find_part_columns
-from allalike.readers.reshaping.long_tables import list_values, take_values
+from allalike.readers.reshaping.long_tables import list_texts, list_values, take_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -94,7 +94,7 @@ def _gather(table: Table, picked: Mapping[str, str], found: PartColumns) -> Tabl
     label = table.column("label", loaded[picked["label"]])
     keys = [list_values(table.column("task", loaded[name]).data) for name in asked if name in found.keys(picked)]
     first, answers = _group(list(zip(*keys, strict=True)), list_values(label.data), label.missing().tolist())
-    beside = {name: _texts(table, loaded[name]) for name in (*found.counts, *found.others)}
+    beside = {name: list_texts(table, loaded[name]) for name in (*found.counts, *found.others)}
     values, kind, remarks = _make_labels(picked["label"], answers, found, beside)
     rows = np.array(first, np.int64)
 
@@ -208,10 +208,3 @@ def _say_of_things(answers: list[Answer], cells: Sequence[str]) -> list[frozense
         ]
         found.append(frozenset(parts) if said else None)
     return found
-
-
-def _texts(table: Table, data: Any) -> list[str]:
-    """Return what cells say, with nothing where they are missing."""
-    column = table.column("label", data)
-    pairs = zip(list_values(column.data), column.missing().tolist(), strict=True)
-    return ["" if gone else str(value).strip() for value, gone in pairs]

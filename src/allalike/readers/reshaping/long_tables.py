@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from allalike.domains import Domain
     from allalike.readers.formats.tables import Table
 
-__all__ = ["gather_objects", "list_values", "take_values"]
+__all__ = ["gather_objects", "list_texts", "list_values", "take_values"]
 
 _SIDES = tuple(keys for keys in BOX_KEYS if len(keys) > 1)
 
@@ -127,6 +127,18 @@ def list_values(data: Any) -> list[Any]:
     ['x']
     """
     return data if isinstance(data, list) else data.to_pylist()
+
+
+def list_texts(table: Table, data: Any) -> list[str]:
+    """Return values as texts, with nothing where they are missing.
+
+    >>> from allalike.readers.formats.tables import of_records
+    >>> list_texts(of_records([{}]), ["x ", None])
+    ['x', '']
+    """
+    column = table.column("label", data() if callable(data) else data)
+    pairs = zip(list_values(column.data), column.missing().tolist(), strict=True)
+    return ["" if gone else str(value).strip() for value, gone in pairs]
 
 
 def _read_cells(cells: list[Any], names: list[str], row: int) -> list[Any]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from allalike.errors import ColumnError
 from allalike.readers.column_names import pick_columns
-from allalike.readers.tools.surveys import SurveyForm, SurveyTool, asks_who, plain_name
+from allalike.readers.tools.survey_columns import asks_who, plain_name
+from allalike.readers.tools.surveys import SurveyForm, SurveyTool
 
 if TYPE_CHECKING:
     from allalike.readers.tools.base import Peek

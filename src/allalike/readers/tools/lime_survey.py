@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from allalike.readers.tools.surveys import SurveyForm, SurveyTool, plain_name
+from allalike.readers.tools.survey_columns import plain_name
+from allalike.readers.tools.surveys import SurveyForm, SurveyTool
 
 if TYPE_CHECKING:
     from allalike.readers.tools.base import Peek

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from allalike.readers.tools.surveys import SurveyForm, SurveyTool, plain_name
+from allalike.readers.tools.survey_columns import plain_name
+from allalike.readers.tools.surveys import SurveyForm, SurveyTool
 
 if TYPE_CHECKING:
     from allalike.readers.tools.base import Peek
@@ -54,7 +55,10 @@ class Qualtrics(SurveyTool):
         imports: list[str] = []
         while form.rows and (_is_import_row(form.rows[0]) or _is_head_row(form.names, form.rows[0])):
             row = form.rows.pop(0)
-            imports = row if _is_import_row(row) else imports
+            if _is_import_row(row):
+                imports = row
+            else:
+                form.texts = dict(zip(form.names, row, strict=False))
         form.aside = _find_embedded(form.names, imports)
         form.leave_out(_find(form.names, "status", "responsetype"), _PREVIEWS, "are previews, tests or spam")
 

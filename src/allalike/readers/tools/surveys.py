@@ -18,8 +18,11 @@ from allalike.readers.formats.failures import guard
 from allalike.readers.formats.spreadsheets import BOOKS, read_sheet
 from allalike.readers.formats.tables import Table, join
 from allalike.readers.tools.base import Peek, Tool
+from allalike.readers.tools.careless import find_fast, find_inattentive, find_straight
 from allalike.readers.tools.questions import is_free_text
 from allalike.readers.tools.sheets import BLANKS, as_text, delimiter_of
+from allalike.readers.tools.survey_blocks import find_blocks, stem_of
+from allalike.readers.tools.survey_columns import asks_consent, asks_who, find_instructed, plain_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,28 +30,24 @@ if TYPE_CHECKING:
 
     from allalike.readers.formats.files import Files
 
-__all__ = ["UNTICKED", "SurveyForm", "SurveyTool", "asks_who", "fill_ticks", "plain_name"]
+__all__ = ["UNTICKED", "SurveyForm", "SurveyTool", "fill_ticks"]
 
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(\D.*)?")
-_PERSON = re.compile(
-    r"(your|the|please|enter|write|what|is|are|student|participant|respondent|full|first|last|sur|nick|user|my|\d)*"
-    r"(name|nameandsurname|namesurname|firstnamelastname|vorname|nom|pr[eé]nom|nometpr[eé]nom|nombre|nombrecompleto"
-    r"|nome|nomecompleto|email.*|phone|phonenumber|mobilenumber|studentid|rollno|rollnumber|prolificid|participantid"
-    r"|age|howoldareyou|agegroup|agerange|dateofbirth|birthdate|birthday|yearofbirth|[aâ]ge|edad|idade|alter"
-    r"|gender|sex|genre|sexe|sexo|g[eé]nero|geschlecht|country|nationality|ethnicity|nativelanguage|language"
-    r"|education|educationlevel|levelofeducation|occupation|profession)"
-)
 _SHOWN = 12  # a remark lists this many names
+_CARELESS_SHOWN = 5  # and this many people with reasons
+_WRITTEN = "free text or dates"
+_SECONDS = frozenset({"durationinseconds", "interviewtime", "totaltime", "duration"})
 
 
 UNTICKED = "no"
 _MARKS = frozenset({"1", "1.0", "y", "x", "true", "checked", "selected"})
-_OPTION = re.compile(r"(\s*\[[^\[\]]*\]|_\d+)$")
 
 
 @dataclass
 class SurveyForm:
     """The answers of one file: a head for each column, what each person said, and which columns are no questions.
+
+    ``texts`` are what was asked, where heads are codes, and ``checks`` the right answers to checks of attention.
 
     >>> SurveyForm(["Q1"], [["yes"], ["no"]]).column("Q1")
     ['yes', 'no']
@@ -58,6 +57,12 @@ class SurveyForm:
     rows: list[list[str]]
     remarks: list[str] = field(default_factory=list)
     aside: frozenset[str] = frozenset()
+    texts: dict[str, str] = field(default_factory=dict)
+    checks: dict[str, str] = field(default_factory=dict)
+
+    def wording(self, name: str) -> str:
+        """Return what a column asked: the last part of its text where it is one of several, or else its name."""
+        return self.texts.get(name, name)
 
     def column(self, name: str) -> list[str]:
         """Return what all said in a column; a short row has said nothing in the last."""
@@ -109,6 +114,7 @@ class SurveyTool(Tool):
             roles=tables[0].roles,
             guessed={"tool": self.name, "wide": "workers", "missing": "drop"},
             remarks=tuple(dict.fromkeys(remarks)),
+            scales=tables[0].scales,
         )
 
     def _stack(self, form: SurveyForm, path: Path, files: Files, several: bool) -> Table:
@@ -130,11 +136,21 @@ class SurveyTool(Tool):
         name = worker or "row"
         numbers = [f"{path.stem} {number}" if several else str(number) for number in range(1, len(form.rows) + 1)]
         about = {other: form.column(other) for other in others} | ({} if worker else {name: numbers})
-        task, label = (_unused(head, about) for head in (self.questions_name, self.answers_name))
+        blocks = find_blocks(answers)
+        matrices = {
+            name: cells for name, cells in answers.items() if name not in ticks and stem_of(name) == blocks[name]
+        }
+        careless = self._find_careless(form, matrices)
+        form.remarks += _tell_careless({about[name][place]: why for place, why in careless.items()})
+        task, label, block, look = (
+            _unused(head, about) for head in (self.questions_name, self.answers_name, "block", "careless")
+        )
+        about[look] = ["yes" if place in careless else "no" for place in range(len(form.rows))]
 
         def load(asked: Sequence[str]) -> dict[str, Any]:
             values = {
                 task: lambda: np.array(questions, dtype=object)[question],
+                block: lambda: np.array([blocks[each] for each in questions], dtype=object)[question],
                 label: lambda: cells[given],
             }
             return {
@@ -143,44 +159,84 @@ class SurveyTool(Tool):
             }
 
         roles = {"worker": name, "task": task, "label": label}
-        return Table([*about, task, label], load, str(path), text=True, roles=roles, remarks=tuple(form.remarks))
+        names = [*about, block, task, label]
+        return Table(names, load, str(path), text=True, roles=roles, remarks=tuple(form.remarks), scales=block)
+
+    def _find_careless(self, form: SurveyForm, matrices: Mapping[str, Sequence[str]]) -> dict[int, list[str]]:
+        """Return the rows of people whose answers deserve a look, each with the reasons."""
+        found: dict[int, list[str]] = {}
+        for name, right in form.checks.items():
+            for row in find_inattentive(form.column(name), right):
+                found.setdefault(row, []).append(f"not {right!r} in {name}")
+        for stem in dict.fromkeys(map(stem_of, matrices)):
+            for row in find_straight([cells for name, cells in matrices.items() if stem_of(name) == stem]):
+                found.setdefault(row, []).append(f"the same answer in all of {stem}")
+        seconds = next((name for name in form.names if plain_name(name.partition(".")[0]) in _SECONDS), None)
+        fast, median = find_fast(form.column(seconds) if seconds else [])
+        for row in fast:
+            found.setdefault(row, []).append(
+                f"{float(form.column(str(seconds))[row]):.0f} s, the median is {median:.0f}"
+            )
+        return dict(sorted(found.items(), key=lambda item: -len(item[1])))
 
     def _choose(self, form: SurveyForm, worker: str | None, files: Files, path: Path) -> tuple[list[str], list[str]]:
         """Return the columns that are questions, and the others."""
+        reasons = {name: self._find_reason(form, name) for name in form.names if name != worker}
+        form.checks = {name: form.checks[name] for name in form.checks if not _matches(name, files.only)}
         if files.only:
             questions = [name for name in form.names if _matches(name, files.only)]
             if not questions:
                 raise InputError(f"{path} has no column like {', '.join(files.only)}. It has: {', '.join(form.names)}.")
         else:
-            aside = {worker, *form.aside}
-            asked = [name for name in form.names if name not in aside and not (self.is_about(name) or asks_who(name))]
-            written = [name for name in asked if _is_no_choice(form.column(name))]
-            questions = [name for name in asked if name not in written] or asked
-            silent = [name for name in form.names if name not in questions and name != worker]
-            if silent:
-                form.remarks.append(f"These columns are not taken as questions: {_shortened(silent)}.")
+            questions = [name for name, reason in reasons.items() if reason is None]
+            questions = questions or [name for name, reason in reasons.items() if reason == _WRITTEN]
+            form.remarks += _tell_others({name: str(why) for name, why in reasons.items() if name not in questions})
         questions = [name for name in questions if not _matches(name, files.skip)]
         if not questions:
             raise InputError(f"{path} has no column that is a question. It has: {', '.join(form.names)}.")
         return questions, [name for name in form.names if name not in questions]
 
+    def _find_reason(self, form: SurveyForm, name: str) -> str | None:
+        """Return why a column is no question, in a word or none; a check of attention is noted."""
+        texts = {name, form.wording(name)}
+        if name not in form.aside and any(map(asks_who, texts)):
+            return "who people are"
+        if name in form.aside or self.is_about(name):
+            return ""
+        if any(map(asks_consent, texts)):
+            return "consent"
+        right = next(filter(None, (find_instructed(text, set(form.column(name))) for text in sorted(texts))), None)
+        if right is not None:
+            form.checks[name] = right
+            return "a check of attention"
+        return _WRITTEN if _is_no_choice(form.column(name)) else None
 
-def plain_name(name: str) -> str:
-    """Return a name without what is no letter or digit, in small letters.
 
-    >>> plain_name("Duration (in seconds)")
-    'durationinseconds'
+def _tell_others(reasons: Mapping[str, str]) -> list[str]:
+    """Say in one sentence which columns are no questions: those first that ask something, with the reason.
+
+    >>> _tell_others({"StartDate": "", "Q1": "consent", "Q9": "who people are", "Q10": "who people are"})
+    ['These columns are not taken as questions: Q1 (consent); Q9, Q10 (who people are); StartDate.']
     """
-    return re.sub(r"[\W_]", "", name.casefold())
+    groups: dict[str, list[str]] = {}
+    for name, reason in sorted(reasons.items(), key=lambda item: not item[1]):
+        groups.setdefault(reason, []).append(name)
+    listed = [_shortened(names) + (f" ({reason})" if reason else "") for reason, names in groups.items()]
+    return [f"These columns are not taken as questions: {'; '.join(listed)}."] if listed else []
 
 
-def asks_who(name: str) -> bool:
-    """Tell whether a question asks who a person is, to which there is no answer that all should give.
+def _tell_careless(reasons: Mapping[str, Sequence[str]]) -> list[str]:
+    """Say whose answers deserve a look, and why.
 
-    >>> asks_who("What is your age?"), asks_who("Gender"), asks_who("What is the age of the house?")
-    (True, True, False)
+    >>> _tell_careless({"R_7": ["the same answer in all of Q2", "35 s, the median is 540"]})
+    ['Look at the answers of 1 person: R_7 (the same answer in all of Q2; 35 s, the median is 540).']
     """
-    return _PERSON.fullmatch(plain_name(name)) is not None
+    if not reasons:
+        return []
+    shown = [f"{name} ({'; '.join(why)})" for name, why in list(reasons.items())[:_CARELESS_SHOWN]]
+    more = f" and {len(reasons) - len(shown)} more" if len(reasons) > len(shown) else ""
+    people = "1 person" if len(reasons) == 1 else f"{len(reasons):,} people"
+    return [f"Look at the answers of {people}: {', '.join(shown)}{more}."]
 
 
 def _read(path: Path, files: Files) -> SurveyForm:
@@ -245,7 +301,7 @@ def fill_ticks(columns: Mapping[str, list[str]]) -> dict[str, list[str]]:
     """
     groups: dict[str, dict[str, list[str]]] = {}
     for name, cells in columns.items():
-        stem = _OPTION.sub("", name)
+        stem = stem_of(name)
         if stem != name:
             groups.setdefault(stem, {})[name] = cells
     filled: dict[str, list[str]] = {}

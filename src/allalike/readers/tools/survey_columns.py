@@ -1,0 +1,94 @@
+"""Columns of surveys: what is asked of a person, and is no question to which people can agree.
+
+Consent, who somebody is, and checks of attention have an answer of their own or a right one that is known. A check says
+itself what to answer: "Please select Strongly agree".
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["asks_consent", "asks_who", "find_instructed", "plain_name"]
+
+_PERSON = re.compile(
+    r"(your|the|please|enter|write|select|indicate|specify|state|what|whats|which|is|are|of|do|you|in|current|highest"
+    r"|student|participant|respondent|full|first|last|sur|nick|user|my|\d)*"
+    r"(name|nameandsurname|namesurname|firstnamelastname|vorname|nom|pr[eé]nom|nometpr[eé]nom|nombre|nombrecompleto"
+    r"|nome|nomecompleto|email.*|phone|phonenumber|mobilenumber|studentid|rollno|rollnumber|prolificid|participantid"
+    r"|ages?|ageinyears|howoldareyou|agegroup|agerange|dateofbirth|birthdate|birthday|yearofbirth|birthyear|[aâ]ge|edad"
+    r"|idade|alter|wiealtsindsie|gender|genderidentity|genderdoyouidentifywith|genderdoyouidentifyas|sex|genre|sexe"
+    r"|sexo|g[eé]nero|geschlecht|country|countryofresidence|countrydoyoulivein|countryyoulivein|nationality|ethnicity"
+    r"|race|raceethnicity|ethnicbackground|nativelanguage|firstlanguage|mothertongue|language|education|educationlevel"
+    r"|levelofeducation|leveleducation|levelofeducationyouhavecompleted|degree|occupation|profession|employmentstatus"
+    r"|jobtitle|maritalstatus|income|householdincome|annualhouseholdincome|zipcode|postcode|postalcode|religion)"
+)
+_CONSENT = re.compile(
+    r"\b(informed )?consent(s|ing)?\b|\bagree(ing)? to (take part|participate)|(willing|wish|want|like) to (take part|"
+    r"participate) in (this|the|our)|participation is voluntary|einwilligung|einverständnis(erklärung)?|consentement"
+    r"|consentimiento|consenso informato|consentimento",
+    re.IGNORECASE,
+)
+_VERB = re.compile(
+    r"\b(?:select|choose|pick|click(?: on)?|mark|tick|check|answer(?: with)?|respond(?: with)?)\b", re.IGNORECASE
+)
+_LEADING = re.compile(r"^[\s:,]*(?:the |only )*(?:(?:option|answer|response|box|number|word)\b[\s:,]*)?", re.IGNORECASE)
+_GOES_ON = ("to", "for", "in", "below", "here", "as", "so", "and")  # words that are no part of an answer
+_CHECK = re.compile(
+    r"attention|\bread (this|the|carefully)|paying|to show|please|this (question|item)|bot\b", re.IGNORECASE
+)
+
+
+def plain_name(name: str) -> str:
+    """Return a name without what is no letter or digit, in small letters.
+
+    >>> plain_name("Duration (in seconds)")
+    'durationinseconds'
+    """
+    return re.sub(r"[\W_]", "", name.casefold())
+
+
+def asks_who(name: str) -> bool:
+    """Tell whether a question asks who a person is, to which there is no answer that all should give.
+
+    >>> asks_who("What is your age?"), asks_who("Gender"), asks_who("What is the age of the house?")
+    (True, True, False)
+    >>> asks_who("What is your highest level of education?"), asks_who("How does your country treat education?")
+    (True, False)
+    """
+    return _PERSON.fullmatch(plain_name(name)) is not None
+
+
+def asks_consent(text: str) -> bool:
+    """Tell whether a question asks whether somebody takes part.
+
+    >>> asks_consent("Do you agree to take part?"), asks_consent("consent"), asks_consent("Do you agree?")
+    (True, True, False)
+    """
+    return _CONSENT.search(text) is not None
+
+
+def find_instructed(text: str, answers: Iterable[str]) -> str | None:
+    """Return the answer that a question tells people to give, if it is one of those that were given.
+
+    >>> find_instructed("To show that you read this, please select 'Strongly agree'.", ["Agree", "Strongly agree"])
+    'Strongly agree'
+    >>> find_instructed("Please select all that apply", ["all", "none"])
+    >>> find_instructed("Which do you choose?", ["tea", "milk"])
+    """
+    if not _CHECK.search(text):
+        return None
+    rests = [_LEADING.sub("", text[verb.end() :]).strip().lstrip("\"'“‘«").casefold() for verb in _VERB.finditer(text)]  # noqa: RUF001
+    given = [answer for answer in answers if answer.strip()]
+    told = [answer for answer in given if any(_begins(rest, answer.strip().casefold()) for rest in rests)]
+    return max(told, key=len, default=None)
+
+
+def _begins(text: str, answer: str) -> bool:
+    """Tell whether a sentence begins with an answer, and goes on with no more of a phrase."""
+    rest = text[len(answer) :].lstrip()
+    next_word = re.match(r"\w*", rest)
+    return text.startswith(answer) and (next_word is None or next_word[0] in ("", *_GOES_ON))

@@ -1,0 +1,162 @@
+"""Every question of a survey has a scale of its own; consent, people and checks are no questions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import allalike
+from allalike.readers.tools.careless import find_straight
+from allalike.readers.tools.survey_columns import asks_consent, asks_who, find_instructed
+from files.csv_exports import Sheets
+from files.survey_exports import AGREE, HASTY, INATTENTIVE, STRAIGHT, SURVEYS, TIMED
+from running.program import run
+
+
+@pytest.fixture(params=SURVEYS)
+def tool(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def survey(tool: str, tmp_path: Path) -> Path:
+    return Sheets(tmp_path)(*SURVEYS[tool](), name=f"{tool}.csv")
+
+
+def scales_of(answers: Any) -> dict[str, Any]:
+    """Return how the labels of each scale are encoded."""
+    return dict(answers.encoding.encodings)
+
+
+@pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
+def test_ten_questions_have_four_scales_and_no_classes_are_pooled(survey: Path) -> None:
+    answers = allalike.read(survey)
+
+    assert (answers.n_answers, len(answers.workers), len(answers.tasks)) == (300, 30, 10)
+    assert sorted(each.n_labels for each in scales_of(answers).values()) == [2, 5, 5, 5]
+
+
+@pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
+def test_each_question_has_a_truth_of_its_own_scale(survey: Path) -> None:
+    result = allalike.discover(survey, method="UA")
+    truth = dict(zip(result.truth["task"], result.truth["label"], strict=True))
+
+    said = {task: label for task, label in truth.items() if str(label) in ("Yes", "No")}
+    assert len(said) == 2
+    assert "Yes" in said.values()
+    assert {type(label) for label in truth.values()} <= {str, int}
+
+
+@pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
+def test_one_sentence_says_what_is_no_question(survey: Path) -> None:
+    remarks = [remark for remark in allalike.read(survey).notes["remarks"] if "not taken as questions" in remark]
+
+    assert len(remarks) == 1
+    reasons = ("consent", "a check of attention", "free text or dates", "who people are")
+    assert all(f"({reason})" in remarks[0] for reason in reasons)
+
+
+@pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
+def test_whose_answers_deserve_a_look_is_said_with_the_reason(survey: Path, tool: str) -> None:
+    remark = next(remark for remark in allalike.read(survey).notes["remarks"] if remark.startswith("Look at"))
+    expected = {STRAIGHT: "the same answer in all of", INATTENTIVE: "not 'Agree' in"}
+    expected |= {HASTY: "40 s, the median is 402"} if tool in TIMED else {}
+
+    assert all(f"R_{number} ({reason}" in remark for number, reason in expected.items())
+    assert f"of {len(expected)} people:" in remark
+
+
+def test_a_survey_has_a_line_of_agreement_for_each_scale(survey: Path) -> None:
+    summary = json.loads(run("agreement", survey, "--json", "-q")[0])
+    tasks = sorted(group["tasks"] for group in summary["groups"])
+
+    assert summary["by"] == ["block"]
+    assert tasks == [1, 2, 3, 4]
+    assert all((group["alpha"] is None) == (group["tasks"] == 1) for group in summary["groups"])
+
+
+@pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
+def test_groups_of_workers_are_compared_scale_by_scale(survey: Path, tool: str) -> None:
+    gender = {"qualtrics": "Q9", "limesurvey": "gender"}.get(tool, "What is your gender?")
+    table = allalike.agreement(survey, by=gender).table
+
+    assert list(table.columns[:2]) == ["block", gender]
+    assert len(table) == 8
+    assert set(table["workers"]) == {15}
+    assert set(allalike.agreement(survey, by="careless").table["careless"]) == {"yes", "no"}
+
+
+@pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
+def test_alpha_of_a_scale_is_that_of_its_questions_alone(survey: Path, tool: str) -> None:
+    patterns = {"qualtrics": "Q3_*", "limesurvey": "G1Q2*"}.get(tool, "How often*")
+    alone = allalike.agreement(survey, only=(patterns,))
+    groups = allalike.agreement(survey, by="block")
+
+    assert any(abs(group.alpha - alone.alpha) < 1e-12 for group in groups.values())
+    assert allalike.agreement(survey).alpha != allalike.agreement(survey).alpha  # which nobody knows of several scales
+
+
+def test_the_quiz_of_a_real_survey_pools_no_classes(exports: Path) -> None:
+    answers = allalike.scan(exports / "qualtrics.csv").read()
+    parts = scales_of(answers)
+
+    assert (len(answers.workers), len(answers.tasks)) == (64, 27)
+    assert len(parts) == 20
+    assert all(each.n_labels <= 8 for each in parts.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "answers", "told"),
+    [
+        ("Please select 'Agree' to show that you read this.", ["Agree", "Strongly agree"], "Agree"),
+        ("This is an attention check: choose the option Strongly agree", ["Agree", "Strongly agree"], "Strongly agree"),
+        ("Please answer 3 here.", ["1", "2", "3"], "3"),
+        ("Please select all that apply", ["all", "none"], None),
+        ("Which would you choose?", ["tea", "milk"], None),
+        ("Please select the best answer", ["yes", "no"], None),
+    ],
+)
+def test_a_check_of_attention_says_what_to_answer(text: str, answers: list[str], told: str | None) -> None:
+    assert find_instructed(text, answers) == told
+
+
+@pytest.mark.parametrize("text", ["I consent", "Informed consent", "Do you agree to participate?", "Einwilligung"])
+def test_consent_is_recognised(text: str) -> None:
+    assert asks_consent(text)
+
+
+@pytest.mark.parametrize("text", ["Do you agree?", "How far do you agree with the plan?", "Did they take part?"])
+def test_agreement_is_no_consent(text: str) -> None:
+    assert not asks_consent(text)
+
+
+@pytest.mark.parametrize("text", ["What is your highest level of education?", "Marital status", "Wie alt sind Sie?"])
+def test_who_people_are_is_recognised(text: str) -> None:
+    assert asks_who(text)
+
+
+def test_a_matrix_that_many_answer_straight_says_nothing_of_anybody() -> None:
+    spread = [["abcd"[(person + row) % 4] for person in range(20)] for row in range(4)]
+    few, many = ([cells + ["a"] * count for cells in spread] for count in (1, 5))
+
+    assert find_straight(few) == [20]
+    assert find_straight(many) == []
+
+
+def test_labels_of_one_scale_alone_are_plain(tmp_path: Path) -> None:
+    path = Sheets(tmp_path)(*SURVEYS["qualtrics"](), name="q.csv")
+
+    assert allalike.scan(path, only=("Q5", "Q6")).read().encoding.domain.name == "categorical"
+
+
+def test_a_scale_can_be_given_another_kind(tmp_path: Path) -> None:
+    levels = {name: str(place) for place, name in enumerate(AGREE, start=1)}
+    rows = [[levels.get(cell, cell) for cell in row] for row in SURVEYS["qualtrics"]()]
+    path = Sheets(tmp_path)(*rows, name="q.csv")
+    run("discover", path, "-o", tmp_path / "out", "--only", "Q2_*", "--domain", "ordinal")
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+
+    assert (summary["tasks"], summary["domain"]["name"]) == (4, "ordinal")
