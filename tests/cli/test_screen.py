@@ -14,10 +14,10 @@ import pytest
 import allalike
 from allalike._core.words import count
 from allalike.api.agreement.monotony import find_monotonous
+from allalike.api.results.flags import list_reasons
 from allalike.cli import console, main, screen
 from allalike.cli.console import Line
 from allalike.cli.demo import draw_crowd
-from allalike.cli.workers import list_flags
 from allalike.errors import DataWarning
 from allalike.telling.remark import Remark
 from allalike.telling.summary import Summary
@@ -94,7 +94,11 @@ def test_nobody_is_called_worse_than_the_crowd_whose_truths_are_unsure() -> None
 
 
 def test_copies_and_monotony_are_flags(known: allalike.Result) -> None:
-    flags = dict(zip(known.run.workers.tolist(), list_flags(known, look=True), strict=True))
+    flags = dict(
+        zip(
+            known.run.workers.tolist(), list_reasons(known.run, known.weighing, known.found, known.summary), strict=True
+        )
+    )
     assert {worker for worker, words in flags.items() if "copies (group 1)" in words} == {"copy-12", "copy-13"}
     assert flags["same-11"][:2] == ["no signal", "always cat"]
     assert flags["good-01"] == []

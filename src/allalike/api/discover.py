@@ -16,7 +16,6 @@ from allalike._core.system.progress import expect, report
 from allalike.api.doubts.doubts import doubt_draws, find_doubts, find_first_doubts
 from allalike.api.doubts.warning import note, warn_of
 from allalike.api.history import read_history
-from allalike.api.inputs.gold_columns import name_what_holds_tasks
 from allalike.api.inputs.opening import Origin, inputs_of, open_source
 from allalike.api.inputs.recipes import write_recipe
 from allalike.api.result import Result
@@ -24,7 +23,7 @@ from allalike.api.results.deciding import find_posteriors, find_truths, with_quo
 from allalike.api.results.summaries import compare_with_gold, summarise
 from allalike.engines import ENGINES, Engine, Memory, make_ready
 from allalike.errors import GoldError, OptionError, UnsupportedError
-from allalike.methods import METHODS, OA, Method
+from allalike.methods import METHODS, Method
 from allalike.methods.base import Informed, limit_reached, without_gold
 from allalike.methods.composed.votes import serves, steps, weigh, weigh_blindly
 from allalike.readers import ReadOptions, Scan, check_read_options
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from allalike.engines import News, Run, TaskTable
     from allalike.methods import Weighing
 
+_ORACLE = "OA"  # which cannot do without known truths
 _ANSWER_BYTES, _ANSWERS_PER_TASK = 25, 5  # in a file, about
 _TASK_WORK, _REPORT_WORK = 30, 3e7  # of writing a task, and what is written of all, beside the work of an answer
 
@@ -148,6 +148,7 @@ def discover(
 def _explain(error: GoldError, where: Engine, held: Answers | Scan, known: Gold | None, gold: Any) -> GoldError:
     """Say what known truths may mean that cannot be matched with the answers as they are."""
     from allalike.api.doubts.gold_readings import find_misfit, refuse_misfit
+    from allalike.api.inputs.gold_columns import name_what_holds_tasks
 
     if known is None or known.stated:
         return error
@@ -159,7 +160,7 @@ def _explain(error: GoldError, where: Engine, held: Answers | Scan, known: Gold 
 
 def _leave_gold(method: Method) -> Method:
     """Return the method as it is where nobody knows a truth."""
-    if method.name == OA.name:
+    if method.name == _ORACLE:
         raise OptionError("use_gold is False, but OA weighs workers by known truths. Leave one of them out.")
     return without_gold(method)
 
@@ -171,7 +172,7 @@ def _look_at_gold(run: Run, gold: Gold | None, method: Method) -> list[Doubt]:
     from allalike.api.doubts.gold_readings import doubt_misfit, find_misfit, refuse_misfit
 
     misfit = find_misfit(run, gold)
-    if misfit is not None and (method.name == OA.name or without_gold(method) != method):
+    if misfit is not None and (method.name == _ORACLE or without_gold(method) != method):
         raise refuse_misfit(misfit)
     return [] if misfit is None else [doubt_misfit(misfit)]
 

@@ -75,7 +75,7 @@ def demo(output: str, overwrite: bool, seed: int) -> None:
     import numpy as np
 
     from allalike.api.discover import discover
-    from allalike.cli.workers import list_flags
+    from allalike.api.results.flags import list_reasons
     from allalike.methods import Auto
 
     answers, gold, faults = draw_crowd(seed)
@@ -94,7 +94,7 @@ def demo(output: str, overwrite: bool, seed: int) -> None:
         " answers."
     )
     echo("\n".join([*fold(about), "", f"Found by {summary.method.name}, best first:", ""]))
-    flags = list_flags(result, look=True)
+    flags = list_reasons(result.run, result.weighing, result.found, result.summary)
     order = np.lexsort((found.fault, -found.weight))
     ids = result.run.workers.tolist()
     table = [

@@ -57,6 +57,7 @@ _FAST = ("UA", "P-TD", "iP-TD")
 @click.option("--gold-only-measure", is_flag=True, help="Measure the error by the gold, and do not use it otherwise.")
 @click.option("--min-confidence", type=float, help="How sure a truth must be, from 0 to 1; less sure ones stay empty.")
 @click.option("--format", "file_format", default="csv", help="The tables: csv or parquet.", show_default=True)
+@click.option("--block-list", help="Write the ids of workers to exclude into this file, one a line.")
 @click.option("--to", multiple=True, help="Write it for another tool, too: label-studio, coco or crowd-kit.")
 @click.option("--no-report", is_flag=True, help="Leave out report.html, the page to look at.")
 @take_table_options
@@ -81,7 +82,7 @@ def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any)
     if check_choice(options["file_format"], FORMATS, "--format") != "csv" and options["safe_csv"]:
         raise OptionError(f"--safe-csv is for --format csv, not for {options['file_format']}. Leave one of them out.")
     make(options["method"], METHODS, "method")  # before anything is read
-    options["engine"] = name_engine(options)
+    options |= {"engine": name_engine(options), "quiet": quiet}
     options["report"] = not options["no_report"] and can_report(quiet=quiet)
     fast = options["method"].partition("(")[0].strip() in _FAST
     bar = bar_after_a_second(quiet=quiet, faster="" if fast else "Faster, and less accurate: --method iP-TD.")
@@ -129,7 +130,19 @@ def _run(source: Scan, folder: str, options: dict[str, Any]) -> tuple[Result, Se
         "format": options["file_format"],
         **{name: options[name] for name in ("to", "overwrite", "report", "safe_csv")},
     }
-    return result, result.save(folder, **how)
+    listed = _save_block_list(result, options)  # first, for where it cannot be written nothing is
+    return result, [*result.save(folder, **how), *listed]
+
+
+def _save_block_list(result: Result, options: dict[str, Any]) -> list[Path]:
+    """Write the ids of workers to exclude, if that was asked for."""
+    path = options["block_list"]
+    if path is None:
+        return []
+    blocked = result.save_block_list(path, overwrite=options["overwrite"])
+    if not blocked and not options["quiet"]:
+        note(f"Note: no worker needs to be excluded; {visible(path)} is empty.")
+    return [Path(path)]
 
 
 def _check_output(source: Scan, folder: str, options: dict[str, Any]) -> None:
@@ -149,6 +162,8 @@ def _check_output(source: Scan, folder: str, options: dict[str, Any]) -> None:
 
 def _run_each(sources: list[Scan], options: dict[str, Any]) -> tuple[Found, dict[str, str]]:
     """Find the truths of one label column after the other; return also why some have none."""
+    if options["block_list"] is not None:
+        raise UnsupportedError("--block-list is for one column of labels, but --label names several. Name one of them.")
     if options["gold"] is not None:
         raise UnsupportedError(
             "--gold is for one column of labels, but --label names several. Give it with one of them."

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from allalike._core.words import count
 from allalike.cli.commands import complete_command, dress
 from allalike.cli.console import WIDTH, Line, fold, keep_whole, shorten, tall_rows, visible
-from allalike.cli.workers import list_flags, order_workers, worker_lines
+from allalike.cli.workers import order_workers, worker_lines
 from allalike.report.brevity import show_number
 from allalike.telling.crowd import remark_crowd, remark_unseen, say_few
 from allalike.telling.remark import Remark, percent
@@ -67,11 +67,12 @@ def draw_screen(
     Crowd: alpha 0.00; 2 answers per task.
     UA, 1 round.
     """
+    from allalike.api.results.flags import list_reasons
     from allalike.methods.auto.sureness.next_labels import rank_tasks
 
     summary = Summary.from_dict(result.summary)
     look = summary.answers <= _MAX_ANSWERS
-    flags = list_flags(result, look=look)
+    flags = list_reasons(result.run, result.weighing, result.found, result.summary, look=look)
     unsure = rank_tasks(result.found.pieces(), _N_UNSURE)
     lines = [Line(line) for text in _sentences(result, summary, look=look) for line in fold(text, "  ")]
     lines += [Line(""), *worker_lines(result, flags)]

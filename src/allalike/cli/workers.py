@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from allalike.cli.console import WIDTH, Line, shorten, tall_rows
-from allalike.telling.summary import Summary
+from allalike.cli.console import WIDTH, Line, tall_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,11 +14,10 @@ if TYPE_CHECKING:
     from allalike.api.result import Result
     from allalike.methods import Weighing
 
-__all__ = ["draw_bar", "list_flags", "order_workers", "worker_lines", "worker_rows"]
+__all__ = ["draw_bar", "order_workers", "worker_lines", "worker_rows"]
 
 _N_SHOWN = 3  # at each end
 _BAR = 8  # characters
-_MAX_LABEL = 20
 _EIGHTHS = "▏▎▍▌▋▊▉█"
 
 
@@ -52,7 +50,7 @@ def _with_flags(text: str, flags: str, width: int) -> list[Line]:
 
 
 def order_workers(result: Result) -> list[int]:
-    """Return the numbers of the workers, by weight and then by fault.
+    """Return the numbers of the workers, by weight and then by fault; those who are hardly known come last.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "x"), ("eve", 2, "x")]
@@ -61,14 +59,21 @@ def order_workers(result: Result) -> list[int]:
     """
     import numpy as np
 
+    from allalike.api.results.tables import find_few
+
     weighing = result.weighing
-    order = np.lexsort((np.nan_to_num(weighing.fault, nan=np.inf), -weighing.weight))
+    few = find_few(result.run, weighing)
+    order = np.lexsort((np.nan_to_num(weighing.fault, nan=np.inf), -weighing.weight, few))
     return [int(number) for number in order]
 
 
 def _pick(result: Result, shown: int) -> list[int]:
-    """Return the numbers of so many of the best workers, and of as many of the worst."""
+    """Return the numbers of so many of the best workers, and of as many of the worst, of those who are known."""
+    from allalike.api.results.tables import find_few
+
     order = order_workers(result)
+    known = len(order) - int(find_few(result.run, result.weighing).sum())
+    order = order[:known] if known >= 2 * shown else order
     return [*order[:shown], *order[max(shown, len(order) - shown) :]]
 
 
@@ -90,7 +95,7 @@ def worker_rows(result: Result, shown: int = _N_SHOWN) -> list[tuple[object, ...
         "weight": [draw_bar(float(weighing.weight[number]) / most, blocks=blocks) for number in picked],
     }
     lines: list[tuple[object, ...]] = list(zip(*columns.values(), strict=True))
-    if len(weighing.weight) > 2 * shown:
+    if len(weighing.weight) > len(picked):
         lines.insert(shown, ("...", *("" for _ in range(len(columns) - 1))))
     return [tuple(columns), *lines]
 
@@ -129,26 +134,3 @@ def _has_blocks() -> bool:
     except (UnicodeEncodeError, LookupError):
         return False
     return True
-
-
-def list_flags(result: Result, *, look: bool) -> list[list[str]]:
-    """Say in words what is remarkable about each worker; who always gives the same answer only if one may look.
-
-    >>> import allalike
-    >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "y"), ("bob", 2, "x")]
-    >>> list_flags(allalike.discover(rows), look=True)
-    [['few answers'], ['few answers']]
-    """
-    from allalike.api.agreement.monotony import find_monotonous
-    from allalike.api.results.tables import worker_columns
-    from allalike.report.material import Material
-    from allalike.report.people import find_flags
-
-    parts: dict[str, Any] = {name: getattr(result, name) for name in ("run", "weighing", "found")}
-    parts["summary"] = Summary.from_dict(result.summary)
-    table = worker_columns(result.run, result.weighing)
-    flags = find_flags(Material(**parts, workers=table, next_tasks={}, agreement=None, effects=None))
-    if look:
-        for worker, label in find_monotonous(result.run).items():
-            flags[worker].append(f"always {shorten(label, _MAX_LABEL)}")
-    return flags

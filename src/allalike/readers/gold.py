@@ -14,7 +14,6 @@ from allalike.answers.cleaning import Cleaning
 from allalike.answers.gold import Gold
 from allalike.errors import ColumnError, GoldError, InputError
 from allalike.readers.column_names import pick_columns
-from allalike.readers.gold_maps import map_gold
 from allalike.readers.label_maps import read_label_map
 from allalike.readers.reshaping.records import combine, has_fields
 from allalike.readers.sources import open_table
@@ -80,8 +79,11 @@ def open_gold(
 
 
 def _make(task: Column, label: Column, blank: npt.NDArray[np.bool_], gold_map: Any) -> Gold:
-    meant = label if gold_map is None else map_gold(label, gold_map, blank)
-    return Gold.of(task, meant, blank, stated=gold_map is not None)
+    if gold_map is None:
+        return Gold.of(task, label, blank)
+    from allalike.readers.gold_maps import map_gold
+
+    return Gold.of(task, map_gold(label, gold_map, blank), blank, stated=True)
 
 
 def _mapped(label: Column, label_map: Any) -> Column:

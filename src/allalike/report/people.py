@@ -127,7 +127,7 @@ def _find_worse(material: Material) -> npt.NDArray[np.intp]:
 
 
 def choose_workers(material: Material, flags: list[list[str]], most: int) -> npt.NDArray[np.intp]:
-    """Return the numbers of the workers that are shown, those with most weight first, and then those with least fault.
+    """Return the numbers of the workers that are shown, those with most weight first; who is hardly known comes last.
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "x"), ("eve", 2, "x")])
@@ -143,7 +143,8 @@ def choose_workers(material: Material, flags: list[list[str]], most: int) -> npt
         rest = active[~np.isin(active, remarkable)][: most - len(remarkable)]
         chosen = np.sort(np.concatenate([remarkable, rest]))
     fault = np.nan_to_num(weighing.fault[chosen], nan=np.inf)
-    return np.asarray(chosen[np.lexsort((fault, -weighing.weight[chosen]))], np.intp)
+    few = np.array(["few answers" in flags[number] for number in chosen])
+    return np.asarray(chosen[np.lexsort((fault, -weighing.weight[chosen], few))], np.intp)
 
 
 def compare_workers(material: Material, block: Block, shown: npt.NDArray[np.intp]) -> dict[str, Any]:

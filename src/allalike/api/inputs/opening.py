@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from allalike._core.system.progress import report
 from allalike.answers import Answers
-from allalike.api.inputs.gold_columns import name_columns, name_what_holds_tasks
 from allalike.domains.contract import field_names
 from allalike.engines.growing import Growing, grow
 from allalike.errors import GoldError, OptionError, UnsupportedError
@@ -53,6 +52,8 @@ def open_source(
         known = None if gold is None else open_gold(gold, columns=gold_columns, gold_map=gold_map, **_how(answers))
         return answers, known if known is None else _split(known, answers)
     except GoldError as raised:
+        from allalike.api.inputs.gold_columns import name_what_holds_tasks
+
         error = name_what_holds_tasks(raised, answers, gold)
         if not set(answers.inputs) & set(find_inputs(gold)):
             raise error from raised
@@ -78,6 +79,8 @@ def _split(gold: Gold, answers: Answers | Scan) -> Gold:
 
 def _how(answers: Answers | Scan) -> dict[str, Any]:
     """Return also the fields that labels have, where these may be columns, and what the columns of the answers are."""
+    from allalike.api.inputs.gold_columns import name_columns
+
     return {**_spelling(answers), "fields": field_names(answers.domain), "like": partial(name_columns, answers)}
 
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from allalike.answers import Answers
 from allalike.domains import DOMAINS, Domain
 from allalike.readers import COLUMN, READ_OPTIONS, Scan, find_unusual, scan
-from allalike.readers.gold_maps import is_written
 from allalike.readers.sources import find_inputs, is_passing, is_path
 
 if TYPE_CHECKING:
@@ -89,6 +88,8 @@ def _name_inputs(source: Answers | Scan, how: Mapping[str, Any]) -> list[str]:
 
 def _name_map(gold_map: Any) -> Any:
     """Return a gold map that can be written: the whole path of a file, or the map itself."""
+    from allalike.readers.gold_maps import is_written
+
     if is_path(gold_map) and not is_written(gold_map):
         return _name(gold_map)
     return dict(gold_map) if hasattr(gold_map, "items") else gold_map

@@ -22,7 +22,15 @@ from allalike._core.system.tables import FORMATS, write_tables
 from allalike.api.inputs.outside import sign_recipe
 from allalike.api.results.summaries import group_columns
 from allalike.api.results.tables import list_truths, next_columns, object_table, truth_table, worker_columns
-from allalike.api.results.targets import REPORT, find_writers, page_output, result_names, result_output, written_names
+from allalike.api.results.targets import (
+    REPORT,
+    find_writers,
+    list_output,
+    page_output,
+    result_names,
+    result_output,
+    written_names,
+)
 from allalike.api.writers import Findings
 from allalike.errors import OptionError, ReportWarning
 from allalike.methods.auto.sureness.next_labels import rank_tasks
@@ -133,6 +141,8 @@ class Saved(ABC):
         safe_csv: bool = False,
     ) -> list[Path]:
         """Write as `save` does, with further tables, by their names, and with notes in the summary."""
+        from allalike.api.results.flags import flag_columns
+
         run, weighing, encoding = self.run, self.weighing, self.run.encoding
         truth, workers, groups, ahead, objects, summary = result_names(check_choice(format, FORMATS, "format"))
         looked = weighing.insight.groups is not None
@@ -151,7 +161,8 @@ class Saved(ABC):
         ) as stage:
             rows = partial(truth_table, encoding=encoding, weighing=weighing, folder=stage)
             self.found.write(stage / truth, partial(_dress, rows, dressed))
-            write_tables(stage / workers, [dressed(table_of(worker_columns(run, weighing)))])
+            flagged = flag_columns(run, weighing, self.found, self.summary)
+            write_tables(stage / workers, [dressed(table_of(flagged))])
             if looked:
                 write_tables(stage / groups, [dressed(table_of(group_columns(run, weighing)))])
             asked = rank_tasks(self.found.pieces(), _MAX_NEXT)
@@ -173,6 +184,30 @@ class Saved(ABC):
             text = json.dumps(described, indent=2, ensure_ascii=False)
             (stage / summary).write_text(f"{text}\n", encoding="utf-8")
         return [Path(folder) / name for name in [*names, *further]]
+
+    def save_block_list(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> list[Any]:
+        """Write the ids of workers whose answers are better left out, one a line, into a file; return them.
+
+        They are those whom ``workers.csv`` flags ``block``, with the reasons. The file is empty if there are none, and
+        may take the place of an earlier list of workers.
+
+        >>> import allalike, tempfile
+        >>> said = {"ada": "xyzxyzxyzx", "bob": "xyzxyzxyzz", "eve": "zzzzzzzzzz"}
+        >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     allalike.discover(rows).save_block_list(folder + "/block.txt")
+        ['eve']
+        """
+        from allalike.api.results.flags import flag_workers, list_reasons
+
+        ids = self.run.workers.tolist()
+        reasons = list_reasons(self.run, self.weighing, self.found, self.summary)
+        flags = flag_workers(self.run, self.weighing, reasons)
+        blocked = list(dict.fromkeys(each for each, flag in zip(ids, flags, strict=True) if flag == "block"))
+        output = list_output(path, ids, inputs=self.inputs, overwrite=overwrite)
+        with output.staged([Path(path).name]) as stage:
+            (stage / Path(path).name).write_text("".join(f"{each}\n" for each in blocked), encoding="utf-8")
+        return blocked
 
     def _findings(self, *, safe_csv: bool) -> Findings:
         """Return what writers for other tools may tell."""

@@ -9,11 +9,13 @@ import numpy as np
 
 from allalike._core.columns.values import Values, table_of, text_column
 from allalike.api.writers import Truth
+from allalike.methods.auto.sureness.faults import FEW
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    import numpy.typing as npt
     import pyarrow as pa
 
     from allalike._core.blocks.block import Array, Floats
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "fault_columns",
+    "find_few",
     "list_truths",
     "next_columns",
     "object_table",
@@ -86,6 +89,12 @@ def fault_columns(weighing: Weighing, faults: Faults) -> dict[str, Floats]:
     read = np.sqrt if faults.unit == "rmse" else np.asarray
     low, high = faults.limits_around(fault)
     return {"fault": fault, faults.unit: read(fault), "low": read(low), "high": read(high)}
+
+
+def find_few(run: Run, weighing: Weighing) -> npt.NDArray[np.bool_]:
+    """Mark workers of whom little is known, for they have few answers that others gave, too, or few at all."""
+    faults = weighing.insight.faults
+    return run.answer_counts < FEW if faults is None else faults.few
 
 
 def sureness(weighing: Weighing) -> str:

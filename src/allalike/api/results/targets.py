@@ -23,6 +23,7 @@ __all__ = [
     "PANEL_TABLES",
     "REPORT",
     "find_writers",
+    "list_output",
     "list_saved",
     "page_output",
     "result_names",
@@ -149,6 +150,28 @@ def page_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), 
     if not os.fspath(path):
         raise OutputError("The path of the report is ''. Name a file, such as report.html.")
     return _file_output(path, "report", _is_report, inputs, overwrite=overwrite)
+
+
+def list_output(
+    path: str | os.PathLike[str], ids: Iterable[object], *, inputs: tuple[Path, ...] = (), overwrite: bool = False
+) -> Output:
+    """Say where ids are written, one a line: into a file, which may take the place of one that lists nothing else.
+
+    >>> list_output("", []).check([])
+    Traceback (most recent call last):
+    allalike.errors.OutputError: The path of the list is ''. Name a file, such as block.txt.
+    """
+    if not os.fspath(path):
+        raise OutputError("The path of the list is ''. Name a file, such as block.txt.")
+    known = set(map(str, ids))
+    if odd := next((each for each in known if len(each.splitlines()) > 1), None):
+        raise OutputError(f"The id {odd!r} has several lines, and a list has one for each id.")
+    return _file_output(path, "list", lambda start: _lists_only(start, known), inputs, overwrite=overwrite)
+
+
+def _lists_only(start: str, known: set[str]) -> bool:
+    *whole, rest = start.split("\n")
+    return set(whole) <= known and any(each.startswith(rest) for each in known)
 
 
 def _file_output(

@@ -39,6 +39,7 @@ from allalike.methods.steps.ballots import count_votes, row_peaks, softmax, take
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.problems import Problems
     from allalike._core.blocks.ties import Ties
     from allalike.engines import Run
     from allalike.methods.insight import VoiceGroups
@@ -54,6 +55,7 @@ __all__ = [
 ]
 
 _HIDDEN = 2.0  # times as many errors as are seen to be unsure
+_LEAST_APART = 1e-4  # the variance between workers who seem to be the same
 _LEAST_ERROR = 0.01  # of a typical worker, whose answers are expected to help
 
 
@@ -162,7 +164,19 @@ def find_errors(run: Run, *params: Floats, k: int, groups: VoiceGroups) -> Fault
     rate = np.where(shared > 0, rate, np.nan)
     low, high = find_wilson_limits(rate, answers)
     limits = np.maximum(low - unsure, 0.0), np.minimum(high + _HIDDEN * unsure, 1.0)
-    return Faults("error_rate", shared, rate, *limits, np.where(shared > 0, rate, usual), shared < FEW)
+    pulled = _pull(np.where(shared > 0, rate, usual), usual, sums["answers"], run.problems)
+    return Faults("error_rate", shared, rate, *limits, pulled, shared < FEW)
+
+
+def _pull(rate: Floats, usual: Floats, answers: Floats, problems: Problems) -> Floats:
+    """Pull error rates to the crowd's by as much as answers are few: f~ = M + (f - M) t^2/(t^2 + v).
+
+    M is the crowd's rate, v = M (1 - M)/n the variance by chance of who gave n answers, and t^2 that between workers.
+    """
+    noise = usual * (1 - usual)
+    apart = problems.total(answers * np.square(rate - usual) - noise * (answers > 0))
+    between = np.maximum(apart / np.maximum(problems.total(answers), 1.0), _LEAST_APART)
+    return np.asarray(usual + (rate - usual) * between / (between + noise / np.maximum(answers, 1.0)))
 
 
 def _error_sums(block: Block, again: Floats, *hypothesis: Floats, k: int, groups: VoiceGroups) -> dict[str, Floats]:

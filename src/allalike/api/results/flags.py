@@ -1,0 +1,110 @@
+"""Flags: who needs a look, why, and whose answers are better left out.
+
+A worker is flagged ``block`` if her answers say nothing about the tasks, or repeat another's: she always gives the same
+class, carries no signal, or copies. Of a group of copies, one who gave most answers stays, for it is not known who
+copied from whom, and their voice counts once anyway. ``look`` is for those who are clearly worse than the crowd, which
+may have good reasons, and ``few`` for those of whom little is known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike._core.columns.values import Values, text_column
+from allalike.api.agreement.monotony import find_monotonous
+from allalike.api.results.tables import worker_columns
+from allalike.report.brevity import cut
+from allalike.report.material import Material
+from allalike.report.people import find_flags
+from allalike.telling.summary import Summary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from allalike._core.blocks.block import Array
+    from allalike.engines import Run, TaskTable
+    from allalike.methods import Weighing
+
+__all__ = ["FLAGS", "flag_columns", "flag_workers", "list_reasons"]
+
+FLAGS = ("block", "look", "", "few")  # in the order in which workers are listed
+_MAX_LOOKED_AT = 5_000_000  # answers, from which on nobody waits for another look at them
+_MAX_LABEL = 20  # characters
+_FEW = "few answers"
+
+
+def list_reasons(
+    run: Run, weighing: Weighing, found: TaskTable, summary: Mapping[str, Any], *, look: bool = True
+) -> list[list[str]]:
+    """Say in words what is remarkable about each worker; who always gives the same answer only if one may look.
+
+    >>> import allalike
+    >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "y"), ("bob", 2, "x")])
+    >>> list_reasons(result.run, result.weighing, result.found, result.summary)
+    [['few answers'], ['few answers']]
+    """
+    parts: dict[str, Any] = {"run": run, "weighing": weighing, "found": found}
+    parts |= {"summary": Summary.from_dict(dict(summary)), "workers": worker_columns(run, weighing)}
+    reasons = find_flags(Material(**parts, next_tasks={}, agreement=None, effects=None))
+    if look and int(run.answer_counts.sum()) <= _MAX_LOOKED_AT:
+        for worker, label in find_monotonous(run).items():
+            reasons[worker].append(f"always {cut(str(label), _MAX_LABEL)}")
+    return reasons
+
+
+def flag_workers(run: Run, weighing: Weighing, reasons: Sequence[Sequence[str]]) -> list[str]:
+    """Flag each worker by the reasons to look at her.
+
+    >>> import allalike
+    >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "x"), ("kim", 1, "x")], method="UA")
+    >>> flag_workers(result.run, result.weighing, [["no signal"], ["few answers"], [], ["worse than the crowd"]])
+    ['block', 'few', '', 'look']
+    """
+    stays = _find_heads(run, weighing)
+    return [_flag(words, stays=bool(stay)) for words, stay in zip(reasons, stays, strict=True)]
+
+
+def _flag(words: Sequence[str], *, stays: bool) -> str:
+    if any(word == "no signal" or word.startswith("always ") for word in words):
+        return "block"
+    if any(word.startswith("copies") for word in words):
+        return "look" if stays else "block"
+    return "look" if set(words) - {_FEW} else "few" if words else ""
+
+
+def _find_heads(run: Run, weighing: Weighing) -> npt.NDArray[np.bool_]:
+    """Mark one of each group of copies: who gave most answers, and of equal ones the first."""
+    heads = np.zeros(len(run.workers), np.bool_)
+    groups = weighing.insight.groups
+    for group in () if groups is None else groups.found:
+        if group.copies:
+            members = np.array(group.members)
+            heads[members[np.argmax(run.answer_counts[members])]] = True
+    return heads
+
+
+def flag_columns(
+    run: Run, weighing: Weighing, found: TaskTable, summary: Mapping[str, Any]
+) -> dict[str, Values | Array]:
+    """Return the table of workers with flags and reasons; who needs a look stands first, and who is hardly known last.
+
+    >>> import allalike
+    >>> said = {"ada": "xyzxyzxyzx", "bob": "xyzxyzxyzz", "eve": "zzzzzzzzzz"}
+    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> result = allalike.discover(rows, method="UA")
+    >>> table = flag_columns(result.run, result.weighing, result.found, result.summary)
+    >>> [table[name].tolist() for name in ("worker", "flag", "reason")]
+    [['eve', 'ada', 'bob'], ['block', '', ''], ['always z', '', '']]
+    """
+    reasons = list_reasons(run, weighing, found, summary)
+    flags = flag_workers(run, weighing, reasons)
+    said = {"flag": text_column(flags), "reason": text_column([", ".join(words) for words in reasons])}
+    order = np.argsort([FLAGS.index(flag) for flag in flags], kind="stable")
+    columns = {**worker_columns(run, weighing), **said}
+    return {
+        name: column.take(order) if isinstance(column, Values) else column[order] for name, column in columns.items()
+    }
