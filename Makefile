@@ -56,6 +56,7 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/objects.py
 	$(BIN)/python benchmarks/spans.py
 	$(BIN)/python benchmarks/comparisons.py
+	$(BIN)/python benchmarks/proposals.py --write
 	$(BIN)/python benchmarks/jury.py -o docs/guide/JURY.md
 	$(BIN)/python benchmarks/engines.py -o docs/evidence/BENCHMARKS.md
 

@@ -24,7 +24,8 @@
     ReportWarning (UserWarning)             something is missing from a report
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "OptionError",
     "OutputError",
     "PluginError",
+    "Proposal",
     "ReportWarning",
     "TooLargeError",
     "UnknownNameError",
@@ -58,29 +60,72 @@ class AllalikeError(Exception):
     """
 
 
+@dataclass(frozen=True)
+class Proposal:
+    """Options that settle a question, as `allalike.read` and `allalike.discover` take them.
+
+    Parameters
+    ----------
+    settles
+        The options.
+    gives
+        What they would give, where that was tried, such as "2 classes, 9 workers, 100 tasks".
+    score
+        How much speaks for them beside others, where that is known.
+
+    >>> print(Proposal({"wide": "tasks", "tag": "Sheet1"}, "2 classes, 9 workers"))
+    wide='tasks', tag='Sheet1'
+    """
+
+    settles: Mapping[str, Any] = field(default_factory=dict)
+    gives: str = ""
+    score: float | None = None
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name}={value!r}" for name, value in self.settles.items())
+
+
 class InputError(AllalikeError, ValueError):
     """Answers that cannot be read as they are.
 
-    What ``settles`` it are options as `allalike.read` and `allalike.discover` take them. They are named as in Python;
-    the program writes the complete command instead.
+    What ``settles`` it are options as `allalike.read` and `allalike.discover` take them, the first of the
+    ``proposals``. They are named as in Python; the program writes complete commands instead.
 
     >>> print(InputError("The labels may be numbers or classes.", domain="real"))
     The labels may be numbers or classes. Say it with domain='real'.
+    >>> said = [Proposal({"tag": "mood"}, "3 classes, 9 workers"), Proposal({"tag": "tone"}, "5 classes, 9 workers")]
+    >>> print(InputError("There are two questions.", proposals=said))
+    There are two questions.
+    Say it with one of these, the best first:
+      tag='mood'  # 3 classes, 9 workers
+      tag='tone'  # 5 classes, 9 workers
 
     ``lines`` show what was seen, such as rows of a table, below what is said.
     """
 
-    def __init__(self, what: str = "", *, lines: Sequence[str] = (), **settles: Any) -> None:
+    def __init__(
+        self, what: str = "", *, lines: Sequence[str] = (), proposals: Sequence[Proposal] = (), **settles: Any
+    ) -> None:
         super().__init__(what)
         self.lines = tuple(lines)
-        self.settles = settles
+        self.proposals = (*([Proposal(settles)] if settles else []), *proposals)
+
+    @property
+    def settles(self) -> dict[str, Any]:
+        """The options that settle it, the best ones of those that are known."""
+        return dict(self.proposals[0].settles) if self.proposals else {}
 
     def __str__(self) -> str:
-        options = ", ".join(f"{name}={value!r}" for name, value in self.settles.items())
         shown = "\n".join([str(self.args[0]), *self.lines])
-        if not options:
+        if len(self.proposals) > 1:
+            return "\n".join([shown, "Say it with one of these, the best first:", *_list(self.proposals)])
+        if not self.settles:
             return shown
-        return shown + ("\n" if self.lines else " ") + f"Say it with {options}."
+        return shown + ("\n" if self.lines else " ") + f"Say it with {self.proposals[0]}."
+
+
+def _list(proposals: Sequence[Proposal]) -> list[str]:
+    return [f"  {each}" + (f"  # {each.gives}" if each.gives else "") for each in proposals]
 
 
 class ColumnError(InputError, LookupError):
@@ -157,7 +202,21 @@ class ConvergenceWarning(UserWarning):
 
 
 class DataWarning(UserWarning):
-    """Answers that are hardly what was meant: the program stops at them, unless it is told to go on."""
+    """Answers that are hardly what was meant: the program stops at them, unless it is told to go on.
+
+    >>> print(DataWarning("No task has two answers.", proposals=[Proposal({"wide": "tasks"}, "2 classes, 9 workers")]))
+    No task has two answers.
+    They can be read otherwise, the best first:
+      wide='tasks'  # 2 classes, 9 workers
+    """
+
+    def __init__(self, what: str = "", *, proposals: Sequence[Proposal] = ()) -> None:
+        super().__init__(what)
+        self.proposals = tuple(proposals)
+
+    def __str__(self) -> str:
+        heading = ["They can be read otherwise, the best first:"] if self.proposals else []
+        return "\n".join([str(self.args[0]), *heading, *_list(self.proposals)])
 
 
 class DataNote(DataWarning):

@@ -216,7 +216,7 @@ def test_the_report_that_is_served_is_written_only_with_leave(
 ) -> None:
     elsewhere()
     order = {"do": "revisit", "folder": str(out), "page": str(tmp_path / "page.html"), "open_inputs": False}
-    assert perform(order)["error"]["settles"] == {"open_inputs": True}
+    assert perform(order)["error"]["proposals"][0]["settles"] == {"open_inputs": True}
     assert not (tmp_path / "page.html").exists()
     assert perform({**order, "open_inputs": True}) == {"notes": []}
     assert (tmp_path / "page.html").exists()

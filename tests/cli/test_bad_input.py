@@ -82,7 +82,7 @@ def test_a_bad_file_is_a_clear_error(
     assert stop.value.code == 2
     assert message in printed.err
     assert printed.err.startswith("allalike: ")
-    assert all(line.startswith("  ") for line in printed.err.split("Say it with:")[0].splitlines()[1:])
+    assert all(line.startswith("  ") for line in printed.err.split("Say it with")[0].splitlines()[1:])
     assert not printed.out
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
@@ -154,7 +154,7 @@ def test_a_bad_call_is_a_clear_error(
     printed = capfd.readouterr()
     assert stop.value.code == 2, printed
     assert message in printed.err
-    assert printed.err.splitlines()[1:2] in ([], ["Say it with:"])
+    assert printed.err.splitlines()[1:2] in ([], ["Say it with:"], ["Say it with one of these, the best first:"])
     assert not printed.out
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(contents)
 
@@ -175,7 +175,7 @@ ROWS: dict[str, tuple[Any, str]] = {
     "lists": ([("a", 1, ["x"]), ("b", 1, ["y"])], "do not order the same items"),
     "unhashable": ([("a", 1, bytearray(b"x")), ("b", 1, bytearray(b"x"))], "labels cannot be told apart"),
     "a number": (5, "cannot be read from int"),
-    "a matrix": (np.zeros((2, 4)), "does not say whether its rows are tasks or workers. Say it with wide='tasks'"),
+    "a matrix": (np.zeros((2, 4)), "does not say whether its rows are tasks or workers.\nSay it with"),
     "an array": (np.zeros(3), "cannot be read from ndarray"),
     "a column of nothing": (pd.DataFrame({"worker": ["a"], "task": [1], "label": [np.nan]}), "No row has a label"),
     "two columns of a name": (
@@ -239,7 +239,7 @@ def test_more_options_that_make_no_sense() -> None:
 def test_every_error_is_a_builtin_too() -> None:
     from allalike import errors
 
-    for name in errors.__all__:
+    for name in {*errors.__all__} - {"Proposal"}:
         kind = getattr(errors, name)
         builtin = (ValueError, LookupError, OSError, RuntimeError, ImportError, MemoryError, UserWarning)
         assert kind is AllalikeError or issubclass(kind, builtin), name

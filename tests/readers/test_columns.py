@@ -132,11 +132,15 @@ def test_a_question_shows_columns_rows_readings_and_the_whole_answer() -> None:
     assert error.settles["columns"].keys() == set(ROLES)
     said = str(error)
     assert "The label may be 'vote' or 'answer'. It has: 'worker', 'task', 'vote', 'answer', 'text'." in said
-    assert "The most probable: worker 'worker' (8 different), task 'task' (40), label 'vote' (3)." in said
-    assert "Or: worker 'worker', task 'task', label 'answer'." in said
+    other = "columns={'worker': 'worker', 'task': 'task', 'label': 'answer'}"
+    assert said.splitlines()[-3:] == [
+        "Say it with one of these, the best first:",
+        f"  {other.replace('answer', 'vote')}",
+        f"  {other}",
+    ]
     assert "  u0      t1    " in said
     assert "A text that is much l..." in said
-    assert len(error.lines) == 2 + 4
+    assert len(error.lines) == 4
 
 
 def test_the_program_asks_with_the_whole_command(
@@ -152,8 +156,14 @@ def test_the_program_asks_with_the_whole_command(
     assert stop.value.code == 2
     said = capfd.readouterr().err.splitlines()
     assert said[0].startswith("allalike: a.csv does not say which columns")
-    assert said[-2] == "Say it with:"
-    assert said[-1] == """  allalike discover a.csv --seed 3 --worker worker --task task --label 'it'"'"'s, a.name'"""
+    given = "  allalike discover a.csv --seed 3 --worker worker --task task --label"
+    assert said[-5:] == [
+        "Say it with one of these, the best first:",
+        f"""{given} 'it'"'"'s, a.name'""",
+        "    (3 classes, 8 workers, 40 tasks, 4 answers a task)",
+        f"{given} more",
+        "    (3 classes, 8 workers, 40 tasks, 4 answers a task)",
+    ]
 
 
 def test_columns_of_a_tool_come_first_and_several_labels_are_asked_for() -> None:

@@ -45,7 +45,7 @@ def test_a_sheet_of_excel_is_read_like_text(tmp_path: Path) -> None:
 def test_several_sheets_are_a_question(tmp_path: Path) -> None:
     cells = [list(HEADER), ["ada", "t1", "x"], ["bob", "t1", "x"]]
     path = book(tmp_path / "a.xlsx", {"first": cells, "other": cells})
-    with pytest.raises(InputError, match="has 2 sheets: 'first', 'other'. .*tag='first'"):
+    with pytest.raises(InputError, match=r"has 2 sheets: 'first', 'other'.(?s:.*)tag='first'"):
         allalike.read(path)
     assert len(rows(path, tag="other")) == 2
     with pytest.raises(InputError, match="no sheet 'third'"):
@@ -97,7 +97,7 @@ def test_matrices_of_numpy_and_scipy_are_read(tmp_path: Path) -> None:
     assert rows(tmp_path / "a.npz", wide="tasks") == [(0, 0, 2), (1, 0, 0), (1, 1, 1)]
     np.save(tmp_path / "a.npy", np.array([[1, np.nan], [2, 3]]))
     assert rows(tmp_path / "a.npy", wide="workers") == [(0, 0, 1), (1, 0, 2), (1, 1, 3)]
-    with pytest.raises(InputError, match="is a matrix. .*wide='tasks'"):
+    with pytest.raises(InputError, match=r"is a matrix.(?s:.*)wide='tasks'"):
         allalike.read(tmp_path / "a.npz")
     np.save(tmp_path / "b.npy", np.array([[{}]], dtype=object), allow_pickle=True)
     np.savez(tmp_path / "b.npz", np.eye(2), np.eye(3))

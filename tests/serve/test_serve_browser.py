@@ -163,6 +163,9 @@ def test_a_question_is_asked_and_answered_with_a_click(browser: Browser, server:
         assert page.is_disabled("#run")
         keep_picture(page, "serve-question-phone-light")
         assert not serious_problems(page)
+        offered = page.locator("#settle li").all_inner_texts()
+        assert " ".join(offered[0].split()) == "Take domain = set set labels, 3 workers, 2 tasks, 2 answers a task"
+        assert len(offered) > 1
         page.get_by_role("button", name="Take domain = set").click()
         page.locator("#reading-facts", has_text="set labels").wait_for()
         assert not page.is_visible("#problem")

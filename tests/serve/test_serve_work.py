@@ -71,7 +71,7 @@ def test_a_look_shows_what_was_read_guessed_and_doubted(tmp_path: Path) -> None:
         ("a.xlsx", b"PK no sheet", "a.xlsx", {}),
         ("a.json", b"[1, ", "a.json", {}),
         ("a.csv", b"worker,task,label\nada,1,[1]\nbob,1,[2]\n", "look like lists", {"domain": "set"}),
-        ("a.csv", b"worker,task,label\nada,1,x\nbob,1,\n", "label", {"missing": "drop"}),
+        ("a.csv", b"worker,task,label\nada,1,x\nbob,1,\n", "label", {"missing": "drop", "domain": "categorical"}),
     ],
 )
 def test_a_bad_file_gives_the_message_of_the_library(
@@ -82,7 +82,7 @@ def test_a_bad_file_gives_the_message_of_the_library(
     question = ordered("preview", path)["question"]
     assert said in question["what"]
     assert "unexpected" not in question["what"]
-    assert question["settles"] == settles
+    assert [each["settles"] for each in question["proposals"]][:1] == ([settles] if settles else [])
     assert ordered("run", path, folder=str(tmp_path / "out"))["error"]["what"] == question["what"]
     assert not (tmp_path / "out").exists()
 
@@ -92,7 +92,7 @@ def test_doubts_stop_a_run_unless_the_person_knows(tmp_path: Path) -> None:
     path.write_text("worker,task,label\nada,1,x\nada,2,y\nada,3,y\n")
     assert ordered("preview", path)["stops"][0].startswith("All 3 answers are by one worker")
     stopped = ordered("run", path, folder=str(out))["error"]
-    assert stopped["settles"] == {"force": True}
+    assert [each["settles"] for each in stopped["proposals"]] == [{"force": True}]
     done = ordered("run", path, choices={"force": True, "method": "UA"}, folder=str(out))
     assert done["notes"][0].startswith("All 3 answers are by one worker"), "what was overridden stays visible"
     assert (out / "truth.csv").exists()

@@ -76,7 +76,7 @@ def compare(
     source, known = open_source(answers, gold, gold_columns, gold_map, domain=domain, **how)
     where, held = read_whole(source, engine)
     first = find_first_doubts(held)
-    warn_of(first, stacklevel=2)
+    warn_of(first, stacklevel=2, source=source)
     run = load_run(where, held, known, draws, guessed=engine is None)
     run = make_ready(remark_names(run, listed or ()))
     has_gold = run.n_gold > 0
@@ -85,7 +85,7 @@ def compare(
     truths = known or (source.gold if isinstance(source, Answers) else None)
     misfit = find_misfit(run, truths) if truths is not None and has_gold else None
     doubts = [*find_doubts(run, truths), *([doubt_misfit(misfit)] if misfit else [])]
-    warn_of((doubt for doubt in doubts if doubt not in first), stacklevel=2)
+    warn_of((doubt for doubt in doubts if doubt not in first), stacklevel=2, source=source)
     outcomes = _solve_all(_titled([UA(), *chosen]), run)
     summary = {
         **describe_answers(run),

@@ -27,6 +27,7 @@ from allalike.methods import METHODS, Method
 from allalike.methods.base import Informed, limit_reached, without_gold
 from allalike.methods.composed.votes import serves, steps, weigh, weigh_blindly
 from allalike.readers import ReadOptions, Scan, check_read_options
+from allalike.readers.proposals import asking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -127,7 +128,7 @@ def discover(
     expect(_list_steps(chosen, source.size // _ANSWER_BYTES if isinstance(source, Scan) else source.n_answers))
     where, held = read_whole(source, engine)
     first = find_first_doubts(held)
-    warn_of(first, stacklevel=2)
+    warn_of(first, stacklevel=2, source=source)
     try:
         run = load_run(where, held, known, draws, guessed=engine is None)
     except GoldError as error:
@@ -137,7 +138,7 @@ def discover(
     run = remark_names(run, [method])
     check_served(chosen, run.encoding)
     doubts = [*find_doubts(run, origin.gold), *_look_at_gold(run, origin.gold, chosen)]
-    warn_of((doubt for doubt in doubts if doubt not in first), stacklevel=2)
+    warn_of((doubt for doubt in doubts if doubt not in first), stacklevel=2, source=source)
     result = _solve(run, chosen, origin, doubts, engine=where.name, seed=seed, ties=ties, **least)
     note(result.summary, doubts, stacklevel=2)
     if warning := limit_reached(chosen, result.weighing):
@@ -286,7 +287,8 @@ def read_whole(source: Answers | Scan, engine: str | Engine | None) -> tuple[Eng
 def load_run(where: Engine, held: Answers | Scan, known: Gold | None, ties: Ties, *, guessed: bool) -> Run:
     """Load answers into an engine, and say in the notes which it is, if that was guessed."""
     if isinstance(held, Scan):
-        run = where.open(held, known, ties)
+        with asking(held):
+            run = where.open(held, known, ties)
     else:
         run = where.load(held if known is None else held.with_gold(known), ties)
     if guessed and where.name != Memory.name:

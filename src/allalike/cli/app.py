@@ -25,7 +25,7 @@ from allalike.cli.lists import domains, formats, methods, rules
 from allalike.cli.options import limit_options
 from allalike.cli.serve import serve
 from allalike.cli.simulate import simulate
-from allalike.errors import AllalikeError, DataWarning, GoldError, InputError, OutputError
+from allalike.errors import AllalikeError, DataWarning, GoldError, InputError, OutputError, Proposal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -93,11 +93,14 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
         echo("Aborted!", err=True)
         sys.exit(1)
     except InputError as error:
-        ways = error.ways if isinstance(error, GoldError) and error.ways else [("Say it with", error.settles)]
-        _stop(str(error.args[0]), 2, *_complete(arguments, ways), lines=error.lines)
+        told = _complete(arguments, error.ways) if isinstance(error, GoldError) and error.ways else []
+        _stop(str(error.args[0]), 2, told or _offer(arguments, error.proposals), lines=error.lines)
     except DataWarning as doubt:
-        what = f"{doubt} (Columns are named with --worker, --task and --label; --wide reads a matrix.)"
-        _stop(what, 2, *_complete(arguments, [("To go on all the same", {"force": True})]))
+        known = (
+            "" if doubt.proposals else " (Columns are named with --worker, --task and --label; --wide reads a matrix.)"
+        )
+        anyway = _complete(arguments, [("To go on all the same", {"force": True})])
+        _stop(f"{doubt.args[0]}{known}", 2, [*_offer(arguments, doubt.proposals), *anyway])
     except AllalikeError as error:
         what = _OUTPUT.sub(r"\g<0> (-o)", str(error)) if isinstance(error, OutputError) else str(error)
         _stop(what, 1 if isinstance(error, UnheardError) else 2)
@@ -143,12 +146,32 @@ def _typed(arguments: Sequence[str] | None) -> Sequence[str]:
 
 
 def _complete(arguments: Sequence[str] | None, ways: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
-    """Write the command of each way to go on, below what it is for."""
+    """Write the command of each way to go on, below what it is for.
+
+    >>> _complete(["discover", "a.csv"], [("To go on all the same", {"force": True})])
+    ['To go on all the same:', '  allalike discover a.csv --force']
+    """
     told = [(purpose, complete_command(_typed(arguments), settles)) for purpose, settles in ways if settles]
-    return [f"{purpose}:\n  {visible(command)}" for purpose, command in told]
+    return [line for purpose, command in told for line in (f"{purpose}:", f"  {command}")]
 
 
-def _stop(message: str, code: int, *ways: str, lines: Sequence[str] = ()) -> NoReturn:
-    """Print what is wrong, and the commands that settle it if there are any; what users gave is made visible."""
-    echo("\n".join([f"allalike: {visible(write_flags(message))}", *map(visible, lines), *ways]), err=True)
+def _offer(arguments: Sequence[str] | None, proposals: Sequence[Proposal]) -> list[str]:
+    """Write the commands that settle a question, the best first, each with what it gives.
+
+    >>> _offer(["discover", "a.csv"], [Proposal({"wide": "tasks"}, "2 classes, 3 workers")])
+    ['Say it with:', '  allalike discover a.csv --wide tasks', '    (2 classes, 3 workers)']
+    """
+    if not proposals:
+        return []
+    lines = ["Say it with one of these, the best first:" if len(proposals) > 1 else "Say it with:"]
+    for proposal in proposals:
+        lines.append(f"  {complete_command(_typed(arguments), proposal.settles)}")
+        lines += [f"    ({proposal.gives})"] if proposal.gives else []
+    return lines
+
+
+def _stop(message: str, code: int, commands: Sequence[str] = (), *, lines: Sequence[str] = ()) -> NoReturn:
+    """Print what is wrong, and the commands that settle it if there are some; what users gave is made visible."""
+    said = [write_flags(f"allalike: {message}"), *lines, *commands]
+    echo("\n".join(map(visible, said)), err=True)
     sys.exit(code)

@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 from allalike._core.registry import did_you_mean
 from allalike.errors import OptionError
 
-__all__ = ["READ_OPTIONS", "ReadOptions", "check_read_options"]
+__all__ = ["READ_OPTIONS", "ReadOptions", "check_read_options", "list_words"]
 
 
 class ReadOptions(TypedDict, total=False):
@@ -52,3 +52,15 @@ def check_read_options(function: Callable[..., Any], how: Mapping[str, Any]) -> 
             known = [*(option.name for option in own if option.kind is option.KEYWORD_ONLY), *READ_OPTIONS]
             hint = did_you_mean(name, known)
             raise OptionError(f"allalike.{function.__name__} has no option {name!r}.{hint} It has {', '.join(known)}.")
+
+
+def list_words(na: Any) -> tuple[str, ...] | None:
+    """Return the texts that say that there is no label, if some are given.
+
+    >>> list_words("NA"), list_words(None)
+    (('NA',), None)
+    """
+    words = (na,) if isinstance(na, str) else tuple(na) if isinstance(na, Iterable) else (na,)
+    if na is not None and not all(isinstance(word, str) for word in words):
+        raise OptionError(f"na is {na!r}. Give the texts that say that there is no label, such as ['NA', '?'].")
+    return None if na is None else words

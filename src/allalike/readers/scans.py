@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from allalike.answers.stream import SAMPLE_ROWS, Stream
 from allalike.domains import DOMAINS, Domain
 from allalike.domains.contract import choose_options, field_names, spell_domain
 from allalike.domains.spelling import Spelling, match_key
-from allalike.errors import ColumnError, InputError, OptionError
+from allalike.errors import ColumnError, InputError, OptionError, Proposal
 from allalike.readers.column_names import list_names
 from allalike.readers.formats.files import Files
 from allalike.readers.formats.frames import hold, holds_rows, is_matrix, is_rows, of_matrix, of_rows
@@ -27,7 +27,8 @@ from allalike.readers.formats.tables import Table, of_columns
 from allalike.readers.guessing.kinds import guess_domain
 from allalike.readers.guessing.roles import find_roles
 from allalike.readers.label_maps import read_label_map
-from allalike.readers.read_options import ReadOptions, check_read_options
+from allalike.readers.proposals import LookUp, asking
+from allalike.readers.read_options import ReadOptions, check_read_options, list_words
 from allalike.readers.reading import complete, keep_worker, note_table, read_batches
 from allalike.readers.reshaping.answer_parts import SET, gather_parts
 from allalike.readers.reshaping.comparisons import read_comparisons
@@ -131,7 +132,11 @@ class Scan(Options):
     def read(self) -> Answers:
         """Read all answers into memory."""
         report("reading")
-        table, picked, guessed = self._opened()
+        with asking(self):
+            return self.finish(*self.opened())
+
+    def finish(self, table: Table, picked: Mapping[str, str], guessed: dict[str, str]) -> Answers:
+        """Read the columns of a table into memory."""
         found, left_out = complete(self._split(table.columns(picked)), self.suited(table).cleaning)
         notes, kind = {**note_table(guessed, table, given=self.domain is not None), **left_out}, self.kind(table)
         if kind is None:
@@ -152,7 +157,8 @@ class Scan(Options):
 
         CSV and Parquet files are read some rows at a time; everything else is in memory from now on.
         """
-        table, picked, guessed = self._opened()
+        with asking(self):
+            table, picked, guessed = self.opened()
         notes = note_table(guessed, table, given=self.domain is not None)
         return Stream(
             batches=lambda: map(self._split, read_batches(table, picked, notes)),
@@ -241,7 +247,7 @@ class Scan(Options):
         if self.wide == "workers":
             raise ColumnError("A matrix with one row per worker has no column for truths. Give them in a file.")
         alone = self if self.wide is None else replace(self, files=replace(self.files, only=(name,), skip=()))
-        table, picked, _ = alone._opened()
+        table, picked, _ = alone.opened()
         names = table.names if self.wide is None else self.table().names
         if name not in names:
             raise ColumnError(f"{table.where} has no column {name!r}. It has: {list_names(names)}.")
@@ -254,7 +260,7 @@ class Scan(Options):
         found = find_roles(table, self.columns, frozenset(self.list_na(written=table.text or table.written) or ()))
         return found.picked, found.guessed
 
-    def _opened(self) -> tuple[Table, dict[str, str], dict[str, str]]:
+    def opened(self, look_up: LookUp | None = None) -> tuple[Table, dict[str, str], dict[str, str]]:
         """Return a table, which of its columns are worker, task and label, and what was guessed about that."""
         rows = self.source
         if is_matrix(rows):
@@ -266,7 +272,7 @@ class Scan(Options):
         if is_rows(rows):
             table = replace(of_columns(of_rows(rows)), na=self.list_na(written=False))
             return (self._gathered(table, _OWN_NAMES) if self.repeats == SET else table), _OWN_NAMES, {}
-        table = self.table()
+        table = self.table() if look_up is None else look_up(self)
         table = replace(table, na=self.list_na(written=table.text or table.written))
         if self.wide is not None and table.guessed.get("wide") != self.wide:
             stacked = stack(table, self.wide, self.columns, self.files)
@@ -294,7 +300,8 @@ class Scan(Options):
             shape = " x ".join(map(str, self.source.shape))
             rows = ", or a worker, a task and a label (then give array.tolist())" if self.source.shape[1] == 3 else ""
             raise InputError(
-                f"A matrix of {shape} cells does not say whether its rows are tasks or workers{rows}.", wide="tasks"
+                f"A matrix of {shape} cells does not say whether its rows are tasks or workers{rows}.",
+                proposals=[Proposal({"wide": wide}) for wide in ROWS],
             )
         return ROWS[self.wide]
 
@@ -370,7 +377,7 @@ def scan(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
     listed = held if isinstance(held, list | tuple) else [held]
     if of_files and not all(map(is_path, listed)):
         raise OptionError(f"{of_files[0]} is for files, and these answers are in none ({type(source).__name__}).")
-    given: dict[str, Any] = {**how, "columns": how.get("columns") or {}, "na": _list_words(how.get("na"))}
+    given: dict[str, Any] = {**how, "columns": how.get("columns") or {}, "na": list_words(how.get("na"))}
     abstain = given.get("abstain", ())
     given["abstain"] = tuple(abstain) if isinstance(abstain, list | tuple | set | frozenset) else (abstain,)
     files = Files(**{each.name: given.pop(each.name) for each in fields(Files) if each.name in given})
@@ -386,10 +393,3 @@ def find_unusual(how: Mapping[str, Any]) -> dict[str, Any]:
     usual = {**vars(Scan(source=None)), **vars(Files())}
     given = {name: value for name, value in how.items() if value is not None}
     return {name: value for name, value in given.items() if usual[name] is None or value != usual[name]}
-
-
-def _list_words(na: Any) -> tuple[str, ...] | None:
-    words = (na,) if isinstance(na, str) else tuple(na) if isinstance(na, Iterable) else (na,)
-    if na is not None and not all(isinstance(word, str) for word in words):
-        raise OptionError(f"na is {na!r}. Give the texts that say that there is no label, such as ['NA', '?'].")
-    return None if na is None else words

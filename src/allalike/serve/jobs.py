@@ -65,7 +65,7 @@ class Job:
         self._process.wait()
 
     def _watch(self) -> None:
-        outcome: dict[str, Any] = {"error": {"what": _ENDED, "lines": [], "settles": {}}}
+        outcome: dict[str, Any] = {"error": {"what": _ENDED, "lines": [], "proposals": []}}
         given, said = self._process.stdin, self._process.stdout
         assert given is not None
         assert said is not None

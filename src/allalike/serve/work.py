@@ -23,7 +23,16 @@ from typing import TYPE_CHECKING, Any
 from allalike._core.system.outlook import Outlook, tell_time
 from allalike._core.system.progress import STAGES, report, watching
 from allalike._core.words import count, write_options
-from allalike.errors import AllalikeError, ConvergenceWarning, DataNote, DataWarning, InputError, ReportWarning
+from allalike.errors import (
+    AllalikeError,
+    ConvergenceWarning,
+    DataNote,
+    DataWarning,
+    InputError,
+    Proposal,
+    ReportWarning,
+)
+from allalike.readers.proposals import asking, find_other_readings
 from allalike.report.brevity import cut
 from allalike.serve.choices import Choices
 from allalike.telling.answers import remark_answers, remark_doubts
@@ -51,16 +60,15 @@ def perform(order: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return _ORDERS[order["do"]](order)
     except DataWarning as doubt:
-        return {"error": {"what": str(doubt), "lines": [], "settles": {"force": True}}}
+        return {"error": _say(str(doubt.args[0]), *doubt.proposals, Proposal({"force": True}))}
     except AllalikeError as error:
         return {"error": describe_error(error)}
     except MemoryError:
-        return {"error": {"what": "There is not enough memory for this.", "lines": [], "settles": {}}}
+        return {"error": _say("There is not enough memory for this.")}
     except Exception as error:
         if os.environ.get("ALLALIKE_DEBUG"):
             raise
-        what = f"Something unexpected happened: {type(error).__name__}: {error}."
-        return {"error": {"what": what, "lines": [], "settles": {}}}
+        return {"error": _say(f"Something unexpected happened: {type(error).__name__}: {error}.")}
 
 
 def _preview(order: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,10 +128,11 @@ def preview(files: Sequence[str], gold: str | None, choices: Choices) -> dict[st
     found: dict[str, Any] = {}
     try:
         source = choices.name(list(files))
-        table = source.table()
-        found |= _show(table)
-        if source.wide is None and "wide" not in table.guessed:
-            found["picked"] = source.pick(table)[0]
+        with asking(source):
+            table = source.table()
+            found |= _show(table)
+            if source.wide is None and "wide" not in table.guessed:
+                found["picked"] = source.pick(table)[0]
         found |= _read(source, choices.name_gold(gold), choices)
     except AllalikeError as error:
         found["question"] = describe_error(error)
@@ -134,11 +143,17 @@ def describe_error(error: AllalikeError) -> dict[str, Any]:
     """Return what an error says, what was seen, and which choices would settle it.
 
     >>> describe_error(InputError("Numbers or classes?", domain="real"))
-    {'what': 'Numbers or classes?', 'lines': [], 'settles': {'domain': 'real'}}
+    {'what': 'Numbers or classes?', 'lines': [], 'proposals': [{'settles': {'domain': 'real'}, 'gives': ''}]}
     """
     if not isinstance(error, InputError):
-        return {"what": _name_options(str(error)), "lines": [], "settles": {}}
-    return {"what": _name_options(str(error.args[0])), "lines": list(error.lines), "settles": error.settles}
+        return _say(_name_options(str(error)))
+    return {**_say(_name_options(str(error.args[0])), *error.proposals), "lines": list(error.lines)}
+
+
+def _say(what: str, *proposals: Proposal) -> dict[str, Any]:
+    """Return what is wrong, and what would settle it."""
+    offered = [{"settles": dict(each.settles), "gives": each.gives} for each in proposals]
+    return {"what": what, "lines": [], "proposals": offered}
 
 
 def _name_options(sentence: str) -> str:
@@ -182,7 +197,14 @@ def _read(source: Scan, gold: str | None, choices: Choices) -> dict[str, Any]:
         "notes": [*(_name_options(remark.sentence) for remark in remark_answers(summary)), *summary.remarks],
         "doubts": [_name_options(remark.sentence) for remark in remark_doubts(summary)],
         "stops": [_name_options(doubt.what) for doubt in doubts if doubt.severe],
+        "instead": _offer_instead(source) if any(doubt.severe for doubt in doubts) else None,
     }
+
+
+def _offer_instead(source: Scan) -> dict[str, Any] | None:
+    """Say in which other ways answers can be read."""
+    others = find_other_readings(source)
+    return _say("These answers can be read otherwise.", *others) if others else None
 
 
 class _Watcher:

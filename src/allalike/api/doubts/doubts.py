@@ -11,6 +11,7 @@ from allalike._core.columns.matches import find_places
 from allalike._core.columns.objects import shorten
 from allalike._core.columns.values import Values
 from allalike.answers import Answers
+from allalike.answers.misreadings import find_misreadings
 from allalike.api.doubts.far_answers import find_codes, find_far_answers
 from allalike.api.doubts.same import doubt_spellings, list_labels, say_joining
 from allalike.api.doubts.spellings import find_abstentions, find_spellings
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["doubt_draws", "find_doubts", "find_first_doubts"]
 
-_MAX_REPEATS = 0.2  # of all rows
-_MIN_UNLIKE = 6  # answers, all of them different, that are no accident
 _MIN_NUMBERS = 3  # different ones that may be a scale: two are yes and no
 _MANY_WORKERS = 2  # times as many as there are tasks
 _MIN_SWAPPED = 0.15  # by which a worker's answers agree more than those to a task
@@ -75,7 +74,8 @@ def find_first_doubts(answers: Answers | Scan) -> list[Doubt]:
 def _first_doubts(run: Run | Answers) -> list[Doubt]:
     """Look at what counting tells."""
     looks = (_repeats, _single_values, _meetings, _different_labels)
-    return [doubt for look in looks for doubt in look(run)]
+    odd = find_misreadings(run)
+    return [doubt for look in looks for doubt in look(run, odd)]
 
 
 def doubt_draws(tied: int, tasks: int) -> list[Doubt]:
@@ -94,10 +94,10 @@ def doubt_draws(tied: int, tasks: int) -> list[Doubt]:
     ]
 
 
-def _repeats(run: Run | Answers) -> Iterator[Doubt]:
+def _repeats(run: Run | Answers, odd: set[str]) -> Iterator[Doubt]:
     aside = run.notes.get("repeats_set_aside", 0)
     rows = int(run.answer_counts.sum()) + aside
-    if aside > _MAX_REPEATS * rows:
+    if "repeats" in odd:
         yield Doubt(
             f"{_share(aside, rows)} rows have a worker and a task that an earlier row has, and are set aside. Perhaps"
             f" {_column(run, 'task')}, of {run.n_tasks:,} different values, is not what was asked, or"
@@ -107,10 +107,10 @@ def _repeats(run: Run | Answers) -> Iterator[Doubt]:
         )
 
 
-def _single_values(run: Run | Answers) -> Iterator[Doubt]:
+def _single_values(run: Run | Answers, odd: set[str]) -> Iterator[Doubt]:
     """Wonder about one worker, one task or one label; an election is one task."""
     answers = int(run.answer_counts.sum())
-    if len(run.workers) == 1:
+    if "worker" in odd:
         column = f"Perhaps {_column(run, 'worker')} is not who answered: then name the right column."
         column = "" if "tool" in run.notes.get("guessed", {}) else f" {column}"
         yield Doubt(
@@ -119,26 +119,24 @@ def _single_values(run: Run | Answers) -> Iterator[Doubt]:
             " wide.",
             severe=True,
         )
-    if run.n_tasks == 1 and run.domain.name != "ranking":
+    if "task" in odd:
         yield Doubt(
             f"All {answers:,} answers are about one task. Perhaps {_column(run, 'task')} is not what was asked: then"
             " name the right column. If every task has a column, it is a matrix, to be read as wide.",
             severe=True,
         )
-    only = list_labels(run)
-    if run.encoding.numeric and run.only_number is not None:
-        only = [_show(run, run.only_number)]
-    if answers > 1 and len(only) == 1:
+    if "label" in odd:
+        only = _show(run, run.only_number) if run.only_number is not None else list_labels(run)[0]
         yield Doubt(
-            f"All {answers:,} labels are the same, {shorten(only[0])}. Perhaps {_column(run, 'label')} is what was"
+            f"All {answers:,} labels are the same, {shorten(only)}. Perhaps {_column(run, 'label')} is what was"
             " asked, and not what was answered: then name the right column.",
             severe=True,
         )
 
 
-def _meetings(run: Run | Answers) -> Iterator[Doubt]:
+def _meetings(run: Run | Answers, odd: set[str]) -> Iterator[Doubt]:
     answers = int(run.answer_counts.sum())
-    if run.n_single == run.n_tasks > 1:
+    if "apart" in odd:
         yield Doubt(
             f"No task has two answers: {answers:,} answers to {run.n_tasks:,} tasks, so that no two workers can be"
             f" compared. Perhaps {_column(run, 'task')} numbers the rows, and is not what was asked: then name the"
@@ -149,10 +147,10 @@ def _meetings(run: Run | Answers) -> Iterator[Doubt]:
         yield Doubt(f"{_share(run.n_single, run.n_tasks)} tasks have one answer only, which is taken for the truth.")
 
 
-def _different_labels(run: Run | Answers) -> Iterator[Doubt]:
+def _different_labels(run: Run | Answers, odd: set[str]) -> Iterator[Doubt]:
     """Wonder about classes as many as answers."""
     answers = int(run.answer_counts.sum())
-    if run.encoding.nominal and _MIN_UNLIKE <= answers <= run.encoding.n_labels:
+    if "unlike" in odd:
         yield Doubt(
             f"There are as many different labels as answers, {answers:,}, such as {list_labels(run)[0]!r}: no two"
             f" workers agree. Perhaps {_column(run, 'label')} is not what was answered: then name the right column. If"

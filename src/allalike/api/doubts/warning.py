@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import DataNote, DataWarning
+from allalike.readers.proposals import find_other_readings
 from allalike.telling.answers import list_notes
 from allalike.telling.summary import Summary
 
@@ -24,11 +25,14 @@ class Doubt:
     severe: bool = False
 
 
-def warn_of(doubts: Iterable[Doubt], *, stacklevel: int) -> None:
-    """Give a `DataWarning` for each doubt that is severe, in the name of a caller so many levels up."""
-    for doubt in doubts:
-        if doubt.severe:
-            warnings.warn(DataWarning(doubt.what), stacklevel=stacklevel + 1)
+def warn_of(doubts: Iterable[Doubt], *, stacklevel: int, source: Any = None) -> None:
+    """Give a `DataWarning` for each doubt that is severe, in the name of a caller so many levels up.
+
+    The first of them says in which other ways the source of the answers can be read.
+    """
+    for place, doubt in enumerate(doubt for doubt in doubts if doubt.severe):
+        others = find_other_readings(source) if place == 0 else ()
+        warnings.warn(DataWarning(doubt.what, proposals=others), stacklevel=stacklevel + 1)
 
 
 def note(summary: Mapping[str, Any], doubts: Iterable[Doubt], *, stacklevel: int) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from allalike._core.columns.plain import find_beyond, find_twice, find_zone, make_plain
 from allalike._core.late import pa
 from allalike._core.limits import MAX_COLUMNS, MAX_EMPTY_CELLS, MAX_FIELD_BYTES
-from allalike.errors import InputError, TooLargeError
+from allalike.errors import InputError, Proposal, TooLargeError
 from allalike.readers.formats.encodings import guess_encoding
 
 if TYPE_CHECKING:
@@ -150,11 +150,11 @@ def check_columns(
         except pa.ArrowInvalid as error:
             for row, value in enumerate(column if sound else (), start=before + 1):
                 if broken := _broken_text(value):
-                    settles = {"encoding": guess_encoding(broken)} if text else {}
+                    known = [Proposal({"encoding": guess_encoding(broken)})] if text else []
                     raise InputError(
                         f"{where}: the {name!r} in row {row} is invalid UTF8: {broken!r}. Save it as UTF-8"
                         f"{', or say how it is written' if text else ''}.",
-                        **settles,
+                        proposals=known,
                     ) from None
             raise InputError(f"{where}: the column {name!r} is damaged: {error}.") from error
         if (place := find_beyond(column)) is not None:

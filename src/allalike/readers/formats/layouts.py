@@ -24,7 +24,7 @@ import numpy as np
 from allalike._core.masks.files import read_picture
 from allalike._core.masks.packed import Mask, Pixels
 from allalike.distances.overlap import common_area, jaccard
-from allalike.errors import InputError
+from allalike.errors import InputError, Proposal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -96,7 +96,7 @@ def check_sizes(pictures: Sequence[Picture], layout: str, *, guessed: bool) -> N
     raise InputError(
         f"{_sized(one)}, but {_sized(other)} (height x width), and both are masks of task {task!r}.{more} The masks of"
         f" a task must have the same size: correct the file, or leave it out.{taken}",
-        **({"layout": opposite} if guessed and not _find_odd(pictures, opposite) else {}),
+        proposals=[Proposal({"layout": opposite})] if guessed and not _find_odd(pictures, opposite) else [],
     )
 
 

@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allalike.errors import InputError
+from allalike.errors import InputError, Proposal
 from allalike.readers.formats.compression import check_archive, check_regular, read_start
 from allalike.readers.formats.failures import unreadable
 
@@ -39,9 +39,15 @@ def refuse_matrix(path: Path, files: Files) -> Table:
     >>> from allalike.readers.formats.files import Files
     >>> refuse_matrix(Path("a.npz"), Files())
     Traceback (most recent call last):
-    allalike.errors.InputError: a.npz is a matrix. Its rows may be tasks or workers. Say it with wide='tasks'.
+    allalike.errors.InputError: a.npz is a matrix. Its rows may be tasks or workers.
+    Say it with one of these, the best first:
+      wide='tasks'
+      wide='workers'
     """
-    raise InputError(f"{path} is a matrix. Its rows may be tasks or workers.", wide="tasks")
+    raise InputError(
+        f"{path} is a matrix. Its rows may be tasks or workers.",
+        proposals=[Proposal({"wide": wide}) for wide in ("tasks", "workers")],
+    )
 
 
 def load_matrix(path: Path) -> Any:

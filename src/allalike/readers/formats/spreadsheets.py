@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from allalike._core.late import pa
 from allalike._core.limits import MAX_SHEET_ROWS
-from allalike.errors import InputError, UnsupportedError
+from allalike.errors import InputError, Proposal, UnsupportedError
 from allalike.readers.formats.compression import check_archive
 from allalike.readers.formats.dialects import name_columns
 from allalike.readers.formats.failures import check_gaps, check_names
@@ -118,8 +118,10 @@ def _choose(path: Path, sheets: dict[str, _Sheet], tag: str | None) -> str:
         return tag
     tables = [name for name, sheet in sheets.items() if _is_table(sheet.rows)] or list(sheets)
     if len(tables) > 1:
-        longest = max(tables, key=lambda name: len(sheets[name].rows))
-        raise InputError(f"{path} has {len(sheets)} sheets: {listed}. Say which one to read.", tag=longest)
+        raise InputError(
+            f"{path} has {len(sheets)} sheets: {listed}. Say which one to read.",
+            proposals=[Proposal({"tag": name}) for name in sorted(tables, key=lambda name: -len(sheets[name].rows))],
+        )
     return tables[0]
 
 

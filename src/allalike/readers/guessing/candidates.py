@@ -7,15 +7,18 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from allalike.readers.column_names import SYNONYMS, rate_name
+from allalike.readers.guessing.looks import rate_looks
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
 
     from allalike.readers.guessing.contents import Content, TableSample
 
-__all__ = ["Candidate", "find_candidates", "rate_structure"]
+__all__ = ["Candidate", "find_candidates", "rate_content", "rate_structure"]
 
-_NAME_WEIGHT = 0.25  # a name that is a role's own counts this much, where the best content counts 1
+_NAME_WEIGHT = 0.35  # a name that is a role's own counts this much, where the best content counts 1
+_OWN_NAME = 0.8  # a name that means one role only has this rate
+_LOUD = 3.0  # such a name counts this many times against other roles
 _MAX_LAG = 0.6  # a pair of worker and task that is rated this far below the best is not looked at further
 _MOST_PAIRS = 8  # labels are looked for beside this many pairs of worker and task
 _MOST_IDS = 14  # this many columns are tried as worker, and as task
@@ -23,11 +26,18 @@ _MOST_LABELS = 30  # this many columns are tried as label
 _MAX_ID_LENGTH = 80  # longer texts are no ids of workers
 _MIN_REPEATED = 5  # it takes this many tasks with several answers to tell whether a label belongs to the task
 _SAME_IN_A_TASK, _SAME_OF_A_WORKER, _PART_OF_A_TASK, _ODD_LABEL = 0.15, 0.1, 0.3, 0.15  # columns that are hardly labels
+_ONE_RULE_EACH = 0.6  # workers who are rules may say one class each, on which they agree where they meet
 _EQUAL_RATE = 0.95  # a column with this share of another's rate is as good a task
 _FEWER_WORKERS = 0.02  # this much is added where there are fewer workers than tasks
 _RATE_OF_FEW_GAPS, _RATE_OF_GAPS = 0.8, 0.25  # an id that some rows lack counts less: they could not be read
+_GAPS_WEIGHT = 0.5  # rows without a label count half
+_MIN_LEAD = 0.3  # numbers that hardly recur are labels if they agree this clearly within tasks
 _FEW_GAPS = 0.02  # gaps in a larger share of the rows are many
 _MIN_STRUCTURE = 0.2  # agreement is not looked at where the structure is worse
+_LEAD_WEIGHT = 0.15  # labels that clearly agree within tasks, and more than within workers, add this much each
+_LOOKS_WEIGHT = 0.3  # ids that look like those of workers or of tasks add this much
+_MOST_TOLD = 60  # so many columns are looked at for what is told of an id
+_KEPT_POWER = 3  # rows of a worker and a task that an earlier row has count more than once against them
 _SHARE_POWER = 0.25  # shares are taken to this power, so that small ones still count
 
 
@@ -91,7 +101,7 @@ def rate_structure(
     """Tell how well columns make rows of answers, from 0 to 1, without a look at what labels say.
 
     Where a sample is not the whole table, tasks with one answer in it may have others, and are no fault. A label that
-    is known to be one is not rated.
+    is known to be one is not rated, and one that has the name of one may be the same in all answers of a worker.
 
     >>> from allalike.readers.guessing.contents import TableSample
     >>> sample = TableSample({"who": ["a", "b"] * 2, "what": [1, 1, 2, 2], "topic": [1] * 4, "said": [0, 1, 1, 1]})
@@ -102,7 +112,19 @@ def rate_structure(
     """
     worker, task, label = (columns[role] for role in SYNONYMS)
     pair = _rate_pair(sample, worker, task) if whole else sample.kept(worker, task)
-    return pair if "label" in known else pair * _rate_label(sample, worker, [task], label)
+    named = rate_name(label, "label") >= _OWN_NAME
+    return pair if "label" in known else pair * _rate_label(sample, worker, [task], label, named=named)
+
+
+def rate_content(sample: TableSample) -> float:
+    """Tell how much columns called worker, task and label hold what they are called, from 0 to 1.
+
+    >>> from allalike.readers.guessing.contents import TableSample
+    >>> cells = {"worker": [*"abab"], "task": [1, 1, 2, 2], "label": [*"xxyy"]}
+    >>> rate_content(TableSample(cells)) > rate_content(TableSample({**cells, "task": cells["worker"]}))
+    True
+    """
+    return _rate(sample, {role: role for role in SYNONYMS}, ["task"]).content
 
 
 def _rate(sample: TableSample, columns: dict[str, str], tasks: Sequence[str]) -> Candidate:
@@ -110,8 +132,11 @@ def _rate(sample: TableSample, columns: dict[str, str], tasks: Sequence[str]) ->
     structure = _rate_pair(sample, worker, task) * _rate_label(sample, worker, tasks, label)
     agreement = sample.agreement(label, task) if structure > _MIN_STRUCTURE else 0.0
     content = structure * (0.5 + 0.5 * agreement)
-    fewer = _FEWER_WORKERS if sample[worker].n_values < sample[task].n_values else 0
-    return Candidate(columns, structure, content, content + _rate_names(columns) + fewer)
+    total = content + _rate_names(columns) + _rate_looks(sample, columns)
+    if structure > _MIN_STRUCTURE:
+        total += _LEAD_WEIGHT * (max(sample.lead(label, task), 0.0) + sample.lead(label, task, worker))
+    total += _FEWER_WORKERS if sample[worker].n_values < sample[task].n_values else 0
+    return Candidate(columns, structure, content, total)
 
 
 def _finer_tasks(sample: TableSample, worker: str, task: str, tasks: Sequence[str]) -> list[str]:
@@ -124,19 +149,42 @@ def _finer_tasks(sample: TableSample, worker: str, task: str, tasks: Sequence[st
     ]
 
 
+def _rate_looks(sample: TableSample, columns: Mapping[str, str]) -> float:
+    return _LOOKS_WEIGHT * sum(_rate_look(sample, columns[role], role) for role in ("worker", "task"))
+
+
+def _rate_look(sample: TableSample, name: str, role: str) -> float:
+    """Tell how much an id looks like a role's, or what is told about it, such as the text or the picture of a task."""
+    if (name, role) not in sample.looks:
+        told = [other for other in sample.names[:_MOST_TOLD] if other != name and _is_told_of(sample, other, name)]
+        sample.looks[name, role] = max(rate_looks(sample[each], role) for each in (name, *told))
+    return sample.looks[name, role]
+
+
+def _is_told_of(sample: TableSample, name: str, other: str) -> bool:
+    """Tell whether a column has the same value wherever another has, and nearly as many."""
+    return 2 * sample[name].n_values >= sample[other].n_values and sample.follows(name, other)
+
+
 def _rate_names(columns: Mapping[str, str]) -> float:
-    return _NAME_WEIGHT * sum(rate_name(name, role) for role, name in columns.items())
+    return _NAME_WEIGHT * sum(rate_name(name, role) - _other_role(name, role) for role, name in columns.items())
+
+
+def _other_role(name: str, role: str) -> float:
+    """Tell how much a name speaks for other roles, if that is more; one that can only mean another says so loudly."""
+    other = max(rate_name(name, each) for each in SYNONYMS if each != role)
+    return (_LOUD if other >= _OWN_NAME else 1.0) * other if other > rate_name(name, role) else 0.0
 
 
 def _rate_pair(sample: TableSample, worker: str, task: str) -> float:
     """Rate worker and task: rows that stay, tasks with several workers, and workers with several tasks."""
     several = sample.shared(task, worker), sample.shared(worker, task)
-    rate = sample.kept(worker, task) * (several[0] * several[1]) ** _SHARE_POWER
+    rate = sample.kept(worker, task) ** _KEPT_POWER * (several[0] * several[1]) ** _SHARE_POWER
     gaps = max(sample[worker].gaps, sample[task].gaps)
     return float(rate * (_RATE_OF_GAPS if gaps > _FEW_GAPS else _RATE_OF_FEW_GAPS if gaps else 1.0))
 
 
-def _rate_label(sample: TableSample, worker: str, tasks: Sequence[str], label: str) -> float:
+def _rate_label(sample: TableSample, worker: str, tasks: Sequence[str], label: str, *, named: bool = False) -> float:
     """Rate a label: it differs within tasks and within workers, and it recurs unless it is a number or a text."""
     content = sample[label]
     repeated = (sample.pair(tasks[0], worker).n_with_left > 1).sum()
@@ -144,16 +192,19 @@ def _rate_label(sample: TableSample, worker: str, tasks: Sequence[str], label: s
         return 0.0
     if repeated >= _MIN_REPEATED and any(task != label and sample.follows(label, task) for task in tasks):
         return _SAME_IN_A_TASK
-    if sample[worker].n_values >= 2 and sample.follows(label, worker):
-        return _SAME_OF_A_WORKER
+    if sample[worker].n_values >= 2 and sample.follows(label, worker) and not named:
+        return _ONE_RULE_EACH if sample.lead(label, tasks[0]) >= 1 else _SAME_OF_A_WORKER
     if content.kind in ("date", "url", "records"):
         return _ODD_LABEL
     if label in tasks[1:] and sample.pair(label, tasks[0]).count <= 1.05 * content.n_values:
         return _PART_OF_A_TASK
     present = int((~content.missing).sum())
+    full = 1 - _GAPS_WEIGHT * content.gaps
     if content.n_present > 0.9 * present > 10:  # hardly anything recurs
-        return {"number": 0.95, "whole": 0.3, "nested": 0.8}.get(content.kind, 0.7 if content.words >= 3 else 0.2)
-    return 1.0
+        number = 0.95 if sample.lead(label, tasks[0]) > _MIN_LEAD else 0.4
+        rates = {"number": number, "whole": 0.3, "nested": 0.8}
+        return full * rates.get(content.kind, 0.7 if content.words >= 3 else 0.2)
+    return full
 
 
 def _may_be_id(content: Content, sample: TableSample) -> bool:

@@ -22,6 +22,7 @@ __all__ = ["Content", "Pair", "TableSample"]
 _LOOKED_AT = 400  # this many different values tell the kind of a column
 _MOST_BINS = 10  # numbers are put into this many bins, so that near ones are alike
 _MOST_CELLS = 1 << 19  # a table of pairs with no more cells is counted in one go
+_CLEAR_ERRORS = 6  # an agreement of as many times its error is clear
 _MOST_SHOWN = 1000  # this many characters tell a nested value from others
 _DAY = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}"
 _MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
@@ -99,6 +100,12 @@ class Content:
         edges = np.nanquantile(numbers, np.linspace(0, 1, _MOST_BINS + 1)[1:-1])
         return np.digitize(numbers, edges)
 
+    @property
+    def numbers(self) -> npt.NDArray[np.float64]:
+        """The different numbers of a column of such."""
+        numbers = _numbers_of([value for value in self.values if value is not None])
+        return numbers[np.flatnonzero(~np.isnan(numbers))]
+
     def row(self, place: int) -> Any:
         """Return the value of a row."""
         return self.values[int(self.codes[place])]
@@ -152,9 +159,10 @@ class TableSample:
         self.names = list(columns)
         self.n_rows = len(next(iter(columns.values()))) if columns else 0
         self._columns, self._na = columns, na
+        self.looks: dict[tuple[str, str], float] = {}  # how much each column looks like a role, where that was asked
         self._contents: dict[str, Content] = {}
         self._pairs: dict[tuple[str, str], Pair] = {}
-        self._agreements: dict[tuple[str, str], float] = {}
+        self._agreements: dict[tuple[str, str], tuple[float, float]] = {}
 
     def __getitem__(self, name: str) -> Content:
         if name not in self._contents:
@@ -195,27 +203,35 @@ class TableSample:
 
         It says which of two columns labels are about: the answers to a task agree, those of a worker do not.
         """
+        return float(np.clip(np.subtract(*self._agreement(label, group)), 0, 1))
+
+    def lead(self, label: str, group: str, other: str | None = None) -> float:
+        """Tell how clearly labels agree more within one group than within another, or than by chance, from -1 to 1."""
+        (more, error), (less, noise) = (self._agreement(label, each) if each else (0.0, 0.0) for each in (group, other))
+        return float(np.clip((more - less) / max(_CLEAR_ERRORS * np.hypot(error, noise), 1e-9), -1, 1))
+
+    def _agreement(self, label: str, group: str) -> tuple[float, float]:
         if (label, group) not in self._agreements:
             self._agreements[label, group] = self._agree(self[label], self[group])
         return self._agreements[label, group]
 
     @staticmethod
-    def _agree(label: Content, group: Content) -> float:
+    def _agree(label: Content, group: Content) -> tuple[float, float]:
+        """Return how much more often than by chance labels of a group are the same, and the error of it."""
         present = ~label.missing
         labels, groups = label.binned[present], group.codes[present]
         if not len(labels):
-            return 0.0
+            return 0.0, 0.0
         width = int(labels.max()) + 1
         _, cells = _count(groups * width + labels)
         sizes, totals = np.bincount(groups).astype(float), np.bincount(labels).astype(float)
         pairs, all_pairs = (sizes * (sizes - 1)).sum(), (totals.sum() * (totals.sum() - 1))
         if not pairs or not all_pairs:
-            return 0.0
+            return 0.0, 0.0
         within, chance = (cells * (cells - 1.0)).sum() / pairs, (totals * (totals - 1)).sum() / all_pairs
         if chance >= 1:
-            return 0.0
-        error = np.sqrt(chance / (1 - chance) / (sizes > 1).sum())
-        return float(np.clip((within - chance) / (1 - chance) - error, 0, 1))
+            return 0.0, 0.0
+        return float((within - chance) / (1 - chance)), float(np.sqrt(2 * chance / (1 - chance) / pairs))
 
 
 def _of_arrow(data: Any) -> tuple[npt.NDArray[np.int64], list[Any], str]:

@@ -6,11 +6,11 @@ import re
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from allalike.errors import ColumnError
+from allalike.errors import ColumnError, Proposal
 from allalike.readers.column_names import list_names
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from allalike.readers.formats.tables import Table
     from allalike.readers.guessing.contents import TableSample
@@ -20,35 +20,26 @@ __all__ = ["ask_candidates", "ask_columns", "name_pattern", "show_rows"]
 _ROWS, _CELL, _NAME, _COLUMNS, _WIDTH = 3, 24, 60, 40, 110
 
 
-def ask_columns(
-    table: Table, sample: TableSample, columns: Mapping[str, str], why: str, *, others: Sequence[Mapping[str, str]] = ()
-) -> ColumnError:
-    """Return the error that asks for columns: what was seen, what is most probable, and why that is not sure.
+def ask_columns(table: Table, sample: TableSample, why: str, proposals: Sequence[Proposal]) -> ColumnError:
+    """Return the error that asks for columns: what was seen, what may be meant, and why that is not sure.
 
     >>> from allalike.readers.guessing.contents import TableSample
     >>> from allalike.readers.formats.tables import of_records
     >>> rows = {"a": [1, 1], "b": ["x", "y"], "c": [0, 0]}
     >>> table = of_records([dict(zip(rows, row)) for row in zip(*rows.values())])
-    >>> print(ask_columns(table, TableSample(rows), {"worker": "b", "task": "a", "label": "c"}, "Nothing says so."))
+    >>> columns = {"worker": "b", "task": "a", "label": "c"}
+    >>> print(ask_columns(table, TableSample(rows), "Nothing says so.", [Proposal({"columns": columns})]))
     The table does not say which columns are worker, task and label. Nothing says so. It has: 'a', 'b', 'c'.
-    The most probable: worker 'b' (2 different), task 'a' (1), label 'c' (1).
       a  b  c
       1  x  0
       1  y  0
     Say it with columns={'worker': 'b', 'task': 'a', 'label': 'c'}.
     """
-    counts = {role: sample[name].n_present for role, name in columns.items() if name in sample.contents}
-    parts = [
-        f"{role} {name!r}" + (f" ({counts[role]:,}{'' if number else ' different'})" if role in counts else "")
-        for number, (role, name) in enumerate(columns.items())
-    ]
-    lines = [f"The most probable: {', '.join(parts)}."] if columns else []
-    lines += [f"Or: {', '.join(f'{role} {name!r}' for role, name in other.items())}." for other in others]
     return ColumnError(
         f"{table.where} does not say which columns are worker, task and label. {why} It has:"
         f" {list_names(table.names)}.",
-        lines=[*lines, *show_rows(sample)],
-        **({"columns": {role: name for role, name in columns.items() if role not in table.roles}} if columns else {}),
+        lines=show_rows(sample),
+        proposals=proposals,
     )
 
 
@@ -58,10 +49,16 @@ def ask_candidates(table: Table, role: str, candidates: Sequence[str]) -> Column
     >>> from allalike.readers.formats.tables import of_records
     >>> print(ask_candidates(of_records([{}]), "label", ("Answer.mood", "Answer.tone")))
     The table has 2 columns that may be the label: 'Answer.mood', 'Answer.tone'. The pattern 'Answer.*' takes each of
-    them by itself. Say it with columns={'label': 'Answer.mood'}.
+    them by itself.
+    Say it with one of these, the best first:
+      columns={'label': 'Answer.mood'}
+      columns={'label': 'Answer.tone'}
     """
     what = f"{table.where} has {len(candidates)} columns that may be the {role}: {list_names(candidates)}."
-    return ColumnError(what + (name_pattern(candidates) if role == "label" else ""), columns={role: candidates[0]})
+    return ColumnError(
+        what + (name_pattern(candidates) if role == "label" else ""),
+        proposals=[Proposal({"columns": {role: name}}) for name in candidates],
+    )
 
 
 def name_pattern(labels: Sequence[str]) -> str:

@@ -6,19 +6,19 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from allalike.errors import ColumnError, InputError
+from allalike.errors import ColumnError, InputError, Proposal
 from allalike.readers.column_names import SYNONYMS, check_chosen, list_names, pick_columns, rate_name
 from allalike.readers.guessing.candidates import Candidate, find_candidates, rate_structure
 from allalike.readers.guessing.contents import TableSample
 from allalike.readers.guessing.questions import ask_candidates, ask_columns, name_pattern, show_rows
-from allalike.readers.guessing.shapes import find_shape
+from allalike.readers.guessing.shapes import Shape, find_shape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from allalike.readers.formats.tables import Table
 
-__all__ = ["SAMPLE_ROWS", "Roles", "find_roles"]
+__all__ = ["SAMPLE_ROWS", "Roles", "find_roles", "list_readings"]
 
 SAMPLE_ROWS, _LEAST_ROWS, _SAMPLE_CELLS = 100_000, 5_000, 240_000
 _MIN_ROWS = 12  # fewer rows do not tell what columns hold
@@ -30,6 +30,8 @@ _CLEAR_LEAD = 0.15  # a candidate is not taken without a question if the total o
 _AGREEMENT_LEAD = 0.2  # without names, labels must agree this much more within tasks than within workers
 _FILES_LOOKED_AT, _ROWS_OF_A_FILE = 20, 10_000
 _PATHS_LOOKED_AT = 30
+_MOST_PROPOSED, _MAX_BEHIND = 10, 0.6  # so many candidates are proposed, whose total is no more behind the best
+_EACH_A_FILE, _MATRIX, _NAMED_SHAPE = 0.5, 0.3, 0.3  # this much speaks for it beside what is read
 _TELLING_RATE = 0.4  # a name says something if its rate is as high
 
 
@@ -119,17 +121,40 @@ def _look(table: Table, known: Mapping[str, str], na: frozenset[str]) -> dict[st
     best = candidates[0] if candidates else None
     if by_name and not _beats(best, by_name, structure):
         return by_name
-    if not known:
-        _refuse_matrix(table, sample, best)
-    if best is None or best.content < _LEAST_CONTENT:
-        raise _ask_without(table, sample, known, missing, best)
     rivals = [
-        other for other in candidates[1:] if other.total > best.total - _CLEAR_LEAD and not best.is_like(other, sample)
+        other
+        for other in candidates[1:]
+        if best is not None and other.total > best.total - _CLEAR_LEAD and not best.is_like(other, sample)
     ]
-    doubt = _doubt(sample, known, best, rivals) or _contradict(by_name, best)
-    if not doubt:
-        return best.columns
-    raise ask_columns(table, sample, best.columns, doubt, others=[other.columns for other in rivals[:2]])
+    shape = None if known else find_shape(sample)
+    if shape is not None and best is not None and not {best.columns["worker"], best.columns["task"]} & {*shape.cells}:
+        shape = None
+    if best is not None and best.content >= _LEAST_CONTENT and shape is None and not _has_files(table, known):
+        doubt = _doubt(sample, known, best, rivals) or _contradict(by_name, best)
+        if not doubt:
+            return best.columns
+        raise ask_columns(table, sample, doubt, _propose_columns(table, sample, candidates))
+    raise _ask_without(table, sample, known, missing, candidates, shape)
+
+
+def list_readings(table: Table, na: frozenset[str] = frozenset()) -> list[Proposal]:
+    """Return what a table may be by what it holds, whatever columns are called or were said to be.
+
+    >>> from allalike.readers.formats.tables import of_records
+    >>> rows = [{"a": "xyz"[n % 3], "b": f"q{n // 3}", "c": "no" if n // 3 % 2 else "yes"} for n in range(36)]
+    >>> print(list_readings(of_records(rows))[0])
+    columns={'worker': 'a', 'task': 'b', 'label': 'c'}
+    """
+    if table.roles:
+        return []
+    sample = _sample(table, na)
+    candidates = find_candidates(sample, {}) if sample.n_rows >= _MIN_ROWS else []
+    shape = find_shape(sample)
+    return [
+        *([Proposal({"worker_from": "filename"}, score=_EACH_A_FILE)] if _has_files(table, {}) else []),
+        *(_propose_shape(shape) if shape is not None else []),
+        *_propose_columns(table, sample, candidates),
+    ]
 
 
 def _sample(table: Table, na: frozenset[str]) -> TableSample:
@@ -176,19 +201,6 @@ def _doubt(sample: TableSample, known: Mapping[str, str], best: Candidate, rival
     return "Worker and task may be the other way round."
 
 
-def _refuse_matrix(table: Table, sample: TableSample, best: Candidate | None) -> None:
-    """Say how to read a matrix, if that is what a table looks like and no candidate does without its cells."""
-    wide, cells = find_shape(sample)
-    if not wide or (best is not None and not {best.columns["worker"], best.columns["task"]} & {*cells}):
-        return
-    raise ColumnError(
-        f"{table.where} has no columns that fit worker, task and label, but looks like a matrix with one row per"
-        f" {wide.removesuffix('s')}. It has: {list_names(table.names)}.",
-        lines=show_rows(sample),
-        wide=wide,
-    )
-
-
 def _contradict(by_name: Mapping[str, str], best: Candidate) -> str:
     """Say what the names say, where another column is better that no name speaks for; nothing if one does."""
     for role, name in by_name.items():
@@ -198,21 +210,64 @@ def _contradict(by_name: Mapping[str, str], best: Candidate) -> str:
 
 
 def _ask_without(
-    table: Table, sample: TableSample, known: Mapping[str, str], missing: ColumnError | None, best: Candidate | None
+    table: Table,
+    sample: TableSample,
+    known: Mapping[str, str],
+    missing: ColumnError | None,
+    candidates: list[Candidate],
+    shape: Shape | None,
 ) -> ColumnError:
-    """Return the error where no columns fit: the table may be nested, or one of several, a worker each."""
-    if "worker" not in known and (task := _task_of_files(table)):
+    """Return the error where no columns fit: a table may be a matrix, one of several, a worker each, or nested."""
+    proposals = _propose_columns(table, sample, candidates)
+    if _has_files(table, known):
         return ColumnError(
-            f"{table.where} have no column that fits the worker, but each file has each {task!r} once: each may be a"
-            " worker's.",
+            f"{table.where} have no column that fits the worker, but each file has each {_task_of_files(table)!r} once:"
+            " each may be a worker's.",
             lines=show_rows(sample),
-            worker_from="filename",
+            proposals=[Proposal({"worker_from": "filename"}, score=_EACH_A_FILE), *proposals],
         )
+    if shape is not None:
+        return _ask_shape(table, sample, shape, proposals)
     if (nested := _look_inside(table, known)) is not None:
         return nested
-    if best is None and missing is not None:
-        return ColumnError(str(missing.args[0]), lines=show_rows(sample), **_propose(table, known))
-    return ask_columns(table, sample, {} if best is None else best.columns, "None of them fits well.")
+    if not candidates and missing is not None:
+        named = _propose(table, known)
+        return ColumnError(str(missing.args[0]), lines=show_rows(sample), proposals=[Proposal(named)] if named else [])
+    return ask_columns(table, sample, "None of them fits well.", proposals)
+
+
+def _ask_shape(table: Table, sample: TableSample, shape: Shape, others: list[Proposal]) -> ColumnError:
+    """Return the error that says how to read a matrix, either way round."""
+    return ColumnError(
+        f"{table.where} has no columns that fit worker, task and label, but looks like a matrix with one row per"
+        f" {shape.rows.removesuffix('s')}. It has: {list_names(table.names)}.",
+        lines=show_rows(sample),
+        proposals=[*_propose_shape(shape), *others],
+    )
+
+
+def _propose_shape(shape: Shape) -> list[Proposal]:
+    turned = next(wide for wide in ("tasks", "workers") if wide != shape.rows)
+    named = Proposal({"wide": shape.rows}, score=_MATRIX + (_NAMED_SHAPE if shape.named else 0.0))
+    return [named, Proposal({"wide": turned}, score=_MATRIX)]
+
+
+def _propose_columns(table: Table, sample: TableSample, candidates: Sequence[Candidate]) -> list[Proposal]:
+    """Propose the best candidates, each of which says something else."""
+    best: list[Candidate] = []
+    for candidate in candidates:
+        near = not best or candidate.total > best[0].total - _MAX_BEHIND
+        if near and len(best) < _MOST_PROPOSED and not any(candidate.is_like(other, sample) for other in best):
+            best.append(candidate)
+    return [
+        Proposal({"columns": {r: name for r, name in each.columns.items() if r not in table.roles}}, score=each.total)
+        for each in best
+    ]
+
+
+def _has_files(table: Table, known: Mapping[str, str]) -> bool:
+    """Tell whether each file may be a worker's."""
+    return "worker" not in known and bool(_task_of_files(table))
 
 
 def _propose(table: Table, known: Mapping[str, str]) -> dict[str, Any]:
@@ -240,6 +295,22 @@ def _task_of_files(table: Table) -> str:
     return ""
 
 
+def _propose_first(proposal: Proposal) -> Proposal | None:
+    """Propose the first of the elements that labels are in, if they are in a list of a worker's own.
+
+    >>> columns = {"worker": "by[].who", "task": "id", "label": "by[].said[].choice"}
+    >>> print(_propose_first(Proposal({"columns": columns})))
+    columns={'worker': 'by[].who', 'task': 'id', 'label': 'by[].said[0].choice'}
+    """
+    columns = dict(proposal.settles["columns"])
+    before, inner, after = columns.get("label", "").rpartition("[]")
+    if not inner or before.count("[]") < max(
+        (name.count("[]") for role, name in columns.items() if role != "label"), default=0
+    ):
+        return None
+    return Proposal({"columns": {**columns, "label": f"{before}[0]{after}"}}, score=proposal.score)
+
+
 def _look_inside(table: Table, known: Mapping[str, str]) -> ColumnError | None:
     """Return the error that proposes paths into nested records, if one of their lists gives a candidate."""
     if table.list_paths is None or table.expand is None:
@@ -247,18 +318,20 @@ def _look_inside(table: Table, known: Mapping[str, str]) -> ColumnError | None:
     groups = [group for group in table.list_paths() if any("[]" in path or path not in table.names for path in group)]
     if not groups:
         return None
-    best: tuple[float, Table, TableSample, dict[str, str]] | None = None
+    best: tuple[float, Table, TableSample, list[Proposal]] | None = None
     for paths in groups:
         inner = table.expand(list(dict.fromkeys((*known.values(), *paths)))[:_PATHS_LOOKED_AT])
         sample = TableSample(inner.sample(SAMPLE_ROWS))
         candidates = find_candidates(sample, known) if sample.n_rows >= _MIN_ROWS else []
         named = _propose(inner, known).get("columns")
-        columns = named or (candidates[0].columns if candidates else None)
         rate = candidates[0].total if candidates else 0.0
-        if columns and (best is None or rate >= best[0]):
-            best = rate, inner, sample, columns
+        proposals = [*([Proposal({"columns": named}, score=rate)] if named else [])]
+        proposals += _propose_columns(inner, sample, candidates)
+        proposals += [first for each in proposals if (first := _propose_first(each))]
+        if proposals and (best is None or rate >= best[0]):
+            best = rate, inner, sample, proposals
     if best is not None:
-        return ask_columns(*best[1:], "Its records are nested.")
+        return ask_columns(best[1], best[2], "Its records are nested.", best[3])
     paths = list(dict.fromkeys(path for group in groups for path in group))
     return ColumnError(
         f"{table.where} has no columns that fit worker, task and label, but its records are nested. Name paths into"

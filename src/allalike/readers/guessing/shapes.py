@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from allalike.readers.column_names import SYNONYMS, is_aside, is_gold, rate_name
 
@@ -13,11 +16,12 @@ if TYPE_CHECKING:
 
     from allalike.readers.guessing.contents import Content, TableSample
 
-__all__ = ["find_row_ids", "find_shape", "find_strangers"]
+__all__ = ["Shape", "find_row_ids", "find_shape", "find_strangers"]
 
 _MOST_CLASSES = 20
 _LEAST_COLUMNS = 3
 _TIMES_MORE = 3  # a column with up to this many times as many values as usual is like the others
+_MOST_NEAR = 0.8  # of the columns of numbers that may be cells of one matrix
 _TEXT_WORDS = 4  # a text with this many words on average is free text
 _FEWEST_DIFFERENT = 10  # if this many rows or more all differ, a column holds no answers
 _LONG_NAME, _LONG_ADDRESS = 1000, 400  # nobody looks for more behind this many characters
@@ -25,37 +29,66 @@ _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 _QUESTION = re.compile(r"(?:q|question|item|task)[\W_]*\d+.*|.*\?|.*\[.+\]", re.IGNORECASE)
 
 
-def find_shape(sample: TableSample) -> tuple[str, list[str]]:
-    """Tell what the rows of a table are if it looks like a matrix, tasks or workers, and which columns look alike.
+@dataclass(frozen=True)
+class Shape:
+    """What the rows of a matrix are, tasks or workers, whether names say so, and which columns are its cells."""
+
+    rows: str
+    named: bool
+    cells: list[str]
+
+
+def find_shape(sample: TableSample) -> Shape | None:
+    """Return what a table looks like as a matrix, or nothing if it does not.
 
     >>> from allalike.readers.guessing.contents import TableSample
     >>> cells = {"q": ["q1", "q2", "q3", "q4"], "rater1": [*"abab"], "rater2": [*"abba"], "rater3": [*"aaab"]}
-    >>> find_shape(TableSample(cells)), find_shape(TableSample({"user": ["x", "y"], "said": ["a", "b"]}))
-    (('tasks', ['rater1', 'rater2', 'rater3']), ('', []))
+    >>> find_shape(TableSample(cells))
+    Shape(rows='tasks', named=True, cells=['rater1', 'rater2', 'rater3'])
+    >>> find_shape(TableSample({"user": ["x", "y"], "said": ["a", "b"]})) is None
+    True
     """
     names = sample.names
-    alike = _hold_the_same(sample, _numbered(names)) or _of_few_values(sample)
+    groups = (_hold_the_same(sample, _numbered(names)), _of_few_values(sample), _of_near_numbers(sample))
+    alike = max(groups, key=len)
     if len(alike) < _LEAST_COLUMNS or 2 * len(alike) < len(names):
-        return "", []
+        return None
     like = set(alike)
     others = [name for name in names if name not in like]
     if _stem(alike[0]) in SYNONYMS["worker"]:
-        return "tasks", alike
+        return Shape("tasks", True, alike)
     if sum(_QUESTION.fullmatch(name[:_LONG_NAME]) is not None for name in alike) > len(alike) / 2:
-        return "workers", alike
+        return Shape("workers", True, alike)
     rates = [max((rate_name(name, role) for name in others), default=0.0) for role in ("task", "worker")]
-    tasks = rates[0] > rates[1] if rates[0] != rates[1] else sample.n_rows >= len(alike)
-    return "tasks" if tasks else "workers", alike
+    if rates[0] != rates[1]:
+        return Shape("tasks" if rates[0] > rates[1] else "workers", True, alike)
+    return Shape("tasks" if sample.n_rows >= len(alike) else "workers", False, alike)
 
 
 def _stem(name: str) -> str:
     """Return what stands before the first number of a name.
 
-    >>> _stem("Q48_1"), _stem("worker 7"), _stem("ada")
-    ('q', 'worker', '')
+    >>> _stem("Q48_1"), _stem("worker 7"), _stem("ada"), _stem("17")
+    ('q', 'worker', '', '#')
     """
     found = re.match(r"([^\d]*?)[\W_]*\d", name[:_LONG_NAME].strip().casefold())
-    return found[1] if found else ""
+    return (found[1] or "#") if found else ""
+
+
+def _of_near_numbers(sample: TableSample) -> list[str]:
+    """Return the columns of numbers whose middles lie within the range of nearly all others."""
+    numbers = {
+        name: (values.min(), np.median(values), values.max())
+        for name, content in sample.contents.items()
+        if content.kind in ("number", "whole") and len(values := content.numbers)
+    }
+    if 2 * sum(sample[name].kind == "number" for name in numbers) <= len(numbers):
+        return []  # whole numbers may be ids as well
+    return [
+        name
+        for name, (_, middle, _) in numbers.items()
+        if sum(low <= middle <= high for low, _, high in numbers.values()) > _MOST_NEAR * len(numbers)
+    ]
 
 
 def _numbered(names: Sequence[str]) -> list[str]:
@@ -110,6 +143,8 @@ def find_row_ids(sample: TableSample) -> str | None:
         return None
     if first.n_values < sample.n_rows or (_stem(first.name) and others and _stem(first.name) == _stem(others[0].name)):
         return None
+    if not _stem(first.name) and len(_numbered([other.name for other in others])) > _MOST_NEAR * len(others):
+        return first.name
     answers = {str(value) for content in others for value in content.values[: _MOST_CLASSES + 1]}
     return first.name if sum(str(value) in answers for value in first.values) <= len(first.values) / 2 else None
 

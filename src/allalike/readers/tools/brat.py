@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from allalike.errors import InputError
+from allalike.errors import InputError, Proposal
 from allalike.readers.tools.base import Peek, Tool
 from allalike.readers.tools.collection import Collection, place_files, place_in_folders
 from allalike.readers.tools.trees import read_text
@@ -69,7 +69,7 @@ def _one_annotator(found: Collection, spans: dict[Path, list[Any]]) -> InputErro
         f"{found.where}, holds {number:,} spans of {len(tags):,} tags ({', '.join(tags[:6])}"
         f"{', ...' if len(tags) > 6 else ''}) in {what}, of one annotator. Give one folder for each annotator, with"
         " files of the same names.",
-        **({"worker_from": "filename"} if len(spans) > 1 else {}),
+        proposals=[Proposal({"worker_from": "filename"})] if len(spans) > 1 else [],
     )
 
 

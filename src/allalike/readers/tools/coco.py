@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from allalike.errors import InputError
+from allalike.errors import InputError, Proposal
 from allalike.readers.tools.base import Peek, Tool
 from allalike.readers.tools.collection import Collection
 from allalike.readers.tools.trees import Node, read_document
@@ -80,7 +80,10 @@ def _chosen(found: Collection, keys: list[str]) -> str:
     if not keys:
         raise InputError(f"{found.where}, holds no marks with one of the fields {', '.join(_KINDS)}.")
     if tag is not None and tag not in keys:
-        raise InputError(f"{found.where}, has no {tag!r}. It has: {', '.join(keys)}.", tag=keys[0])
+        raise InputError(
+            f"{found.where}, has no {tag!r}. It has: {', '.join(keys)}.",
+            proposals=[Proposal({"tag": key}) for key in keys],
+        )
     if tag is None and len(keys) > 1:
         found.remarks.append(f"Read: the field {keys[0]!r} of each mark. There are also {', '.join(keys[1:])} (tag).")
     return tag or keys[0]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.registry import did_you_mean
-from allalike.errors import InputError
+from allalike.errors import InputError, Proposal
 from allalike.readers.formats.tables import Table, of_records
 
 if TYPE_CHECKING:
@@ -149,8 +149,11 @@ class Collection:
             )
         if len(names) == 1:
             return names[0]
-        first = max(sorted(names), key=lambda name: (self.kinds[name] not in REGIONS, len(self.questions[name])))
-        raise InputError(f"{self.where}, has {len(names)} questions: {self._listed()}. Which is it?", tag=first)
+        best = sorted(names, key=lambda name: (self.kinds[name] in REGIONS, -len(self.questions[name]), name))
+        raise InputError(
+            f"{self.where}, has {len(names)} questions: {self._listed()}. Which is it?",
+            proposals=[Proposal({"tag": name}) for name in best],
+        )
 
     def _listed(self) -> str:
         names = sorted(self.questions, key=lambda name: (-len(self.questions[name]), name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from allalike.errors import InputError
+from allalike.errors import InputError, Proposal
 from allalike.readers.tools.sheets import BLANKS, sample
 
 if TYPE_CHECKING:
@@ -124,7 +124,10 @@ def _tagged(table: Table, names: Sequence[str], tag: str) -> str:
     if not names:
         raise InputError(f"{table.where} has no question {tag!r}, nor any other.")
     listed = ", ".join(map(repr, names))
-    raise InputError(f"{table.where} has no question {tag!r}. Its questions: {listed}.", tag=names[0])
+    raise InputError(
+        f"{table.where} has no question {tag!r}. Its questions: {listed}.",
+        proposals=[Proposal({"tag": name}) for name in names],
+    )
 
 
 def _is_blank(value: Any) -> bool:

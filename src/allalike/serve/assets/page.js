@@ -94,8 +94,7 @@ function choices() {
 
 const previewAgain = () => order("preview", JSON.stringify(choices()));
 
-function settle() {
-  const settles = problem().settles;
+function settle(settles) {
   const chosen = choices();
   const columns = { ...chosen.columns, ...settles.columns };
   further = { ...further, ...settles, columns };
@@ -104,7 +103,7 @@ function settle() {
 
 // What is shown
 
-const problem = () => state.error || (state.reading && state.reading.question) || null;
+const problem = () => state.error || (state.reading && (state.reading.question || state.reading.instead)) || null;
 
 function render(found) {
   const before = state;
@@ -148,15 +147,22 @@ function renderProblem() {
   const asked = state.doing ? null : problem();
   byId("problem").hidden = !asked;
   if (!asked) return;
-  const settles = Object.entries(asked.settles).filter(([name]) => SETTLED.includes(name));
-  byId("problem-title").textContent = settles.length ? "A question first" : "This does not work yet";
+  const offered = asked.proposals.filter(({ settles }) => Object.keys(settles).every((name) => SETTLED.includes(name)));
+  byId("problem-title").textContent = offered.length ? "A question first" : "This does not work yet";
   byId("problem-what").textContent = asked.what;
   const seen = state.reading && state.reading.rows; // the rows themselves are shown below
   const lines = asked.lines.filter((line) => !seen || !line.startsWith("  "));
   byId("problem-lines").textContent = lines.join("\n");
   byId("problem-lines").hidden = !lines.length;
-  byId("settle").hidden = !settles.length;
-  byId("settle").textContent = `Take ${settles.map(([name, value]) => written(name, value)).join(", ")}`;
+  byId("settle").hidden = !offered.length;
+  byId("settle").replaceChildren(...offered.map(renderProposal));
+}
+
+function renderProposal({ settles, gives }, place) {
+  const said = Object.entries(settles).map(([name, value]) => written(name, value)).join(", ");
+  const button = element("button", { type: "button", class: place ? "" : "primary" }, `Take ${said}`);
+  button.addEventListener("click", () => settle(settles));
+  return element("li", {}, button, gives ? element("small", {}, ` ${gives}`) : "");
 }
 
 function written(name, value) {
@@ -189,7 +195,7 @@ function renderReading() {
   byId("doubts").hidden = !doubts.length;
   byId("doubts").classList.toggle("stop", stops.length > 0);
   byId("doubts").replaceChildren(...doubts.map((doubt) => element("p", {}, doubt)));
-  byId("force-field").hidden = !stops.length && !(state.error && state.error.settles.force);
+  byId("force-field").hidden = !stops.length && !(state.error && state.error.proposals.some(({ settles }) => settles.force));
   const picked = reading.picked || {};
   for (const role of ROLES) {
     offer(role, reading.columns || [], picked[role] ? `recognised: ${picked[role]}` : "as recognised", (chosen.columns || {})[role]);
@@ -210,7 +216,7 @@ function renderReading() {
   byId("method").value = chosen.method || "auto";
   explainMethod();
   renderGold();
-  renderSample(reading, reading.picked || (problem() && problem().settles.columns) || {});
+  renderSample(reading, reading.picked || (problem() && problem().proposals.length && problem().proposals[0].settles.columns) || {});
   byId("run").disabled = Boolean(state.doing) || !canRun();
 }
 
@@ -264,7 +270,6 @@ byId("wide").addEventListener("change", () => ROLES.forEach((role) => { byId(rol
 for (const role of [...ROLES, "wide", "domain", "rule", "gold-column", "missing", ...MORE, ...LISTED]) byId(role).addEventListener("change", previewAgain);
 byId("method").addEventListener("change", explainMethod);
 byId("force").addEventListener("change", () => { byId("run").disabled = Boolean(state.doing) || !canRun(); });
-byId("settle").addEventListener("click", settle);
 byId("cancel").addEventListener("click", () => order("cancel"));
 byId("clear").addEventListener("click", () => order("clear"));
 byId("no-gold").addEventListener("click", async () => { if (await order("no-gold")) previewAgain(); });

@@ -1,0 +1,247 @@
+"""Proposals: what would settle a question about answers, each tried on a sample before it is shown.
+
+Who asks names what may be meant, the best first. Each of it is read here as it would be; a further question is answered
+by what it proposes itself. What cannot be read, or would stop a run, is not proposed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from allalike._core.registry import choose
+from allalike._core.words import count
+from allalike.answers.misreadings import find_misreadings
+from allalike.domains import DOMAINS, Domain
+from allalike.errors import AllalikeError, InputError, Proposal
+from allalike.readers.formats.files import Files
+from allalike.readers.guessing.candidates import rate_content
+from allalike.readers.guessing.contents import TableSample
+from allalike.readers.guessing.roles import list_readings
+from allalike.readers.read_options import READ_OPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from allalike.answers import Answers
+    from allalike.readers.formats.tables import Table
+
+__all__ = ["MOST_SHOWN", "LookUp", "Readable", "asking", "find_other_readings", "find_proposals"]
+
+MOST_SHOWN = 5
+_MOST_TRIED = 24
+_MOST_FURTHER = 2  # questions that come of an answer
+_PLAIN_KINDS = ("categorical", "ordinal", "real", "text")  # of label, which most texts can be read as
+_SAMPLE_ROWS = 100_000
+_SMALL_BYTES = 1 << 23  # a file that is no larger is read as a whole
+_LARGE_BYTES = 1 << 28  # of a file that is larger the first that can be read is proposed alone
+_AT_ONCE = 0.3  # what is read without a question about columns has this much more, as if names had spoken for it
+_FEW_ROWS = 12  # fewer rows do not tell what is hardly meant
+_CHOOSING = frozenset({"columns", "wide", "tag", "worker_from"})  # options that may choose what nobody meant
+_UNSEEN = frozenset({"apart", "worker", "task", "label"})  # what a part of the rows does not tell
+
+
+class Readable(Protocol):
+    """Answers that are named, with the way to read them, as `Scan` has them."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes the files have."""
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """Which column is which, as far as that was said."""
+
+    @property
+    def files(self) -> Files:
+        """How files are read."""
+
+    @property
+    def wide(self) -> str | None:
+        """What the rows of a matrix are."""
+
+    @property
+    def domain(self) -> Domain | None:
+        """The kind of label, if it is given."""
+
+    def table(self) -> Table:
+        """Open the files."""
+
+    def opened(self, look_up: LookUp | None = None) -> tuple[Table, dict[str, str], dict[str, str]]:
+        """Return a table, which of its columns are which, and what was guessed."""
+
+    def finish(self, table: Table, picked: Mapping[str, str], guessed: dict[str, str]) -> Answers:
+        """Read the columns of a table."""
+
+
+LookUp = Callable[[Any], "Table"]  # opens answers, unless they are open already
+
+
+@contextmanager
+def asking(source: Any) -> Iterator[None]:
+    """Try what an error proposes that comes of reading answers, so that it proposes what can be read."""
+    try:
+        yield
+    except InputError as error:
+        if error.proposals and not any(each.gives for each in error.proposals) and hasattr(source, "opened"):
+            _try(source, error)
+        raise
+
+
+def _try(source: Readable, error: InputError) -> None:
+    """Put what was tried in the place of what an error proposes, unless it is about something else than reading."""
+    known = {"domain", *READ_OPTIONS}
+    if all(set(each.settles) <= known for each in error.proposals):
+        error.proposals = tuple(find_proposals(source, error.proposals))
+
+
+def find_proposals(source: Readable, options: Sequence[Proposal]) -> list[Proposal]:
+    """Return those options that can be read, the best first, with what each would give.
+
+    >>> import allalike
+    >>> rows = {"who": ["ada", "bob", "eve"] * 4, "what": [n // 3 for n in range(12)], "said": [*"xxyyyyxxxyxy"]}
+    >>> roles = [("who", "what", "said"), ("who", "said", "what")]
+    >>> may_be = [Proposal({"columns": dict(zip(("worker", "task", "label"), names))}) for names in roles]
+    >>> for each in find_proposals(allalike.scan(rows), may_be):
+    ...     print(each, each.gives)
+    columns={'worker': 'who', 'task': 'what', 'label': 'said'} 2 classes, 3 workers, 4 tasks, 3 answers a task
+    """
+    trials = _Trials(source)
+    for option in _with_other_kinds(options):
+        trials.follow(option)
+    return sorted(trials.found, key=lambda proposal: -(proposal.score or 0.0))[:MOST_SHOWN]
+
+
+def find_other_readings(source: Any) -> list[Proposal]:
+    """Return in which other ways answers can be read, where those that were read are hardly meant.
+
+    >>> import allalike
+    >>> said = {"task": [n // 3 for n in range(12)], "label": [*"xxyyyyxxxyxy"]}
+    >>> rows = {"worker": range(12), "who": [*"abc"] * 4, **said}
+    >>> print(find_other_readings(allalike.scan(rows))[0])
+    columns={'worker': 'who', 'task': 'task', 'label': 'label'}
+    """
+    if not hasattr(source, "opened") or source.wide is not None:
+        return []
+    try:
+        table = source.table()
+        return find_proposals(source, list_readings(table, frozenset(source.list_na(written=table.text) or ())))
+    except AllalikeError:
+        return []
+
+
+@dataclass
+class _Trials:
+    """What was tried of answers, and what of it can be read."""
+
+    source: Readable
+    found: list[Proposal] = field(default_factory=list)
+    tried: int = 0
+    tables: dict[Any, Table] = field(default_factory=dict)
+
+    def follow(self, option: Proposal, depth: int = 0) -> None:
+        """Try options, and where they lead to a question what that proposes."""
+        if self.tried >= _MOST_TRIED or self._has_better(option):
+            return
+        self.tried += 1
+        try:
+            answers, rate, rows, whole = self._read(_settle(self.source, option.settles))
+        except InputError as error:
+            known = len(self.found)
+            for further in _with_other_kinds(error.proposals, _PLAIN_KINDS[:1]) if depth < _MOST_FURTHER else ():
+                if "domain" in further.settles and len(self.found) > known:
+                    break  # it is a question of its own, once the first is settled
+                scores = [each.score for each in (option, further) if each.score is not None]
+                score = sum(scores) if scores else None
+                self.follow(Proposal(_merge(option.settles, further.settles), score=score), depth + 1)
+            return
+        except AllalikeError:
+            return
+        odd = find_misreadings(answers) - (frozenset() if whole else _UNSEEN)
+        if not odd or rows < _FEW_ROWS or not _CHOOSING & option.settles.keys():
+            rated = option.score is not None and "columns" in option.settles
+            score = (option.score or 0.0) + (0.0 if rated else rate + _AT_ONCE)
+            self.found.append(Proposal(option.settles, _describe(answers, whole=whole), score))
+
+    def _has_better(self, option: Proposal) -> bool:
+        """Tell whether enough was found for which more speaks, so that this need not be tried."""
+        known = sorted(each.score or 0.0 for each in self.found)[-MOST_SHOWN:]
+        enough = 1 if self.source.size > _LARGE_BYTES else MOST_SHOWN
+        return len(known) >= enough and ("columns" not in option.settles or known[0] >= (option.score or 0.0))
+
+    def _read(self, source: Readable) -> tuple[Answers, float, int, bool]:
+        """Read answers, or those in the first rows; return also how good they are, how many rows, and if it is all."""
+        table, picked, guessed = source.opened(self._look_up)
+        few = table if 0 < self.source.size <= _SMALL_BYTES else _cut(table)
+        columns = few.columns(picked)
+        sample = TableSample({role: column.data for role, column in columns.items()}, frozenset(table.na or ()))
+        whole = few is table or sample.n_rows < _SAMPLE_ROWS
+        return source.finish(few, picked, guessed), rate_content(sample), sample.n_rows, whole
+
+    def _look_up(self, source: Readable) -> Table:
+        """Return a table that was opened in the same way, if it has the columns that are named, or open it."""
+        key = source.files, source.wide, repr(source.domain)
+        if key not in self.tables or not {*source.columns.values()} <= {*self.tables[key].names}:
+            self.tables[key] = source.table()
+        return self.tables[key]
+
+
+def _cut(table: Table) -> Table:
+    """Return a table of the first rows."""
+    return replace(table, load=lambda asked: table.sample(_SAMPLE_ROWS, asked), load_batches=None, parts=())
+
+
+def _with_other_kinds(options: Sequence[Proposal], kinds: Sequence[str] = _PLAIN_KINDS) -> list[Proposal]:
+    """Return options, and where they name a plain kind of label others behind it.
+
+    >>> [str(each) for each in _with_other_kinds([Proposal({"domain": "set"})])]
+    ["domain='set'", "domain='categorical'", "domain='ordinal'", "domain='real'", "domain='text'"]
+    """
+    named = [str(each.settles["domain"]) for each in options if "domain" in each.settles]
+    plain = bool(named) and all(name in (*_PLAIN_KINDS, "set", "ranking", "date") for name in named)
+    return [*options, *(Proposal({"domain": name}) for name in kinds if plain and name not in named)]
+
+
+def _settle(source: Any, settles: Mapping[str, Any]) -> Any:
+    """Return answers that are named with further options."""
+    own = {name: value for name, value in settles.items() if name not in ("columns", "domain")}
+    of_files = {each.name: own.pop(each.name) for each in fields(Files) if each.name in own}
+    if "domain" in settles:
+        own["domain"] = choose(settles["domain"], DOMAINS, "domain", Domain)
+    columns = {**source.columns, **settles.get("columns", {})}
+    return replace(source, columns=columns, files=replace(source.files, **of_files), **own)
+
+
+def _merge(settles: Mapping[str, Any], further: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with further ones.
+
+    >>> _merge({"tag": "Sheet1", "columns": {"task": "q"}}, {"columns": {"label": "said"}})
+    {'tag': 'Sheet1', 'columns': {'task': 'q', 'label': 'said'}}
+    """
+    columns = {**settles.get("columns", {}), **further.get("columns", {})}
+    return {**settles, **further, **({"columns": columns} if columns else {})}
+
+
+def _describe(answers: Answers, *, whole: bool) -> str:
+    """Say how many labels, workers and tasks there are."""
+    labels = answers.encoding
+    kind = count(labels.n_labels, "class") if labels.nominal else f"{answers.domain.name} labels"
+    each = answers.n_answers / max(answers.n_tasks, 1)
+    told = [
+        kind,
+        count(len(answers.workers), "worker"),
+        count(answers.n_tasks, "task"),
+        f"{_shown(each)} answers a task",
+    ]
+    return ("" if whole else f"in the first {_SAMPLE_ROWS:,} rows ") + ", ".join(told)
+
+
+def _shown(number: float) -> str:
+    """Write a mean, with a digit behind the point where that tells something.
+
+    >>> _shown(28.31), _shown(2.25), _shown(3.0)
+    ('28', '2.2', '3')
+    """
+    return f"{number:,.0f}" if number >= 10 else f"{number:.1f}".removesuffix(".0")

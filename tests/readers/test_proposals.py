@@ -1,0 +1,198 @@
+"""What is proposed where a file does not say how to read it: every proposal can be read, and the best comes first."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import allalike
+from allalike.api.doubts.doubts import find_doubts
+from allalike.errors import DataWarning, InputError
+
+CROWD = "3 classes, 9 workers, 30 tasks, 9 answers a task"
+
+
+def crowd() -> pd.DataFrame:
+    """Return 9 workers who are mostly right about 30 tasks, in an order by chance."""
+    rng = np.random.default_rng(5)
+    pairs = [(worker, task) for worker in range(9) for task in range(30)]
+    labels = ["red" if rng.random() < 0.2 else ["red", "green", "blue"][task * 7 % 3] for _, task in pairs]
+    frame = pd.DataFrame({"A": [f"p{w}" for w, _ in pairs], "B": [f"x{t}" for _, t in pairs], "C": labels})
+    return frame.sample(frac=1, random_state=2, ignore_index=True)
+
+
+def with_others(frame: pd.DataFrame) -> pd.DataFrame:
+    """Add ids, times, durations, free text, and what is always the same."""
+    rng, rows = np.random.default_rng(0), range(len(frame))
+    return frame.assign(
+        D=[f"k{row * 7919 % 100_003}" for row in rows],
+        E=[f"2024-05-01 10:{row // 60:02}:{row % 60:02}" for row in rows],
+        F=rng.lognormal(3, 1, len(frame)).round(2),
+        G=[f"I was not sure about {row}" for row in rows],
+        H="batch 7",
+    )
+
+
+def ask(source: Any, **how: Any) -> InputError:
+    with pytest.raises(InputError) as caught:
+        allalike.read(source, **how)
+    return caught.value
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_best_of_eight_columns_without_names_comes_first(order: int) -> None:
+    frame = with_others(crowd())
+    error = ask(frame[frame.columns[::order]])
+    assert error.settles == {"columns": {"worker": "A", "task": "B", "label": "C"}}
+    assert error.proposals[0].gives == CROWD
+    assert len(error.proposals) <= 5
+
+
+def test_every_proposal_can_be_read_without_a_doubt_that_stops() -> None:
+    frame = with_others(crowd())
+    for proposal in ask(frame).proposals:
+        answers = allalike.read(frame, **proposal.settles)
+        assert not [doubt for doubt in find_doubts(allalike.Memory().load(answers)) if doubt.severe]
+        assert f"{len(answers.workers)} workers, {answers.n_tasks} tasks" in proposal.gives
+
+
+def test_ids_times_and_constants_are_proposed_as_no_label() -> None:
+    labels = {proposal.settles["columns"]["label"] for proposal in ask(with_others(crowd())).proposals}
+    assert not labels & {"D", "E", "H"}
+
+
+def test_proposals_are_those_of_rows_in_any_order() -> None:
+    frame = with_others(crowd())
+    mixed = frame.sample(frac=1, random_state=9, ignore_index=True)
+    assert [each.settles for each in ask(frame).proposals] == [each.settles for each in ask(mixed).proposals]
+
+
+def test_one_column_left_for_each_role_is_proposed() -> None:
+    frame = crowd()
+    frame["C"] = np.random.default_rng(3).choice(["yes", "no"], len(frame))  # nobody agrees with anybody
+    assert {"worker": "A", "task": "B", "label": "C"} in [each.settles["columns"] for each in ask(frame).proposals]
+
+
+def test_a_sheet_with_answers_comes_before_one_with_notes(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    with pd.ExcelWriter(path) as book:
+        pd.DataFrame({"Notes": ["made in spring", "ask Ada"]}).to_excel(book, sheet_name="Read me", index=False)
+        with_others(crowd()).to_excel(book, sheet_name="Data", index=False)
+        crowd()[["A"]].drop_duplicates().assign(age=30, town="Ulm").to_excel(book, sheet_name="People", index=False)
+    error = ask(path)
+    assert error.settles == {"tag": "Data", "columns": {"worker": "A", "task": "B", "label": "C"}}
+    assert {each.settles["tag"] for each in error.proposals} == {"Data"}
+    assert allalike.read(path, **error.settles).n_answers == 270
+
+
+def test_files_of_workers_are_seen_as_such_and_their_columns_found(tmp_path: Path) -> None:
+    for worker, part in with_others(crowd()).groupby("A"):
+        part.drop(columns="A").to_csv(tmp_path / f"{worker}.csv", index=False)
+    error = ask(tmp_path)
+    assert error.settles == {"worker_from": "filename", "columns": {"task": "B", "label": "C"}}
+    assert error.proposals[0].gives == CROWD
+
+
+@pytest.mark.parametrize("wide", ["tasks", "workers"])
+def test_a_matrix_is_proposed_the_way_in_which_answers_to_a_task_agree(wide: str) -> None:
+    rows, columns = ("B", "A") if wide == "tasks" else ("A", "B")
+    matrix = crowd().pivot_table(index=rows, columns=columns, values="C", aggfunc="first").reset_index()
+    error = ask(matrix)
+    assert error.settles == {"wide": wide}
+    assert [each.settles["wide"] for each in error.proposals][:2] == [wide, "tasks" if wide == "workers" else "workers"]
+    assert error.proposals[0].gives == CROWD
+
+
+def test_lists_in_nested_records_are_proposed_with_their_first_element(tmp_path: Path) -> None:
+    records = [
+        {"id": task, "said": [{"by": row.A, "has": [{"is": row.C}, {"is": "?"}]} for row in part.itertuples()]}
+        for task, part in crowd().groupby("B")
+    ]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(map(json.dumps, records)))
+    first = {"worker": "said[].by", "task": "id", "label": "said[].has[0].is"}
+    assert {"columns": first} in [each.settles for each in ask(path).proposals]
+
+
+def test_controls_of_an_export_are_all_offered_with_what_they_give(exports: Path) -> None:
+    error = ask(exports / "label-studio-coders.json")
+    assert [each.settles["tag"] for each in error.proposals] == ["Category", "label"]
+    assert "3 workers, 30 tasks" in error.proposals[0].gives
+
+
+def test_kinds_that_cannot_be_read_are_not_proposed(exports: Path) -> None:
+    columns = {"worker": "_worker_id", "task": "_unit_id", "label": "step_1_select_the_valid_relations"}
+    path = exports / "figure-eight-relations.csv"
+    for proposal in ask(path, tool="plain", columns=columns).proposals:
+        assert allalike.read(path, tool="plain", columns=columns, **proposal.settles).n_answers == 750
+
+
+def test_a_command_that_is_printed_gives_what_it_says(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from allalike.cli.app import main
+
+    monkeypatch.chdir(tmp_path)
+    with_others(crowd()).to_csv("a.csv", index=False)
+    with pytest.raises(SystemExit):
+        main(["discover", "a.csv", "--no-report"])
+    said = capfd.readouterr().err.splitlines()
+    place = next(number for number, line in enumerate(said) if line.startswith("Say it with"))
+    assert said[place + 2] == f"    ({CROWD})"
+    with pytest.raises(SystemExit) as stop:
+        main(shlex.split(said[place + 1])[1:])
+    assert stop.value.code == 0
+    summary = json.loads(Path("allalike-out/summary.json").read_text())
+    assert (summary["workers"], summary["tasks"], summary["answers"]) == (9, 30, 270)
+
+
+@pytest.mark.parametrize("engine", ["memory", "disk"])
+def test_every_engine_proposes_the_same(tmp_path: Path, engine: str) -> None:
+    path = tmp_path / "a.csv"
+    with_others(crowd()).to_csv(path, index=False)
+    with pytest.raises(InputError) as caught:
+        allalike.discover(path, engine=engine)
+    assert caught.value.proposals == ask(path).proposals
+
+
+def test_where_a_file_is_large_its_first_rows_are_tried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("allalike.readers.proposals._SMALL_BYTES", 1000)
+    monkeypatch.setattr("allalike.readers.proposals._SAMPLE_ROWS", 100)
+    path = tmp_path / "a.csv"
+    with_others(crowd()).to_csv(path, index=False)
+    first = ask(path).proposals[0]
+    assert first.settles == {"columns": {"worker": "A", "task": "B", "label": "C"}}
+    assert first.gives == "in the first 100 rows 3 classes, 9 workers, 30 tasks, 3.3 answers a task"
+
+
+def test_what_is_no_question_about_reading_is_left_as_it_is() -> None:
+    rows = {"worker": ["ada", "bob"], "task": [1, 1], "label": ["x", None]}
+    assert ask(rows, domain="categorical").settles == {"missing": "drop"}
+
+
+def test_a_reading_that_stops_proposes_others_that_do_not() -> None:
+    frame = with_others(crowd())
+    with pytest.warns(DataWarning, match="No task has two answers") as caught:
+        allalike.discover(frame, columns={"worker": "A", "task": "D", "label": "C"}, method="UA")
+    assert caught[0].message.proposals[0].settles == {"columns": {"worker": "A", "task": "B", "label": "C"}}  # type: ignore[union-attr]
+
+
+def test_the_program_prints_other_readings_before_the_way_to_go_on(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from allalike.cli.app import main
+
+    monkeypatch.chdir(tmp_path)
+    with_others(crowd()).to_csv("a.csv", index=False)
+    with pytest.raises(SystemExit):
+        main(["discover", "a.csv", "--worker", "A", "--task", "D", "--label", "C"])
+    said = capfd.readouterr().err.splitlines()
+    place = next(number for number, line in enumerate(said) if line.startswith("Say it with"))
+    assert said[place + 1] == "  allalike discover a.csv --worker A --task B --label C"
+    assert said[-2:] == ["To go on all the same:", "  allalike discover a.csv --worker A --task D --label C --force"]
