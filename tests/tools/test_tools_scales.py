@@ -160,3 +160,12 @@ def test_a_scale_can_be_given_another_kind(tmp_path: Path) -> None:
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
 
     assert (summary["tasks"], summary["domain"]["name"]) == (4, "ordinal")
+
+
+@pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
+def test_known_answers_to_questions_are_plain_labels(tmp_path: Path) -> None:
+    path = Sheets(tmp_path)(*SURVEYS["qualtrics"](), name="q.csv")
+    gold = {"Q5": "Yes", "Q2_1": "Agree"}
+    truth = allalike.discover(path, gold=gold).truth.set_index("task")["label"]
+
+    assert {task: truth[task] for task in gold} == gold

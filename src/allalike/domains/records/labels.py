@@ -25,7 +25,7 @@ from allalike._core.options import check_number
 from allalike._core.registry import choose
 from allalike._core.system.json_text import parse_json
 from allalike.domains.contract import Domain, spell_domain
-from allalike.domains.spelling import Spelling
+from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import InputError, LabelError, OptionError
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ __all__ = [
     "NamedKinds",
     "list_names",
     "naming",
+    "place_bare",
     "read_fields",
     "read_importance",
     "read_record",
@@ -169,6 +170,23 @@ def split_labels(
         filled = np.array([value is not None for value in given], np.bool_)
         parts.append((labels.replaced(data, np.arange(len(given))).keep(filled), np.flatnonzero(filled)))
     return parts
+
+
+def place_bare(labels: Column, known: Mapping[str, Sequence[Any]]) -> Column:
+    """Return labels without a field as records, in each field that knows them, or in the first if none does.
+
+    Of what a label fills beside its own field nothing is compared, where other labels fill one field only.
+
+    >>> place_bare(Column("label", ["yes", "1"]), {"Q1": ["no", "yes"], "Q2": ["1"], "Q3": ["1", "2"]}).data
+    [{'Q1': 'yes'}, {'Q2': '1', 'Q3': '1'}]
+    """
+    codes, values = labels.parsed(lambda value: value)
+    if any(isinstance(value, Mapping) or str(value).lstrip().startswith("{") for value in values):
+        return labels
+    keys = {name: {match_key(each) for each in words if isinstance(each, str | int)} for name, words in known.items()}
+    placed = [{name: value for name, words in keys.items() if match_key(value) in words} for value in values]
+    records = [record or {next(iter(known)): value} for record, value in zip(placed, values, strict=True)]
+    return labels.replaced([records[code] for code in codes], np.arange(len(codes)))
 
 
 @contextmanager

@@ -40,6 +40,7 @@ from allalike.domains.records.kernels import RecordKernels, each_field
 from allalike.domains.records.labels import (
     list_names,
     naming,
+    place_bare,
     read_fields,
     read_importance,
     read_record,
@@ -268,6 +269,8 @@ class RecordEncoding(RecordParts):
     def encode_gold(self, labels: Column) -> tuple[Self, Array]:
         """Encode each field of the truths; what nobody filled in an answer is left out of them."""
         grown = list(self.parts)
+        if self.domain.one:
+            labels = place_bare(labels, {name: each.vocabulary or () for name, each in self.encodings if each})
 
         def encode(number: int, each: Encoding, column: Column) -> Array:
             grown[number], codes = each.encode_gold(column)
