@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from allalike._core.columns.objects import is_nothing
 from allalike._core.columns.plain import make_plain
+from allalike._core.columns.values import numpy_of
 from allalike._core.late import pa, pd
 
 if TYPE_CHECKING:
@@ -252,7 +253,7 @@ def _of_arrow(data: Any) -> tuple[npt.NDArray[np.int64], list[Any], str]:
         "truth value": pa.types.is_boolean,
     }
     found = next((name for name, test in tests.items() if test(kind)), "text")
-    codes = np.asarray(encoded.indices.to_numpy(zero_copy_only=False), np.int64)
+    codes = numpy_of(encoded.indices).astype(np.int64)
     return codes, encoded.dictionary.to_pylist(), found
 
 
