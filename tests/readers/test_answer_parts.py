@@ -86,7 +86,7 @@ def test_two_classifications_of_a_picture_are_not_mixed(tmp_path: Path) -> None:
 def test_without_an_id_it_is_asked_and_the_command_works(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", *HEADS[1:5])
     _, err = run("discover", path, "-o", tmp_path / "out", "--label", "species", code=2)
-    command = shlex.split(err.splitlines()[-1])
+    command = next(shlex.split(line) for line in err.splitlines() if line.startswith("  allalike "))
 
     assert command[-2:] == ["--repeats", "set"]
     run(*command[1:])

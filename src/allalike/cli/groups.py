@@ -38,7 +38,7 @@ def draw_groups(summary: Mapping[str, Any]) -> list[str]:
     ]
     prose = (
         "Alpha is 1 if nobody disagrees, and 0 if answers to the same task are no closer than answers to any task of"
-        " the group. One task alone has no alpha, and fewer than five have no limits (95 %). Equal: the share of equal"
+        " the group. One task alone has no alpha, and fewer than 20 have no limits (95 %). Equal: the share of equal"
         " pairs of answers to a task."
     )
     return [*rows(shown).splitlines(), "", *wrap(prose, _WIDTH)]
