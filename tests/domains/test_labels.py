@@ -99,7 +99,7 @@ def test_labels_that_mean_no_answer_are_left_out(engine: str, tmp_path: Path) ->
             result = found(source, engine, abstain=abstain, domain="categorical")
             assert (result.summary["abstained_dropped"], result.summary["answers"]) == (3, 6)
             assert result.summary["domain"]["classes"] == 2
-    assert "Left out 3 rows that mean 'no answer' (--abstain)." in list_notes(Summary.from_dict(result.summary))
+    assert "Left out 3 rows with a label for 'no answer' (--abstain)." in list_notes(Summary.from_dict(result.summary))
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.columns.objects import shorten
+from allalike._core.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["say_columns", "show_answers"]
+__all__ = ["say_columns", "say_left_out", "show_answers"]
 
 _LEFT_OUT = {
-    "missing_dropped": "Dropped {:,} rows without a label.",
-    "abstained_dropped": "Left out {:,} rows that mean 'no answer'.",
-    "repeats_added": "Added up {:,} further answers of a worker to a task.",
-    "repeats_set_aside": "Set aside {:,} repeated answers of a worker to a task.",
+    "missing_dropped": ("Dropped", "row", "without a label"),
+    "abstained_dropped": ("Left out", "row", "with a label for 'no answer'"),
+    "repeats_added": ("Added up", "further answer", "of a worker to a task"),
+    "repeats_set_aside": ("Set aside", "repeated answer", "of a worker to a task"),
 }
 
 
@@ -38,10 +39,20 @@ def show_answers(
         *([f"Columns: {say_columns(columns)}."] if columns else []),
         *(f"  worker {shorten(worker)}, task {shorten(task)}: {shorten(label)}" for worker, task, label in rows),
         *([f"Recognised: {found}."] if found else []),
-        *(sentence.format(notes[what]) for what, sentence in _LEFT_OUT.items() if notes.get(what)),
+        *(say_left_out(what, notes[what]) for what in _LEFT_OUT if notes.get(what)),
         *notes.get("remarks", ()),
     ]
     return "\n".join(lines)
+
+
+def say_left_out(what: str, number: int) -> str:
+    """Say how many rows or answers were dealt with in a way that has a name.
+
+    >>> say_left_out("missing_dropped", 1), say_left_out("repeats_set_aside", 20)
+    ('Dropped 1 row without a label.', 'Set aside 20 repeated answers of a worker to a task.')
+    """
+    done, noun, which = _LEFT_OUT[what]
+    return f"{done} {count(number, noun)} {which}."
 
 
 def say_columns(columns: Mapping[str, str]) -> str:

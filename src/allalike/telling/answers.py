@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from allalike.answers.shown import say_columns
+from allalike._core.words import count
+from allalike.answers.shown import say_columns, say_left_out
 from allalike.telling.remark import Remark, share
 
 if TYPE_CHECKING:
@@ -132,17 +133,15 @@ def _quorum(domain: LabelKind) -> list[Remark]:
 
 def _left_out(summary: Summary) -> Iterator[Remark]:
     if summary.missing_dropped:
-        yield Remark(f"Dropped {summary.missing_dropped:,} rows without a label.", "missing", "drop")
+        yield Remark(say_left_out("missing_dropped", summary.missing_dropped), "missing", "drop")
     if summary.abstained_dropped:
-        yield Remark(f"Left out {summary.abstained_dropped:,} rows that mean 'no answer'.", "abstain")
+        yield Remark(say_left_out("abstained_dropped", summary.abstained_dropped), "abstain")
     if unparsed := summary.unparsed:
-        yield Remark(
-            f"Left out {unparsed.labels:,} labels ({share(unparsed.labels, unparsed.of)}) in which no answer was found,"
-            f" such as {unparsed.example!r}."
-        )
-    if summary.repeats_added:
-        yield Remark(f"Added up {summary.repeats_added:,} further answers of a worker to a task (repeats= says how).")
-    if summary.repeats_set_aside:
-        yield Remark(
-            f"Set aside {summary.repeats_set_aside:,} repeated answers of a worker to a task (repeats= says which)."
-        )
+        part = f"{count(unparsed.labels, 'label')} ({share(unparsed.labels, unparsed.of)})"
+        yield Remark(f"Left out {part} in which no answer was found, such as {unparsed.example!r}.")
+    for what, number, word in (
+        ("repeats_added", summary.repeats_added, "how"),
+        ("repeats_set_aside", summary.repeats_set_aside, "which"),
+    ):
+        if number:
+            yield Remark(f"{say_left_out(what, number).removesuffix('.')} (repeats= says {word}).")

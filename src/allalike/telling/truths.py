@@ -69,11 +69,15 @@ def say_voices(summary: Summary) -> str:
 
 def say_changes(summary: Summary) -> str:
     """Say how many truths weights changed, and how many were drawn."""
-    drawn = f"; {summary.tied:,} were drawn among equals" if summary.tied else ""
+    drawn = f"; {summary.tied:,} {_were(summary.tied)} drawn among equals" if summary.tied else ""
     return (
         f"{summary.changed:,} of {count(summary.tasks, 'truth')} ({share(summary.changed, summary.tasks)}) differ from"
         f" the unweighted answer{drawn}."
     )
+
+
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"
 
 
 def remark_sureness(summary: Summary, unweighted: float | None = None) -> Iterator[Remark]:
@@ -89,7 +93,8 @@ def remark_sureness(summary: Summary, unweighted: float | None = None) -> Iterat
     if summary.abstained is not None:
         part = share(summary.abstained, summary.tasks)
         yield Remark(
-            f"{summary.abstained:,} truths ({part}) are less sure than {summary.min_confidence:g} and stay empty.",
+            f"{count(summary.abstained, 'truth')} ({part}) less sure than {summary.min_confidence:g}"
+            f" {'stays' if summary.abstained == 1 else 'stay'} empty.",
             "min_confidence",
         )
 
