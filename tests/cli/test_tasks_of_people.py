@@ -1,0 +1,221 @@
+"""What people come with is done with the command that comes to mind first, or with one that the program proposes."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+from PIL import Image
+
+import allalike
+from running.program import call
+
+_MOST_QUESTIONS = 2
+WHO = ("ada", "bob", "eve", "kim")
+
+
+def follow(*words: str, folder: Path) -> tuple[str, int]:
+    """Run a command, then the first that it proposes, until it is done; return what it said, and how often it asked."""
+    for number in range(1 + _MOST_QUESTIONS):
+        done = call(*words, folder=folder)
+        if done.returncode == 0:
+            return done.stdout + done.stderr, number
+        proposed = re.findall(r"^  allalike (.*)$", done.stderr, re.MULTILINE)
+        assert proposed, done.stderr
+        assert "--force" not in proposed[0]
+        words = tuple(shlex.split(proposed[0]))
+    raise AssertionError(f"{_MOST_QUESTIONS} questions were not enough: {done.stderr}")
+
+
+def write(path: Path, names: str, rows: list[tuple[Any, ...]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([names.split(","), *rows])
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def crowd(n: int, right: float = 0.85, labels: str = "AB") -> list[tuple[str, str, str]]:
+    """Draw answers of four workers to tasks whose truths go through the labels one after the other."""
+    chance = random.Random(n)
+    truths = [labels[task % len(labels)] for task in range(n)]
+    return [
+        (who, f"q{task}", truth if chance.random() < right else chance.choice(labels))
+        for who in WHO
+        for task, truth in enumerate(truths)
+    ]
+
+
+def test_a_batch_of_mturk_and_whom_to_block(tmp_path: Path) -> None:
+    hits = [
+        (f"H{task}", f"A{task}{who}", who, "Submitted", f"text {task}", label if who != "W4" else "no")
+        for task in range(40)
+        for who, label in zip(("W1", "W2", "W3", "W4"), [("yes", "no")[task % 2]] * 4, strict=True)
+    ]
+    names = "HITId,AssignmentId,WorkerId,AssignmentStatus,Input.text,Answer.category.label"
+    write(tmp_path / "batch.csv", names, hits)
+    said, asked = follow("discover", "batch.csv", "-o", "out", "--block-list", "block.txt", folder=tmp_path)
+    assert asked == 0
+    assert "Amazon Mechanical Turk" in said
+    assert (tmp_path / "block.txt").read_text(encoding="utf-8").split() == ["W4"]
+    first = table(tmp_path / "out" / "workers.csv")[0]
+    assert (first["worker"], first["flag"]) == ("W4", "block")
+    assert first["reason"]
+
+
+def test_spans_of_three_people_from_label_studio(tmp_path: Path) -> None:
+    def span(start: int, end: int, label: str) -> dict[str, Any]:
+        value = {"start": start, "end": end, "text": "x", "labels": [label]}
+        return {"from_name": "label", "to_name": "text", "type": "labels", "value": value}
+
+    tasks = [
+        {
+            "id": task,
+            "data": {"text": "Barack Obama visited Paris."},
+            "annotations": [
+                {
+                    "id": 10 * task + who,
+                    "completed_by": {"id": who, "email": f"{who}@x.org"},
+                    "result": [span(0, 12 if who != task % 3 else 6, "PER"), span(21, 26, "LOC")],
+                }
+                for who in range(3)
+            ],
+        }
+        for task in range(9)
+    ]
+    (tmp_path / "export.json").write_text(json.dumps(tasks), encoding="utf-8")
+    _, asked = follow("discover", "export.json", "-o", "out", folder=tmp_path)
+    assert asked == 0
+    found = [json.loads(row["label"]) for row in table(tmp_path / "out" / "truth.csv")]
+    assert {(each["start"], each["end"]) for spans in found for each in spans} == {(0, 12), (21, 26)}
+
+
+@pytest.mark.parametrize("coded", [False, True])
+def test_five_judges_in_json_lines_with_fifty_human_labels(coded: bool, tmp_path: Path) -> None:
+    rows = [
+        {"judge_model": f"{who}-{run}", "question_id": task, "verdict": label, "explanation": f"because {n}", "ms": n}
+        for run in range(2)
+        for n, (who, task, label) in enumerate(crowd(100))
+    ]
+    (tmp_path / "judges.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    human = [(f"q{task}", (task % 2) if coded else "AB"[task % 2]) for task in range(50)]
+    write(tmp_path / "human.csv", "question_id,verdict", human)
+    said, asked = follow("jury", "judges.jsonl", "--gold", "human.csv", "-o", "out", folder=tmp_path)
+    assert asked <= 1 + coded
+    assert "with known truths" in " ".join(said.split())
+    right = [row["label"] == "AB"[int(row["task"][1:]) % 2] for row in table(tmp_path / "out" / "truth.csv")]
+    assert np.mean(right) > 0.9
+
+
+def test_species_and_counts_of_zooniverse(tmp_path: Path) -> None:
+    seen = {"s1": [("zebra", 3), ("lion", 1)], "s2": [("zebra", 5)], "s3": [("giraffe", 2), ("zebra", 2)]}
+    rows = [
+        (f"c{who}{photo}", who, photo, species, number + (who == "kim"))
+        for who in WHO
+        for photo, animals in seen.items()
+        for species, number in animals
+    ]
+    write(tmp_path / "animals.csv", "classification_id,user_name,subject_id,species,count", rows)
+    follow("discover", "animals.csv", "-o", "out", folder=tmp_path)
+    found = {row["task"]: json.loads(row["label"]) for row in table(tmp_path / "out" / "truth.csv")}
+    assert {photo: set(label["species"]) for photo, label in found.items()} == {
+        photo: {species for species, _ in animals} for photo, animals in seen.items()
+    }
+    assert [found["s1"]["count zebra"], found["s1"]["count lion"], found["s2"]["count zebra"]] == ["3", "1", "5"]
+
+
+def test_alpha_by_question_with_limits(tmp_path: Path) -> None:
+    rows = [
+        (who, f"{question}-{task}", question, label)
+        for question in ("clear", "kind")
+        for who, task, label in crowd(30, right=0.9 if question == "clear" else 0.5)
+    ]
+    write(tmp_path / "ratings.csv", "worker,task,question,label", rows)
+    said, asked = follow("agreement", "ratings.csv", "--by", "question", folder=tmp_path)
+    assert asked == 0
+    alphas = {
+        name: [float(each) for each in found]
+        for name, *found in re.findall(r"(clear|kind).*?(0\.\d+).*?(-?\d\.\d+)", said)
+    }
+    assert alphas["clear"][0] > alphas["kind"][0]
+
+
+def test_a_folder_of_masks(tmp_path: Path) -> None:
+    for who in WHO:
+        (tmp_path / "masks" / who).mkdir(parents=True)
+        for picture in range(4):
+            pixels = np.zeros((12, 12), np.uint8)
+            pixels[picture : 2 * picture + 3, 2 : 8 + (who == "kim")] = 255
+            Image.fromarray(pixels).save(tmp_path / "masks" / who / f"cell{picture}.png")
+    follow("discover", "masks", "-o", "out", folder=tmp_path)
+    workers = {row["worker"]: float(row["fault"]) for row in table(tmp_path / "out" / "workers.csv")}
+    assert set(workers) == set(WHO)
+    assert max(workers, key=workers.__getitem__) == "kim"
+
+
+def test_rows_in_a_folder_of_hive(tmp_path: Path) -> None:
+    rows = crowd(300)
+    columns = dict(zip(("uid", "item_id", "cls"), map(list, zip(*rows, strict=True)), strict=True))
+    days = ["d1" if number % 2 else "d2" for number in range(len(rows))]
+    schema = ds.partitioning(pa.schema([("day", pa.string())]), flavor="hive")
+    ds.write_dataset(pa.table({**columns, "day": days}), tmp_path / "data", format="parquet", partitioning=schema)
+    follow("discover", "data", "-o", "out", folder=tmp_path)
+    assert {row["label"] for row in table(tmp_path / "out" / "truth.csv")} == {"A", "B"}
+    assert len(table(tmp_path / "out" / "workers.csv")) == len(WHO)
+
+
+def test_code_for_crowd_kit_runs_with_another_import() -> None:
+    import pandas as pd
+
+    from allalike.compat.crowdkit import DawidSkene
+
+    answers = pd.DataFrame(crowd(40), columns=["worker", "task", "label"])
+    found = DawidSkene(n_iter=20).fit_predict(answers)
+    truths = {f"q{task}": "AB"[task % 2] for task in range(40)}
+    assert np.mean([truths[str(task)] == label for task, label in found.items()]) > 0.85
+
+
+def test_files_of_every_week(tmp_path: Path) -> None:
+    for week in (1, 2):
+        rows = [(who, f"week{week}-{task}", label, 3.5, "") for who, task, label in crowd(30 + week)]
+        write(tmp_path / f"week{week}.csv", "annotator,item,answer,seconds,comment", rows)
+    _, asked = follow("discover", "week1.csv", "-o", "first", folder=tmp_path)
+    follow("discover", "week2.csv", "-o", "second", "--history", "first/workers.csv", folder=tmp_path)
+    follow("discover", "week1.csv", "week2.csv", "-o", "both", folder=tmp_path)
+    assert asked == 0
+    assert len(table(tmp_path / "both" / "truth.csv")) == 63
+
+
+def test_one_file_for_each_rater(tmp_path: Path) -> None:
+    for who in WHO:
+        rows = [(task, label) for other, task, label in crowd(30) if other == who]
+        write(tmp_path / f"{who}.csv", "id,answer", rows)
+    names = [f"{who}.csv" for who in WHO]
+    _, asked = follow("discover", *names, "-o", "out", folder=tmp_path)
+    assert asked == 1
+    assert {row["worker"] for row in table(tmp_path / "out" / "workers.csv")} == set(WHO)
+
+
+def test_which_tasks_to_ask_next(tmp_path: Path) -> None:
+    rows = [row for row in crowd(40, right=0.6) if row[0] != "kim"]
+    write(tmp_path / "answers.csv", "worker,task,label", rows)
+    said, _ = follow("discover", "answers.csv", "-o", "out", folder=tmp_path)
+    asked = [row["task"] for row in table(tmp_path / "out" / "next.csv")]
+    unsure = allalike.discover(rows).truth.set_index("task")["confidence"]
+    assert unsure[asked[0]] <= unsure.median()
+    [command] = re.findall(r"^  allalike (discover .* more.csv)$", said, re.MULTILINE)
+    write(tmp_path / "more.csv", "worker,task,label", [("kim", task, "A") for task in asked[:5]])
+    done = call(*shlex.split(command), folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sum(int(row["answers"]) for row in table(tmp_path / "out" / "truth.csv")) == len(rows) + 5
