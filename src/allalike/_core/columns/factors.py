@@ -262,7 +262,7 @@ def _order(array: Any) -> npt.NDArray[Any]:
     if len(array) > _MIN_STRINGS_AS_NUMBERS and is_string(array.type):
         data, ends = string_bytes(array)
         lengths = np.diff(ends)
-        ends_of_order = pc.min_max(array)
+        ends_of_order = call("min_max", array)
         low, high = (_as_bytes(ends_of_order[name].as_py()) for name in ("min", "max"))
         differing = (place for place, (a, b) in enumerate(zip(low, high, strict=False)) if a != b)
         shared = next(differing, min(len(low), len(high)))

@@ -34,7 +34,8 @@ _ID = re.compile(
 _COUNTS = re.compile(r"(.*[ _.-])?(counts?|how[ _.-]?many|number|quantity|amount)([ _.-].*)?", re.IGNORECASE)
 _COUNT = re.compile(r"\s*\d+(\.0+)?\s*(\+|(-|to|–)\s*\d+)?\s*")  # noqa: RUF001
 _WHOLE = re.compile(r"\s*\d+\s*")
-_ROWS = 100_000  # the first rows tell what columns are
+_ROWS = 100_000  # the first rows tell what columns are,
+_FIRST_ROWS = 10_000  # and fewer whether rows are parts at all, which are neighbours, where no id says so
 _MIN_ANSWERS = 5  # without an id, as many answers with several rows are asked about
 _MAX_VALUES = 30  # what is said of things is one of a few values
 
@@ -85,7 +86,7 @@ def find_part_columns(
     """
     others = [name for name in table.names if name not in picked.values()]
     ids = [name for name in others if _ID.search(name)]
-    if not (given or ((ids or open_kind) and _has_repeats(table, picked))):
+    if not (given or ((ids or open_kind) and _has_repeats(table, picked, _ROWS if ids else _FIRST_ROWS))):
         return None
     head = TableSample(table.sample(_ROWS, [*picked.values(), *ids]), frozenset(table.na or ()))
     worker, task, label = (head[picked[role]] for role in ("worker", "task", "label"))
@@ -109,9 +110,9 @@ def find_part_columns(
     return PartColumns(found, tuple(counts), tuple(rest), recognised=not given)
 
 
-def _has_repeats(table: Table, picked: Mapping[str, str]) -> bool:
+def _has_repeats(table: Table, picked: Mapping[str, str], most: int) -> bool:
     """Tell whether a worker has two of the first rows for a task."""
-    sample = table.sample(_ROWS, [picked["worker"], picked["task"]])
+    sample = table.sample(most, [picked["worker"], picked["task"]])
     try:
         columns = [table.column("task", data) for data in sample.values()]
         for column in columns:
