@@ -260,7 +260,7 @@ def test_the_terminal_shows_limits_and_counts_workers_with_few_answers() -> None
     answers = [(worker, task, float(task)) for worker in "abcd" for task in range(9) if worker != "d" or task < 2]
     result = allalike.discover(answers, domain="real")
     assert worker_rows(result)[0] == ("worker", "answers", "rmse", "low..high", "weight")
-    assert few_text(result)[0].startswith("1 of 4 workers (25.0 %) have fewer than 5 answers")
+    assert few_text(result)[0].startswith("1 of 4 workers (25.0 %) has fewer than 5 answers")
     named = allalike.discover(answers, domain="real", method="P-TD")
     assert worker_rows(named)[0] == ("worker", "answers", "fault", "weight")
     assert few_text(named) == []

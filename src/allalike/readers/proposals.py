@@ -208,6 +208,8 @@ def _settle(source: Any, settles: Mapping[str, Any]) -> Any:
     """Return answers that are named with further options."""
     own = {name: value for name, value in settles.items() if name not in ("columns", "domain")}
     of_files = {each.name: own.pop(each.name) for each in fields(Files) if each.name in own}
+    if "abstain" in own and not isinstance(own["abstain"], list | tuple):
+        own["abstain"] = (own["abstain"],)
     if "domain" in settles:
         own["domain"] = choose(settles["domain"], DOMAINS, "domain", Domain)
     columns = {**source.columns, **settles.get("columns", {})}

@@ -41,6 +41,8 @@ def find_monotonous(run: Run) -> dict[int, Any]:
     sums, answers = run.sum(_add_codes), np.maximum(run.answer_counts, 1)
     code = np.rint(sums["code"] / answers)
     same = (sums["code"] == answers * code) & (sums["square"] == answers * np.square(code))
+    if not (same & (run.answer_counts > 0)).any():
+        return {}
     share = run.total(partial(count_labels, n_labels=n_labels))["share"] / run.n_tasks
     rare = np.minimum(share[code.astype(np.intp)], 1.0) ** answers < _LEAST_CHANCE
     found = np.flatnonzero(same & rare & (run.answer_counts > 0))

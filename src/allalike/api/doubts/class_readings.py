@@ -99,7 +99,7 @@ def list_class_readings(known: KnownClasses) -> list[Reading]:
 
 
 def is_contradicted(known: KnownClasses) -> bool:
-    """Tell whether fewer votes meet the truths than those of any crowd would, but by chance.
+    """Tell whether fewer votes meet the truths than those of any crowd would, or than would if they were drawn anew.
 
     >>> given, many = np.array([0, 1]), np.arange(30) % 2
     >>> [is_contradicted(KnownClasses("xy", given, "xy", many, vote)) for vote in (1 - many, many[::-1], many)]
@@ -107,7 +107,9 @@ def is_contradicted(known: KnownClasses) -> bool:
     """
     from scipy.stats import binom
 
-    least = _LEAST_RIGHT[len(known.labels) <= 2]
+    said = np.bincount(known.given[known.truth], minlength=len(known.labels) + 1)[: len(known.labels)]
+    drawn = float(said @ np.bincount(known.vote, minlength=len(known.labels))) / len(known.vote) ** 2
+    least = min(_LEAST_RIGHT[len(known.labels) <= 2], drawn)
     return bool(binom.cdf(known.agree(known.given), len(known.vote), least) < _CERTAIN)
 
 

@@ -139,11 +139,13 @@ def _ask_if_doubtful(
     label: Content,
     codes: npt.NDArray[np.int64],
 ) -> None:
-    """Ask whether rows are parts, where workers have several rows for a task and never say the same in two."""
+    """Ask whether rows are parts, where workers have several neighbours for a task and never say the same in two."""
     rows = np.unique(pair, return_counts=True)[1]
-    several = int((rows > 1).sum())
+    several, apart = int((rows > 1).sum()), len(pair) - len(rows) - int((pair[1:] == pair[:-1]).sum())
     words = label.kind not in ("whole", "number", "date") and 2 * label.n_present <= len(pair)
-    if several < _MIN_ANSWERS or not words or len(np.unique(_join(pair, codes))) < len(pair):
+    if several < _MIN_ANSWERS or 2 * apart > len(pair) - len(rows) or not words:
+        return
+    if len(np.unique(_join(pair, codes))) < len(pair):
         return
     raise InputError(
         f"{table.where}: {several:,} times a worker has several rows for a task, each with another"
