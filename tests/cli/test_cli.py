@@ -119,7 +119,7 @@ def test_one_worker_repeats_and_dropped_rows_are_noted(answers: Path) -> None:
     assert done.returncode == 0
     assert "Note: All 2 answers are by one worker, 'a'" in done.stderr
     assert "Set aside 1 repeated" in done.stderr
-    assert "Dropped 1 rows" in done.stderr
+    assert "Dropped 1 row without a label" in done.stderr
 
 
 def test_a_run_that_did_not_converge_is_noted(answers: Path) -> None:
