@@ -88,6 +88,7 @@ def test_an_archive_in_an_archive_is_not_opened(tmp_path: Path) -> None:
         allalike.discover(tmp_path / "outer.zip", method="UA")
 
 
+@pytest.mark.long
 def test_a_cell_in_the_last_corner_of_a_sheet_costs_no_more_than_any_other(tmp_path: Path) -> None:
     book = openpyxl.Workbook()
     for row in [["worker", "task", "label"], ["ada", 1, "x"], ["bob", 1, "x"], ["eve", 1, "y"]]:

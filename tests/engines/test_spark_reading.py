@@ -267,11 +267,13 @@ def test_many_tasks_come_out_in_order(spark: Spark, tmp_path: Path, monkeypatch:
     "labels",
     [
         [f"{n / 8:.3f} kg" for n in range(400)],
-        [f"{1000 + 7 * n:,}" for n in range(400)],
-        [f"{1 + n % 28}/{1 + n % 12}/{1600 + n}" for n in range(400)],
+        pytest.param([f"{1000 + 7 * n:,}" for n in range(400)], marks=pytest.mark.long),
+        pytest.param([f"{1 + n % 28}/{1 + n % 12}/{1600 + n}" for n in range(400)], marks=pytest.mark.long),
         [("cat", "cat;dog", "dog;owl", "owl")[n % 4] for n in range(400)],
-        [("cat;dog;owl", "dog;cat;owl", "owl;dog;cat")[n % 3] for n in range(400)],
-        [("never", "often", "always")[n % 3] for n in range(400)],
+        pytest.param(
+            [("cat;dog;owl", "dog;cat;owl", "owl;dog;cat")[n % 3] for n in range(400)], marks=pytest.mark.long
+        ),
+        pytest.param([("never", "often", "always")[n % 3] for n in range(400)], marks=pytest.mark.long),
     ],
     ids=["units", "thousands", "dates", "sets", "rankings", "scales"],
 )
@@ -281,7 +283,12 @@ def test_what_labels_are_written_like_tells_their_kind(spark: Spark, tmp_path: P
 
 @pytest.mark.parametrize(
     ("odd", "said"),
-    [("7 lb", "different units"), ("7", "others have none"), ("heavy", "'heavy' is none"), ("<7 kg", "bounds")],
+    [
+        ("7 lb", "different units"),
+        pytest.param("7", "others have none", marks=pytest.mark.long),
+        pytest.param("heavy", "'heavy' is none", marks=pytest.mark.long),
+        pytest.param("<7 kg", "bounds", marks=pytest.mark.long),
+    ],
 )
 def test_labels_that_are_written_otherwise_are_asked_about(spark: Spark, tmp_path: Path, odd: str, said: str) -> None:
     labels = [*(f"{n / 8:.3f} kg" for n in range(399)), odd]
