@@ -250,6 +250,7 @@ def test_a_place_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
         save(FIGURES["figure-matrices"], Results({}), tmp_path / "file")
 
 
+@pytest.mark.long
 def test_voting_rules_are_compared_on_real_rankings(here: Path) -> None:
     figure = FIGURES["figure-rules"]
     results = run(figure.settings(), repetitions=200, jobs=1)

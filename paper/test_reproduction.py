@@ -126,6 +126,7 @@ def test_the_methods_of_a_column_can_serve_its_crowds(kind: str, source: str) ->
         assert all(make(KINDS[kind].variants[c].method, METHODS, "method").serves(domain) for c in columns)
 
 
+@pytest.mark.long
 def test_generated_crowds_are_close_to_the_paper() -> None:
     """Compare with the paper: 3 points, or twice the standard error, which in the paper is about two thirds of ours."""
     columns = ("CRH", "DS", "EVD", "EXP", "P-TD-D")

@@ -69,6 +69,7 @@ def test_a_quiz_on_the_command_line_by_hand(data: Path) -> None:
     assert {"UA", "OA", "P-TD", "P-TD-AK", "iP-TD", "D-TD"} <= apart.keys()
 
 
+@pytest.mark.long
 def test_ratings_of_anger_on_the_command_line_by_hand(data: Path, tmp_path: Path) -> None:
     path = data / "snow_emotion" / "anger.standardized.tsv"
     known = pd.read_csv(path, sep="\t").groupby("orig_id")["gold"].first()
@@ -83,6 +84,7 @@ def test_ratings_of_anger_on_the_command_line_by_hand(data: Path, tmp_path: Path
     assert "Recognised: '!amt_worker_ids' is the worker" in noted
 
 
+@pytest.mark.long
 def test_translations_on_the_command_line_by_hand(data: Path, tmp_path: Path) -> None:
     folder = data / "crowdwsa2019" / "data"
     path = folder / "CrowdWSA2019_T1_label_anonymous.tsv"

@@ -26,7 +26,7 @@ pytestmark = need_spark()
 
 @pytest.mark.parametrize(
     ("method", "domain"),
-    [pytest.param(*case, marks=pytest.mark.long if place % 2 else []) for place, case in enumerate(pair_up())],
+    [pytest.param(*case, marks=pytest.mark.long if place % 4 else []) for place, case in enumerate(pair_up())],
 )
 def test_spark_finds_what_memory_finds(method: str, domain: str) -> None:
     rows = crowd(domain, seed=1, n=6, m=12, missing=0.2)

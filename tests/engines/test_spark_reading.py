@@ -155,7 +155,9 @@ def test_labels_that_do_not_fit_are_named_by_their_row(spark: Spark, tmp_path: P
     assert "unclear what kind" in fail(spark, unclear)
 
 
-@pytest.mark.parametrize("ending", [".csv", pytest.param("*.csv", marks=pytest.mark.long), ".parquet"])
+@pytest.mark.parametrize(
+    "ending", [".parquet", *(pytest.param(each, marks=pytest.mark.long) for each in (".csv", "*.csv"))]
+)
 @pytest.mark.usefixtures("small_splits")
 def test_missing_values_are_refused_or_dropped(spark: Spark, tmp_path: Path, ending: str) -> None:
     holes = [None if k % 7 == 5 else "xy"[k % 2] for k in range(90)]
@@ -178,7 +180,7 @@ def test_a_zero_byte_in_an_id_is_named_by_its_row(spark: Spark, tmp_path: Path) 
     assert fail(spark, path).startswith("The worker in row 41 has a zero byte in it: ")
 
 
-@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+@pytest.mark.parametrize("ending", [".csv", pytest.param(".parquet", marks=pytest.mark.long)])
 @pytest.mark.usefixtures("small_splits")
 def test_labels_are_made_comparable_as_in_memory(spark: Spark, tmp_path: Path, ending: str) -> None:
     texts = ["The answer is 42.", "**42**", "42", "7 ", "no idea", "NA", "-1", "forty-two"]

@@ -200,6 +200,7 @@ def test_a_file_that_vanishes_is_a_clear_error(tmp_path: Path) -> None:
         values(stream)
 
 
+@pytest.mark.long
 def test_long_labels_make_short_batches(tmp_path: Path) -> None:
     table = pa.table({"worker": ["a", "b"] * 50, "task": [1] * 100, "label": ["x" * 5_000_000] * 100})
     assert [len(batch["label"]) for batch in scan(table).stream().batches()] == [13] * 7 + [9]

@@ -339,7 +339,7 @@ def bubil_window(gold: Pixels) -> tuple[slice, slice]:
     return window[0], window[1]
 
 
-@pytest.mark.parametrize("number", [1, *(pytest.param(number, marks=pytest.mark.long) for number in (2, 3))])
+@pytest.mark.parametrize("number", [pytest.param(number, marks=pytest.mark.long) for number in (1, 2, 3)])
 def test_the_crowd_of_bubil_scores_as_is_known(data: Path, number: int) -> None:
     source = data / "bubil_crowd_segmentation"
     folder = source / f"BU-BIL_Dataset{number}"

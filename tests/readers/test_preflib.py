@@ -105,6 +105,7 @@ def test_dots_and_puzzles_have_their_known_statistics(data: Path) -> None:
         assert result.summary["gold"]["error"] == known["borda_all_KT"] == 0
 
 
+@pytest.mark.long
 def test_ten_voters_err_as_much_as_is_known_where_ties_favour_the_truth(data: Path) -> None:
     rng = np.random.default_rng(0)
     for name in ("00024-00000001", "00025-00000002"):
