@@ -18,7 +18,7 @@ quick: .venv/dev
 	$(BIN)/pytest -n auto -m "not slow and not long and not release"
 
 long: .venv/dev
-	$(BIN)/pytest -n 2 -m long tests
+	$(BIN)/pytest -n 2 -m long tests paper
 
 check: .venv/dev
 	$(BIN)/ruff format --check .
