@@ -54,6 +54,13 @@ def test_exactly_one_tool_recognises_a_sample(exports: Path, name: str) -> None:
     assert recognised == [OWN[name]]
 
 
+def test_a_short_row_of_comparisons_is_no_trouble(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text("worker,left,right,label\nada,tea,ale\nbob,ale,tea,tea\nada,ale,tea,tea\n", encoding="utf-8")
+    found = allalike.read(path)
+    assert (found.n_answers, found.tasks.tolist()) == (2, ["ale | tea"])
+
+
 def test_no_reader_of_tables_takes_files_of_others(exports: Path, data: Path) -> None:
     others = [path for path in exports.iterdir() if path.name not in OWN]
     plain = sorted(path for path in data.rglob("*.csv") if path.is_file())[:40]

@@ -111,7 +111,10 @@ def find_proposals(source: Readable, options: Sequence[Proposal]) -> list[Propos
     trials = _Trials(source)
     for option in _with_other_kinds(options):
         trials.follow(option)
-    return sorted(trials.found, key=lambda proposal: -(proposal.score or 0.0))[:MOST_SHOWN]
+    found: dict[str, Proposal] = {}
+    for each in sorted(trials.found, key=lambda proposal: -(proposal.score or 0.0)):
+        found.setdefault(str(each), each)  # several ways may lead to it
+    return list(found.values())[:MOST_SHOWN]
 
 
 def find_other_readings(source: Any) -> list[Proposal]:
@@ -235,7 +238,7 @@ def _describe(answers: Answers, *, whole: bool) -> str:
         kind,
         count(len(answers.workers), "worker"),
         count(answers.n_tasks, "task"),
-        f"{_shown(each)} answers a task",
+        f"{_shown(each)} answer{'' if _shown(each) == '1' else 's'} a task",
     ]
     return ("" if whole else f"in the first {_SAMPLE_ROWS:,} rows ") + ", ".join(told)
 
