@@ -102,6 +102,15 @@ class Table:
     def __post_init__(self) -> None:
         check_names(self.names, self.where)
 
+    def loaded_by(self, load: Callable[[Sequence[str]], dict[str, Any]], **changes: Any) -> Table:
+        """Return a table with another way to load its columns; ways that know the old columns only are forgotten.
+
+        >>> of_records([{"a": 1}]).loaded_by(lambda asked: {name: [2, 3] for name in asked}).sample(1)
+        {'a': [2]}
+        """
+        old: dict[str, Any] = {"load_batches": None, "load_sample": None, "expand": None, "parts": (), "delimiter": ""}
+        return replace(self, load=load, **{**old, **changes})
+
     def sample(self, rows: int, names: Sequence[str] | None = None) -> dict[str, Any]:
         """Return columns of the first rows, of each of its parts if it has several: Arrow columns, or lists.
 

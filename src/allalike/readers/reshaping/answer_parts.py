@@ -104,15 +104,9 @@ def _gather(table: Table, picked: Mapping[str, str], found: PartColumns) -> Tabl
         taken = {name: column.replaced(take_values(column.data, rows), rows) for name, column in columns.items()}
         return {name: taken[name] if name in taken else values.numbered(rows) for name in names}
 
-    return replace(
-        table,
-        load=load,
-        load_batches=None,
-        load_sample=None,
-        expand=None,
+    return table.loaded_by(
+        load,
         n_bytes=lambda _: 0,
-        parts=(),
-        delimiter="",
         guessed={**table.guessed, **({"repeats": SET} if found.recognised else {})},
         remarks=(*table.remarks, *remarks),
         domain=kind,

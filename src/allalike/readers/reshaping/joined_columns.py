@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import ColumnError, InputError, LabelError
@@ -56,15 +55,9 @@ def join_columns(table: Table, chosen: Mapping[str, str], domain: Domain | None)
 
     listed = ", ".join(map(repr, parts[:-1])) + f" and {parts[-1]!r}"
     what = "a place" if kind == "place" else "the probabilities of its options"
-    return replace(
-        table,
+    return table.loaded_by(
+        load,
         names=[*others, label],
-        load=load,
-        load_batches=None,
-        load_sample=None,
-        expand=None,
-        parts=(),
-        delimiter="",
         roles={**table.roles, "label": label},
         domain=kind if domain is None else "",
         remarks=[*table.remarks, f"{listed} together are the label, {what}."],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import ColumnError, InputError
@@ -47,14 +46,9 @@ def spread_lists(table: Table, chosen: Mapping[str, str], domain: Domain | None)
         return {name: columns[name] for name in asked}
 
     said = f"Each task has its labels in a list ({label!r}): the places in it are taken for the workers."
-    return replace(
-        table,
+    return table.loaded_by(
+        load,
         names=[_PLACE, task, label],
-        load=load,
-        load_batches=None,
-        load_sample=None,
-        expand=None,
-        parts=(),
         roles={"worker": _PLACE, "task": task, "label": label},
         remarks=[*table.remarks, said],
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,15 +52,9 @@ def gather_objects(table: Table, chosen: Mapping[str, str], domain: Domain | Non
         columns = _gather(table, picked, parts)
         return {name: columns[role] for role, name in {**picked, "label": label}.items() if name in asked}
 
-    return replace(
-        table,
+    return table.loaded_by(
+        load,
         names=[*picked.values(), label],
-        load=load,
-        load_batches=None,
-        load_sample=None,
-        expand=None,
-        parts=(),
-        delimiter="",
         text=False,
         roles={**picked, "label": label},
         remarks=[*table.remarks, "Each row is an object; the rows of a worker and a task together are an answer."],

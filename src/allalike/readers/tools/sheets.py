@@ -138,7 +138,7 @@ def keep_rows(table: Table, rows: npt.NDArray[np.bool_]) -> Table:
             for name, column in loaded.items()
         }
 
-    return replace(table, load=load, load_batches=None, load_sample=None, n_bytes=lambda _: 0, parts=())
+    return table.loaded_by(load, n_bytes=lambda _: 0)
 
 
 def with_columns(table: Table, columns: Mapping[str, Callable[[], Any]]) -> Table:
@@ -156,7 +156,7 @@ def with_columns(table: Table, columns: Mapping[str, Callable[[], Any]]) -> Tabl
         return {name: columns[name]() if name in columns else old[name] for name in asked}
 
     names = list(dict.fromkeys([*table.names, *columns]))
-    return replace(table, names=names, load=load, load_batches=None, load_sample=None, n_bytes=lambda _: 0, parts=())
+    return table.loaded_by(load, names=names, n_bytes=lambda _: 0)
 
 
 def leave_out(table: Table, name: str | None, values: Collection[str], why: str) -> Table:
