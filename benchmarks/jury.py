@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 import allalike
-from allalike.api.judges.coverage import Sureness
+from allalike.api.judges.coverage import SureLevels, Sureness
 from allalike.api.judges.shared_errors import SharedErrors, find_shared_errors
 from allalike.api.judges.verdicts import Verdicts
 from allalike.datasets import load
@@ -118,7 +118,8 @@ def abstain(sets: Sequence[Data]) -> str:
     """Say how sure the panel is, and how often it is right, with and without known truths."""
     lines = []
     for data in sets:
-        for name, tasks in (("no truths", data.told.tasks), ("truths", data.told.tasks.mended())):
+        (known,) = (finding.tasks for finding in data.told.findings if isinstance(finding, SureLevels))
+        for name, tasks in (("no truths", known), ("truths", known.mended())):
             cells = []
             for level in LEVELS:
                 kept = tasks.confidence >= level
@@ -174,7 +175,7 @@ def costs(data: Data) -> str:
     ]
     cost, small = panel.summary["panel"]["cost"], panel.summary["panel"]["smallest"]
     lines.append(["the smallest panel", "", percent(small["accuracy"]), f"{cost['smallest_per_correct']:.4f}"])
-    lines.append(["all", "", percent(panel.panels.whole), f"{cost['panel_per_correct']:.4f}"])
+    lines.append(["all", "", percent(panel.summary["panel"]["accuracy"]), f"{cost['panel_per_correct']:.4f}"])
     return table([f"`{data.name}`", "price (made up)", "right in %", "cost per correct"], lines)
 
 

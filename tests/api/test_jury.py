@@ -182,7 +182,7 @@ def test_prices_make_costs_for_each_correct_verdict() -> None:
     assert panel.judges["cost_per_correct"].to_numpy() == pytest.approx([1 / right[0], 0.5 / right[1], 0.0])
     cost = panel.summary["panel"]["cost"]
     assert cost["panel"] == pytest.approx(90.0)
-    assert cost["panel_per_correct"] == pytest.approx(1.5 / panel.panels.whole, rel=1e-5)
+    assert cost["panel_per_correct"] == pytest.approx(1.5 / panel.summary["panel"]["accuracy"], rel=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -10,16 +10,20 @@ import numpy as np
 
 from allalike._core.options import check_number
 from allalike.api.discover import discover
-from allalike.api.judges.coverage import MIN_GOLD, Coverage, gather_sureness
+from allalike.api.judges.bonds import Bonds
+from allalike.api.judges.coverage import MIN_GOLD, SureLevels, gather_sureness
+from allalike.api.judges.finding import divide
 from allalike.api.judges.odds import OddsLine
 from allalike.api.judges.open_labels import OpenChance, decide_openly, find_chances, find_open_chance
 from allalike.api.judges.panel import Panel
 from allalike.api.judges.panel_sizes import Sizes, find_sizes
 from allalike.api.judges.prices import find_prices, read_prices
 from allalike.api.judges.shared_errors import find_shared_errors
+from allalike.api.judges.smaller_panels import Prices, SmallerPanels
 from allalike.api.judges.verdicts import NOBODY, PanelAnswers, Verdicts, take_verdicts
 from allalike.api.results.deciding import find_truths
 from allalike.api.results.summaries import describe_confidence
+from allalike.api.results.tables import worker_columns
 from allalike.engines.sample import sample_tasks
 from allalike.errors import GoldError, OptionError, UnsupportedError
 from allalike.methods import Auto, Weighing
@@ -108,16 +112,24 @@ def _judge(result: Result, prices: Mapping[str, float] | None, least: float | No
     summary = {**result.summary, "confidence": describe_confidence(run, told, found)}
     if least is not None:
         summary |= {"min_confidence": least, "abstained": int(found.total("abstained"))}
+    how: dict[str, Any] = {"judges": run.workers, "n_tasks": run.n_tasks, "keep": keep, "by_gold": by_gold}
+    right = _find_known_right(run)
+    expected = right if by_gold else 1 - np.asarray(worker_columns(run, told)["error_rate"])
+    costs = None if price is None else Prices(price, run.answer_counts.astype(np.float64), expected)
     return Panel(
         result=replace(result, weighing=told, found=found, summary=summary),
-        shared_errors=find_shared_errors(verdicts, judging.n_wrong),
-        panels=sizes,
-        by_gold=by_gold,
-        tasks=tasks,
-        answered=Coverage.of(tasks.mended()),
-        keep=keep,
-        prices=price,
+        findings=(
+            SureLevels(tasks, right),
+            Bonds(find_shared_errors(verdicts, judging.n_wrong), run.workers),
+            SmallerPanels(sizes, **how, prices=costs),
+        ),
     )
+
+
+def _find_known_right(run: Run) -> Floats:
+    """Return, of each judge, how often she is right where the truth is known; NaN where it is not."""
+    sums = run.sum(run.kernels.gold_sums)
+    return 1 - divide(sums["distance"], sums["answers"])
 
 
 def _check(run: Run) -> None:

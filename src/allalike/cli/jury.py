@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allalike._core.words import count
 from allalike.cli.commands import dress, list_notes
 from allalike.cli.console import (
     WIDTH,
@@ -38,9 +37,8 @@ from allalike.cli.options import (
 )
 from allalike.cli.standard_input import spool_input
 from allalike.errors import OptionError
-from allalike.telling.remark import name_some, percent
+from allalike.telling.panel import remark_panel
 from allalike.telling.summary import Summary
-from allalike.telling.truths import remark_reading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +55,6 @@ _EXAMPLES = "\b\n" + "\n".join(
     )
 )
 _N_JUDGES = 8  # that are shown
-_N_GROUPS, _N_NAMES = 3, 4  # of those who are wrong together
 _WIDTH, _GAP = 7, 2  # characters of a number, and between columns
 _LEVELS = (0.0, 0.8, 0.9, 0.95)  # that are shown
 
@@ -149,121 +146,15 @@ def draw_panel(panel: Panel, paths: Sequence[Path]) -> list[str]:
     >>> draw_panel(allalike.jury(rows), [])[0]
     '6 verdicts of 3 judges on 2 tasks (categorical).'
     """
-    sentences = [
-        *_say_what(panel),
-        *_say_pairs(panel),
-        *_say_smallest(panel),
-        *_say_costs(panel),
-        _say_limits(panel),
-    ]
-    lines = [line for text in sentences for line in fold(text, "  ")]
+    lines = [line for remark in remark_panel(panel.summary) for line in fold(dress(remark), "  ")]
     lines += ["", *_judge_lines(panel), "", *_level_lines(panel)]
     return [*lines, "", *fold("Written: " + ", ".join(map(keep_whole, paths)), "  ")] if paths else lines
-
-
-def _say_what(panel: Panel) -> list[str]:
-    summary = Summary.from_dict(panel.summary)
-    gold, sure = summary.gold, summary.confidence
-    assert sure is not None
-    worth = f", worth about {sure.voices_per_task:.2g} voices" if sure.voices_per_task else ""
-    lines = [
-        f"{summary.answers:,} verdicts of {count(summary.workers, 'judge')} on {count(summary.tasks, 'task')}"
-        f" ({summary.domain.name}).",
-        f"Panel: {sure.answers_per_task:.3g} verdicts per task{worth}; {summary.changed:,} answers differ from a plain"
-        " vote's.",
-        *map(dress, remark_reading(summary)),
-    ]
-    if gold is not None and gold.error is not None and gold.unweighted_error is not None:
-        error = panel.summary["panel"]["calibration_error"]
-        mended = "" if error["mended"] == error["own"] else f", mended by known truths {error['mended']:.3f}"
-        lines.append(
-            f"It is right on {percent(1 - gold.error)} of {count(gold.tasks, 'task')} with known truths, a plain vote"
-            f" on {percent(1 - gold.unweighted_error)}; its probabilities are {error['own']:.3f} off{mended}."
-        )
-    else:
-        lines.append(f"It should be right {percent(sure.mean)} of the time.")
-    if summary.abstained is not None:
-        lines.append(
-            f"It abstains from {summary.abstained:,} tasks that are less sure than {summary.min_confidence:g}."
-        )
-    return lines
-
-
-def _say_pairs(panel: Panel) -> list[str]:
-    found = panel.summary["panel"]["pairs"]
-    if not found["looked_at"]:
-        return [f"Wrong together: not looked for with {count(len(panel.judges), 'judge')}."]
-    where = f"on {found['tasks']:,} tasks whose truth is known or sure"
-    if not found["found"]:
-        return [f"Wrong together: no pair of {found['looked_at']:,} more than others, {where}."]
-    first = found["named"][0]
-    lines = [
-        f"Wrong together: {found['found']:,} of {found['looked_at']:,} pairs, {where}. First"
-        f" {keep_whole(first['judge'])} and {keep_whole(first['other'])}: {first['together']:,} wrong answers in"
-        f" common, {first['expected']:.3g} expected ({first['low']:.2g} to {first['high']:.2g} times as many)."
-    ]
-    groups = found["groups"]
-    more = [f"- and {count(len(groups) - _N_GROUPS, 'more group')}"] if len(groups) > _N_GROUPS else []
-    return [*lines, *(f"- {_name_some(group)}" for group in groups[:_N_GROUPS]), *more]
-
-
-def _name_some(judges: Sequence[object]) -> str:
-    return name_some(list(map(keep_whole, judges)), len(judges), _N_NAMES)
-
-
-def _say_smallest(panel: Panel) -> list[str]:
-    found = panel.summary["panel"]["smallest"]
-    everybody = len(panel.judges)
-    right = "are right" if panel.by_gold else "should be right"
-    lost = _say_lost(*found["lost"])
-    who = _name_some(found["members"])
-    if found["size"] == everybody:
-        return [f"Smallest panel that keeps {100 * found['keep']:g} %: all of them."]
-    return [
-        f"Smallest panel that keeps {100 * found['keep']:g} %: {found['size']:,} of {everybody:,}: {who}. On tasks that"
-        f" did not choose them, such panels {right} {percent(found['accuracy'])} of the time, {lost} than all, and"
-        f" agree with all on {percent(found['agreement'])} of the tasks."
-    ]
-
-
-def _say_lost(low: float, high: float) -> str:
-    """Write between which limits something is less, or more.
-
-    >>> _say_lost(0.01, 0.025), _say_lost(-0.03, -0.002), _say_lost(-0.01, 0.02)
-    ('1.0 to 2.5 points less', '0.2 to 3.0 points more', 'between 1.0 points more and 2.0 less')
-    """
-    more, less = f"{100 * abs(low):.1f}", f"{100 * abs(high):.1f}"
-    if high < 0:
-        return f"{less} to {more} points more"
-    return f"{more} to {less} points less" if low >= 0 else f"between {more} points more and {less} less"
-
-
-def _say_costs(panel: Panel) -> list[str]:
-    cost = panel.summary["panel"].get("cost")
-    if cost is None:
-        return []
-    prices = [
-        f"{name} {cost[key]:,.6g}, {'unknown' if each is None else f'{each:.4g}'} per correct verdict"
-        for name, key in (("all judges", "panel"), ("the smallest panel", "smallest"))
-        if key == "panel" or len(panel.smallest) < len(panel.judges)
-        for each in (cost[f"{key}_per_correct"],)
-    ]
-    return [f"Cost: {'; '.join(prices)}."]
-
-
-def _say_limits(panel: Panel) -> str:
-    if panel.by_gold:
-        return "What is known here is known of tasks like those with known truths."
-    return (
-        "Without known truths (--gold, 50 or more) nobody can tell errors that all judges share from truth: a panel of"
-        " one family agrees with itself, and looks sure."
-    )
 
 
 def _judge_lines(panel: Panel) -> list[str]:
     table = panel.judges.sort_values("error_rate", kind="stable")
     names = {"error_rate": "error", "accuracy": "known right", "weight": "weight", "cost_per_correct": "per correct"}
-    if panel.prices is not None:
+    if "price" in table:
         del names["weight"]  # for which there is no room
     shown = [name for name in names if name in table and table[name].notna().any()]
     widths = {name: max(len(names[name]), _WIDTH) for name in shown}

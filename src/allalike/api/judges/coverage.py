@@ -7,7 +7,7 @@ through their log odds (`allalike.api.judges.odds`), which four of five parts of
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,19 @@ from allalike._core.blocks.block import Array, Floats, sum_by
 from allalike.api.judges.odds import OddsLine, fit_line, mend
 
 if TYPE_CHECKING:
+    from allalike.api.judges.finding import Columns
     from allalike.engines import TaskTable
 
-__all__ = ["BINS", "LEVELS", "MIN_GOLD", "Coverage", "Sureness", "expected_calibration_error", "gather_sureness"]
+__all__ = [
+    "BINS",
+    "LEVELS",
+    "MIN_GOLD",
+    "Coverage",
+    "SureLevels",
+    "Sureness",
+    "expected_calibration_error",
+    "gather_sureness",
+]
 
 LEVELS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 MIN_GOLD = 50  # known truths that tell how sure the panel is
@@ -109,6 +119,40 @@ class Coverage:
     def columns(self) -> dict[str, Array]:
         """Return the columns of the table."""
         return {"level": self.level, "share": self.share, "expected": self.expected, "accuracy": self.accuracy}
+
+
+@dataclass(frozen=True)
+class SureLevels:
+    """How sure the panel is of each task when it does not know truths, as a panel tells of it.
+
+    Parameters
+    ----------
+    tasks
+        How sure it is of each task, and whether it is right.
+    known_right
+        Of each judge: how often she is right where the truth is known; NaN where it is not.
+    """
+
+    tasks: Sureness
+    known_right: Floats
+
+    def describe(self) -> dict[str, Any]:
+        """Tell how far probabilities are from how often they are right, and what abstaining costs at each level."""
+        mended = self.tasks.mended()
+        columns = Coverage.of(mended).columns()
+        rows = np.column_stack(list(columns.values())).tolist()
+        return {
+            "calibration_error": {"own": self.tasks.calibration_error(), "mended": mended.calibration_error()},
+            "coverage": [dict(zip(columns, row, strict=True)) for row in rows],
+        }
+
+    def tables(self) -> dict[str, Columns]:
+        """Return a row for each level."""
+        return {"coverage": Coverage.of(self.tasks.mended()).columns()}
+
+    def judge_columns(self) -> Columns:
+        """Return how often each judge is right where truths are known."""
+        return {"accuracy": self.known_right}
 
 
 def gather_sureness(found: TaskTable) -> Sureness:

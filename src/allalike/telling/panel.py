@@ -1,0 +1,30 @@
+"""Panel: all that there is to say of a panel of judges, in the order in which it is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from allalike.telling.judges.bonds import remark_bonds
+from allalike.telling.judges.smaller_panels import remark_costs, remark_smallest
+from allalike.telling.judges.verdicts import remark_limits, remark_verdicts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from allalike.telling.remark import Remark
+
+__all__ = ["remark_panel"]
+
+_TOLD = (remark_verdicts, remark_bonds, remark_smallest, remark_costs, remark_limits)
+
+
+def remark_panel(found: Mapping[str, Any]) -> Iterator[Remark]:
+    """Say what the panel decided, who is needed, who is wrong with whom, and what cannot be known.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y"), ("eve", 2, "y")]
+    >>> next(remark_panel(allalike.jury(rows).summary)).sentence
+    '6 verdicts of 3 judges on 2 tasks (categorical).'
+    """
+    for tell in _TOLD:
+        yield from tell(found)
