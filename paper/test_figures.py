@@ -71,7 +71,14 @@ def test_a_figure_says_what_it_shows() -> None:
         assert figure.caption.endswith(".")
 
 
-@pytest.mark.parametrize("name", [name for name in FIGURES if "disparity" not in name])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long if "all" in name or place % 3 else ())
+        for place, name in enumerate(FIGURES)
+        if "disparity" not in name
+    ],
+)
 def test_every_figure_is_drawn_with_a_panel_for_each_crowd(name: str, here: Path) -> None:
     figure = FIGURES[name]
     settings = figure.settings()
@@ -192,6 +199,7 @@ def test_equal_results_give_equal_files(tmp_path: Path) -> None:
     assert dict(matplotlib.rcParams) == before
 
 
+@pytest.mark.long
 def test_figures_need_neither_matplotlib_nor_pyplot_before_they_are_drawn() -> None:
     code = (
         "import sys; from allalike.experiments import Results; from paper.figures import FIGURES, save;"

@@ -376,6 +376,7 @@ def test_a_wrong_call_is_one_message(tmp_path: Path, capfd: pytest.CaptureFixtur
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.long
 def test_an_interrupt_is_one_line_and_what_was_computed_stays(tmp_path: Path) -> None:
     asked = [sys.executable, "-m", "paper", "table-2", "--jobs", "2", "-o", "out", "--repetitions", "30000"]
     nowhere = dict.fromkeys(("ALLALIKE_DATA", "XDG_CACHE_HOME"), str(tmp_path))

@@ -23,6 +23,7 @@ from allalike.methods import IPTD, OA, PTD, Weighing
 from allalike.methods.base import without_gold
 from allalike.methods.composed.votes import serves
 from crowds import samples
+from running.turns import in_turn
 
 ROWS = samples.rows(samples.RUNNING_EXAMPLE)
 GOLD = {f"t{task:04d}": truth for task, truth in enumerate(samples.RUNNING_TRUTH)}
@@ -50,7 +51,7 @@ def label_of(found: Comparison, method: str) -> Array:
     return outcome["label"]
 
 
-@pytest.mark.parametrize("domain", [*allalike.DOMAINS, "binary"])
+@pytest.mark.parametrize("domain", in_turn([*allalike.DOMAINS, "binary"], 3))
 def test_errors_and_truths_are_those_of_discover(domain: str) -> None:
     rows, kind = crowd(domain), samples.kind(domain)
     gold = {task: label for worker, task, label in rows if worker == "w000" and task < "t0012"}

@@ -17,6 +17,7 @@ from allalike.methods.auto.screening.screen import find_guess_distances
 from allalike.methods.base import Weighing
 from crowds.distance_weights import weigh
 from crowds.samples import crowd, kind
+from running.turns import in_turn
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -199,7 +200,7 @@ def test_workers_who_meet_in_pairs_only_are_told_apart_by_their_distances() -> N
     assert weighing.weight[:5].min() > 0.08
 
 
-@every_kind
+@pytest.mark.parametrize("domain", in_turn(allalike.DOMAINS, 3))
 def test_engines_blocks_and_the_order_of_rows_do_not_matter(domain: str) -> None:
     answers = crowd(domain, seed=7, n=6, m=20, missing=0.3)
     first = weigh(load(answers, domain))

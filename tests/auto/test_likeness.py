@@ -20,10 +20,11 @@ from allalike.methods.auto.signal.distances import find_signal
 from crowds.copiers import HONEST, attacks_on_numbers
 from crowds.distance_weights import weigh
 from crowds.samples import Row, crowd, kind, problems
+from running.turns import in_turn
 
 Table = npt.NDArray[np.float64]
 FEW_LABELS = {"categorical", "ordinal"}  # many agree by chance: `test_copies` is about these
-every_kind = pytest.mark.parametrize("domain", [name for name in allalike.DOMAINS if name not in FEW_LABELS])
+MANY_LABELS = [name for name in allalike.DOMAINS if name not in FEW_LABELS]
 RANKINGS = "mallows(items=5, population='fixed(values=0.3)')"
 
 
@@ -108,7 +109,7 @@ def test_a_ring_does_not_spoil_the_mean() -> None:
     assert error[True] > 0.2
 
 
-@every_kind
+@pytest.mark.parametrize("domain", in_turn(MANY_LABELS, 2))
 def test_copies_of_every_kind_of_label_are_found(domain: str) -> None:
     rows = crowd(domain, seed=8, n=9, m=30)
     clean = weigh(run_of(rows, domain))
@@ -195,7 +196,7 @@ def test_a_crowd_in_which_the_truth_never_changes_has_nobody_without_signal() ->
     assert not find_signal(run_of(rows, "real")).empty.any()
 
 
-@every_kind
+@pytest.mark.parametrize("domain", MANY_LABELS)
 def test_crowds_of_which_nothing_can_be_told_have_no_groups(domain: str) -> None:
     rows = crowd(domain, seed=13, n=4, m=12)
     first = {task: label for _, task, label in reversed(rows)}

@@ -271,7 +271,7 @@ def test_a_field_of_many_blocks_is_a_clear_error(tmp_path: Path, monkeypatch: py
         allalike.read(tmp_path / "a.csv")
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(content=st.binary(max_size=200) | st.text(alphabet='worker,tasklabel\n"1;\t', max_size=200).map(str.encode))
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "json", "parquet"])
 def test_no_file_whatever_is_in_it_breaks_the_reader(content: bytes, ending: str, tmp_path_factory: Any) -> None:

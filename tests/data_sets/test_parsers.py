@@ -12,6 +12,7 @@ from allalike.datasets.parsers import PARSERS
 from allalike.datasets.parsers.segments import located
 from allalike.domains import DOMAINS
 from files.parsed_data_sets import WAITING, facts, parsed, with_gold
+from running.turns import in_turn
 
 pytestmark = pytest.mark.slow
 
@@ -91,7 +92,7 @@ def expected(name: str, known: Any) -> tuple[int, int, int, int]:
     return others[name] if name in others else counted(known["statistics"])
 
 
-@pytest.mark.parametrize("name", [name for name in PUBLIC if name not in SLOW])
+@pytest.mark.parametrize("name", in_turn([name for name in PUBLIC if name not in SLOW], 2))
 def test_a_data_set_has_the_known_numbers_of_workers_tasks_answers_and_truths(data: Path, name: str) -> None:
     answers = with_gold(data, name)
     rows = answers.n_answers + answers.notes.get("repeats_set_aside", 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from allalike.domains.rankings.ranking import Ranking
 from allalike.engines import Engine, Memory
 from allalike.errors import GoldError, LabelError, UnknownNameError, UnsupportedError
 from allalike.rules.voting import VOTING
+from running.turns import in_turn
 
 Row = tuple[Any, Any, Any]
 
@@ -114,8 +115,7 @@ def test_faults_can_be_estimated_as_of_two_classes() -> None:
         discover(GOLDEN, method="P-TD-AK", distance="footrule")
 
 
-@pytest.mark.parametrize("rule", VOTING)
-@pytest.mark.parametrize("distance", Ranking.distances)
+@pytest.mark.parametrize(("rule", "distance"), in_turn(product(VOTING, Ranking.distances), 3))
 def test_every_rule_works_with_every_distance_on_every_engine(rule: str, distance: str, engine: Engine) -> None:
     rows = crowds.ranking.answers(seed=3, n=6, m=12, missing=0.3)
     result = discover(rows, rule, distance=distance, engine=engine)

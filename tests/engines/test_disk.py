@@ -25,6 +25,7 @@ from allalike._core.blocks.ties import Ties
 from allalike.api.results.deciding import find_truths
 from allalike.engines.disk.engine import DiskRun
 from allalike.errors import OptionError, OutputError, UnsupportedError
+from running.turns import in_turn
 
 Rows = list[tuple[str, str, str]]
 
@@ -59,7 +60,9 @@ def test_the_number_of_processes_does_not_change_a_bit(method: str) -> None:
     assert found[0].truth.equals(found[1].truth)
 
 
-@pytest.mark.parametrize(("partitions", "method"), [(1, "auto"), (2, "auto"), (64, "auto"), (1024, "iP-TD")])
+@pytest.mark.parametrize(
+    ("partitions", "method"), in_turn([(64, "auto"), (1, "auto"), (2, "auto"), (1024, "iP-TD")], 4)
+)
 def test_the_number_of_partitions_does_not_matter(partitions: int, method: str) -> None:
     rows = crowd()
     ours, memory = (

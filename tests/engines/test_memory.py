@@ -18,7 +18,7 @@ WRITTEN = [kind for kind in samples.KINDS if kind not in ("bitmap", "custom")]  
 @pytest.mark.parametrize(
     ("ending", "domain"),
     [
-        pytest.param(ending, kind, marks=() if (turn + place) % 2 else pytest.mark.long)
+        pytest.param(ending, kind, marks=pytest.mark.long if (turn + place) % 4 else ())
         for turn, ending in enumerate(("csv", "parquet"))
         for place, kind in enumerate(WRITTEN)
     ],

@@ -26,6 +26,7 @@ from allalike.methods.steps import pairs
 from allalike.methods.steps.pair_matrices import Ranged, StackedMatrix
 from allalike.methods.steps.pairs import Large, Stack, all_pairs, stacks
 from crowds.samples import crowd, kind, rows
+from running.turns import in_turn
 
 if TYPE_CHECKING:
     from allalike.answers import Answers
@@ -63,7 +64,7 @@ def whole(matrix: Ranged) -> Floats:
     return np.concatenate([part if isinstance(part, np.ndarray) else part.toarray() for part in matrix.parts])
 
 
-@pytest.mark.parametrize("domain", [name for name in DOMAINS if name != "custom"])
+@pytest.mark.parametrize("domain", in_turn([name for name in DOMAINS if name != "custom"], 2))
 @every_form
 def test_sums_of_pairs_are_those_of_one_by_one(
     domain: str, form: str, engine: Engine, monkeypatch: pytest.MonkeyPatch

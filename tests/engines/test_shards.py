@@ -41,6 +41,7 @@ from allalike.errors import LabelError
 from allalike.methods.steps.losses import loss_sums
 from allalike.readers import read, read_gold
 from crowds.samples import Row, crowd, kind
+from running.turns import in_turn
 
 N_SHARDS = 4
 TIES = Ties(3)
@@ -186,7 +187,7 @@ def test_sums_over_shards_are_those_over_all_answers(case: str) -> None:
         np.testing.assert_allclose(pairs[name], matrix, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", in_turn(CASES, 3))
 def test_truths_of_shards_are_those_of_all_answers(case: str) -> None:
     rows, domain = rows_of(case), CASES[case]
     gold = gold_of(rows)

@@ -13,6 +13,7 @@ from allalike import METHODS, Categorical, Memory, Real
 from allalike._core.registry import make
 from allalike.noise import OneCoin
 from crowds.samples import problems, rows, weigh_problems
+from running.turns import in_turn
 
 SPECS = [
     *[name for name in METHODS if name != "OA"],
@@ -30,7 +31,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("spec", "classes"), CASES)
+@pytest.mark.parametrize(("spec", "classes"), in_turn(CASES, 4))
 @pytest.mark.filterwarnings("ignore::allalike.ConvergenceWarning")
 def test_each_problem_is_solved_as_if_it_were_alone(spec: str, classes: int | None) -> None:
     rng = np.random.default_rng(0)

@@ -19,6 +19,7 @@ from allalike.methods import Weighing
 from allalike.testing import check_domain, check_method
 from crowds.samples import Row, crowd, kind
 from examples.domain_by_pairs import Paths
+from running.turns import in_turn
 
 TREE = ["animal/cat/lynx", "animal/cat", "animal/dog", "animal", "plant/rose", "plant/rose/wild"]
 
@@ -39,7 +40,9 @@ def test_every_domain_keeps_the_laws(name: str) -> None:
     check_domain(kind(name), crowd(name, seed=1, n=5, m=9, missing=0.2))
 
 
-@pytest.mark.parametrize("name", ["UA", "iP-TD", "DS", "MAS", "OA"])  # test_laws has them all
+@pytest.mark.parametrize(
+    "name", ["UA", "iP-TD", "DS", pytest.param("MAS", marks=pytest.mark.long), "OA"]
+)  # test_laws has them all
 def test_methods_keep_the_laws(name: str) -> None:
     check_method(quick(name))
 
@@ -50,7 +53,7 @@ def test_a_domain_of_ones_own_is_a_page_and_keeps_the_laws_on_all_engines() -> N
     check_domain(Paths(), paths(0), engines=[Memory(block_answers=1), Disk(partitions=4)])
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", in_turn(METHODS, 3))
 def test_every_method_that_serves_any_distance_serves_a_domain_of_ones_own(method: str) -> None:
     made = quick(method)
     if made.serves(Paths()):

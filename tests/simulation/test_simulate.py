@@ -23,6 +23,7 @@ from allalike.errors import AllalikeError, OptionError, OutputError, TooLargeErr
 from allalike.noise import POPULATIONS, Copiers
 from allalike.simulation import CROWDS, MODELS, Pool, as_model, pool, simulate
 from crowds.samples import weigh_problems
+from running.turns import in_turn
 from running.updates import flat
 
 pytestmark = pytest.mark.slow
@@ -252,7 +253,7 @@ def test_a_crowd_beyond_all_memory_is_refused_at_once() -> None:
         pool("masks(height=1000000, width=1000000)", workers=1, tasks=1)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", in_turn(MODELS, 3))
 def test_what_is_written_is_discovered_as_what_was_drawn(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import permutations
+from itertools import permutations, product
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from scipy.spatial.distance import cdist, pdist, squareform
 
 from allalike import theory
 from allalike.noise import OneCoin
+from running.turns import in_turn
 
 pytestmark = pytest.mark.slow
 
@@ -227,8 +228,7 @@ def test_conditions_c_and_d_do_not_hold_for_a_majority_of_spammers(hammer_bias: 
     assert theory.hammer_spammer_gap(0.5, **kinds) == pytest.approx(0.1)
 
 
-@pytest.mark.parametrize("metric", ["cityblock", "euclidean", "chebyshev"])
-@pytest.mark.parametrize("noise", SYMMETRIC)
+@pytest.mark.parametrize(("metric", "noise"), in_turn(product(["cityblock", "euclidean", "chebyshev"], SYMMETRIC), 4))
 def test_metric_bounds_hold_for_symmetric_noise(metric: Any, noise: str) -> None:
     rng = np.random.default_rng(6)
     scale = np.array([0.2, 0.7, 1.0, 1.6, 4.0])
