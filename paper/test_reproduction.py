@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
-import signal
-import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -374,24 +370,6 @@ def test_a_wrong_call_is_one_message(tmp_path: Path, capfd: pytest.CaptureFixtur
     told = command("table-1", "--repetitions", 0, "-o", tmp_path / "out", capfd=capfd, code=2)
     assert told[1] == "allalike: repetitions is 0. It must be a whole number, at least 1.\n"
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.long
-def test_an_interrupt_is_one_line_and_what_was_computed_stays(tmp_path: Path) -> None:
-    asked = [sys.executable, "-m", "paper", "table-2", "--jobs", "2", "-o", "out", "--repetitions", "30000"]
-    nowhere = dict.fromkeys(("ALLALIKE_DATA", "XDG_CACHE_HOME"), str(tmp_path))
-    nowhere = {**os.environ, **nowhere, "PYTHONPATH": str(Path(__file__).parents[1])}
-    with subprocess.Popen(asked, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=nowhere) as process:
-        try:
-            while not list(tmp_path.glob("out/chunks/*.json")) and process.poll() is None:
-                time.sleep(0.05)
-            process.send_signal(signal.SIGINT)
-            _, err = process.communicate()
-        finally:
-            process.kill()  # if it was not ended
-    assert err == "allalike: Interrupted. What was computed is in out; the same command goes on from there.\n"
-    assert process.returncode == 1
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"chunks"}
 
 
 def test_lines_say_what_a_label_is_read_as() -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Floats
 
-__all__ = ["chart_bins", "chart_gold", "chart_intervals", "chart_map"]
+__all__ = ["chart_bins", "chart_gold", "chart_intervals", "chart_map", "chart_pairs"]
 
 Row = dict[str, Any]
 
@@ -31,6 +31,8 @@ _MAX_LARGE = 60  # workers for whom a map has room
 _BESIDE = 32  # room for the numbers of an axis that stands upright
 _ALIAS = 124  # room for names that take the place of aliases
 _STEP = 18  # from one worker to the next
+_MAX_PAIRED = 40  # workers whose pairs are drawn
+_MOST_RATIO = 4.0  # from which on all pairs have the strongest colour
 
 
 def chart_map(rows: Sequence[Row], unit: str) -> str | None:
@@ -192,3 +194,25 @@ def chart_gold(rows: Sequence[Row], unit: str) -> str | None:
         for row, area in zip(rows, _areas(rows, 40.0, 300.0), strict=True)
     ]
     return draw_sheet(-y.room_beside, -8, x.length + y.room_beside + 16, height + BELOW + 8, [*axes, *dots])
+
+
+def chart_pairs(pairs: Sequence[tuple[int, int, float, bool]]) -> str | None:
+    """Draw pairs of workers, each with how many times as often as expected they are wrong together, and if that counts.
+
+    >>> chart_pairs([(0, 1, 2.0, True), (0, 2, 1.0, False), (1, 2, 0.5, False)]).count("<rect")
+    7
+    """
+    shown = sorted({worker for pair in pairs for worker in pair[:2]})
+    if len(shown) < 3 or len(shown) > _MAX_PAIRED:
+        return None
+    at = {worker: _STEP * place for place, worker in enumerate(shown)}
+    side = _STEP * len(shown)
+    parts = [tag("rect", x=0, y=0, width=side, height=side, fill="none", stroke="var(--line)")]
+    parts += [draw_text(-10, at[worker] + _STEP / 2, f"W{worker + 1}", "end") for worker in shown]
+    for left, right, ratio, bound in pairs:
+        strength = min(max((ratio - 1) / (_MOST_RATIO - 1), 0.0), 1.0) if ratio == ratio else 0.0
+        edge = {"stroke": "currentColor", "stroke_width": 1.5} if bound else {"stroke": "none"}
+        for x, y in ((at[left], at[right]), (at[right], at[left])):
+            look = {"fill": _MARK, "fill_opacity": 0.06 + 0.94 * strength, **edge}
+            parts.append(tag("rect", x=x + 1, y=y + 1, width=_STEP - 2, height=_STEP - 2, **look))
+    return draw_sheet(-_ALIAS, 0, side + _ALIAS + 16, side, parts)

@@ -18,6 +18,7 @@ from allalike.report.advice import UNSURE, advise
 from allalike.report.answers import Judged, find_constant, judge_answers
 from allalike.report.brevity import Budget, brief, count_bytes, cut
 from allalike.report.details import MAX_NAME, count_detailed, detail_tasks, detail_workers, table_of_confusions
+from allalike.report.judges import describe_judges
 from allalike.report.labels import Labels
 from allalike.report.people import People, choose_workers, compare_workers, find_flags, name_sureness, read_unit
 from allalike.report.pictures import describe_pictures
@@ -110,12 +111,14 @@ def _assemble(
     unsure = int(survey.counts[: int(UNSURE * 20)].sum())
     advice = advise(material, flags, single=survey.single, unsure=unsure)
     numbers = {worker: number for number, worker in enumerate(material.run.workers.tolist())}
+    panel = describe_judges(material, people)
     pictures, captions = describe_pictures(material, people, workers, survey, neighbours)
     return {
         "facts": list_facts(material.summary),
         "figures": list_figures(material),
         "notes": [note.sentence for note in list_notes(material.summary)],
         "advice": advice,
+        "panel": panel,
         "agreement": describe_agreement(material),
         "settings": list_settings(material),
         "versions": dict(material.summary.versions),
@@ -139,6 +142,7 @@ def _assemble(
             "workers": workers,
             "tasks": tasks,
             "matrix": neighbours.get("matrix"),
+            "panel": panel["tables"] if panel else [],
         },
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -74,6 +74,8 @@ class Material:
         How much the workers agree, and how much each adds to it; nothing where every task is a problem of its own.
     inputs
         The names of the files that the answers came from.
+    panel
+        The tables of a panel of judges, by name, if the workers are one.
 
     >>> import allalike
     >>> material = allalike.discover([("ada", 1, "x"), ("bob", 1, "x")]).material()
@@ -90,3 +92,4 @@ class Material:
     agreement: Agreed | None
     effects: Floats | None
     inputs: tuple[str, ...] = ()
+    panel: Mapping[str, Columns] = field(default_factory=dict)

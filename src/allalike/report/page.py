@@ -54,6 +54,7 @@ def write_page(content: Mapping[str, Any], pictures: Mapping[str, str]) -> str:
         script=Markup(script),  # nosec B704 # a file of this package
         data=Markup(compact(content["data"])),  # nosec B704 # JSON without <, > and &
         kind=content["data"]["kind"],
+        data_people=content["data"]["people"],
         unit=content["data"]["unit"],
         sureness=content["data"]["sureness"],
     )

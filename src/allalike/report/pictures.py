@@ -8,6 +8,7 @@ import numpy as np
 
 from allalike.report.brevity import brief
 from allalike.report.charts import chart_bins, chart_gold, chart_intervals, chart_map
+from allalike.report.judges import draw_pairs
 from allalike.report.people import People, name_sureness, read_unit
 from allalike.telling.truths import say_correlation
 
@@ -38,6 +39,7 @@ def describe_pictures(
             if numbers
             else chart_bins(np.empty(0), f"{name_sureness(material)} of truths", "tasks", survey.counts)
         ),
+        "pairs": draw_pairs(material, people),
         "gold": chart_gold(_gold_rows(material, people), unit if unit != "rmse" else "squared error"),
     }
     shown = {name: chart for name, chart in charts.items() if chart}
@@ -124,5 +126,9 @@ _CAPTIONS = {
     "intervals": _caption_intervals,
     "faults": lambda material, neighbours: "How far workers are from the truth.",
     "sureness": _caption_sureness,
+    "pairs": lambda material, neighbours: (
+        "Each field is a pair of judges: the stronger its colour, the more often both gave the same wrong answer than"
+        " is expected of two judges like them. Pairs with a border are wrong together beyond chance."
+    ),
     "gold": _caption_gold,
 }

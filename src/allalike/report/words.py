@@ -17,7 +17,15 @@ if TYPE_CHECKING:
 
 __all__ = ["cite", "describe_agreement", "list_figures", "list_settings", "say_left_out"]
 
-_ELSEWHERE = ("answers", "workers", "tasks", "versions", "trust", "files")  # what the page says in another place
+_ELSEWHERE = (
+    "answers",
+    "workers",
+    "tasks",
+    "versions",
+    "trust",
+    "files",
+    "panel",
+)  # what the page says in another place
 _NAMING = ("leaders", "its_leaders")  # names of workers, which a page can hide only where it knows them
 _MAX_SETTINGS, _MAX_VALUE = 60, 200
 _MAX_PAIRS = 4_000_000  # of answers to a task, from which on it takes too long to look at each, about

@@ -13,7 +13,14 @@ if TYPE_CHECKING:
 
     from allalike.telling.remark import Remark
 
-__all__ = ["remark_panel"]
+__all__ = ["TITLES", "remark_panel"]
+
+TITLES = {  # of tables, in the order in which they are shown
+    "judges": "Judges",
+    "coverage": "What abstaining costs",
+    "pairs": "Who is wrong with whom",
+    "sizes": "What smaller panels are worth",
+}
 
 _TOLD = (remark_verdicts, remark_bonds, remark_smallest, remark_costs, remark_limits)
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from allalike._core.columns.values import frame_of
 from allalike._core.words import count
+from allalike.api.results.saving import write_page
 from allalike.api.results.tables import trust_columns, worker_columns
+from allalike.api.results.targets import REPORT
 from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from allalike._core.columns.values import Values
     from allalike.api.judges.finding import Columns, Finding
     from allalike.api.result import Result
+    from allalike.report.material import Material
 
 __all__ = ["Panel"]
 
@@ -66,7 +69,8 @@ class Panel:
             f"{few:,} of {many:,} keep{'s' if few == 1 else ''} {100 * found['smallest']['kept']:.3g} % of that;"
             f" {found['pairs']['found']:,} of {found['pairs']['looked_at']:,} pairs are wrong together.",
         ]
-        return "\n".join([*lines, 'See .truth, .judges, .pairs, .sizes, .coverage, .summary, .save("folder").'])
+        see = 'See .truth, .judges, .pairs, .sizes, .coverage, .summary, .report("report.html"), .save("folder").'
+        return "\n".join([*lines, see])
 
     @property
     def truth(self) -> pd.DataFrame:
@@ -136,13 +140,32 @@ class Panel:
         ...     [path.name for path in panel.save(folder + "/out")][4:]
         ['judges.csv', 'coverage.csv', 'pairs.csv', 'sizes.csv', 'summary.json']
         """
-        tables = {"judges": self._judge_columns(), **self._tables()}
-        notes = {"panel": self.summary["panel"]}
         how: dict[str, Any] = {"format": format, "overwrite": overwrite, "report": report, "safe_csv": safe_csv}
-        return self.result.save_with(tables, notes, folder, **how)
+        return self.result.save_with(self._tables(), {"panel": self.summary["panel"]}, folder, **how)
+
+    def report(self, path: str | os.PathLike[str] = REPORT, *, overwrite: bool = False) -> Path:
+        """Write the page of `Result.report` with a part on the panel: what is said of it, a picture, and its tables.
+
+        Parameters
+        ----------
+        path, overwrite
+            As `Result.report` has them.
+
+        >>> import allalike, tempfile
+        >>> panel = allalike.jury([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     panel.report(folder + "/seen.html").read_text(encoding="utf-8")[:15]
+        '<!doctype html>'
+        """
+        return write_page(self.material(), path, inputs=self.result.inputs, overwrite=overwrite)
+
+    def material(self) -> Material:
+        """Return what a report is made of."""
+        return self.result.material_with(self._tables(), {"panel": self.summary["panel"]})
 
     def _tables(self) -> dict[str, Columns]:
-        return {name: columns for finding in self.findings for name, columns in finding.tables().items()}
+        told = {name: columns for finding in self.findings for name, columns in finding.tables().items()}
+        return {"judges": self._judge_columns(), **told}
 
     def _judge_columns(self) -> dict[str, Values | Array]:
         run, weighing = self.result.run, self.result.weighing

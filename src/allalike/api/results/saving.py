@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import warnings
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,6 +87,10 @@ class Saved(ABC):
     @abstractmethod
     def material(self) -> Material:
         """Return what a report is made of."""
+
+    def material_with(self, tables: Mapping[str, Mapping[str, Values | Array]], notes: Mapping[str, Any]) -> Material:
+        """Return what a report is made of, with the tables of a panel, and with notes in the summary."""
+        return replace(self.material(), panel=tables, summary=Summary.from_dict({**self.summary, **notes}))
 
     def save(
         self,
@@ -176,7 +181,7 @@ class Saved(ABC):
                 (stage / writer.name).mkdir()
                 writer.write(findings, stage / writer.name)
             if report:
-                _put_page_or_note(self.material, stage / REPORT)
+                _put_page_or_note(partial(self.material_with, tables, notes), stage / REPORT)
             further = [name for name in written_names(writers) if (stage / name).exists()]
             said = {**notes, **({"safe_csv": True} if safe_csv else {})}
             recipe = sign_recipe(self.recipe) if self.recipe else {}

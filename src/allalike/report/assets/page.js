@@ -69,6 +69,7 @@ async function copyParagraph() {
   }
 }
 
+document.querySelectorAll("[data-panel-table]").forEach((place) => panelTable(place, data.panel[place.dataset.panelTable]));
 document.querySelectorAll("[data-workers]").forEach((place) => place.append(...data.advice[place.dataset.workers].workers.map((worker) => workerButton(worker, "chip"))));
 document.querySelectorAll("[data-tasks]").forEach((place) => place.append(...data.advice[place.dataset.tasks].tasks.map((task) => taskButton(task, "chip"))));
 document.querySelectorAll(".chart").forEach(wakeChart);

@@ -124,3 +124,15 @@ function tasksTable() {
   ];
   return new Table(byId("tasks-table"), { name: "tasks", caption: "Tasks", columns, size });
 }
+
+// A table of a panel has columns of numbers, of texts, or of judges.
+function panelTable(place, { name, title, columns }) {
+  const dressed = columns.map((column) => {
+    if (column.numbers) return numeric(column.title, column.numbers, null);
+    if (column.texts) return { title: column.title, key: (row) => column.texts[row], cell: (row) => column.texts[row] };
+    const text = (row) => column.people[row].map(workerName).join("; ");
+    return { title: column.title, key: text, cell: (row) => column.people[row].map((each, i) => [i ? ", " : "", workerButton(each)]) };
+  });
+  const first = columns[0], size = (first.numbers || first.texts || first.people).length;
+  return new Table(place, { name, caption: title, columns: dressed, size });
+}

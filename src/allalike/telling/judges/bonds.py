@@ -23,8 +23,9 @@ def remark_bonds(found: Mapping[str, Any]) -> Iterator[Remark]:
     ['Wrong together: no pair of 3 more than others, on 20 tasks whose truth is known or sure.']
     """
     pairs = found["panel"]["pairs"]
-    if not pairs["looked_at"]:
-        yield Remark(f"Wrong together: not looked for with {count(found['workers'], 'judge')}.")
+    if not pairs["looked_at"] or not pairs["tasks"]:
+        few = "no task is sure enough" if pairs["looked_at"] else f"there are {count(found['workers'], 'judge')}"
+        yield Remark(f"Wrong together: not looked for, because {few}.")
         return
     where = f"on {pairs['tasks']:,} tasks whose truth is known or sure"
     if not pairs["found"]:

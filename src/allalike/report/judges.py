@@ -1,0 +1,109 @@
+"""Judges: what a page shows of a panel: what is said of it, a picture of who errs with whom, and its tables.
+
+No text has the name of a judge in it: a sentence is cut where one stands, and a cell refers to a place among the people
+of the page, so that the page can hide all of them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.report.brevity import brief, cut
+from allalike.report.charts import chart_pairs
+from allalike.telling.panel import TITLES, remark_panel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from allalike.report.material import Columns, Material
+    from allalike.report.people import People
+
+__all__ = ["describe_judges", "draw_pairs"]
+
+_MAX_ROWS = 200
+_MAX_TEXT = 120
+_NAMING = ("worker", "judge", "other", "members")  # columns with names of judges
+
+
+class _Judges:
+    """The judges of a panel by what their ids are in writing."""
+
+    def __init__(self, material: Material, people: People) -> None:
+        ids = list(map(str, material.run.workers.tolist()))
+        self.places = dict(zip(ids, people.refer(np.arange(len(ids))), strict=True))
+
+    def split(self, sentence: str, names: Sequence[object]) -> list[str | int]:
+        """Cut a sentence where names stand in it, which become places."""
+        wanted = sorted({str(name) for name in names} & self.places.keys(), key=len, reverse=True)
+        if not wanted:
+            return [sentence]
+        pieces = re.split(f"({'|'.join(map(re.escape, wanted))})", sentence)
+        return [self.places.get(piece, piece) if place % 2 else piece for place, piece in enumerate(pieces)]
+
+    def find(self, text: str) -> list[int]:
+        """Return the places of the judges whose names stand in a text."""
+        return [piece for piece in self.split(text, list(self.places)) if isinstance(piece, int)]
+
+
+def describe_judges(material: Material, people: People) -> dict[str, Any] | None:
+    """Return what is said of a panel, and its tables; nothing if the workers are no panel.
+
+    >>> import allalike
+    >>> from allalike.report.people import People
+    >>> material = allalike.jury([("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "x")]).material()
+    >>> found = describe_judges(material, People(material, np.arange(3)))
+    >>> found["said"][0], found["tables"][0]["columns"][0]
+    (['3 verdicts of 3 judges on 1 task (categorical).'], {'title': 'worker', 'people': [[0], [1], [2]]})
+    """
+    if not material.panel:
+        return None
+    judges = _Judges(material, people)
+    return {
+        "said": [judges.split(each.sentence, each.names) for each in remark_panel(material.summary.to_dict())],
+        "tables": [
+            {
+                "name": name,
+                "title": title,
+                "columns": list(_list_columns(material.panel[name], judges)),
+                "more": max(_count_rows(material.panel[name]) - _MAX_ROWS, 0),
+            }
+            for name, title in TITLES.items()
+            if name in material.panel and _count_rows(material.panel[name])
+        ],
+    }
+
+
+def _count_rows(columns: Columns) -> int:
+    return len(next(iter(columns.values())))
+
+
+def _list_columns(columns: Columns, judges: _Judges) -> Iterator[dict[str, Any]]:
+    """Return each column with its title, and its values as people, numbers or texts."""
+    for name, column in columns.items():
+        values, title = column.tolist()[:_MAX_ROWS], name.replace("_", " ")
+        if name in _NAMING:
+            yield {"title": title, "people": [judges.find(str(value)) for value in values]}
+        elif all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values):
+            yield {"title": title, "numbers": [None if value is None else brief(value) for value in values]}
+        else:
+            yield {"title": title, "texts": [_write(value) for value in values]}
+
+
+def _write(value: object) -> str:
+    if value is None or isinstance(value, bool):
+        return "yes" if value else ""
+    return cut(str(value), _MAX_TEXT)
+
+
+def draw_pairs(material: Material, people: People) -> str | None:
+    """Draw who is wrong with whom, where a panel knows it."""
+    table = material.panel.get("pairs")
+    if not table or "ratio" not in table:
+        return None
+    judges = _Judges(material, people)
+    left, right = ([judges.places[str(each)] for each in table[name].tolist()] for name in ("judge", "other"))
+    ratios, bound = table["ratio"].tolist(), table["wrong_together"].tolist()
+    return chart_pairs(list(zip(left, right, ratios, bound, strict=True)))
