@@ -196,3 +196,21 @@ def test_the_program_prints_other_readings_before_the_way_to_go_on(
     place = next(number for number, line in enumerate(said) if line.startswith("Say it with"))
     assert said[place + 1] == "  allalike discover a.csv --worker A --task B --label C"
     assert said[-2:] == ["To go on all the same:", "  allalike discover a.csv --worker A --task D --label C --force"]
+
+
+def measure(name: str, places: Any) -> pd.DataFrame:
+    """Return what four sensors say of places or moments."""
+    rng = np.random.default_rng(3)
+    rows = [(f"s{sensor}", each, n + rng.normal()) for n, each in enumerate(places) for sensor in range(4)]
+    return pd.DataFrame(rows, columns=["sensor", name, "value"])
+
+
+def test_moments_may_be_what_sensors_are_asked_about() -> None:
+    error = ask(measure("time", [f"2024-01-01 00:{minute:02}" for minute in range(40)]))
+    assert error.settles == {"columns": {"worker": "sensor", "task": "time", "label": "value"}}
+    assert error.proposals[0].gives == "real labels, 4 workers, 40 tasks, 4 answers a task"
+
+
+def test_places_that_are_numbers_are_what_sensors_are_asked_about() -> None:
+    answers = allalike.read(measure("position", np.arange(40) / 4 + 0.1))
+    assert (len(answers.workers), answers.n_tasks, answers.domain.name) == (4, 40, "real")

@@ -77,7 +77,8 @@ def find_candidates(sample: TableSample, chosen: Mapping[str, str]) -> list[Cand
     """
     ids = _groups(sample, [name for name, content in sample.contents.items() if _may_be_id(content, sample)])
     workers = _best_named(sample, chosen, "worker", [group for group in ids if _may_be_worker(sample[group[0]])])
-    tasks = _best_named(sample, chosen, "task", ids)
+    places = _groups(sample, [name for name, each in sample.contents.items() if _may_be_measured_at(each, sample)])
+    tasks = _best_named(sample, chosen, "task", [*ids, *places])
     every = _groups(sample, [name for name, content in sample.contents.items() if _may_be_label(content)])
     labels = _best_named(sample, chosen, "label", every)[:_MOST_LABELS]
     pairs = [
@@ -211,6 +212,11 @@ def _may_be_id(content: Content, sample: TableSample) -> bool:
     if content.kind in ("number", "date", "nested", "records", "truth value"):
         return False
     return 2 <= content.n_values < sample.n_rows
+
+
+def _may_be_measured_at(content: Content, sample: TableSample) -> bool:
+    """Tell whether a column says when or where something was measured, and not when somebody answered: it recurs."""
+    return content.kind in ("date", "number") and 2 <= content.n_values <= sample.n_rows / 2
 
 
 def _may_be_worker(content: Content) -> bool:

@@ -271,13 +271,16 @@ def _has_files(table: Table, known: Mapping[str, str]) -> bool:
 
 
 def _propose(table: Table, known: Mapping[str, str]) -> dict[str, Any]:
-    """Return the columns to propose, if names say something about every role."""
+    """Return the columns to propose, if names say something about every role, or one column is left for the last."""
     proposed = dict(known)
     for role in SYNONYMS:
         free = [name for name in table.names if name not in proposed.values()]
         best = max(free, key=lambda name: rate_name(name, role), default="")
         if role not in proposed and rate_name(best, role) >= _TELLING_RATE:
             proposed[role] = best
+    left = [name for name in table.names if name not in proposed.values()]
+    if len(left) == 1 and len(proposed) == len(SYNONYMS) - 1:
+        proposed |= {role: left[0] for role in SYNONYMS if role not in proposed}
     return {"columns": proposed} if len(proposed) == len(SYNONYMS) else {}
 
 
