@@ -25,8 +25,10 @@ from unseen_crowds import crowd_folder
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-PANELS = ("feedback_fc", "triviaqa_judges", "reife_mtbench", "faithbench", "mmlu_biology", "mmlu_chemistry")
-PANELS = (*PANELS, "mmlu_economics", "mmlu_engineering", "mmlu_health")
+PANELS = (
+    *("feedback_fc", "triviaqa_judges", "reife_mtbench", "faithbench"),
+    *("mmlu_biology", "mmlu_chemistry", "mmlu_economics", "mmlu_engineering", "mmlu_health"),
+)
 KNOWN = (0, 20, 50, 200)
 DRAWS = 5
 LEAST_LEFT = 100  # tasks on which it is counted who is right
@@ -64,8 +66,7 @@ def draw(panel: Judged, number: int) -> Iterator[dict[int, str]]:
 
 def count_right(panel: Judged, known: dict[int, str], method: str) -> float:
     """Return how often a method is right on tasks whose truths it does not know."""
-    how = {"gold": known} if known else {}
-    truth = allalike.discover(panel.rows, domain="categorical", method=method, **how).truth
+    truth = allalike.discover(panel.rows, domain="categorical", method=method, gold=known or None).truth
     said = dict(zip(truth["task"], truth["label"], strict=True))
     return float(np.mean([said.get(task) == label for task, label in panel.gold.items() if task not in known]))
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.engines import MemoryRun, Run
+    from allalike.engines import Run
+    from allalike.engines.memory import MemoryRun
     from allalike.methods import Weighing
 
 __all__ = ["HeldOut", "decide_held_out", "fold_of"]
