@@ -10,6 +10,7 @@ import pytest
 
 import allalike
 from allalike._core import limits
+from allalike.answers.misreadings import find_misreadings
 from allalike.engines import Engine
 from allalike.errors import InputError
 from files.evaluation_logs import (
@@ -77,6 +78,19 @@ def test_epochs_are_samples_of_which_the_first_is_read(tmp_path: Path) -> None:
     assert read.n_answers == 2
     assert read.encoding.decode(read.label).tolist() == ["C", "C"]
     assert "which there are up to 3" in table.remarks[0]
+
+
+def test_many_samples_are_no_reason_to_doubt_the_columns(tmp_path: Path) -> None:
+    samples = [
+        inspect_sample(item, {"a": "CI"[item % 2], "b": "CI"[item % 2], "c": "C"}, epoch)
+        for item in range(6)
+        for epoch in (1, 2, 3)
+    ]
+    read = allalike.read(write_eval(tmp_path / "log.eval", inspect_log(samples)))
+    assert (read.n_answers, read.notes["repeats_set_aside"]) == (18, 36)
+    assert "repeats" not in find_misreadings(read)
+    plain = [(judge, item, "x") for judge in "ab" for item in (1, 2) for _ in range(3)]
+    assert "repeats" in find_misreadings(allalike.read(plain, domain="categorical"))
 
 
 def test_refusals_are_no_class_beside_grades_but_one_beside_yes(tmp_path: Path) -> None:
