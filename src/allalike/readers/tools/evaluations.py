@@ -53,7 +53,7 @@ class Evaluations:
 
     Parameters
     ----------
-    found
+    collection
         Where the answers go.
 
     >>> from pathlib import Path
@@ -67,7 +67,7 @@ class Evaluations:
     {'worker': ['claude', 'gemini'], 'task': [7, 7], 'label': ['C', 'I']}
     """
 
-    found: Collection
+    collection: Collection
     _verdicts: defaultdict[str, list[_Said]] = field(default_factory=lambda: defaultdict(list))
     _scores: defaultdict[str, list[_Said]] = field(default_factory=lambda: defaultdict(list))
     _answers: defaultdict[str, list[_Said]] = field(default_factory=lambda: defaultdict(list))
@@ -75,7 +75,7 @@ class Evaluations:
     def judge(self, case: Case, judge: str, label: Any, aspect: str = "") -> None:
         """Add what a judge said of an answer, or of an aspect of it; nothing is no verdict, and counted."""
         if label is None:
-            self.found.leave_out("cases without a verdict")
+            self.collection.leave_out("cases without a verdict")
         else:
             self._verdicts[aspect].append(_Said(case, _plain(label), judge))
 
@@ -96,7 +96,7 @@ class Evaluations:
         """Count verdicts that are none."""
         for aspect, verdicts in self._verdicts.items():
             self._verdicts[aspect] = [said for said in verdicts if said.label != label]
-            self.found.leave_out(what, len(verdicts) - len(self._verdicts[aspect]))
+            self.collection.leave_out(what, len(verdicts) - len(self._verdicts[aspect]))
 
     def table(self) -> Table:
         """Return the answers as a table, in the way that was asked for, or in the only one."""
@@ -111,9 +111,11 @@ class Evaluations:
             known = {"gold": said.known} if question.startswith(_ANSWERS) else {}
             task = _name_task(said.case, suite=suites, model=by_judge and several)
             kind = "numbers" if _is_number(said.label) else "classes"
-            self.found.add(worker, task, said.label, question=question, kind=kind, sample=said.case.sample, **known)
+            self.collection.add(
+                worker, task, said.label, question=question, kind=kind, sample=said.case.sample, **known
+            )
         self._remark()
-        return self.found.table()
+        return self.collection.table()
 
     def _questions(self, *, several: bool) -> Iterator[tuple[str, _Said, bool]]:
         """List what was said: to which question, and whether it is an answer of the judge or of the model."""
@@ -131,18 +133,18 @@ class Evaluations:
                     yield _join(_ANSWERS, aspect), said, False
 
     def _remark(self) -> None:
-        tag = (self.found.files.tag or "").casefold()
-        for question, answers in self.found.questions.items():
+        tag = (self.collection.files.tag or "").casefold()
+        for question, answers in self.collection.questions.items():
             if tag in ("", question.casefold()):
                 self._remark_on(answers)
 
     def _remark_on(self, answers: list[dict[str, Any]]) -> None:
         if any(answer.get("gold") is not None for answer in answers):
-            self.found.remarks.append(
+            self.collection.remarks.append(
                 "The column 'gold' has the known answers; they are used only if they are named as gold."
             )
         if (most := max(answer["sample"] for answer in answers)) > 1:
-            self.found.remarks.append(
+            self.collection.remarks.append(
                 f"The column 'sample' numbers the samples of an item, of which there are up to {most:,}."
             )
 

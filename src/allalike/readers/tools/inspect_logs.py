@@ -79,8 +79,8 @@ def _read(path: Path, found: Evaluations) -> None:
             " as a table, with a column for each of worker, task and label."
         )
     judges = _name_judges(header)
+    model, suite = header["eval"]["model"].text(), header["eval"]["task"].text()
     for sample in samples:
-        model, suite = header["eval"]["model"].text(), header["eval"]["task"].text()
         epoch = sample["epoch"].number() if sample["epoch"].there else 1
         _read_sample(sample, Case(model, sample["id"].id(), suite, int(epoch)), judges, found)
 
@@ -104,13 +104,13 @@ def _list_samples(path: Path) -> Iterator[Node]:
 def _read_sample(sample: Node, case: Case, judges: dict[str, list[str]], found: Evaluations) -> None:
     scores = sample["scores"].fields()
     if not scores:
-        found.found.leave_out("samples without a score")
+        found.collection.leave_out("samples without a score")
     for scorer, score in scores.items():
         names = judges.get(scorer, [scorer])
         votes = _votes(score)
         if votes is None:
             lost = len(names) > 1
-            found.found.leave_out("panels that kept no verdict of their graders but the common one", int(lost))
+            found.collection.leave_out("panels that kept no verdict of their graders but the common one", int(lost))
             _judge(score["value"], case, scorer if lost else names[0], found)
         else:
             told = [judge.text() for judge in score["metadata"]["panel"]["judges"].items()] or names

@@ -64,8 +64,8 @@ def _suite(path: Path) -> str:
 def _model(path: Path, paths: Sequence[Path], found: Evaluations) -> str:
     """Return whose file this is: its folder's, or its own where one folder has a task twice."""
     twice = len({(other.absolute().parent, _suite(other)) for other in paths}) < len(paths)
-    if twice or found.found.files.worker_from == "filename":
-        return found.found.worker_of(path)
+    if twice or found.collection.files.worker_from == "filename":
+        return found.collection.worker_of(path)
     return path.absolute().parent.name
 
 
@@ -120,6 +120,6 @@ def _read_texts(response: Node, case: Case, known: str | None, aspect: str, foun
     for sample, text in enumerate(texts, start=1):
         said = text.text().strip() if text.there else ""
         if said in ("", _NOT_FOUND):
-            found.found.leave_out("responses without an answer")
+            found.collection.leave_out("responses without an answer")
         else:
             found.answer(replace(case, sample=sample), said, known, aspect)

@@ -102,7 +102,7 @@ def _inputs(result: Node) -> str:
 
 def _read(result: Node, case: Case, found: Evaluations) -> None:
     if result["failureReason"].value == _ERROR or not result["gradingResult"].there:
-        found.found.leave_out("results without a verdict")
+        found.collection.leave_out("results without a verdict")
         return
     grading = result["gradingResult"]
     parts = [part for part in grading["componentResults"].items() if part["assertion"].there]
