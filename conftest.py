@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ _SHARED = Path(__file__).parents[1] / "shared"
 USUAL_DATA = os.pathsep.join(str(_SHARED / name) for name in ("datasets", "datasets-kinds"))
 
 pytest_plugins = ["files.for_spark"]
+collect_ignore = [] if find_spec("inspect_ai") else ["src/allalike/compat/inspect.py"]  # which is nothing without it
 
 settings.register_profile(
     "neither clock nor chance", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]

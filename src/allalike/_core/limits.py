@@ -28,6 +28,7 @@ __all__ = [
     "MAX_ORDERED_ITEMS",
     "MAX_PIXELS",
     "MAX_RATIO",
+    "MAX_SAMPLES",
     "MAX_SHEET_ROWS",
     "MAX_TEXT_CHARACTERS",
     "MAX_UNPACKED_BYTES",
@@ -40,6 +41,7 @@ FREE_BYTES = 1 << 27  # to which a packed file may unpack whatever its size
 FREE_BOOK_BYTES = 1 << 24  # the same for files of Excel and numpy, for it takes longer to read the former
 MAX_UNPACKED_BYTES = 1 << 36  # of a packed file; a plain one may be of any size
 MAX_MEMBERS = 10_000  # files in an archive
+MAX_SAMPLES = 200_000  # files in an archive that is a log of an evaluation, with a file for each sample
 MAX_FIELD_BYTES = 1 << 24  # of a field of a text file, so that an unclosed quote does not swallow all memory
 MAX_DEPTH = 100  # levels of nested JSON, and of a tree of classes; those of tools have fewer than 20
 

@@ -58,9 +58,9 @@ class Counted(Protocol):
 def find_misreadings(answers: Counted) -> set[str]:
     """Name what makes every result worthless.
 
-    These are ``repeats`` of a worker and a task; one ``worker``, one ``task``, unless it is an election, or one
-    ``label``; tasks that are ``apart``, none of which has two answers; and classes that are ``unlike``, as many as
-    answers.
+    These are ``repeats`` of a worker and a task, unless they are samples; one ``worker``, one ``task``, unless it is an
+    election, or one ``label``; tasks that are ``apart``, none of which has two answers; and classes that are
+    ``unlike``, as many as answers.
 
     >>> import allalike
     >>> sorted(find_misreadings(allalike.read([("ada", 1, "x"), ("ada", 2, "x")])))
@@ -70,7 +70,7 @@ def find_misreadings(answers: Counted) -> set[str]:
     aside = answers.notes.get("repeats_set_aside", 0)
     same = answers.only_number is not None if labels.numeric else labels.n_labels == 1
     told = {
-        "repeats": aside > _MAX_REPEATS * (number + aside),
+        "repeats": aside > _MAX_REPEATS * (number + aside) and "samples" not in answers.notes,
         "worker": len(answers.workers) == 1,
         "task": answers.n_tasks == 1 and answers.domain.name != "ranking",
         "label": number > 1 and same,

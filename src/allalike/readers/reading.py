@@ -24,7 +24,8 @@ def note_table(guessed: dict[str, str], table: Table, *, given: bool) -> dict[st
     known = table.domain if isinstance(table.domain, str) else "" if table.domain.record else spell_domain(table.domain)
     kind = {"domain": known} if known and not given else {}
     found = {"guessed": {**({"columns": guessed} if guessed else {}), **layout, **table.guessed, **kind}}
-    return {**found, **({"remarks": list(table.remarks)} if table.remarks else {})}
+    more = {"remarks": list(table.remarks), "samples": list(table.samples)}
+    return {**found, **{name: told for name, told in more.items() if told}}
 
 
 def read_batches(table: Table, picked: Mapping[str, str], notes: dict[str, Any]) -> Iterator[dict[str, Column]]:

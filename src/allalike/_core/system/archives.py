@@ -31,8 +31,9 @@ class Archive(zipfile.ZipFile):
     ['sheet.xml']
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, most: int = MAX_MEMBERS) -> None:
         self._list = _List(path)
+        self._list.most = most
         try:
             super().__init__(self._list)
         except BaseException:
@@ -50,20 +51,20 @@ class _List(io.FileIO):
     """A file of which more than the end is read once, in one go: the list of members, which comes before them."""
 
     is_read = False
+    most = MAX_MEMBERS
 
     def read(self, size: int | None = -1) -> Any:
         if self.is_read:
             return super().read(size)
-        if size is not None and size > MAX_MEMBERS * _MAX_ENTRY_BYTES:
-            raise _too_long(self.name, f"a list of files of {size:,} bytes")
+        if size is not None and size > self.most * _MAX_ENTRY_BYTES:
+            raise _too_long(self.name, f"a list of files of {size:,} bytes", self.most)
         data = super().read(size)
-        if (number := data.count(_MEMBER)) > MAX_MEMBERS:
-            raise _too_long(self.name, f"{number:,} files")
+        if (number := data.count(_MEMBER)) > self.most:
+            raise _too_long(self.name, f"{number:,} files", self.most)
         return data
 
 
-def _too_long(path: Any, what: str) -> InputError:
+def _too_long(path: Any, what: str, most: int) -> InputError:
     return InputError(
-        f"{path} holds {what}, and an archive may hold {MAX_MEMBERS:,} files. Unpack it, and give those"
-        " that are needed."
+        f"{path} holds {what}, and an archive may hold {most:,} files. Unpack it, and give those that are needed."
     )

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from allalike._core.late import pa
-from allalike._core.limits import FREE_BOOK_BYTES, FREE_BYTES, MAX_RATIO, MAX_UNPACKED_BYTES
+from allalike._core.limits import FREE_BOOK_BYTES, FREE_BYTES, MAX_MEMBERS, MAX_RATIO, MAX_UNPACKED_BYTES
 from allalike._core.system.archives import Archive
 from allalike.errors import InputError
 
@@ -26,8 +26,10 @@ __all__ = [
     "ENDINGS",
     "check_archive",
     "check_regular",
+    "check_size",
     "find_packing",
     "inner_path",
+    "open_archive",
     "open_bytes",
     "open_for_threads",
     "read_start",
@@ -102,7 +104,7 @@ def inner_path(path: Path) -> Path:
         return path
     packing = find_packing(path)
     if packing == "zip":
-        with _archive(path) as archive:
+        with open_archive(path) as archive:
             return path / PurePosixPath(_member(path, archive).filename).name
     unpacked = path.suffix.lower() in ENDINGS
     return path.with_suffix("") if unpacked and path.stem else path
@@ -186,13 +188,14 @@ def check_archive(path: Path) -> list[str]:
     ['sheet.xml']
     """
     check_regular(path)
-    with _archive(path) as archive:
+    with open_archive(path) as archive:
         unpacked = sum(info.file_size for info in archive.infolist())
-        _check_size(path, unpacked, free=FREE_BOOK_BYTES, instead="save it as .csv or .npy")
+        check_size(path, unpacked, free=FREE_BOOK_BYTES, instead="save it as .csv or .npy")
         return archive.namelist()
 
 
-def _check_size(path: Path, unpacked: int, *, free: int, instead: str) -> None:
+def check_size(path: Path, unpacked: int, *, free: int, instead: str) -> None:
+    """Refuse a packed file that unpacks to more than the limits; up to ``free`` bytes its own size does not matter."""
     packed = path.stat().st_size
     most = min(max(free, MAX_RATIO * packed), MAX_UNPACKED_BYTES)
     if unpacked > most:
@@ -217,7 +220,7 @@ class _Unpacked(io.RawIOBase):
         if self._packing == "xz":
             return lzma.open(self._path)
         if self._packing == "zip":
-            archive = _archive(self._path)
+            archive = open_archive(self._path)
             self._stack.append(archive)
             return _open_member(self._path, archive)
 
@@ -248,7 +251,7 @@ class _Unpacked(io.RawIOBase):
         view[: len(data)] = data
         self._unpacked += len(data)
         if self._unpacked > FREE_BYTES:
-            _check_size(self._path, self._unpacked, free=FREE_BYTES, instead="unpack it")
+            check_size(self._path, self._unpacked, free=FREE_BYTES, instead="unpack it")
         return len(data)
 
     def close(self) -> None:
@@ -259,9 +262,10 @@ class _Unpacked(io.RawIOBase):
         super().close()
 
 
-def _archive(path: Path) -> zipfile.ZipFile:
+def open_archive(path: Path, most: int = MAX_MEMBERS) -> zipfile.ZipFile:
+    """Open a zip file of at most so many members; one that is damaged is an `InputError`."""
     try:
-        return Archive(path)
+        return Archive(path, most)
     except InputError:
         raise
     except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:

@@ -74,6 +74,8 @@ class Table:
         The kinds of columns that have levels in an order, by their names.
     scales
         The column that tells of which scale a label is, where tasks have scales of their own.
+    samples
+        Columns that tell several answers of a worker to a task apart, where she was asked more than once on purpose.
     """
 
     names: list[str]
@@ -98,6 +100,7 @@ class Table:
     domain: str | Domain = ""
     levels: Mapping[str, Domain] = field(default_factory=dict)
     scales: str = ""
+    samples: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         check_names(self.names, self.where)

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from allalike._core.limits import MAX_DEPTH
 from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError, UnsupportedError
-from allalike.readers.formats.compression import inner_path, read_start
+from allalike.readers.formats.compression import find_packing, inner_path, read_start
 from allalike.readers.formats.encodings import decode_start, guess_encoding
 from allalike.readers.formats.files import Files
+from allalike.readers.formats.members import ArchiveMembers
 from allalike.readers.formats.spreadsheets import BOOKS, read_sheet
 from allalike.readers.tools.trees import unwrap
 
@@ -65,6 +66,17 @@ class Peek:
         except (OSError, InputError):
             return ""
         return decode_start(sample, guess_encoding(sample), self.path)
+
+    @cached_property
+    def members(self) -> list[str]:
+        """The names of the files in a zip archive; none of other files, and of an archive that cannot be read."""
+        try:
+            if not self.path.is_file() or find_packing(self.path) != "zip":
+                return []
+            with ArchiveMembers(self.path) as members:
+                return members.names
+        except (OSError, InputError):
+            return []
 
     @cached_property
     def rows(self) -> list[list[str]]:

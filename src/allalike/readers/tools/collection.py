@@ -125,6 +125,7 @@ class Collection:
             roles={"worker": "worker", "task": "task", "label": "label"},
             guessed={"tool": self.tool.name, **({"tag": name} if name and name != self.files.tag else {})},
             remarks=tuple(remarks),
+            samples=[name for name in ("sample", "order") if len({answer.get(name) for answer in answers}) > 1],
         )
 
     def _finish_empty(self, name: str) -> None:

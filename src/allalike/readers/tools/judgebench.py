@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.readers.tools.base import Peek, Tool
 from allalike.readers.tools.collection import Collection
-from allalike.readers.tools.judges import combine
+from allalike.readers.tools.judges import add_votes, combine, read_sign
 from allalike.readers.tools.trees import Node, read_records
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["JudgeBench"]
 
-_VOTES = {"A>B": 1, "B>A": -1, "A=B": 0, "A<B": -1, "B<A": 1, "B=A": 0, "A>>B": 1, "B>>A": -1}
 _DECISIONS = {1: "A>B", -1: "B>A", 0: "A=B"}
 
 
@@ -45,16 +44,17 @@ class JudgeBench(Tool):
         for path in paths:
             for pair in read_records(path):
                 votes = _votes(pair, found)
-                twice += len(votes) > 1
-                torn += len(set(votes)) > 1 and not combine(votes)
+                given = [vote for vote in votes if vote is not None]
+                twice += len(given) > 1
+                torn += len(set(given)) > 1 and not combine(given)
                 judge = _judge(pair) if files.worker_from != "filename" else None
                 worker = judge.id() if judge is not None else found.worker_of(path)
-                label = _DECISIONS[combine(votes)] if votes else None
-                found.add(worker, pair.first("pair_id", "id").id(), label, gold=pair["label"].value)
-        if twice:
+                task = pair.first("pair_id", "id").id()
+                add_votes(found, worker, task, votes, _DECISIONS, gold=pair["label"].value)
+        if twice and files.tag is None:
             found.remarks.append(
                 f"{twice:,} pairs were judged in both orders. The second decision is turned round, and both are one"
-                f" answer; {torn:,} that contradict each other are A=B."
+                f" answer; {torn:,} that contradict each other are A=B. The tag 'orders' reads each on its own."
             )
         if any(answer["gold"] for answers in found.questions.values() for answer in answers):
             found.remarks.append(
@@ -68,18 +68,16 @@ def _is_pair(record: dict[str, Any]) -> bool:
     return isinstance(judgments, list) and any(isinstance(item, dict) and "decision" in item for item in judgments)
 
 
-def _votes(pair: Node, found: Collection) -> list[int]:
+def _votes(pair: Node, found: Collection) -> list[int | None]:
     """Return the decisions on a pair, each in the order of the first."""
-    votes: list[int] = []
+    votes: list[int | None] = []
     for place, judgment in enumerate(pair["judgments"].items()):
-        decision = judgment["decision"]
-        if not decision.there:
+        if judgment["decision"].there:
+            vote = read_sign(judgment["decision"])
+            votes.append(-vote if place % 2 else vote)
+        else:
             found.leave_out("judgments without a decision")
-            continue
-        vote = _VOTES.get(decision.text().replace(" ", "").strip("[]"))
-        if vote is None:
-            raise decision.refused("A>B, B>A or A=B")
-        votes.append(-vote if place % 2 else vote)
+            votes.append(None)
     return votes
 
 

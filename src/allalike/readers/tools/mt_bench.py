@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike.readers.tools.base import Peek, Tool
 from allalike.readers.tools.collection import Collection
-from allalike.readers.tools.judges import combine
+from allalike.readers.tools.judges import add_votes
 from allalike.readers.tools.trees import Node, read_records
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ class MTBench(Tool):
                 models = _models(record)
                 task = " | ".join([*_question(record), *sorted(models)])
                 if len(models) == 2:
-                    found.add(worker, task, _winner(record, models, found), question="winner", kind="classes")
+                    winners = {1: models[0], -1: models[-1], 0: "tie"}
+                    add_votes(found, worker, task, _votes(record, models, found), winners, question="winner")
                 else:
                     found.add(worker, task, _score(record["score"], found), question="score", kind="numbers")
         return found.table()
@@ -79,19 +80,18 @@ def _models(record: Node) -> list[str]:
     return [record["model"].text()]
 
 
-def _winner(record: Node, models: list[str], found: Collection) -> str | None:
-    """Return the name of the better model, or ``tie``; two games in both orders are one answer."""
+def _votes(record: Node, models: list[str], found: Collection) -> list[int | None]:
+    """Return who won each game, by the places in which the models are named."""
     places = {models[0]: 1, models[1]: -1, **{key: 1 for key, _ in _PAIRS}, **{key: -1 for _, key in _PAIRS}}
-    votes: list[int] = []
+    votes: list[int | None] = []
     for key in _GAMES if any(game in record.value for game in _GAMES) else ("winner",):
         said = record[key]
         if not said.there or said.value == "error":
             found.leave_out("games without a winner")
+            votes.append(None)
         else:
             votes.append(places.get(said.text(), 0))
-    if not votes:
-        return None
-    return {1: models[0], -1: models[-1], 0: "tie"}[combine(votes)]
+    return votes
 
 
 def _score(score: Node, found: Collection) -> Any:

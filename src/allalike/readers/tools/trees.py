@@ -14,7 +14,7 @@ from allalike.readers.formats.failures import unreadable
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Node", "read_bytes", "read_document", "read_records", "read_text", "unwrap"]
+__all__ = ["Node", "parse_document", "read_bytes", "read_document", "read_records", "read_text", "unwrap"]
 
 _WRAPPERS = ("items", "records", "tasks")
 _KINDS = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
@@ -160,10 +160,18 @@ def read_text(path: Path, encoding: str | None = None) -> str:
 
 def read_document(path: Path) -> Node:
     """Return the one value of a JSON file."""
-    data = read_bytes(path)
+    return parse_document(read_bytes(path), str(path))
+
+
+def parse_document(data: bytes, where: str) -> Node:
+    """Return the one value of a text in JSON.
+
+    >>> parse_document(b'{"id": 1}', "log.json")["id"].value
+    1
+    """
     if not data.strip():
-        raise InputError(f"{path} is empty.")
-    return Node(_parse(data, str(path)), str(path))
+        raise InputError(f"{where} is empty.")
+    return Node(_parse(data, where), where)
 
 
 def read_records(path: Path) -> list[Node]:
