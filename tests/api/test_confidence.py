@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,8 @@ import pytest
 import allalike
 from allalike import Disk, Memory, Result
 from allalike.api.judges.coverage import expected_calibration_error
-from allalike.engines.sample import sample_tasks
 from allalike.errors import OptionError, UnsupportedError
-from allalike.methods.auto.classes.hypotheses import prepare
-from allalike.methods.auto.classes.known import count_both
-from allalike.methods.auto.classes.ladder import WAYS, climb_ladder
 from allalike.methods.auto.sureness.intervals import find_wilson_limits
-from allalike.methods.insight import VoiceGroups
-from allalike.readers import open_gold
 from crowds.samples import Row
 
 Drawn = tuple[list[Row], dict[int, int]]
@@ -200,25 +193,6 @@ def test_hard_tasks_make_truths_less_sure() -> None:
     )
     assert hard["found_again"] < easy["found_again"] - 0.03
     assert hard["mean"] < easy["mean"] - 0.05
-
-
-@pytest.mark.parametrize("difficulty", [0, 2.0])
-def test_fifty_known_truths_are_expected_to_be_right_as_often_as_they_are(difficulty: float) -> None:
-    rows, truth = drawn(3, 5, difficulty, seed=1, tasks=150)
-    answers = allalike.read(rows, domain="categorical").with_gold(open_gold(dict(list(truth.items())[:60])))
-    run = sample_tasks(allalike.Memory().load(answers), answers.n_answers)
-    crowd, _ = prepare(run, VoiceGroups.everyone(len(answers.workers)))
-    nowhere = np.zeros(1, bool)
-    rung = climb_ladder(crowd, nowhere, use_gold=True)
-    assert rung.by_gold is not None
-    tables = [table for reading in rung.others for table in (reading.rows, reading.shares)]
-    found = crowd.run.total(partial(count_both, hypotheses=tables, weights=crowd.consensus.weight, k=3))
-    starts = [*WAYS[:2], *(reading.start[0] for reading in rung.others)]
-    taken = starts.index(rung.hypothesis.start[0]) if rung.taken[0] == 2 else int(rung.taken[0])
-    sure, hits = found["sure"][taken] / 60, found["hits"][taken] / 60
-    assert rung.by_gold < 1
-    assert rung.by_gold * sure + (1 - rung.by_gold) / 3 == pytest.approx(hits)
-    assert climb_ladder(crowd, nowhere, use_gold=False).by_gold is None
 
 
 def test_known_truths_see_the_errors_that_workers_share() -> None:

@@ -115,14 +115,13 @@ def test_posteriors(shape: tuple[int, int, int], grouped: bool) -> None:
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-@pytest.mark.parametrize("use_gold", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_agreement_with_the_others(shape: tuple[int, int, int], use_gold: bool, grouped: bool) -> None:
+def test_agreement_with_the_others(shape: tuple[int, int, int], grouped: bool) -> None:
     _, n_workers, k = shape
     block = draw(*shape, grouped=grouped, gold=True)
     for weights in (np.ones(n_workers), weigh(n_workers)):
-        agree(agreement_sums, block, weights, k=k, use_gold=use_gold)
-        agree(hit_sums, block, weights, k=k, use_gold=use_gold)
+        agree(agreement_sums, block, weights, k=k)
+        agree(hit_sums, block, weights, k=k)
         agree(_count_others, block, weights[block.worker], block.label, k)
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from allalike.domains import Kernels
     from allalike.engines.base import Run
 
-__all__ = ["draw_halves", "halve", "pick_tasks", "sample_tasks", "thin_tasks"]
+__all__ = ["draw_halves", "halve", "pick_known", "pick_tasks", "sample_tasks", "thin_tasks"]
 
 _MAX_GOLD = 1000  # tasks whose truth is known are all taken, if they are no more
 _HASHES = 2.0**64
@@ -88,6 +88,19 @@ def pick_tasks(run: Run, wanted: npt.NDArray[np.uint64], *, share: float = 0.0) 
     return _join(picked, run.problems.n_workers)
 
 
+def pick_known(run: Run, most: int) -> Block:
+    """Bring the tasks whose truths are known into memory, about so many of them at most, chosen by their hashes.
+
+    >>> import allalike
+    >>> rows = [(worker, task, "xy"[task % 2]) for worker in "abc" for task in range(100)]
+    >>> run = allalike.discover(rows, gold={1: "y", 4: "x"}).run
+    >>> pick_known(run, 10).n_tasks
+    2
+    """
+    picked = run.gather(partial(_pick_known, kernels=run.kernels, share=min(1.0, most / max(run.n_gold, 1))))
+    return _join(picked, run.problems.n_workers)
+
+
 def thin_tasks(run: MemoryRun, n_answers: int, seed: int) -> MemoryRun:
     """Keep so many answers of each task, or all of it, chosen by a hash of seed, task and worker.
 
@@ -125,6 +138,13 @@ def _choose(block: Block, share: Floats, *, kernels: Kernels, gold: bool, again:
 def _pick(block: Block, *, kernels: Kernels, wanted: npt.NDArray[np.uint64], share: float) -> Block:
     """Return the wanted tasks of a block, and some others."""
     return _take(block, np.isin(block.task_hash, wanted) | (block.task_hash / _HASHES < share), kernels)
+
+
+def _pick_known(block: Block, *, kernels: Kernels, share: float) -> Block:
+    """Return a share of the tasks of a block whose truths are known."""
+    known = np.zeros(block.n_tasks, bool)
+    known[block.gold_task] = True
+    return _take(block, known & (block.task_hash / _HASHES <= share), kernels)
 
 
 def _take(block: Block, chosen: npt.NDArray[np.bool_], kernels: Kernels) -> Block:

@@ -115,7 +115,7 @@ class HowRead(Section):
     fields: dict[str, Any] | None = None
     taken: str = ""
     why: str = ""
-    overruled: Any = None
+    known_truths: Any = None
     f_ratio: float | None = None
     start: str = ""
     second_reading: OtherReading | None = None

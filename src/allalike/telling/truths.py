@@ -125,8 +125,17 @@ def remark_reading(summary: Summary) -> list[Remark]:
     reading, name = summary.reading, summary.method.name
     if reading is None:
         return []
-    said = _say_reading(reading, summary.effective_workers)
+    said = "; ".join(each for each in (_say_reading(reading, summary.effective_workers), _say_known(reading)) if each)
     return [*([Remark(f"{name}: {said}.")] if said else []), *_remark_second(reading.second_reading)]
+
+
+def _say_known(reading: HowRead) -> str:
+    """Say what known truths make of it."""
+    told = reading.known_truths
+    if not told:
+        return ""
+    number, says = count(told["tasks"], "known truth"), "says" if told["tasks"] == 1 else "say"
+    return f"{number} {says} how far to follow that ({told['crowd']:.2f}), and whom besides"
 
 
 def _say_reading(reading: HowRead, effective_workers: float) -> str:
@@ -137,18 +146,15 @@ def _say_reading(reading: HowRead, effective_workers: float) -> str:
     if reading.taken == "everyone the same":
         return f"everyone counts the same, because {reading.why}"
     if reading.taken == "vote":
-        told = (
-            "known truths speak for it"
-            if reading.overruled
-            else "two halves of the workers do not bear out any weights"
+        return (
+            f"a plain vote was taken, because {reading.why or 'two halves of the workers do not bear out any weights'}"
         )
-        return f"a plain vote was taken, because {reading.why or told}"
     if reading.f_ratio is None:
         return ""
     # It is beyond any number where most answers of a worker are equally far from the others.
     times = f"over {_MOST_TIMES:,}" if reading.f_ratio > _MOST_TIMES else f"{reading.f_ratio:,.1f}"
     differ = f"workers differ {times} times as much as by chance"
-    reason = "known truths speak for that" if reading.overruled else "two halves of the workers bear that out"
+    reason = "two halves of the workers bear that out"
     if reading.taken == "weighted vote":
         return f"{differ}; votes were weighed, for {reason}"
     if not reading.start:

@@ -81,26 +81,23 @@ def count_votes(block: Block, weights: Floats, *, k: int) -> Floats:
     return votes
 
 
-def agreement_sums(block: Block, weights: Floats, *, k: int, use_gold: bool = False) -> dict[str, Floats]:
+def agreement_sums(block: Block, weights: Floats, *, k: int) -> dict[str, Floats]:
     """Add up, per worker, how she agrees with the others: weighted hits, and the moments of hits and of shares."""
-    sums = _agree(block, weights, k, use_gold=use_gold, moments=True)
+    sums = _agree(block, weights, k, moments=True)
     names = [*_AGREEMENT, *(name + moment for name in ("hit", "share") for moment in _MOMENTS)]
     return dict(zip(names, sums.T, strict=True))
 
 
-def hit_sums(block: Block, weights: Floats, *, k: int, use_gold: bool = False) -> dict[str, Floats]:
+def hit_sums(block: Block, weights: Floats, *, k: int) -> dict[str, Floats]:
     """Add up, per worker, weighted hits and their weights alone."""
-    return dict(zip(_AGREEMENT, _agree(block, weights, k, use_gold=use_gold, moments=False).T, strict=False))
+    return dict(zip(_AGREEMENT, _agree(block, weights, k, moments=False).T, strict=False))
 
 
-def _agree(block: Block, weights: Floats, k: int, *, use_gold: bool, moments: bool) -> Floats:
-    cells, truth = cells_of(block, k), None
-    if use_gold and len(block.gold_task):
-        truth = np.full(cells.n_tasks, -1, np.int32)
-        truth[block.gold_task] = block.gold_label
+def _agree(block: Block, weights: Floats, k: int, *, moments: bool) -> Floats:
+    cells = cells_of(block, k)
     sums = np.zeros((cells.n_workers, len(_AGREEMENT) + 2 * len(_MOMENTS) if moments else 2))
     each = _floats(weights, cells, 1 / k)
-    _call("agree", *_arrays(cells), _groups(block), k, each, truth, int(moments), sums)
+    _call("agree", *_arrays(cells), _groups(block), k, each, int(moments), sums)
     return sums
 
 

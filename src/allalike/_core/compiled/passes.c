@@ -151,8 +151,8 @@ EXPORT int64_t count_others(const int64_t n_tasks, const int64_t *starts, const 
    two, and all. */
 enum { HITS, STRENGTH, ANSWERS, PAIRS, MOMENTS, N_SUMS = 12 };
 
-EXPORT int64_t agree(CELLS, const int64_t *group, const int64_t n_labels, const double *weight, const int32_t *truth,
-                     const int64_t all, double *sums) {
+EXPORT int64_t agree(CELLS, const int64_t *group, const int64_t n_labels, const double *weight, const int64_t all,
+                     double *sums) {
     const int32_t k = (int32_t)n_labels;
     const int64_t most = most_answers(n_tasks, starts), width = all ? N_SUMS : 2;
     double *vote = malloc((size_t)(6 * most + k * (2 + (group ? most : 0))) * sizeof(double));
@@ -162,7 +162,6 @@ EXPORT int64_t agree(CELLS, const int64_t *group, const int64_t n_labels, const 
     double *scratch = vote + 6 * most;
     for (int64_t t = 0; t < n_tasks; t++) {
         const int64_t a = starts[t], n = starts[t + 1] - a;
-        const int known = truth && truth[t] >= 0;
         double size = 0.0, mean[2] = {0.0, 0.0};
         for (int64_t i = 0; i < n; i++) {
             const int32_t w = cell[a + i] / k;
@@ -178,8 +177,8 @@ EXPORT int64_t agree(CELLS, const int64_t *group, const int64_t n_labels, const 
             const Standing is = standing[i];
             const double v = voice ? voice[a + i] : 1.0, each = is.total > NOTHING ? 1.0 / is.total : 0.0;
             const double lead = (is.top * each - 1.0 / k) / (1 - 1.0 / k);
-            const double strength = v * (known ? 1.0 : lead > 0 ? lead * lead : 0.0);
-            const double hit = known ? label[i] == truth[t] : is.hit, share = is.own * each;
+            const double strength = v * (lead > 0 ? lead * lead : 0.0);
+            const double hit = is.hit, share = is.own * each;
             double *sum = sums + (int64_t)(cell[a + i] / k) * width;
             sum[HITS] += strength * hit;
             sum[STRENGTH] += strength;

@@ -7,8 +7,8 @@ be seen in answers. But the crowd shows on what share a of the tasks another of 
 
     confidence = a max_c p_c + (1 - a) / k
 
-believes in p as far as it is found again, and else in a guess. Fifty known truths and more tell a instead: it is such
-that as many truths are expected to be right as are.
+believes in p as far as it is found again, and else in a guess. Where truths are known, these tell how far to follow
+that, and whom besides (`known`).
 
 A worker errs where her label is not the truth. With means over her answers to tasks that others have answered, too,
 
@@ -23,11 +23,12 @@ she belongs to most, hers more than those of others.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allalike._core.blocks.voices import find_voices
+from allalike.methods.auto.classes.known import pin
 from allalike.methods.auto.classes.states import class_posterior
 from allalike.methods.auto.sureness.faults import FEW
 from allalike.methods.auto.sureness.intervals import find_wilson_limits
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.problems import Problems
     from allalike._core.blocks.ties import Ties
     from allalike.engines import Run
+    from allalike.methods.auto.classes.known import Known
     from allalike.methods.insight import VoiceGroups
 
 __all__ = [
@@ -76,15 +78,19 @@ def believe(block: Block, *hypothesis: Floats, k: int) -> Floats:
 
 
 def decide_plainly(
-    block: Block, weights: Floats, faults: Floats, *hypothesis: Floats, k: int, ties: Ties
+    block: Block, weights: Floats, faults: Floats, *hypothesis: Floats, k: int, ties: Ties, known: Known | None
 ) -> dict[str, Array]:
     """Take the class that is believed in most, and say how much that is."""
-    return take_most_probable(block, believe(block, *hypothesis, k=k), ties)
+    table = plain_probabilities(block, weights, faults, *hypothesis, k=k, known=known)["probability"]
+    return take_most_probable(block, table, ties)
 
 
-def plain_probabilities(block: Block, weights: Floats, faults: Floats, *hypothesis: Floats, k: int) -> dict[str, Array]:
+def plain_probabilities(
+    block: Block, weights: Floats, faults: Floats, *hypothesis: Floats, k: int, known: Known | None = None
+) -> dict[str, Array]:
     """Return how much each class is believed in."""
-    return {"probability": believe(block, *hypothesis, k=k)}
+    belief = believe(block, *hypothesis, k=k)
+    return {"probability": belief if known is None else known.tell(block, belief)}
 
 
 def decide(
@@ -97,6 +103,7 @@ def decide(
     ties: Ties,
     correlation: float | None,
     groups: VoiceGroups,
+    known: Known | None,
 ) -> dict[str, Array]:
     """Take the class that is believed in most; its confidence is the probability that it is right.
 
@@ -105,23 +112,33 @@ def decide(
     """
     block = with_voices(block, groups=groups)
     belief = _believe_all(block, again, *hypothesis, k=k)
-    found = take_most_probable(block, belief, ties)
     table = _doubt(block, belief, again)
-    known = {} if correlation is None else {"voices": count_effective_voices(block, correlation)}
+    if known is not None:
+        belief = table = known.tell(block, table)
+    found = take_most_probable(block, belief, ties)
+    voices = {} if correlation is None else {"voices": count_effective_voices(block, correlation)}
     return {
         **found,
         "confidence": table[np.arange(len(table)), found["label"]],
         "gain": expect_gains(table, _odds(block, again, k)),
-        **known,
+        **voices,
     }
 
 
 def probabilities(
-    block: Block, weights: Floats, faults: Floats, again: Floats, *hypothesis: Floats, k: int, groups: VoiceGroups
+    block: Block,
+    weights: Floats,
+    faults: Floats,
+    again: Floats,
+    *hypothesis: Floats,
+    k: int,
+    groups: VoiceGroups,
+    known: Known | None = None,
 ) -> dict[str, Array]:
     """Return how probable each class is."""
     block = with_voices(block, groups=groups)
-    return {"probability": _doubt(block, _believe_all(block, again, *hypothesis, k=k), again)}
+    table = _doubt(block, _believe_all(block, again, *hypothesis, k=k), again)
+    return {"probability": table if known is None else known.tell(block, table)}
 
 
 def _believe_all(block: Block, again: Floats, *hypothesis: Floats, k: int) -> Floats:
@@ -146,16 +163,16 @@ def _doubt(block: Block, belief: Floats, again: Floats, *, by_less: bool = False
     return np.asarray(share * belief + (1 - share) / belief.shape[1])
 
 
-def expect_accuracy(run: Run, *, params: tuple[Floats, ...], k: int, groups: VoiceGroups) -> float:
+def expect_accuracy(run: Run, *, params: tuple[Floats, ...], **how: Any) -> float:
     """Return how often truths are expected to be right: their mean confidence."""
     nobody = np.ones(run.problems.n_workers)
-    table = run.collect(partial(probabilities, k=k, groups=groups), nobody, nobody, *params)["probability"]
+    table = run.collect(partial(probabilities, **how), nobody, nobody, *params)["probability"]
     return float(table.max(axis=1).mean())
 
 
-def find_errors(run: Run, *params: Floats, k: int, groups: VoiceGroups) -> Faults:
-    """Estimate how often workers err, with limits."""
-    sums = run.sum(partial(_error_sums, k=k, groups=groups), *params)
+def find_errors(run: Run, *params: Floats, **how: Any) -> Faults:
+    """Estimate how often workers err, with limits; known truths count for themselves."""
+    sums = run.sum(partial(_error_sums, **how), *params)
     shared = np.rint(sums["answers"]).astype(np.int64)
     answers = np.maximum(sums["answers"], 1.0)
     rate, unsure = sums["errors"] / answers, sums["unsure"] / answers
@@ -179,12 +196,17 @@ def _pull(rate: Floats, usual: Floats, answers: Floats, problems: Problems) -> F
     return np.asarray(usual + (rate - usual) * between / (between + noise / np.maximum(answers, 1.0)))
 
 
-def _error_sums(block: Block, again: Floats, *hypothesis: Floats, k: int, groups: VoiceGroups) -> dict[str, Floats]:
+def _error_sums(
+    block: Block, again: Floats, *hypothesis: Floats, k: int, groups: VoiceGroups, known: Known | None
+) -> dict[str, Floats]:
     """Add up, per worker, how probably her answers are wrong, and how probably the truths are."""
     heard = with_voices(block, groups=groups)
     belief = _believe_all(heard, again, *hypothesis, k=k)
     met = (heard.per_task(find_voices(heard).voice) > 1).astype(np.float64)
-    unsure = met * (1 - row_peaks(_doubt(block, belief, again, by_less=True)))
+    table = _doubt(block, belief, again, by_less=True)
+    if known is not None:
+        belief = table = pin(block, known.tell(heard, _doubt(block, belief, again)))
+    unsure = met * (1 - row_peaks(table))
     wrong = (met[:, None] * (1 - belief)).ravel().take(block.task * k + block.label)
     return {
         "answers": block.per_worker(block.to_answers(met)),

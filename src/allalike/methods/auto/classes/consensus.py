@@ -75,7 +75,7 @@ class Consensus:
     ratio: Floats
 
 
-def find_consensus(run: Run, answers: Floats, k: int, group: Array, *, use_gold: bool = False) -> Consensus:
+def find_consensus(run: Run, answers: Floats, k: int, group: Array) -> Consensus:
     """Weigh workers by how they agree with the consensus of the others, in three rounds.
 
     Whether workers differ is asked of groups, of which each has the number of one of its members.
@@ -83,7 +83,7 @@ def find_consensus(run: Run, answers: Floats, k: int, group: Array, *, use_gold:
     problems = run.problems
     weight = np.ones(problems.n_workers)
     for _ in range(_ROUNDS):
-        sums = run.sum(partial(agreement_sums, k=k, use_gold=use_gold), weight)
+        sums = run.sum(partial(agreement_sums, k=k), weight)
         ratio, usual = _compare_agreement(_by_group(sums, group), problems)
         strength = np.full(len(ratio), ALIKE)
         differ = ratio > 1
@@ -98,11 +98,9 @@ def find_consensus(run: Run, answers: Floats, k: int, group: Array, *, use_gold:
     return Consensus(np.where(problems.spread(heard), weight, 1.0), accuracy, strength, ratio)
 
 
-def find_agreement(
-    run: Run, consensus: Consensus, weight: Floats, answers: Floats, k: int, *, use_gold: bool = False
-) -> Floats:
+def find_agreement(run: Run, consensus: Consensus, weight: Floats, answers: Floats, k: int) -> Floats:
     """Return how often each worker is right, as far as others with these weights can tell."""
-    sums = run.sum(partial(hit_sums, k=k, use_gold=use_gold), weight)
+    sums = run.sum(partial(hit_sums, k=k), weight)
     return _accuracy(sums, consensus.strength, answers, run.problems, run.history)
 
 
@@ -126,16 +124,14 @@ def _weigh_core(accuracy: Floats, answers: Floats, fraction: float, problems: Pr
 
 
 @compiled(calls.agreement_sums)
-def agreement_sums(block: Block, weights: Floats, *, k: int, use_gold: bool = False) -> dict[str, Floats]:
+def agreement_sums(block: Block, weights: Floats, *, k: int) -> dict[str, Floats]:
     """Add up, per worker, how she agrees with the others: weighted hits, and the moments of hits and of shares.
-
-    If gold is used, a known truth takes the place of the others, and is as strong as can be.
 
     >>> from allalike._core.blocks.block import Block
     >>> agreement_sums(Block.of([[0, 1], [0, 1], [1, 1]]), np.ones(3), k=2)["hits"]
     array([1., 1., 1.])
     """
-    said = _compare(block, weights, k, use_gold=use_gold)
+    said = _compare(block, weights, k)
     voice, size = said.voice, said.size
     two = size < 3 - _EPS
     stretch = block.to_answers(np.where(two, 1.0, np.sqrt(size / np.maximum(size - 1, _EPS))))
@@ -157,9 +153,9 @@ def agreement_sums(block: Block, weights: Floats, *, k: int, use_gold: bool = Fa
 
 
 @compiled(calls.hit_sums)
-def hit_sums(block: Block, weights: Floats, *, k: int, use_gold: bool = False) -> dict[str, Floats]:
+def hit_sums(block: Block, weights: Floats, *, k: int) -> dict[str, Floats]:
     """Add up, per worker, weighted hits and their weights alone."""
-    return _add_hits(block, _compare(block, weights, k, use_gold=use_gold))
+    return _add_hits(block, _compare(block, weights, k))
 
 
 class _Compared(NamedTuple):
@@ -175,19 +171,13 @@ class _Compared(NamedTuple):
     size: Floats
 
 
-def _compare(block: Block, weights: Floats, k: int, *, use_gold: bool) -> _Compared:
+def _compare(block: Block, weights: Floats, k: int) -> _Compared:
     voice = find_voices(block).voice
     own, top, total, hit = count_others(block, voice * weights.take(block.worker), block.label, k)
     counted = total > _EPS
     safe = np.where(counted, total, 1.0)
     share = np.where(counted, own / safe, 0.0)
     strength = np.where(counted, np.maximum(0.0, (top / safe - 1 / k) / (1 - 1 / k)) ** 2, 0.0)
-    if use_gold and len(block.gold_task):
-        truth = np.full(block.n_tasks, -1)
-        truth[block.gold_task] = block.gold_label
-        truth = block.to_answers(truth)
-        hit = np.where(truth >= 0, block.label == truth, hit)
-        strength = np.where(truth >= 0, 1.0, strength)
     size = block.per_task(voice)
     return _Compared(hit, share, strength, np.where(block.to_answers(size >= 2 - _EPS), voice, 0.0), size)
 

@@ -84,8 +84,8 @@ class Hypothesis:
         Of each worker: how probably she gives each label to a task of each class, over all levels.
     hits
         Of each worker: how many of her answers are probably right.
-    likelihood, gold
-        Of each problem: the log likelihood of its answers, and that of the truths that are known.
+    likelihood
+        Of each problem: the log likelihood of its answers.
     margin
         Of each problem: by how many nats it must be more likely than others.
     """
@@ -96,7 +96,6 @@ class Hypothesis:
     confusion: Floats
     hits: Floats
     likelihood: Floats
-    gold: Floats
     margin: Floats
 
 
@@ -119,8 +118,6 @@ class ClassCrowd:
     ranks
         Disagreements, in order, and the rank of each among those of all tasks; blocks that know the levels of their
         tasks need none.
-    use_gold
-        Whether the truths that are known count.
     """
 
     run: Run
@@ -129,26 +126,21 @@ class ClassCrowd:
     k: int
     groups: VoiceGroups
     ranks: tuple[Floats, Floats] | None = None
-    use_gold: bool = False
 
     def climb(self, start: str, classes: Callable[..., Floats], *params: Floats, margin: float = 0.0) -> Hypothesis:
         """Find a hypothesis by a few rounds of EM from probabilities of the classes."""
-        sums = self.run.sum(partial(begin, classes=classes, ranks=self.ranks, **self._how), *params)
+        sums = self.run.sum(partial(begin, classes=classes, ranks=self.ranks, k=self.k), *params)
         n = len(self.run.problems.sizes)
         return self.improve(sums, np.full(n, start, dtype=object), np.full(n, margin), rounds=_ROUNDS)
 
     def agree(self, weight: Floats) -> Floats:
         """Find how often each worker is right, as far as others with these weights can tell."""
-        return find_agreement(self.run, self.consensus, weight, self.answers, **self._how)
+        return find_agreement(self.run, self.consensus, weight, self.answers, k=self.k)
 
     @cached_property
     def agreement(self) -> Floats:
         """How often each worker is right, as far as the consensus can tell; all cores begin with it."""
         return self.agree(self.consensus.weight)
-
-    @property
-    def _how(self) -> dict[str, Any]:
-        return {"k": self.k, "use_gold": self.use_gold}
 
     def improve(self, sums: dict[str, Floats], start: Array, margin: Floats, *, rounds: int) -> Hypothesis:
         """Go on with rounds of EM from expected answers."""
@@ -160,10 +152,10 @@ class ClassCrowd:
             near = found.strength
             rows = found.logarithm
             shares = problems.spread(np.log(estimate_shares(problems.add(sums["shares"]), self.k)))
-            sums = self.run.sum(partial(count_states, **self._how), rows, shares)
-        likelihood, gold = problems.add(sums["likelihood"]), problems.add(sums["gold"])
+            sums = self.run.sum(partial(count_states, k=self.k), rows, shares)
+        likelihood = problems.add(sums["likelihood"])
         hits = _expected_hits(sums["counts"])
-        return Hypothesis(start, rows, shares, found.confusion, hits, likelihood, gold, margin)
+        return Hypothesis(start, rows, shares, found.confusion, hits, likelihood, margin)
 
 
 def _expected_hits(counts: Floats) -> Floats:
@@ -186,9 +178,9 @@ def read_from(crowd: ClassCrowd, start: str) -> Hypothesis:
     return crowd.climb(start, vote_shares, weights, margin=_MARGIN)
 
 
-def choose(best: Hypothesis, other: Hypothesis, crowd: ClassCrowd, *, use_gold: bool = False) -> Hypothesis:
+def choose(best: Hypothesis, other: Hypothesis, crowd: ClassCrowd) -> Hypothesis:
     """Return, for each problem, the more likely hypothesis: the other one only if it is so by its margin."""
-    one, two = (each.likelihood - each.margin + (each.gold if use_gold else 0.0) for each in (best, other))
+    one, two = (each.likelihood - each.margin for each in (best, other))
     wins = two > one + _SAME
     if wins.all() or not wins.any():
         return other if wins.any() else best
@@ -202,9 +194,7 @@ def choose(best: Hypothesis, other: Hypothesis, crowd: ClassCrowd, *, use_gold: 
     return replace(best, **{name: pick(getattr(best, name), getattr(other, name)) for name in names})
 
 
-def prepare(
-    sample: MemoryRun, groups: VoiceGroups, *, use_gold: bool = False
-) -> tuple[ClassCrowd, tuple[Floats, Floats]]:
+def prepare(sample: MemoryRun, groups: VoiceGroups) -> tuple[ClassCrowd, tuple[Floats, Floats]]:
     """Have the blocks keep their cells and the levels of their tasks; return also what rank a disagreement has."""
     k = sample.encoding.n_labels
     sample = sample.map(partial(with_voices, groups=groups))
@@ -218,14 +208,14 @@ def prepare(
         True, (np.diff(ranks[0]) > _ROUNDING) | (np.diff(ranks[1]) != 0)
     )  # most tasks disagree as others do
     prepared = sample.map(lambda block: block.keeping(cells_of(block, k), TaskLevels(next(rest))))
-    return as_crowd(prepared, groups, use_gold=use_gold), (ranks[0][new], ranks[1][new])
+    return as_crowd(prepared, groups), (ranks[0][new], ranks[1][new])
 
 
-def as_crowd(run: Run, groups: VoiceGroups, *, use_gold: bool = False) -> ClassCrowd:
+def as_crowd(run: Run, groups: VoiceGroups) -> ClassCrowd:
     """Find what every round of EM needs to know of a run whose answers have voices."""
     answers, k = run.sum(_count_voices)["voices"], run.encoding.n_labels
-    consensus = find_consensus(run, answers, k, groups.number, use_gold=use_gold)
-    return ClassCrowd(run, answers, consensus, k, groups, use_gold=use_gold)
+    consensus = find_consensus(run, answers, k, groups.number)
+    return ClassCrowd(run, answers, consensus, k, groups)
 
 
 def _count_voices(block: Block) -> dict[str, Floats]:

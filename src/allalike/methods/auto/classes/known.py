@@ -1,145 +1,202 @@
-"""Known truths: which ways to decide they speak against.
+"""Known truths: how much the crowd's own beliefs, each class and each worker count, where some truths are known.
 
-Beside the vote, the weighted vote and the hypotheses that the crowd suggests, there is one that **knows** these
-truths: it begins at votes that are weighed by how many of them each worker said, and what she said there counts for the
-truth alone. So that it is not judged by what it was told, truths are put into two halves, and those of each half are
-found by a hypothesis that knows the other.
+Agreement cannot see errors that most workers share, and truths can. So where some are known, what the crowd believes
+without them is one voice among others. With p the probabilities of the classes of a task that the crowd alone gives,
+and v the voice of each worker j on it,
 
-For two ways to decide, b is how many known truths one finds and the other does not, and c the other way round. One is
-**clearly worse** if (b - c) / sqrt(b + c) < -2.576 (McNemar). What was to be taken stays, unless another way is
-clearly better, or it finds fewer of fifty known truths and more than the plain vote does; then the way that finds most
-is taken.
+    P[c] ~ exp(a log p_c + b_c + sum of w_j v_j over those who say c).
+
+a, b and w are those under which the known truths are most likely (a conditional logit; McFadden: Conditional logit
+analysis of qualitative choice behavior. 1973), with a >= 0, w >= 0, and a normal prior around a = 1, b = 0 and w = 0,
+which is the crowd as it is, of standard deviation 1/2. So a few truths hardly change anything, hundreds make the crowd
+follow those who are right, be it a single one, and copies share a voice as before. One number a worker tells whom to
+follow, and not on which classes: what the crowd knows of that is in p.
+
+From fifty truths on they tell how sure the result is, too: each fifth of them is foreseen by a fit to the others, and P
+is taken to the power with which as many are expected to be right as are (a temperature; Guo and others: On calibration
+of modern neural networks. 2017).
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.blocks.block import sum_by
 from allalike._core.blocks.voices import find_voices
-from allalike._core.columns.hashes import mix
-from allalike.methods.auto.classes.states import class_posterior
-from allalike.methods.steps.ballots import row_peaks, row_sums, vote_shares
+from allalike.engines.sample import pick_known
+from allalike.methods.auto.voices.groups import with_voices
+from allalike.methods.steps.ballots import count_votes, row_peaks, softmax
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
     from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.methods.auto.classes.hypotheses import ClassCrowd, Hypothesis
+    from allalike.engines import Run
+    from allalike.methods.insight import VoiceGroups
 
-__all__ = ["MANY", "JudgedByGold", "count_both", "judge", "reconsider"]
+__all__ = ["MANY", "Known", "learn", "pin"]
 
-MANY = 50  # known truths, on which nothing is to be behind the vote, and which tell how sure truths are
-_START = "known truths"
-_CLEARLY = 2.576
-_PRIOR = 4.0  # known truths that a usual worker has said, beside her own
-_LOW = 0.01  # nobody is right more surely
-_EPS = 1e-9
-
-
-class JudgedByGold(NamedTuple):
-    """What known truths say of the ways to decide: the vote, the weighted vote, and hypotheses.
-
-    Parameters
-    ----------
-    hypotheses
-        The hypotheses, of which the last knows the truths.
-    hits, both, sure
-        How many known truths each way finds, how many each two ways both, and how sure each way is of them, added up.
-    """
-
-    hypotheses: list[Hypothesis]
-    hits: Floats
-    both: Floats
-    sure: Floats
+MANY = 50  # known truths, which tell how sure truths are
+_SPREAD = 0.5  # the standard deviation of the prior
+_MOST = 20_000  # known truths that are learned from
+_FOLDS = 5
+_LEAST = 1e-4  # no class is less probable
+_POWERS = (0.1, 10.0)
 
 
-def judge(crowd: ClassCrowd, hypotheses: list[Hypothesis]) -> JudgedByGold:
-    """Let all ways to decide find the known truths of a single problem."""
-    sums: dict[str, Floats] = {}
-    for half in (0, 1):
-        told = _read_with(crowd, _keep(crowd, 1 - half))
-        tables = [table for hypothesis in (*hypotheses, told) for table in (hypothesis.rows, hypothesis.shares)]
-        kernel = partial(count_both, hypotheses=tables, weights=crowd.consensus.weight, k=crowd.k)
-        found = _keep(crowd, half).run.total(kernel)
-        sums = {name: each + sums.get(name, 0.0) for name, each in found.items()}
-    return JudgedByGold([*hypotheses, _read_with(crowd, crowd)], **sums)
-
-
-def _keep(crowd: ClassCrowd, half: int) -> ClassCrowd:
-    return replace(crowd, run=crowd.run.map(partial(_keep_half, half=half)))
-
-
-def _keep_half(block: Block, *, half: int) -> Block:
-    """Return the block with half of its known truths."""
-    kept = mix(block.task_hash[block.gold_task]) % np.uint64(2) == half
-    return replace(block, gold_task=block.gold_task[kept], gold_label=block.gold_label[kept])
-
-
-def _read_with(crowd: ClassCrowd, known: ClassCrowd) -> Hypothesis:
-    """Find the hypothesis that knows the truths of a run."""
-    sums, k = known.run.sum(partial(_count_known, k=crowd.k)), crowd.k
-    usual = sums["hits"].sum() / max(float(sums["known"].sum()), 1.0)
-    right = np.clip((sums["hits"] + _PRIOR * usual) / (sums["known"] + _PRIOR), 1 / k, 1 - _LOW)
-    weights = np.log(right * (k - 1) / (1 - right))
-    return replace(crowd, run=known.run, use_gold=True).climb(_START, vote_shares, weights)
-
-
-def _count_known(block: Block, *, k: int) -> dict[str, Floats]:
-    """Count, per worker, her answers to tasks whose truth is known, and how many of them are right."""
-    truth = np.full(block.n_tasks, k)
-    truth[block.gold_task] = block.gold_label
-    truth = block.to_answers(truth)
-    voice = np.where(truth < k, find_voices(block).voice, 0.0)
-    return {"known": block.per_worker(voice), "hits": block.per_worker(np.where(block.label == truth, voice, 0.0))}
-
-
-def reconsider(taken: int, hits: Floats, both: Floats, n_known: int) -> int:
-    """Return which way to take by known truths: the one that was to be taken, or another.
+@dataclass(frozen=True)
+class Known:
+    """What known truths tell of a crowd.
 
     Parameters
     ----------
-    taken
-        The number of the way that was to be taken.
-    hits, both
-        How many known truths each way finds, and each two ways both; the first way is the plain vote.
-    n_known
-        How many truths are known.
-
-    >>> reconsider(1, np.array([40.0, 38.0]), np.array([[40.0, 30.0], [30.0, 38.0]]), 60)
-    0
-    >>> reconsider(0, np.array([30.0, 45.0]), np.array([[30.0, 30.0], [30.0, 45.0]]), 45)
-    1
+    crowd
+        a: how much the crowd's own beliefs count.
+    classes
+        b: what is added for each class.
+    workers
+        w: what is added for each worker.
+    number
+        How many truths were learned from.
+    power
+        What probabilities are taken to, if the truths are enough to tell.
     """
-    only = hits[:, None] - both  # which one finds and the other does not
-    ahead = (only - only.T) / np.sqrt(np.maximum(only + only.T, 1.0))
-    behind = n_known >= MANY and hits[taken] < hits[0] - _EPS
-    if behind or (ahead[:, taken] > _CLEARLY).any():
-        return int(hits.argmax())
-    return taken
+
+    crowd: float
+    classes: Floats
+    workers: Floats
+    number: int
+    power: float | None = None
+
+    def tell(self, block: Block, table: Floats) -> Floats:
+        """Return how probable classes are, given how probable the crowd finds them; the block has its voices."""
+        votes = count_votes(block, self.workers[block.workers], k=table.shape[1])
+        score = self.crowd * _logarithm(table) + self.classes + votes
+        return softmax(score if self.power is None else self.power * score)[0]
 
 
-def count_both(block: Block, *, hypotheses: Sequence[Floats], weights: Floats, k: int) -> dict[str, Floats]:
-    """Count known truths that each two ways to decide find both: votes, weighted votes, and hypotheses.
+def learn(run: Run, believe: Callable[[Block], Floats], groups: VoiceGroups) -> Known:
+    """Learn from the known truths of a run.
 
-    Also how many each finds, and how sure it is of them, added up. Hypotheses are given by their rows and shares, one
-    after the other. Of classes that tie each counts as much.
+    Parameters
+    ----------
+    run
+        The answers, of one problem.
+    believe
+        What the crowd believes of the tasks of a block, without known truths.
+    groups
+        Who speaks with one voice.
     """
-    known = block.gold_label < k
-    task, truth = block.gold_task[known], block.gold_label[known]
-    everyone = np.ones(block.n_workers)
-    tables = [vote_shares(block, each, k=k) for each in (everyone, weights[block.workers])]
-    pairs = zip(hypotheses[::2], hypotheses[1::2], strict=True)
-    tables += [class_posterior(block, rows[block.workers], shares[block.workers], k=k) for rows, shares in pairs]
-    hits = np.array([_hits(table[task], truth) for table in tables])
-    sure = np.array([row_peaks(table[task]).sum() for table in tables])
-    return {"hits": hits.sum(axis=1), "both": hits @ hits.T, "sure": sure}
+    block = run.encoding.prepare(pick_known(run, _MOST))
+    table = believe(block)
+    facts = _Facts.of(with_voices(block, groups=groups), table)
+    known = facts.fit()
+    return known if known.number < MANY else replace(known, power=facts.find_power())
 
 
-def _hits(table: Floats, truth: Array) -> Floats:
-    top = row_peaks(table)
-    best = table >= (top - _EPS)[:, None]
-    return np.where(best[np.arange(len(table)), truth], 1.0 / row_sums(best.astype(np.float64)), 0.0)
+def pin(block: Block, table: Floats) -> Floats:
+    """Leave a task whose truth is known no other class.
+
+    >>> from dataclasses import replace
+    >>> from allalike._core.blocks.block import Block
+    >>> block = replace(Block.of([[0, 1]]), gold_task=np.array([1]), gold_label=np.array([0]))
+    >>> pin(block, np.array([[0.6, 0.4], [0.1, 0.9]]))
+    array([[0.6, 0.4],
+           [1. , 0. ]])
+    """
+    possible = block.gold_label < table.shape[1]
+    pinned = table.copy()
+    pinned[block.gold_task[possible]] = np.eye(table.shape[1])[block.gold_label[possible]]
+    return pinned
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """Tasks whose truths are known: logarithms of beliefs, truths, and the answers, each with its task and voice."""
+
+    belief: Floats
+    truth: Array
+    task: Array
+    worker: Array
+    label: Array
+    voice: Floats
+    n_workers: int
+
+    @classmethod
+    def of(cls, block: Block, table: Floats) -> _Facts:
+        """Take them from a block, all of whose truths are known; one that nobody could have answered tells nothing."""
+        truth = np.full(block.n_tasks, table.shape[1])
+        truth[block.gold_task] = block.gold_label
+        voice = find_voices(block).voice
+        every = cls(_logarithm(table), truth, block.task, block.worker, block.label, voice, block.n_workers)
+        return every.only(truth < table.shape[1])
+
+    def only(self, kept: Array) -> _Facts:
+        """Return those of some tasks."""
+        of_these = kept[self.task]
+        place = np.cumsum(kept) - 1
+        return _Facts(
+            self.belief[kept],
+            self.truth[kept],
+            place[self.task][of_these],
+            self.worker[of_these],
+            self.label[of_these],
+            self.voice[of_these],
+            self.n_workers,
+        )
+
+    def score(self, known: Known) -> Floats:
+        """Return the logarithms of how probable classes are, up to a number for each task."""
+        k = self.belief.shape[1]
+        votes = sum_by(self.task * k + self.label, self.voice * known.workers[self.worker], self.belief.size)
+        return known.crowd * self.belief + known.classes + votes.reshape(-1, k)
+
+    def fit(self) -> Known:
+        """Find what makes the truths most likely."""
+        from scipy.optimize import minimize
+
+        n, k = len(self.truth), self.belief.shape[1]
+        spoke = np.unique(self.worker)
+        usual = np.concatenate([[1.0], np.zeros(k + len(spoke))])
+
+        def read(numbers: Floats) -> Known:
+            workers = np.zeros(self.n_workers)
+            workers[spoke] = numbers[1 + k :]
+            return Known(float(numbers[0]), numbers[1 : 1 + k], workers, n)
+
+        def lose(numbers: Floats) -> tuple[float, Floats]:
+            share, total = softmax(score := self.score(read(numbers)))
+            missing = np.eye(k)[self.truth] - share
+            of_workers = sum_by(self.worker, self.voice * missing[self.task, self.label], self.n_workers)
+            slope = np.concatenate([[(missing * self.belief).sum()], missing.sum(axis=0), of_workers[spoke]])
+            away = (numbers - usual) / _SPREAD**2
+            likelihood = float((score[np.arange(n), self.truth] - total).sum())
+            return float(away @ (numbers - usual)) / 2 - likelihood, away - slope
+
+        bounds: Any = [(0, None), *[(None, None)] * k, *[(0, None)] * len(spoke)]
+        return read(minimize(lose, usual, jac=True, method="L-BFGS-B", bounds=bounds).x)
+
+    def find_power(self) -> float:
+        """Find the power with which as many truths are expected to be right as are, each foreseen by others."""
+        from scipy.optimize import brentq
+
+        fold, score = np.arange(len(self.truth)) % _FOLDS, np.empty_like(self.belief)
+        for number in range(_FOLDS):
+            score[fold == number] = self.only(fold == number).score(self.only(fold != number).fit())
+
+        hits = float((score.argmax(axis=1) == self.truth).mean())
+
+        def too_sure(power: float) -> float:
+            return float(row_peaks(softmax(power * score)[0]).mean()) - hits
+
+        least, most = _POWERS
+        if too_sure(least) >= 0 or too_sure(most) <= 0:
+            return least if too_sure(least) >= 0 else most
+        return float(brentq(too_sure, least, most))
+
+
+def _logarithm(table: Floats) -> Floats:
+    return np.asarray(np.log(np.maximum(table, _LEAST)))

@@ -32,7 +32,6 @@ from allalike.methods.auto.classes.hypotheses import (
     prepare,
     read_from,
 )
-from allalike.methods.auto.classes.known import MANY, judge, reconsider
 from allalike.methods.auto.classes.left_out import Foreseen, find_class_hits, find_vote_hits
 from allalike.methods.auto.classes.reproduction import find_information, find_support
 from allalike.methods.auto.classes.states import class_posterior
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from allalike.engines import Run
     from allalike.engines.memory import MemoryRun
 
-__all__ = ["PLAIN", "TURNED", "WAYS", "Plain", "Rung", "climb_ladder", "find_plain", "may_overrule"]
+__all__ = ["PLAIN", "TURNED", "WAYS", "Plain", "Rung", "climb_ladder", "find_plain"]
 
 CLEARLY = 2.576  # standard errors, which chance reaches in one of a hundred cases
 _MIN_ANSWERS = 2.0  # a task, below which nothing but the vote is stable
@@ -89,10 +88,6 @@ class Rung(NamedTuple):
         Of each problem: on what share of the tasks two halves of the workers decide the same, in the way that is taken.
     turned
         Of each problem: whether the vote is taken because all else would overturn too much of it.
-    overruled
-        Whether known truths spoke against what would have been taken.
-    by_gold
-        How much of what is decided is found again, if known truths tell it.
     """
 
     taken: npt.NDArray[np.intp]
@@ -101,8 +96,6 @@ class Rung(NamedTuple):
     others: list[Hypothesis]
     halves: Floats
     turned: npt.NDArray[np.bool_]
-    overruled: bool = False
-    by_gold: float | None = None
 
 
 class Plain(NamedTuple):
@@ -144,15 +137,14 @@ def find_plain(run: Run, crowd: ClassCrowd) -> Plain:
     return Plain(why, find_reliability(run, k))
 
 
-def climb_ladder(crowd: ClassCrowd, stands: npt.NDArray[np.bool_], *, use_gold: bool) -> Rung:
-    """Take, of each problem, the last step that the crowd bears out, whose answers are in memory and known to nobody.
+def climb_ladder(crowd: ClassCrowd, stands: npt.NDArray[np.bool_]) -> Rung:
+    """Take, of each problem, the last step that the crowd bears out; its answers are in memory.
 
-    Where votes stand, they are taken. If gold is used, known truths make hypotheses more or less likely, and may
-    overrule all of this.
+    Where votes stand, they are taken.
     """
     foreseen = Foreseen(crowd.run, crowd.k)
     hypotheses = [read_from(crowd, start) for start in STARTS]
-    best = _best_of(hypotheses, crowd, foreseen, use_gold=use_gold)
+    best = _best_of(hypotheses, crowd, foreseen)
     borne_out = _bear_out(crowd, best)
     differ = crowd.consensus.strength < ALIKE
     taken = np.zeros(len(differ), np.intp)
@@ -164,40 +156,16 @@ def climb_ladder(crowd: ClassCrowd, stands: npt.NDArray[np.bool_], *, use_gold: 
     taken[reads & ~turned["reading"]] = WAYS.index("reading")
     taken[stands] = 0
     halves = np.choose(taken, [borne_out.again[name] for name in WAYS])
-    rung = Rung(taken, best, borne_out, hypotheses, halves, (reads | weighs) & (taken == 0) & ~stands)
-    return _overrule(crowd, rung) if use_gold and may_overrule(crowd.run) else rung
+    return Rung(taken, best, borne_out, hypotheses, halves, (reads | weighs) & (taken == 0) & ~stands)
 
 
-def may_overrule(run: Run) -> bool:
-    """Tell whether there are known truths, which may overrule what the crowd bears out."""
-    return len(run.problems.sizes) == 1 and run.n_gold > 0
-
-
-def _overrule(crowd: ClassCrowd, rung: Rung) -> Rung:
-    """Take another way to decide the tasks of a single problem, if the known truths speak against this one."""
-    last, names, n_known = len(WAYS) - 1, [each.start[0] for each in rung.others], crowd.run.n_gold
-    taken = last + names.index(rung.hypothesis.start[0]) if rung.taken[0] == last else int(rung.taken[0])
-    judged = judge(crowd, rung.others)
-    better = reconsider(taken, judged.hits, judged.both, n_known)
-    again = judged.hits[better] / n_known - 1 / crowd.k
-    again = np.clip(again / max(judged.sure[better] / n_known - 1 / crowd.k, _LEAST), 0.0, 1.0)
-    rung = rung._replace(by_gold=float(again)) if n_known >= MANY else rung
-    if better == taken:
-        return rung
-    hypothesis = judged.hypotheses[better - last] if better >= last else rung.hypothesis
-    others = judged.hypotheses if hypothesis is judged.hypotheses[-1] else rung.others
-    return rung._replace(taken=np.array([min(better, last)]), hypothesis=hypothesis, others=others, overruled=True)
-
-
-def _best_of(
-    hypotheses: list[Hypothesis], crowd: ClassCrowd, foreseen: Foreseen, *, use_gold: bool = False
-) -> Hypothesis:
+def _best_of(hypotheses: list[Hypothesis], crowd: ClassCrowd, foreseen: Foreseen) -> Hypothesis:
     """Return the likeliest hypothesis of each problem among those that do not foresee answers clearly worse than votes.
 
     Where all do, its margin is infinite.
     """
     while True:
-        best = reduce(partial(choose, crowd=crowd, use_gold=use_gold), hypotheses)
+        best = reduce(partial(choose, crowd=crowd), hypotheses)
         worse = foreseen.compare(find_class_hits, best.rows, best.shares) < -CLEARLY
         worse &= np.isfinite(best.margin)
         if not worse.any():

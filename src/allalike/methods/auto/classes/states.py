@@ -36,7 +36,6 @@ __all__ = [
     "disagreement",
     "find_levels",
     "find_ranks",
-    "pin_known",
     "posterior",
 ]
 
@@ -98,7 +97,6 @@ def begin(
     classes: Callable[..., Floats],
     k: int,
     ranks: tuple[Floats, Floats] | None = None,
-    use_gold: bool = False,
     into: Mapping[str, Floats] = _NOTHING,
 ) -> dict[str, Floats]:
     """Count with probabilities of the classes, split into levels: those that the block keeps, or by their ranks."""
@@ -108,28 +106,7 @@ def begin(
     else:
         levels = find_levels(np.interp(disagreement(block, k=k)["disagreement"], *ranks))
     states = (classes(block, *params, k=k)[:, :, None] * levels[:, None]).reshape(block.n_tasks, -1)
-    return count_ballots(block, pin_known(states, block, k) if use_gold else states, k=k, into=into)
-
-
-def pin_known(states: Floats, block: Block, k: int) -> Floats:
-    """Leave a task whose truth is known no other class.
-
-    >>> from dataclasses import replace
-    >>> from allalike._core.blocks.block import Block
-    >>> block = replace(Block.of([[0, 1]]), gold_task=np.array([1]), gold_label=np.array([0]))
-    >>> pin_known(np.array([[0.5, 0.1, 0.3, 0.1], [0.1, 0.3, 0.4, 0.2]]), block, 2)
-    array([[0.5 , 0.1 , 0.3 , 0.1 ],
-           [0.25, 0.75, 0.  , 0.  ]])
-    """
-    known = block.gold_label < k
-    task, truth = block.gold_task[known], block.gold_label[known]
-    if not len(task):
-        return states
-    table = states.reshape(block.n_tasks, k, -1).copy()
-    levels = np.maximum(table[task, truth], _LEAST)
-    table[task] = 0.0
-    table[task, truth] = levels / levels.sum(axis=1, keepdims=True)
-    return table.reshape(states.shape)
+    return count_ballots(block, states, k=k, into=into)
 
 
 @compiled(calls.posterior)
@@ -145,26 +122,14 @@ def count_states(
     shares: Floats,
     *,
     k: int,
-    use_gold: bool = False,
     into: Mapping[str, Floats] = _NOTHING,
 ) -> dict[str, Floats]:
-    """Count with the posterior, and add up the log likelihoods of answers and of the truths that are known.
-
-    If gold is used, what a worker said of a task whose truth is known counts for that truth alone.
-    """
+    """Count with the posterior, and add up the log likelihoods of answers."""
     block = keep_cells(block, k=k)
     states, likelihood = posterior(block, rows, shares, k=k)
-    known = np.zeros(block.n_tasks)
-    if len(block.gold_task):
-        classes = classes_of(states, k)[block.gold_task]
-        answered = block.gold_label < k
-        truth = np.where(answered, block.gold_label, 0)
-        chance = np.where(answered, classes[np.arange(len(classes)), truth], 1.0)
-        known[block.gold_task] = np.log(np.maximum(chance, _LEAST))
     return {
-        **count_ballots(block, pin_known(states, block, k) if use_gold else states, k=k, into=into),
+        **count_ballots(block, states, k=k, into=into),
         "likelihood": by_problem(block, likelihood),
-        "gold": by_problem(block, known),
     }
 
 

@@ -29,7 +29,8 @@ from allalike.methods.auto.classes.beliefs import (
     probabilities,
 )
 from allalike.methods.auto.classes.hypotheses import as_crowd, outline, prepare, second_hypothesis
-from allalike.methods.auto.classes.ladder import PLAIN, TURNED, WAYS, Plain, climb_ladder, find_plain, may_overrule
+from allalike.methods.auto.classes.known import learn
+from allalike.methods.auto.classes.ladder import PLAIN, TURNED, WAYS, Plain, climb_ladder, find_plain
 from allalike.methods.auto.classes.rows import LEVELS
 from allalike.methods.auto.classes.states import class_posterior
 from allalike.methods.auto.voices.effective import find_error_correlation
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.problems import Problems
     from allalike.engines import Run
     from allalike.methods.auto.classes.hypotheses import ClassCrowd
+    from allalike.methods.auto.classes.known import Known
     from allalike.methods.auto.classes.ladder import Rung
     from allalike.methods.insight import Screening
 
@@ -64,15 +66,14 @@ def weigh_classes(run: Run, screening: Screening, *, sample_answers: int, use_go
     screening, problems = _hear_all(run, screening), run.problems
     groups = screening.groups
     heard = give_voices(run, groups)
-    crowd = as_crowd(heard, groups, use_gold=use_gold)
+    crowd = as_crowd(heard, groups)
     plain = find_plain(heard, crowd)
     if screening.camps:
         plain = plain._replace(why=np.array([PLAIN["camps"]], object))
     peers = Peers(run)
     unweighted = peers.unweighted if groups.everyone_counts else between_groups(heard)
     vote = _break_ties(unweighted.mean, plain, problems)
-    asks_gold = use_gold and may_overrule(run) and plain.why[0] != PLAIN["few workers"]
-    if plain.stands.all() and not asks_gold:
+    if plain.stands.all():
         shares = plain.reliability.expect_again(), plain.reliability.expect_again_of_one()
         found = Taken((vote,), *shares, np.zeros(problems.n_workers, bool), {"taken": "vote"})
     elif not _fits(run, crowd.k):
@@ -82,21 +83,24 @@ def weigh_classes(run: Run, screening: Screening, *, sample_answers: int, use_go
     else:
         found = _find_hypothesis(crowd, plain, vote, sample_answers)
     again = _doubts(crowd, plain, found)
-    faults = find_errors(run, again, *found.hypothesis, k=crowd.k, groups=groups)
+    how: dict[str, Any] = {"k": crowd.k, "groups": groups}
+    learns = use_gold and run.n_gold > 0 and len(problems.sizes) == 1
+    known = _learn(run, (again, *found.hypothesis), how) if learns else None
+    faults = find_errors(run, again, *found.hypothesis, known=known, **how)
     error_rate = with_past(faults.shrunk, run)
     weight = run.encoding.noise.weight(error_rate, problems)
     speaking = crowd.answers / np.maximum(run.answer_counts, 1)
     weighing = Weighing(
         disparity=unweighted.mean,
         fault=error_rate,
-        weight=normalise(speaking * np.where(found.weighs, weight, 1.0), problems),
-        decision=_decide_plainly(run, found.hypothesis, crowd.k),
+        weight=normalise(speaking * np.where(found.weighs | (known is not None), weight, 1.0), problems),
+        decision=_decide_plainly(run, found.hypothesis, crowd.k, known),
         skill=Skill(error_rate=error_rate, confusion=found.confusion),
-        notes={**found.notes, **screening.notes, **_note(crowd, plain, overruled="overruled" in found.notes)},
+        notes={**found.notes, **screening.notes, **_note(crowd, plain), **_note_known(known)},
     )
     if screening.signal is None:
         return weighing
-    decision, insight = _decide_surely(crowd, found, again)
+    decision, insight = _decide_surely(crowd, found, again, known)
     insight = replace(insight, signal=screening.signal, groups=groups, faults=faults)
     return replace(weighing, decision=decision, insight=insight)
 
@@ -114,7 +118,7 @@ def _doubts(crowd: ClassCrowd, plain: Plain, found: Taken) -> Floats:
     Where they are, votes tell by that error how probable classes are.
     """
     problems, mean = crowd.run.problems, crowd.consensus.accuracy
-    alike = (plain.why == PLAIN["alike"]) & ("overruled" not in found.notes)
+    alike = plain.why == PLAIN["alike"]
     error = 1 - problems.add(crowd.answers * mean) / np.maximum(problems.add(crowd.answers), 1.0)
     error = np.where(alike, plain.reliability.error, error)
     return np.column_stack([problems.spread(each) for each in (found.again, found.by_less, error, alike)])
@@ -138,11 +142,21 @@ def _hear_all(run: Run, screening: Screening) -> Screening:
     return screening
 
 
-def _note(crowd: ClassCrowd, plain: Plain, *, overruled: bool = False) -> dict[str, Any]:
+def _learn(run: Run, params: tuple[Floats, ...], how: dict[str, Any]) -> Known:
+    """Learn from known truths how far to follow what the crowd believes, and whom besides."""
+    nobody = np.ones(run.problems.n_workers)
+    return learn(run, lambda block: probabilities(block, nobody, nobody, *params, **how)["probability"], how["groups"])
+
+
+def _note_known(known: Known | None) -> dict[str, Any]:
+    return {} if known is None else {"known_truths": {"tasks": known.number, "crowd": known.crowd}}
+
+
+def _note(crowd: ClassCrowd, plain: Plain) -> dict[str, Any]:
     """Return what a summary can say of a single problem."""
     if len(plain.why) > 1:
         return {}
-    why = "" if overruled else str(plain.why[0])
+    why = str(plain.why[0])
     found = {"f_ratio": float(crowd.consensus.ratio[0]), "prior_answers": float(crowd.consensus.strength[0])}
     alike = {"workers": "alike"} if why == PLAIN["alike"] else {}
     return {**found, **alike, **({"why": why} if why else {})}
@@ -156,23 +170,25 @@ def with_past(fault: Floats, run: Run) -> Floats:
     return np.asarray((answers * fault + earlier * run.history.fault) / np.maximum(answers + earlier, 1))
 
 
-def _decide_plainly(run: Run, hypothesis: tuple[Floats, ...], k: int) -> DecisionRule:
-    return DecisionRule(partial(decide_plainly, k=k, ties=run.ties), hypothesis, partial(plain_probabilities, k=k))
+def _decide_plainly(run: Run, hypothesis: tuple[Floats, ...], k: int, known: Known | None) -> DecisionRule:
+    how: dict[str, Any] = {"k": k, "known": known}
+    return DecisionRule(partial(decide_plainly, ties=run.ties, **how), hypothesis, partial(plain_probabilities, **how))
 
 
-def _decide_surely(crowd: ClassCrowd, found: Taken, again: Floats) -> tuple[DecisionRule, Insight]:
+def _decide_surely(crowd: ClassCrowd, found: Taken, again: Floats, known: Known | None) -> tuple[DecisionRule, Insight]:
     """Return how truths are decided, and how sure they are."""
     run, parameters = crowd.run, (again, *found.hypothesis)
-    how: dict[str, Any] = {"k": crowd.k, "groups": crowd.groups}
-    source = "gold" if found.by_gold else "halves" if len(found.hypothesis) > 1 else "pairs"
+    how: dict[str, Any] = {"k": crowd.k, "groups": crowd.groups, "known": known}
+    by_gold = known is not None and known.power is not None
+    source = "gold" if by_gold else "halves" if len(found.hypothesis) > 1 else "pairs"
     shares = {"found_again": found.again, "by_less": found.by_less}
     single = {name: float(each[0]) for name, each in shares.items() if len(each) == 1}
-    correlation = find_error_correlation(run) if found.by_gold else None
-    known = {} if correlation is None else {"error_correlation": correlation}
+    correlation = find_error_correlation(run) if by_gold else None
+    shared = {} if correlation is None else {"error_correlation": correlation}
     return DecisionRule(
         partial(decide, ties=run.ties, correlation=correlation, **how), parameters, partial(probabilities, **how)
     ), Insight(
-        confidence={**single, "told_by": source, **known},
+        confidence={**single, "told_by": source, **shared},
         expect=partial(expect_accuracy, params=parameters, **how),
     )
 
@@ -194,8 +210,6 @@ class Taken:
         What is to be said of it.
     confusion
         Of each worker: how probably she gives each label to a task of each class, if there is a hypothesis.
-    by_gold
-        Whether known truths told how much is found again.
     """
 
     hypothesis: tuple[Floats, ...]
@@ -204,21 +218,20 @@ class Taken:
     weighs: npt.NDArray[np.bool_]
     notes: dict[str, Any]
     confusion: Floats | None = None
-    by_gold: bool = False
 
 
 def _find_hypothesis(crowd: ClassCrowd, plain: Plain, vote: Floats, sample_answers: int) -> Taken:
     """Climb the ladder on a sample of the tasks, if there are more answers; then read all of them from there."""
-    run, problems, use_gold = crowd.run, crowd.run.problems, crowd.use_gold
+    run, problems = crowd.run, crowd.run.problems
     single = len(problems.sizes) == 1
     n_answers = int(run.answer_counts.sum())
     report("choosing")
     some_only = single and n_answers > _WORTH_SAMPLING * sample_answers
     some, ranks = prepare(sample_tasks(run, sample_answers if some_only else n_answers), crowd.groups)
-    rung = climb_ladder(some, plain.stands, use_gold=use_gold)
+    rung = climb_ladder(some, plain.stands)
     hypothesis = rung.hypothesis
     report("weighing")
-    if (use_gold and run.n_gold) or some.run.n_tasks < run.n_tasks:
+    if some.run.n_tasks < run.n_tasks:
         hypothesis = replace(crowd, ranks=ranks).climb(
             str(hypothesis.start[0]), class_posterior, hypothesis.rows, hypothesis.shares
         )
@@ -226,8 +239,6 @@ def _find_hypothesis(crowd: ClassCrowd, plain: Plain, vote: Floats, sample_answe
     told, halves = plain.reliability, (rung.halves, rung.borne_out.again["vote"])
     again = np.where(plain.stands, told.expect_again(), told.extend(*halves))
     by_less = np.where(plain.stands, told.expect_again_of_one(), told.as_told(rung.halves))
-    if rung.by_gold is not None:
-        again = by_less = np.array([rung.by_gold])
     notes = _describe(some, rung) if single else {}
     whole = (
         np.where(weighs, crowd.consensus.weight, vote),
@@ -235,7 +246,7 @@ def _find_hypothesis(crowd: ClassCrowd, plain: Plain, vote: Floats, sample_answe
         hypothesis.rows,
         hypothesis.shares,
     )
-    return Taken(whole, again, by_less, weighs, notes, hypothesis.confusion, rung.by_gold is not None)
+    return Taken(whole, again, by_less, weighs, notes, hypothesis.confusion)
 
 
 def _describe(crowd: ClassCrowd, rung: Rung) -> dict[str, Any]:
@@ -243,8 +254,6 @@ def _describe(crowd: ClassCrowd, rung: Rung) -> dict[str, Any]:
     taken = WAYS[rung.taken[0]]
     if taken != WAYS[-1]:
         return {"taken": taken, **_told(rung)}
-    if rung.overruled:
-        return {"taken": taken, "start": str(rung.hypothesis.start[0]), **_told(rung)}
     outlines = [outline(crowd.run, hypothesis, crowd.k) for hypothesis in rung.others]
     chosen = next(each for each in outlines if each.start == rung.hypothesis.start[0])
     plain = crowd.run.collect(partial(_vote, k=crowd.k))["label"]
@@ -254,7 +263,7 @@ def _describe(crowd: ClassCrowd, rung: Rung) -> dict[str, Any]:
 
 
 def _told(rung: Rung) -> dict[str, Any]:
-    why = {"overruled": True} if rung.overruled else {"why": TURNED} if rung.turned[0] else {}
+    why = {"why": TURNED} if rung.turned[0] else {}
     return {**rung.borne_out.describe(), **why}
 
 

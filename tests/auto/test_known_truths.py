@@ -1,0 +1,105 @@
+"""What a crowd makes of known truths: whom it follows, and how sure it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import allalike
+from allalike import Disk, Memory
+from allalike._core.blocks.block import Block
+from allalike.methods.auto.classes.known import Known, learn
+from allalike.methods.insight import VoiceGroups
+from allalike.readers import open_gold
+
+Rows = list[tuple[str, int, str]]
+
+
+def draw(seed: int, skills: list[float], *, k: int = 3, tasks: int = 120) -> tuple[Rows, dict[int, str]]:
+    """Draw workers who are right so often."""
+    rng = np.random.default_rng([seed, k, tasks])
+    truth = rng.integers(k, size=tasks)
+    wrong = (truth[:, None] + rng.integers(1, k, (tasks, len(skills)))) % k
+    said = np.where(rng.random((tasks, len(skills))) < skills, truth[:, None], wrong)
+    rows = [(f"w{worker}", int(task), "abcde"[label]) for (task, worker), label in np.ndenumerate(said)]
+    return rows, {task: "abcde"[label] for task, label in enumerate(truth.tolist())}
+
+
+def fool(rows: Rows, truth: dict[int, str], who: int) -> Rows:
+    """Let all but one worker fall for the same wrong label in two of five tasks."""
+    wrong = {task: "abc"[("abc".index(label) + 1) % 3] for task, label in truth.items() if task % 5 < 2}
+    return [(w, task, label if w == f"w{who}" else wrong.get(task, label)) for w, task, label in rows]
+
+
+def right(found: Any, truth: dict[int, str], but: dict[int, str]) -> float:
+    said = dict(zip(found.truth["task"], found.truth["label"], strict=True))
+    return float(np.mean([said[task] == label for task, label in truth.items() if task not in but]))
+
+
+def test_they_are_fitted_as_plain_arithmetic_says() -> None:
+    rows, truth = draw(1, [0.9, 0.7, 0.5, 0.4], tasks=40)
+    answers = allalike.read(rows, domain="categorical").with_gold(open_gold(truth))
+    run = Memory().load(answers)
+    table = np.random.default_rng(0).dirichlet(np.ones(3), 40)
+    known = learn(run, lambda block: table, VoiceGroups.everyone(4))
+    tasks = sorted(range(40), key=lambda task: answers.tasks.hashes()[answers.tasks.tolist().index(task)])
+    said = {(worker, task): "abc".index(label) for worker, task, label in rows}
+    votes = np.array([[np.eye(3)[said[f"w{worker}", task]] for worker in range(4)] for task in tasks])
+    gold = np.array(["abc".index(truth[task]) for task in tasks])
+
+    def lose(numbers: np.ndarray) -> float:
+        score = numbers[0] * np.log(table) + numbers[1:4] + np.einsum("twc,w->tc", votes, numbers[4:])
+        chance = np.exp(score) / np.exp(score).sum(axis=1, keepdims=True)
+        away = ((numbers - [1, *[0] * 7]) ** 2).sum() / (2 * 0.25)
+        return float(away - np.log(chance[np.arange(40), gold]).sum())
+
+    bounds = [(0, 9), *[(-9, 9)] * 3, *[(0, 9)] * 4]
+    best = minimize(lose, np.full(8, 0.3), method="SLSQP", bounds=bounds, options={"ftol": 1e-12}).x
+    np.testing.assert_allclose([known.crowd, *known.classes, *known.workers], best, atol=1e-3)
+    assert known.number == 40
+    assert known.power is None
+
+
+def test_they_find_the_one_who_is_right_where_all_others_are_fooled() -> None:
+    rows, truth = draw(2, [0.95, *[0.9] * 7], tasks=200)
+    rows, known = fool(rows, truth, 0), {task: truth[task] for task in range(60)}
+    blind, told = (allalike.discover(rows, gold=gold, domain="categorical") for gold in (None, known))
+    assert right(blind, truth, known) < 0.7
+    assert right(told, truth, known) > 0.9
+    assert told.workers.set_index("worker")["error_rate"].idxmin() == "w0"
+    sure = told.truth.loc[~told.truth["known"], "confidence"].mean()
+    assert sure == pytest.approx(right(told, truth, known), abs=0.06)
+
+
+@pytest.mark.parametrize("number", [1, 5, 20])
+def test_a_few_of_them_cost_nothing_where_workers_are_alike(number: int) -> None:
+    lost = []
+    for seed in range(8):
+        rows, truth = draw(seed, [0.75] * 5)
+        known = {task: truth[task] for task in range(number)}
+        blind, told = (allalike.discover(rows, gold=gold, domain="categorical") for gold in (None, known))
+        lost.append(right(blind, truth, known) - right(told, truth, known))
+    assert np.mean(lost) < 0.02
+
+
+def test_engines_learn_the_same() -> None:
+    rows, truth = draw(3, [0.95, 0.6, 0.6, 0.6, 0.5], tasks=90)
+    known = {task: truth[task] for task in range(60)}
+    first, *others = (
+        allalike.discover(rows, gold=known, domain="categorical", engine=engine)
+        for engine in (Memory(), Memory(block_answers=20), Disk(partitions=3))
+    )
+    for other in others:
+        assert other.truth["label"].tolist() == first.truth["label"].tolist()
+        np.testing.assert_allclose(other.truth["confidence"], first.truth["confidence"], atol=1e-6)
+
+
+def test_what_is_told_is_a_softmax_of_the_crowd_classes_and_votes() -> None:
+    block = Block.of([[0], [0], [1]])
+    known = Known(0.5, np.array([0.1, -0.1]), np.array([0.3, 0.0, 1.0]), 9)
+    table = np.array([[0.8, 0.2]])
+    score = 0.5 * np.log(table) + [0.1 + 0.3, -0.1 + 1.0]
+    np.testing.assert_allclose(known.tell(block, table), np.exp(score) / np.exp(score).sum())
