@@ -248,6 +248,8 @@ def gather_material(
     inputs: tuple[Path, ...],
 ) -> Material:
     """Return what a report is made of."""
+    from allalike.api.agreement.by_scale import measure_scales
+
     return Material(
         run=run,
         weighing=weighing,
@@ -258,6 +260,7 @@ def gather_material(
         agreement=agreement,
         effects=None if agreement is None else agreement.alpha - agreement.found.without,
         inputs=tuple(path.name for path in inputs),
+        scales={} if agreement is None else measure_scales(run),
     )
 
 
