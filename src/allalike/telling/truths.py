@@ -125,13 +125,15 @@ def remark_reading(summary: Summary) -> list[Remark]:
     reading, name = summary.reading, summary.method.name
     if reading is None:
         return []
-    said = _say_reading(reading, summary.effective_workers)
+    said = _say_reading(reading, summary.effective_workers, summary.changed)
     return [*([Remark(f"{name}: {said}.")] if said else []), *_remark_second(reading.second_reading)]
 
 
-def _say_reading(reading: HowRead, effective_workers: float) -> str:
+def _say_reading(reading: HowRead, effective_workers: float, changed: int) -> str:
     if reading.workers == "alike":
-        return "workers are alike: everyone counts the same"
+        broken = changed > 0 and reading.taken != "everyone the same"  # which also decides ties as unweighted ones
+        ties = ", and a tie goes to those who are closer to the others" if broken else ""
+        return f"workers are alike: everyone counts the same{ties}"
     if reading.fields is not None:
         return "workers are weighed in each field alone; their weight is the mean over the fields"
     if reading.taken == "everyone the same":
