@@ -265,7 +265,7 @@ def _have_places(lists: Sequence[Sequence[str]]) -> bool:
     return len(places) == len({item for _, item in places})
 
 
-def order_the_same(labels: Column, tasks: Codes, ranking: Domain) -> bool:
+def order_the_same(labels: Column, tasks: Codes, ranking: Any) -> bool:
     """Tell whether the labels of each task order the same items.
 
     >>> labels = Column.of_objects("label", ["a>b", "b>a", "c>d"])
@@ -273,11 +273,12 @@ def order_the_same(labels: Column, tasks: Codes, ranking: Domain) -> bool:
     (True, False)
     """
     try:
-        codes, orders = ranking.read(labels)  # type: ignore[attr-defined]
+        codes, orders = ranking.read(labels)
     except LabelError:
         return False
     items: dict[int, frozenset[object]] = {}
-    return all(frozenset(orders[c]) == items.setdefault(t, frozenset(orders[c])) for c, t in zip(codes, tasks))  # noqa: B905
+    ordered = ((task, frozenset(orders[code])) for code, task in zip(codes, tasks, strict=True))
+    return all(items.setdefault(task, own) == own for task, own in ordered)
 
 
 def _read_scales(written: Written) -> Domain | None:
