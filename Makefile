@@ -48,6 +48,7 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/trust_copies.py
 	$(BIN)/python benchmarks/trust_copies_distances.py
 	$(BIN)/python benchmarks/trust_next.py
+	$(BIN)/python benchmarks/trust_thinned.py
 	$(BIN)/python benchmarks/agreement.py
 	$(BIN)/python benchmarks/parts.py
 	$(BIN)/python benchmarks/experiments.py

@@ -139,7 +139,7 @@ class LabelError(InputError):
 class GoldError(InputError):
     """Known truths that do not fit the answers.
 
-    Where there are several ``ways`` to go on, each is told with the options that take it, the best first.
+    Where there are several ``ways`` to go on, each is told with the options that take it, and proposed, the best first.
 
     >>> print(GoldError("The gold does not fit.", ways=[("If 1 is added", {"gold_map": "+1"})]))
     The gold does not fit.
@@ -154,7 +154,8 @@ class GoldError(InputError):
         ways: Sequence[tuple[str, dict[str, Any]]] = (),
         **settles: Any,
     ) -> None:
-        super().__init__(what, lines=lines, **(settles or (ways[0][1] if ways else {})))
+        proposals = [Proposal(options, purpose) for purpose, options in ways]
+        super().__init__(what, lines=lines, proposals=proposals, **settles)
         self.ways = tuple(ways)
 
     def __str__(self) -> str:

@@ -194,7 +194,7 @@ def test_the_table_of_workers_reads_faults_in_their_unit_within_the_limits(model
 @pytest.mark.parametrize("method", ["UA", "P-TD", "iP-TD"])
 def test_named_methods_keep_their_columns(method: str) -> None:
     result = allalike.discover(simulate("gaussian", workers=5, tasks=9).answers, method=method)
-    assert list(result.workers) == ["worker", "answers", "disparity", "fault", "weight"]
+    assert list(result.workers) == ["worker", "answers", "disparity", "fault", "weight", "flag", "reason"]
     assert list(result.truth)[:4] == ["task", "label", "confidence", "error"]
 
 

@@ -75,6 +75,14 @@ def test_the_saved_table_begins_with_who_needs_a_look(tmp_path: Path) -> None:
     assert sorted(table.index) == result.workers["worker"].tolist()
 
 
+def test_python_and_the_saved_table_say_the_same_of_workers(tmp_path: Path) -> None:
+    result = allalike.discover(crowd())
+    result.save(tmp_path / "out", format="parquet")
+    saved = pd.read_parquet(tmp_path / "out" / "workers.parquet").sort_values("worker", ignore_index=True)
+    assert set(saved["flag"]) == {"block", "look", "", "few"}
+    pd.testing.assert_frame_equal(saved, result.workers, check_dtype=False)
+
+
 @pytest.mark.parametrize("engine", [Memory(block_answers=50), Disk(partitions=3)], ids=lambda engine: engine.name)
 def test_the_saved_table_is_a_history(engine: Engine, tmp_path: Path) -> None:
     allalike.discover(crowd(), engine=engine).save(tmp_path / "out")

@@ -239,13 +239,8 @@ def test_plain_is_the_method_without_any_of_it() -> None:
     )
     assert plain.groups.empty
     assert "group" not in plain.workers
-    assert allalike.discover(rows_of(said), method="iP-TD").workers.columns.tolist() == [
-        "worker",
-        "answers",
-        "disparity",
-        "fault",
-        "weight",
-    ]
+    named = allalike.discover(rows_of(said), method="iP-TD").workers
+    assert list(named) == ["worker", "answers", "disparity", "fault", "weight", "flag", "reason"]
 
 
 def test_a_crowd_without_copies_is_read_as_plainly() -> None:

@@ -254,3 +254,17 @@ def test_a_ratio_beyond_all_use_is_not_spelled_out(ratio: float, times: str) -> 
     found = {"method": {"name": "auto"}, "reading": {"f_ratio": ratio}, "effective_workers": 3.0}
     said = f"auto: workers differ {times} times as much as by chance; weighed like 3.0 equal workers."
     assert remark_reading(Summary.from_dict({**counts, **found})) == [Remark(said)]
+
+
+@pytest.mark.parametrize("seed", [0, 2, 7])
+def test_where_workers_are_alike_only_ties_differ_from_the_unweighted_answer_and_it_is_said(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, 60)
+    said = np.where(rng.random((4, 60)) < 0.7, truth, 1 - truth)
+    answers = [(f"w{worker}", task, "ab"[said[worker, task]]) for worker in range(4) for task in range(60)]
+    result = allalike.discover(answers)
+    [told, *_] = [remark.sentence for remark in remark_reading(Summary.from_dict(result.summary))]
+    changed = result.truth.set_index("task")["changed"]
+    assert changed.sum() > 0
+    assert (said.sum(axis=0)[changed] == 2).all()
+    assert told.endswith("everyone counts the same, and a tie goes to those who are closer to the others.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -79,7 +80,8 @@ def draw_rows(n_workers: int, k: int, seed: int = 2) -> tuple[np.ndarray[Any, An
 
 def agree(kernel: Callable[..., Any], *arguments: Any, **options: Any) -> None:
     """Check that a kernel, which is a compiled pass here, gives the numbers of its twin."""
-    compiled, twin = kernel(*arguments, **options), kernel.__wrapped__(*arguments, **options)  # type: ignore[attr-defined]
+    compiled, twin = (each(*arguments, **options) for each in (kernel, inspect.unwrap(kernel)))
+    assert inspect.unwrap(kernel) is not kernel
     if isinstance(twin, dict):
         assert list(compiled) == list(twin)
         compiled, twin = list(compiled.values()), list(twin.values())

@@ -148,7 +148,7 @@ def test_a_domain_shows_itself_as_it_was_made() -> None:
 def test_each_task_alone_is_what_a_run_on_its_answers_gives(domain: str) -> None:
     answers = crowd(domain, seed=2, n=6, m=5, missing=0.2)
     together = allalike.discover(allalike.read(answers, domain=kind(domain)).per_task(), method="P-TD")
-    assert list(together.workers) == ["task", "worker", "answers", "disparity", "fault", "weight"]
+    assert list(together.workers) == ["task", "worker", "answers", "disparity", "fault", "weight", "flag", "reason"]
     assert (together.workers["answers"] == 1).all()
     for task, rows in itertools.groupby(sorted(answers, key=lambda a: (a[1], a[0])), key=lambda a: a[1]):
         alone = allalike.discover(list(rows), domain=kind(domain), method="P-TD")

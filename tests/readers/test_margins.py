@@ -11,6 +11,7 @@ from typing import Any
 
 import openpyxl
 import pandas as pd
+import polars as pl
 import pytest
 
 import allalike
@@ -205,6 +206,15 @@ def test_an_ordered_categorical_keeps_its_order(engine: Engine) -> None:
     assert allalike.read(frame, domain="categorical").domain.name == "categorical"
     frame["label"] = pd.Categorical(["x", "y", "x", "z", "y"] * 10, ["z", "x", "y"])
     assert allalike.read(frame).domain.name == "categorical"
+
+
+def test_an_enum_of_polars_keeps_its_order_and_a_categorical_has_none(engine: Engine) -> None:
+    levels = ["z low", "mid", "a high", "top"]
+    frame = pl.DataFrame({**columns(), "label": ["z low", "mid", "z low", "a high", "mid"] * 10})
+    found = allalike.discover(frame.with_columns(pl.col("label").cast(pl.Enum(levels))), engine=engine, method="UA")
+    assert found.summary["guessed"]["domain"] == 'ordinal(levels=("z low", "mid", "a high", "top"))'
+    assert set(found.truth["label"]) == {"mid"}
+    assert allalike.read(frame.with_columns(pl.col("label").cast(pl.Categorical))).domain.name == "categorical"
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

@@ -180,7 +180,8 @@ def test_a_reading_that_stops_proposes_others_that_do_not() -> None:
     frame = with_others(crowd())
     with pytest.warns(DataWarning, match="No task has two answers") as caught:
         allalike.discover(frame, columns={"worker": "A", "task": "D", "label": "C"}, method="UA")
-    assert caught[0].message.proposals[0].settles == {"columns": {"worker": "A", "task": "B", "label": "C"}}  # type: ignore[union-attr]
+    assert isinstance(doubt := caught[0].message, DataWarning)
+    assert doubt.proposals[0].settles == {"columns": {"worker": "A", "task": "B", "label": "C"}}
 
 
 def test_the_program_prints_other_readings_before_the_way_to_go_on(

@@ -64,6 +64,13 @@ READ = {
     "places of words": (["0-0 1-6", "0-0", "0-1 1-6 2-2"], 'set(separator=" ")', ["0-0", "1-6"]),
     "days first": ([f"{13 + n % 15}/0{1 + n % 9}/2024" for n in range(50)], 'date(form="31/12/2024")', "13/01/2024"),
     "months first": ([f"0{1 + n % 9}/{13 + n % 15}/2024" for n in range(50)], 'date(form="12/31/2024")', "01/13/2024"),
+    "years of two digits": ([f"{13 + n % 15}/0{1 + n % 9}/24" for n in range(50)], 'date(form="31/12/24")', "13/01/24"),
+    "months before short years": (
+        [f"{1 + n % 9}/{13 + n % 15}/24" for n in range(50)],
+        'date(form="12/31/24")',
+        "01/13/24",
+    ),
+    "short years first": ([f"24-0{1 + n % 9}-{1 + n % 28}" for n in range(50)], 'date(form="24-12-31")', "24-01-01"),
     "dots": ([f"{1 + n % 12:02d}.0{1 + n % 9}.2024" for n in range(50)], 'date(form="31.12.2024")', "01.01.2024"),
     "names of months": ([f"{1 + n % 28} Jan {1960 + n}" for n in range(50)], 'date(form="31 Dec 2024")', "01 Jan 1960"),
     "texts with a comma": (["Paris, France", "Rome, Italy", "Lyon, France"], "categorical", "Paris, France"),
@@ -188,8 +195,8 @@ def test_scales_in_words_are_in_their_order(levels: list[str]) -> None:
     mixed = [levels[place] for place in np.random.default_rng(0).permutation(len(levels))]
     assert find_scale(mixed) == tuple(levels)
     domain = allalike.read(cells(mixed)).domain
-    assert domain.name == "ordinal"
-    assert domain.levels == tuple(levels)  # type: ignore[attr-defined]
+    assert isinstance(domain, allalike.Ordinal)
+    assert domain.levels == tuple(levels)
 
 
 @pytest.mark.parametrize(

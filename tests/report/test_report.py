@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from allalike.report.labels import trace_outline
 from allalike.report.page import render, write_page
 from allalike.report.places import fill_unknown, order_workers, place_workers
 from crowds import samples
+from files.csv_exports import Sheets
+from files.survey_exports import SURVEYS
 
 ROWS = samples.crowd("categorical", seed=1, n=8, m=40, missing=0.3)
 HOSTILE = (
@@ -317,3 +320,25 @@ def test_a_report_that_does_not_fit_in_memory_does_not_take_the_tables_with_it(
     assert "there was not enough memory to write it" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     with pytest.raises(MemoryError):
         result.report(tmp_path / "seen.html")
+
+
+@pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
+def test_a_survey_is_shown_question_by_question_with_the_alpha_of_each_scale(tmp_path: Path) -> None:
+    survey = Sheets(tmp_path)(*SURVEYS["qualtrics"](), name="survey.csv")
+    scales = describe(allalike.discover(survey).material())["scales"]
+    alphas = {values: "" if np.isnan(each.alpha) else f"{each.alpha:.2f}" for (values,), each in _by_scale(survey)}
+    assert {scale["name"]: scale["alpha"] for scale in scales} == alphas
+    assert [len(scale["questions"]) for scale in scales] == [1, 4, 3, 2]
+    equal = f"{100 * (20 * 19 + 10 * 9) / (30 * 29):.0f} %"
+    told = {"name": "Q6", "answers": "30", "equal": equal, "most": "Yes", "share": "67 %"}
+    assert scales[-1]["questions"][1] == told
+
+
+def _by_scale(survey: Path) -> list[tuple[tuple[str, ...], Any]]:
+    """Return the agreement of each scale that has several questions, and of others nothing that is known."""
+    found = allalike.agreement(survey, by="block").items()
+    return [(name, each if each.run.n_tasks > 1 else SimpleNamespace(alpha=np.nan)) for name, each in found]
+
+
+def test_a_crowd_that_is_no_survey_has_no_table_of_questions() -> None:
+    assert content_of(ROWS)["scales"] == []

@@ -14,6 +14,8 @@ import allalike
 from allalike.report.content import describe
 from allalike.report.page import write_page
 from crowds import samples
+from files.csv_exports import Sheets
+from files.survey_exports import SURVEYS
 from running.chromium import WIDTHS, keep_picture, opened, serious_problems, started
 
 if TYPE_CHECKING:
@@ -290,3 +292,17 @@ def test_each_kind_of_label_has_its_own_picture(
         page.locator("#tasks-table tbody button").first.click()
         assert page.locator(in_task).count() > 0
         keep_picture(page, f"task-{kind}")
+
+
+@pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_survey_has_a_table_of_its_questions(browser: Browser, tmp_path: Path, width: str) -> None:
+    survey = Sheets(tmp_path)(*SURVEYS["qualtrics"](), name="survey.csv")
+    with opened(browser, allalike.discover(survey).report(tmp_path / "report.html"), width=WIDTHS[width]) as page:
+        page.locator("nav").get_by_role("link", name="Questions").click()
+        table = page.locator("#questions table")
+        assert table.locator("tbody").count() == 4
+        assert table.get_by_role("row", name="Q6").inner_text().split("\t")[:4] == ["Q6", "30", "Yes", "67 %"]
+        assert page.evaluate("document.documentElement.scrollWidth") == WIDTHS[width]
+        keep_picture(page, f"survey-{width}")
+        assert not serious_problems(page)

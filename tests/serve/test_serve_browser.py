@@ -7,14 +7,16 @@ import csv
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import allalike
+from allalike.errors import GoldError
 from allalike.serve.desk import Desk
 from allalike.serve.server import Server
 from crowds import samples
+from crowds.gold_misfits import MISFITS
 from running.chromium import WIDTHS, keep_picture, serious_problems, started, visited
 
 if TYPE_CHECKING:
@@ -180,6 +182,44 @@ def test_a_question_is_asked_and_answered_with_a_click(browser: Browser, server:
         path.write_bytes(b"x" * (10**6 + 1))
         page.set_input_files("#answers", path)
         assert page.inner_text("#message").startswith("These are 1.0 MB, and at most 1.0 MB are taken")
+
+
+def rows_of(path: Path, heads: list[str], rows: list[tuple[Any, ...]]) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([heads, *rows])
+    return path
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long if place else ()) for place, name in enumerate(MISFITS)]
+)
+def test_gold_that_does_not_fit_has_a_button_for_each_way_to_go_on(
+    browser: Browser, server: Server, tmp_path: Path, name: str
+) -> None:
+    misfit = MISFITS[name]
+    answers = rows_of(tmp_path / "answers.csv", ["worker", "task", "label"], misfit.rows)
+    gold = rows_of(tmp_path / "gold.csv", ["task", "label"], list(misfit.gold.items()))
+    with pytest.raises(GoldError) as stopped:
+        allalike.discover(answers, gold=gold)
+    with visited(browser, server.address) as page:
+        page.set_input_files("#answers", answers)
+        page.wait_for_selector("#reading-facts span")
+        ready(page)
+        page.set_input_files("#gold", gold)
+        page.locator("#reading-facts", has_text="30 known truths").wait_for()
+        ready(page)
+        page.click("#run")
+        page.wait_for_selector("#settle button")
+        assert "The gold does not fit the answers" in page.inner_text("#problem-what")
+        assert page.locator("#settle button").all_inner_texts() == [purpose for purpose, _ in stopped.value.ways]
+        keep_picture(page, f"serve-gold-{name.replace(' ', '-')}")
+        page.locator("#settle button").first.click()
+        page.frame_locator("#frame").locator("html[data-ready=yes]").wait_for()
+        assert not page.is_visible("#problem")
+        with page.expect_download() as download:
+            page.get_by_text("truth.csv").click()
+        allalike.discover(answers, gold=gold, gold_map=misfit.gold_map).save(tmp_path / "out")
+        assert Path(download.value.path()).read_bytes() == (tmp_path / "out" / "truth.csv").read_bytes()
 
 
 @pytest.mark.long

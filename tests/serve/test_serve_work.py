@@ -16,6 +16,7 @@ import pytest
 import allalike
 from allalike.serve.work import perform
 from crowds import samples
+from crowds.gold_misfits import MISFITS
 from running.program import call
 
 ROWS = b"worker,task,label\nada,1,x\nbob,1,x\neve,1,y\nada,2,y\nbob,2,y\neve,2,x\n"
@@ -109,6 +110,18 @@ def test_a_run_is_that_of_the_program(tmp_path: Path) -> None:
     for name in ("truth.csv", "workers.csv"):
         assert (out / name).read_bytes() == (tmp_path / "own" / name).read_bytes()
     assert (out / "report.html").exists()
+
+
+def test_gold_that_only_measures_the_error_is_a_choice(tmp_path: Path) -> None:
+    misfit, path, gold = MISFITS["swapped"], tmp_path / "a.csv", tmp_path / "gold.csv"
+    path.write_text("worker,task,label\n" + "".join(f"{w},{t},{label}\n" for w, t, label in misfit.rows))
+    gold.write_text("task,label\n" + "".join(f"{task},{label}\n" for task, label in misfit.gold.items()))
+    order = {"do": "run", "files": [str(path)], "gold": str(gold), "folder": str(tmp_path / "out")}
+    stopped = perform({**order, "choices": {}})["error"]
+    [choices] = [each["settles"] for each in stopped["proposals"] if "use_gold" in each["settles"]]
+    done = perform({**order, "choices": choices})
+    assert "The gold does not fit the answers" in done["notes"][0]
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["gold"]["tasks"] == 30
 
 
 def test_what_cannot_be_served_is_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

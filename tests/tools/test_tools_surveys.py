@@ -8,7 +8,7 @@ import openpyxl
 import pytest
 
 import allalike
-from allalike.errors import InputError
+from allalike.errors import ColumnError, InputError
 from allalike.readers.formats.files import Files
 from allalike.readers.sources import open_table
 from files.csv_exports import Sheets, answers, count
@@ -162,6 +162,42 @@ def test_a_survey_of_surveymonkey_has_two_rows_of_heads(written: Sheets) -> None
         ("11", "How was it?", "good"),
         ("12", "How was it?", "good"),
     ]
+
+
+@pytest.mark.parametrize("day", ["01/{:02d}/2024", "{:02d}.01.24", "01/{:02d}/24 10:15"])
+@pytest.mark.parametrize(
+    "heads",
+    [
+        ["Respondent ID", "Collector ID", "Start Date", "End Date"],
+        ["Respondent ID", "Respondent", "Start Date", "End Date"],
+        ["Timestamp", "Email Address", "Marca temporal", "Timestamp"],
+    ],
+)
+def test_times_of_a_survey_are_no_questions(written: Sheets, heads: list[str], day: str) -> None:
+    def person(number: int) -> list[str]:
+        time = day.format(1 + number % 3)
+        known = {
+            "Respondent ID": str(number),
+            "Collector ID": "7",
+            "Respondent": "x",
+            "Email Address": f"p{number}@x.y",
+        }
+        return [*(known.get(head, time) for head in heads), "yes" if number % 2 else "no", "abc"[number % 3]]
+
+    path = written([*heads, "How was it?", "Would you come again?"], *map(person, range(12)))
+    tasks = {task for _, task, _ in answers(open_table(path))}
+    assert tasks - {"Respondent"} == {"How was it?", "Would you come again?"}
+
+
+@pytest.mark.parametrize("names", [["Startdatum", "Enddatum"], ["Fecha", "Hora"]])
+def test_times_in_a_matrix_of_another_tool_are_asked_about(written: Sheets, names: list[str]) -> None:
+    days = ["15.01.2024", "16.01.2024"]
+    rows = [
+        [f"p{number}", days[number % 2], days[number % 2], "yn"[number % 2], "abc"[number % 3]] for number in range(9)
+    ]
+    with pytest.raises(ColumnError, match="seem to be no answers") as asked:
+        allalike.read(written(["person", *names, "Q1", "Q2"], *rows), wide="workers")
+    assert asked.value.settles == {"skip": tuple(names)}
 
 
 def test_a_survey_of_limesurvey(written: Sheets) -> None:

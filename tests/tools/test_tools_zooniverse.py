@@ -83,6 +83,42 @@ def test_each_kind_of_task_of_zooniverse_is_read(written: Sheets) -> None:
     assert all(len(rows) == 1 for rows in labels.values() if rows)
 
 
+def test_how_many_there_are_of_each_species_stands_beside_the_species(written: Sheets) -> None:
+    def seen(person: int, subject: int) -> list[str]:
+        many = ["1", "10", "1150", "51"][subject % 4]
+        lions = {"choice": "LION", "answers": {"HOWMANY": many, "DOES": ["RESTING", "EATING"], "YOUNG": "S"}}
+        owls = {"choice": "OWL", "answers": {"YOUNG": "N"}}
+        return [
+            *classification(9 * subject + person, f"w{person}", {"task": "T0", "value": [lions, owls]})[:6],
+            f"{subject}",
+        ]
+
+    nothing = [*classification(99, "w0", {"task": "T0", "value": []})[:6], "none"]
+    path = written(RAW, *(seen(person, subject) for person in range(3) for subject in range(8)), nothing)
+    result = allalike.discover(path)
+    truth: Any = result.truth.set_index("task")
+
+    fields = result.summary["domain"]["fields"]
+    assert list(fields["HOWMANY LION"]["levels"]) == ["1", "10", "11-50", "51"]
+    assert list(fields) == ["T0", "HOWMANY LION", "DOES", "YOUNG"]
+    assert truth.loc["2", "HOWMANY LION"] == "11-50"
+    told = {"T0": {"LION", "OWL"}, "DOES": {"LION: EATING", "LION: RESTING"}, "YOUNG": {"LION"}}
+    assert {name: set(truth.loc["2", name]) for name in told} == told
+    assert set(truth.loc["none", "T0"]) == set()
+    assert allalike.read(path, domain="set").domain.name == "set"
+    assert [part.run.domain.name for part in allalike.agreement(path, by="user_id").values()] == ["record"]
+
+
+def test_counts_of_a_real_export_are_read(exports: Path, engine: Engine) -> None:
+    result = allalike.discover(exports / "zooniverse-classifications.csv", tag="T3", method="UA", engine=engine)
+
+    assert {"T3", "HWMN GRFF", "WHTBHVRSDS"} <= set(result.truth)
+    assert result.summary["answers"] == 172
+    given = result.truth["HWMN GRFF"].dropna()
+    assert len(given) > 20
+    assert set(given) <= set("123456789")
+
+
 def test_who_did_not_log_in_is_named_by_what_else_is_known(written: Sheets) -> None:
     path = written(RAW, *(classification(n, "", {"task": "T0", "value": "yn"[n]}) for n in range(2)))
     table = open_table(path)

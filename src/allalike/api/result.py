@@ -16,7 +16,7 @@ from allalike.api.results.curve import find_curve
 from allalike.api.results.saving import Saved, gather_material, write_page
 from allalike.api.results.shown import list_first, result_html, result_text
 from allalike.api.results.summaries import group_columns
-from allalike.api.results.tables import next_columns, truth_columns, worker_columns
+from allalike.api.results.tables import next_columns, truth_columns
 from allalike.api.results.targets import REPORT
 from allalike.errors import UnknownNameError, UnsupportedError
 from allalike.methods.auto.distances.numbers import find_biases
@@ -117,9 +117,12 @@ class Result(Explained, Saved):
 
         With auto also shared, error_rate for classes or rmse for numbers, low, high and few: how many of her answers
         others answered too, how good she probably is, in which limits of 95 %, and whether less than 5 are shared.
-        Where every task is a problem of its own, there is one row per task and worker.
+        Where every task is a problem of its own, there is one row per task and worker. The last columns are flag
+        (block, look or few) and reason. Rows are in the order of ids; in ``workers.csv`` flagged workers come first.
         """
-        return frame_of(worker_columns(self.run, self.weighing))
+        from allalike.api.results.flags import flag_columns
+
+        return frame_of(flag_columns(self.run, self.weighing, self.found, self.summary))
 
     @cached_property
     def groups(self) -> pd.DataFrame:

@@ -4,8 +4,8 @@ A form is the last day of 2024 as the labels would have it:
 
     31/12/2024      12/31/2024      31.12.2024      2024/12/31      31 Dec 2024      December 31, 2024
 
-A time of day may stand behind a date, as in ``31/12/2024 23:59``. Months with names have their English ones. Years have
-four digits, for of 24 nobody knows the century.
+A time of day may stand behind a date, as in ``31/12/2024 23:59``. Months with names have their English ones. A year may
+have two digits, as in ``31/12/24``: those from 69 on are of the last century, as POSIX has it.
 """
 
 from __future__ import annotations
@@ -16,20 +16,26 @@ from typing import Any
 
 from allalike.errors import OptionError
 
-__all__ = ["DATE_FORMS", "check_date_form", "read_date", "write_date"]
+__all__ = ["DATE_FORMS", "SHORT_DATE_FORMS", "check_date_form", "read_date", "write_date"]
 
 DATE_FORMS = (
     *("31/12/2024", "12/31/2024", "31.12.2024", "31-12-2024", "12-31-2024", "2024/12/31", "2024.12.31"),
     *("31 Dec 2024", "31 December 2024", "Dec 31, 2024", "December 31, 2024", "31-Dec-2024"),
 )  # which are looked for
 
+SHORT_DATE_FORMS = tuple(
+    mark.join(order) for mark in "/.-" for order in (("31", "12", "24"), ("12", "31", "24"), ("24", "12", "31"))
+)
+
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
-_TOKEN = re.compile("2024|31|December|Dec|12")
+_TOKEN = re.compile("2024|24|31|December|Dec|12")
+_LAST_CENTURY = 69
 _GROUPS = {
     "2024": "(?P<year>[0-9]{4})",
+    "24": "(?P<year>[0-9]{2})",
     "31": "(?P<day>[0-9]{1,2})",
     "12": "(?P<month>[0-9]{1,2})",
     "Dec": "(?P<name>[A-Za-z]{3})",
@@ -48,7 +54,9 @@ def check_date_form(value: Any, name: str) -> str:
     allalike.errors.OptionError: form is 'dd/mm'. Write the last day of 2024 as the labels have it, such as '31/12/2024'
     or '12/31/2024'.
     """
-    found = sorted(_TOKEN.findall(value)) if isinstance(value, str) else []
+    found = (
+        sorted({"24": "2024"}.get(token, token) for token in _TOKEN.findall(value)) if isinstance(value, str) else []
+    )
     if found not in (["12", "2024", "31"], ["2024", "31", "Dec"], ["2024", "31", "December"]):
         raise OptionError(
             f"{name} is {value!r}. Write the last day of 2024 as the labels have it, such as '31/12/2024' or"
@@ -62,6 +70,8 @@ def read_date(text: str, form: str) -> str:
 
     >>> read_date("1/2/2024 9:30", "31/12/2024"), read_date("Feb 1, 2024", "Dec 31, 2024"), read_date("x", "31/12/2024")
     ('2024-02-01T09:30', '2024-02-01', 'x')
+    >>> read_date("1/2/24", "31/12/24"), read_date("1.2.99", "31.12.24")
+    ('2024-02-01', '1999-02-01')
     """
     found = _pattern_of(form).fullmatch(text.strip())
     parts = found.groupdict() if found else {}
@@ -70,7 +80,7 @@ def read_date(text: str, form: str) -> str:
         return text
     time = parts["time"] or ""
     clock = f"T{time.rjust(len(time) + (time.find(':') == 1), '0')}" if time else ""
-    return f"{parts['year']}-{month:02d}-{int(parts['day']):02d}{clock}"
+    return f"{_whole_year(parts['year'])}-{month:02d}-{int(parts['day']):02d}{clock}"
 
 
 def write_date(text: str, form: str) -> str:
@@ -82,8 +92,14 @@ def write_date(text: str, form: str) -> str:
     day, _, time = text.partition("T")
     year, month, date = day.split("-")
     name = _MONTHS[int(month) - 1]
-    tokens = {"2024": year, "31": date, "12": month, "Dec": name[:3], "December": name}
+    tokens = {"2024": year, "24": year[-2:], "31": date, "12": month, "Dec": name[:3], "December": name}
     return _TOKEN.sub(lambda token: tokens[token[0]], form) + (f" {time}" if time else "")
+
+
+def _whole_year(digits: str) -> str:
+    if len(digits) == 4:
+        return digits
+    return f"{19 if int(digits) >= _LAST_CENTURY else 20}{digits}"
 
 
 @cache

@@ -46,7 +46,7 @@ _OTHERS = {
             title description keywords reward url link email comment comments feedback note notes reason explanation
             rationale confidence conf certainty type text metadata meta session assignment treatment condition group
             age gender sex education language lang browser agent platform device batch campaign project workflow
-            reference split
+            reference split collector datum startdatum enddatum zeitstempel uhrzeit fecha horodateur
         """,
     }.items()
 }

@@ -22,6 +22,7 @@ from allalike.report.judges import describe_judges
 from allalike.report.labels import Labels
 from allalike.report.people import People, choose_workers, compare_workers, find_flags, name_sureness, read_unit
 from allalike.report.pictures import describe_pictures
+from allalike.report.questions import list_scales
 from allalike.report.tasks import Survey, survey_tasks
 from allalike.report.words import cite, describe_agreement, list_figures, list_settings, say_left_out
 from allalike.telling.answers import list_notes
@@ -120,6 +121,7 @@ def _assemble(
         "advice": advice,
         "panel": panel,
         "agreement": describe_agreement(material),
+        "scales": list_scales(material.scales),
         "settings": list_settings(material),
         "versions": dict(material.summary.versions),
         "citation": cite(material),

@@ -22,6 +22,10 @@ class Agreed(Protocol):
     """What a report says of how much workers agree; what is not defined is None, and what cannot be known is NaN."""
 
     @property
+    def run(self) -> Run:
+        """The answers, where they are."""
+
+    @property
     def alpha(self) -> float:
         """Krippendorff's alpha."""
 
@@ -76,6 +80,8 @@ class Material:
         The names of the files that the answers came from.
     panel
         The tables of a panel of judges, by name, if the workers are one.
+    scales
+        How much the workers of a survey agree on each of its scales.
 
     >>> import allalike
     >>> material = allalike.discover([("ada", 1, "x"), ("bob", 1, "x")]).material()
@@ -93,3 +99,4 @@ class Material:
     effects: Floats | None
     inputs: tuple[str, ...] = ()
     panel: Mapping[str, Columns] = field(default_factory=dict)
+    scales: Mapping[str, Agreed] = field(default_factory=dict)

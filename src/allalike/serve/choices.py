@@ -44,6 +44,8 @@ class Choices:
         Which columns of a file of known truths are which.
     gold_map
         What the labels of known truths mean, written out; it is never a file.
+    use_gold
+        Whether known truths are evidence, or only measure the error.
     force
         Whether to go on with answers that are hardly what was meant.
 
@@ -59,6 +61,7 @@ class Choices:
     gold: str = ""
     gold_columns: Mapping[str, str] = field(default_factory=dict)
     gold_map: str = ""
+    use_gold: bool = True
     force: bool = False
 
     @classmethod
@@ -71,7 +74,8 @@ class Choices:
         """
         if not isinstance(given, dict):
             raise OptionError("The choices of the page are no object of JSON.")
-        chosen = {name: value for name, value in given.items() if value not in (None, "", [], {}, False)}
+        empty: tuple[Any, ...] = (None, "", [], {}, False)
+        chosen = {name: value for name, value in given.items() if value not in empty or name == "use_gold"}
         found = {name: _check(name, value) for name, value in chosen.items()}
         own = {each.name for each in fields(cls)} - {"read"}
         if levels := found.pop("levels", None):
@@ -101,8 +105,8 @@ def _check(name: str, value: Any) -> Any:
     elif name == "gold_map":
         if is_written(value):
             return _check_text(name, value)
-    elif name == "force":
-        if value is True:
+    elif name in ("force", "use_gold"):
+        if isinstance(value, bool):
             return value
     else:
         raise OptionError(f"The page asks for {name!r}, which cannot be chosen here.")

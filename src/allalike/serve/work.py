@@ -87,8 +87,8 @@ def _run(order: Mapping[str, Any]) -> dict[str, Any]:
         warnings.simplefilter("ignore" if choices.force else "error", DataWarning)
         warnings.simplefilter("ignore", DataNote)
         source, gold = choices.name(order["files"]), choices.name_gold(order["gold"])
-        columns, meant = choices.gold_columns or None, choices.gold_map or None
-        result = discover(source, method=choices.method, gold=gold, gold_columns=columns, gold_map=meant)
+        columns, meant, use = choices.gold_columns or None, choices.gold_map or None, choices.use_gold
+        result = discover(source, method=choices.method, gold=gold, gold_columns=columns, gold_map=meant, use_gold=use)
         report("saving")
         result.save(order["folder"], report=True)
     doubts = remark_doubts(Summary.from_dict(result.summary))

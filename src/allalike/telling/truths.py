@@ -125,7 +125,8 @@ def remark_reading(summary: Summary) -> list[Remark]:
     reading, name = summary.reading, summary.method.name
     if reading is None:
         return []
-    said = "; ".join(each for each in (_say_reading(reading, summary.effective_workers), _say_known(reading)) if each)
+    told = _say_reading(reading, summary.effective_workers, summary.changed), _say_known(reading)
+    said = "; ".join(each for each in told if each)
     return [*([Remark(f"{name}: {said}.")] if said else []), *_remark_second(reading.second_reading)]
 
 
@@ -138,9 +139,12 @@ def _say_known(reading: HowRead) -> str:
     return f"{number} {says} how far to follow that ({told['crowd']:.2f}), and whom besides"
 
 
-def _say_reading(reading: HowRead, effective_workers: float) -> str:
+def _say_reading(reading: HowRead, effective_workers: float, changed: int) -> str:
     if reading.workers == "alike":
-        return "workers are alike: everyone counts the same"
+        drawn = reading.taken == "everyone the same" or reading.known_truths  # ties as without weights, or not at all
+        broken = changed > 0 and not drawn
+        ties = ", and a tie goes to those who are closer to the others" if broken else ""
+        return f"workers are alike: everyone counts the same{ties}"
     if reading.fields is not None:
         return "workers are weighed in each field alone; their weight is the mean over the fields"
     if reading.taken == "everyone the same":

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
 
-__all__ = ["FLAGS", "flag_columns", "flag_workers", "list_reasons"]
+__all__ = ["FLAGS", "flag_columns", "flag_workers", "list_reasons", "put_flagged_first"]
 
 FLAGS = ("block", "look", "", "few")  # in the order in which workers are listed
 _MAX_LOOKED_AT = 5_000_000  # answers, from which on nobody waits for another look at them
@@ -90,7 +90,7 @@ def _find_heads(run: Run, weighing: Weighing) -> npt.NDArray[np.bool_]:
 def flag_columns(
     run: Run, weighing: Weighing, found: TaskTable, summary: Mapping[str, Any]
 ) -> dict[str, Values | Array]:
-    """Return the table of workers with flags and reasons; who needs a look stands first, and who is hardly known last.
+    """Return the table of workers with flags and reasons, in the order of their ids.
 
     >>> import allalike
     >>> said = {"ada": "xyzxyzxyzx", "bob": "xyzxyzxyzz", "eve": "zzzzzzzzzz"}
@@ -98,13 +98,20 @@ def flag_columns(
     >>> result = allalike.discover(rows, method="UA")
     >>> table = flag_columns(result.run, result.weighing, result.found, result.summary)
     >>> [table[name].tolist() for name in ("worker", "flag", "reason")]
-    [['eve', 'ada', 'bob'], ['block', '', ''], ['always z', '', '']]
+    [['ada', 'bob', 'eve'], ['', '', 'block'], ['', '', 'always z']]
     """
     reasons = list_reasons(run, weighing, found, summary)
-    flags = flag_workers(run, weighing, reasons)
-    said = {"flag": text_column(flags), "reason": text_column([", ".join(words) for words in reasons])}
-    order = np.argsort([FLAGS.index(flag) for flag in flags], kind="stable")
-    columns = {**worker_columns(run, weighing), **said}
+    said = {"flag": flag_workers(run, weighing, reasons), "reason": [", ".join(words) for words in reasons]}
+    return {**worker_columns(run, weighing), **{name: text_column(texts) for name, texts in said.items()}}
+
+
+def put_flagged_first(columns: Mapping[str, Values | Array]) -> dict[str, Values | Array]:
+    """Return a table of workers that begins with who needs a look, and ends with who is hardly known.
+
+    >>> put_flagged_first({"worker": np.array([1, 2, 3]), "flag": text_column(["few", "", "block"])})["worker"].tolist()
+    [3, 2, 1]
+    """
+    order = np.argsort([FLAGS.index(flag) for flag in columns["flag"].tolist()], kind="stable")
     return {
         name: column.take(order) if isinstance(column, Values) else column[order] for name, column in columns.items()
     }

@@ -146,7 +146,7 @@ class Saved(ABC):
         safe_csv: bool = False,
     ) -> list[Path]:
         """Write as `save` does, with further tables, by their names, and with notes in the summary."""
-        from allalike.api.results.flags import flag_columns
+        from allalike.api.results.flags import flag_columns, put_flagged_first
 
         run, weighing, encoding = self.run, self.weighing, self.run.encoding
         truth, workers, groups, ahead, objects, summary = result_names(check_choice(format, FORMATS, "format"))
@@ -166,7 +166,7 @@ class Saved(ABC):
         ) as stage:
             rows = partial(truth_table, encoding=encoding, weighing=weighing, folder=stage)
             self.found.write(stage / truth, partial(_dress, rows, dressed))
-            flagged = flag_columns(run, weighing, self.found, self.summary)
+            flagged = put_flagged_first(flag_columns(run, weighing, self.found, self.summary))
             write_tables(stage / workers, [dressed(table_of(flagged))])
             if looked:
                 write_tables(stage / groups, [dressed(table_of(group_columns(run, weighing)))])
@@ -248,6 +248,8 @@ def gather_material(
     inputs: tuple[Path, ...],
 ) -> Material:
     """Return what a report is made of."""
+    from allalike.api.agreement.by_scale import measure_scales
+
     return Material(
         run=run,
         weighing=weighing,
@@ -258,6 +260,7 @@ def gather_material(
         agreement=agreement,
         effects=None if agreement is None else agreement.alpha - agreement.found.without,
         inputs=tuple(path.name for path in inputs),
+        scales={} if agreement is None else measure_scales(run),
     )
 
 

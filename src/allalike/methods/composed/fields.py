@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from allalike.domains.capabilities import Fields
     from allalike.engines import Run
 
-__all__ = ["weigh_fields"]
+__all__ = ["take_field", "weigh_fields"]
 
 
 class _Field(NamedTuple):
@@ -86,7 +86,7 @@ def weigh_fields(run: Run, fields: Fields[Encoding], weigh: Callable[[Run], Weig
         )
     given = run.sum(fields.count)["answers"]
     weighed = {
-        name: _weigh_field(run, fields, number, encoding, given[:, number], weigh)
+        name: _weigh_field(run, fields, number, given[:, number], weigh)
         for number, (name, encoding) in enumerate(fields.encodings)
         if encoding is not None
     }
@@ -111,17 +111,38 @@ def weigh_fields(run: Run, fields: Fields[Encoding], weigh: Callable[[Run], Weig
 
 
 def _weigh_field(
-    run: Run, fields: Fields[Encoding], number: int, encoding: Encoding, given: Floats, weigh: Callable[[Run], Weighing]
+    run: Run, fields: Fields[Encoding], number: int, given: Floats, weigh: Callable[[Run], Weighing]
 ) -> _Field:
     """Weigh those who filled a field, by the answers to it."""
     report("fields", number, len(fields.encodings))
-    there = given > 0
+    alone = take_field(run, fields, number, given)
+    try:
+        found = weigh(alone)
+    except GoldError as error:
+        raise GoldError(f"The field {fields.encodings[number][0]!r}: {error.args[0]}") from None
+    decide = found.decision.decide or partial(alone.choose_quorum(found.weight)[0].aggregate, ties=run.ties)
+    return _Field(number, given > 0, found, decide)
+
+
+def take_field(run: Run, fields: Fields[Encoding], number: int, given: Floats) -> Run:
+    """Return a run over the answers to one field, given how many each worker gave; tasks without any are dropped.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, {"x": "a", "y": "b"}), ("bob", 1, {"x": "a"}), ("bob", 2, {"x": "c"})]
+    >>> run = allalike.Memory().load(allalike.read(rows, domain="record(fields='x:categorical, y:categorical')"))
+    >>> fields = run.encoding.fields
+    >>> alone = take_field(run, fields, 0, run.sum(fields.count)["answers"][:, 0])
+    >>> alone.domain.name, alone.n_tasks, alone.answer_counts
+    ('categorical', 2, array([1, 2]))
+    """
+    encoding, there = fields.encodings[number][1], given > 0
+    assert encoding is not None
     example = next(block.label for block in run.gather(partial(fields.pick, field=number)) if len(block.label))
     place = np.where(there, np.cumsum(there) - 1, -1)
     crowds = np.rint(run.problems.add(there)).astype(np.int64)
     taken = run.map(partial(fields.take, field=number, place=place, example=example))
     counts = taken.total(_count)
-    alone = replace(
+    return replace(
         taken,
         encoding=encoding,
         workers=run.workers.take(np.flatnonzero(there)),
@@ -131,12 +152,6 @@ def _weigh_field(
         n_tasks=int(counts["tasks"]),
         n_gold=int(counts["gold"]),
     )
-    try:
-        found = weigh(alone)
-    except GoldError as error:
-        raise GoldError(f"The field {fields.encodings[number][0]!r}: {error.args[0]}") from None
-    decide = found.decision.decide or partial(alone.choose_quorum(found.weight)[0].aggregate, ties=run.ties)
-    return _Field(number, there, found, decide)
 
 
 def _count(block: Block) -> dict[str, Array]:

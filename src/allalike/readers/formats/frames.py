@@ -98,12 +98,17 @@ def of_frame(frame: Any) -> Table:
         check_columns(columns, "The table")
         return {name: objects[name]() if name in objects else columns[name] for name in asked}
 
-    return Table([*table.column_names, *objects], load)
+    kinds = frame.schema.items() if _is_polars(frame) else ()
+    return Table([*table.column_names, *objects], load, levels=_find_levels(kinds))
+
+
+def _is_polars(frame: Any) -> bool:
+    return type(frame).__module__.partition(".")[0] == "polars"
 
 
 def _find_objects(frame: Any) -> dict[str, Callable[[], list[Any]]]:
     """Return what lists the columns of polars of which Arrow has no type: objects of Python, and very long numbers."""
-    if type(frame).__module__.partition(".")[0] != "polars":
+    if not _is_polars(frame):
         return {}
     beyond = [name for name, kind in frame.schema.items() if str(kind) in ("Object", "Int128", "UInt128")]
     return {name: frame.get_column(name).to_list for name in beyond}
@@ -126,20 +131,22 @@ def _of_pandas(frame: Any) -> Table:
         check_columns({name: data for name, data in columns.items() if not isinstance(data, list)}, "The table")
         return columns
 
-    return Table(names, load, index=index, levels=_find_levels(frame, names))
+    return Table(names, load, index=index, levels=_find_levels(zip(names, frame.dtypes, strict=True)))
 
 
-def _find_levels(frame: Any, names: Sequence[str]) -> dict[str, Domain]:
+def _find_levels(kinds: Iterable[tuple[str, Any]]) -> dict[str, Domain]:
     """Return the levels of columns whose categories are in an order, also of those that nobody chose."""
-    ordered = {name: kind.categories for name, kind in zip(names, frame.dtypes, strict=True) if _is_ordered(kind)}
-    found = {name: categories.tolist() for name, categories in ordered.items()}
+    found = {name: _listed_levels(kind) for name, kind in kinds}
     plain = {name: levels for name, levels in found.items() if {*map(type, levels)} in ({str}, {int})}
-    kind: Any = DOMAINS["ordinal"] if plain else None
-    return {name: kind(levels=tuple(levels)) for name, levels in plain.items() if len(levels) <= MAX_LEVELS}
+    ordinal: Any = DOMAINS["ordinal"] if plain else None
+    return {name: ordinal(levels=tuple(levels)) for name, levels in plain.items() if len(levels) <= MAX_LEVELS}
 
 
-def _is_ordered(kind: Any) -> bool:
-    return type(kind).__name__ == "CategoricalDtype" and bool(kind.ordered)
+def _listed_levels(kind: Any) -> list[Any]:
+    """List the categories of a type of pandas that is ordered, or of an Enum of polars, which always is; else none."""
+    name = type(kind).__name__
+    ordered = name == "Enum" or (name == "CategoricalDtype" and kind.ordered)
+    return list(kind.categories.to_list()) if ordered else []
 
 
 def _read_series(series: Any) -> Any:

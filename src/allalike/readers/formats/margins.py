@@ -14,7 +14,7 @@ from __future__ import annotations
 import io
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -186,9 +186,9 @@ class Beginning(io.RawIOBase):
         """Bytes can be read from it."""
         return True
 
-    def readinto(self, buffer: object) -> int:
+    def readinto(self, buffer: Any) -> int:
         """Read as many bytes as there is room for, and as are left."""
-        view = memoryview(buffer).cast("B")  # type: ignore[arg-type]
+        view = memoryview(buffer).cast("B")
         read = self._file.read(min(len(view), self._left))
         view[: len(read)] = read
         self._left -= len(read)

@@ -76,6 +76,8 @@ class Table:
         The column that tells of which scale a label is, where tasks have scales of their own.
     samples
         Columns that tell several answers of a worker to a task apart, where she was asked more than once on purpose.
+    details
+        For columns of sets, where more is known of their members: what loads as a mapping from each to what is said.
     """
 
     names: list[str]
@@ -101,6 +103,7 @@ class Table:
     levels: Mapping[str, Domain] = field(default_factory=dict)
     scales: str = ""
     samples: Sequence[str] = ()
+    details: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_names(self.names, self.where)

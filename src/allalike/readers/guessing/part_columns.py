@@ -19,19 +19,22 @@ from allalike.readers.column_names import is_aside
 from allalike.readers.guessing.contents import TableSample
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     import numpy.typing as npt
 
     from allalike.readers.formats.tables import Table
     from allalike.readers.guessing.contents import Content
 
-__all__ = ["PartColumns", "find_part_columns"]
+__all__ = ["PartColumns", "are_counts", "find_part_columns"]
 
 _ID = re.compile(
     r"classification|submission|assignment|(response|annotation|judge?ment|answer)[ _.-]?id", re.IGNORECASE
 )
-_COUNTS = re.compile(r"(.*[ _.-])?(counts?|how[ _.-]?many|number|quantity|amount)([ _.-].*)?", re.IGNORECASE)
+_COUNTS = re.compile(
+    r"(.*[ _.-])?(counts?|how[ _.-]?many|hwmn\w*|number|quantity|amount)([ _.-].*)?",  # Zooniverse leaves out vowels
+    re.IGNORECASE,
+)
 _COUNT = re.compile(r"\s*\d+(\.0+)?\s*(\+|(-|to|–)\s*\d+)?\s*")  # noqa: RUF001
 _WHOLE = re.compile(r"\s*\d+\s*")
 _ROWS = 100_000  # the first rows tell what columns are,
@@ -101,7 +104,7 @@ def find_part_columns(
     beside = [name for name in others if name not in ids]
     whole = TableSample(table.sample(_ROWS, beside), frozenset(table.na or ())) if beside else None
     said = [whole[name] for name in beside if _is_said_of_parts(whole[name], keys, there)] if whole else []
-    counts = [each.name for each in said if _COUNTS.fullmatch(each.name) and _are_counts(each)]
+    counts = [each.name for each in said if are_counts(each.name, map(str, each.values), each.n_present)]
     rest = [
         each.name
         for each in said
@@ -176,10 +179,14 @@ def _counts_up(content: Content, answers: npt.NDArray[np.int64], codes: npt.NDAr
     return any(bool((numbers[order] == place + start).all()) for start in (0, 1))
 
 
-def _are_counts(content: Content) -> bool:
-    values = [value for value in content.values if value not in (None, "")]
-    shown = [text for text in map(str, values) if _COUNT.fullmatch(text)]
-    return bool(shown) and len(shown) >= content.n_present
+def are_counts(name: str, values: Iterable[str], n_present: int) -> bool:
+    """Tell whether a column says how many there are of things: by its name, and the different values that are present.
+
+    >>> are_counts("how_many", ["1", "11-50", ""], 2), are_counts("how_many", ["a few"], 1), are_counts("age", ["3"], 1)
+    (True, False, False)
+    """
+    shown = [value for value in values if _COUNT.fullmatch(value)]
+    return _COUNTS.fullmatch(name) is not None and bool(shown) and len(shown) >= n_present
 
 
 def _join(left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -29,7 +29,7 @@ from allalike._core.extraction import find_extractor
 from allalike._core.late import pa, pc
 from allalike.domains import DOMAINS, Domain
 from allalike.domains.contract import spell_domain
-from allalike.domains.date_forms import DATE_FORMS, read_date
+from allalike.domains.date_forms import DATE_FORMS, SHORT_DATE_FORMS, read_date
 from allalike.domains.lists import split_items
 from allalike.domains.moments import is_moment
 from allalike.domains.spelling import match_key
@@ -146,9 +146,7 @@ def _whole_if_possible(numbers: pa.Array) -> pa.Array:
 
 def _read_dates(written: Written) -> Domain | None:
     """Read dates in the form in which all of them are days that there are; ask if there are two such forms."""
-    fitting = [form for form in DATE_FORMS if _are_dates(written.texts[:_FIRST], form)]
-    read = {tuple(read_date(text, form) for text in written.texts): form for form in reversed(fitting)}
-    fitting = [form for days, form in reversed(read.items()) if all(map(is_moment, days))]
+    fitting = list(_find_date_forms(written.texts, DATE_FORMS)) or _find_short_forms(written.texts)
     if not fitting:
         _refuse_mixed(written.texts)
         return None
@@ -167,6 +165,30 @@ def _read_dates(written: Written) -> Domain | None:
             domain=spell_domain(date),
         )
     return date
+
+
+def _find_date_forms(texts: Sequence[str], forms: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return forms in which all texts are days that there are, each with these; of those that read the same, the first.
+
+    >>> list(_find_date_forms(["31/01/24"], SHORT_DATE_FORMS)), list(_find_date_forms(["01/02/2024"], DATE_FORMS))
+    (['31/12/24', '24/12/31'], ['31/12/2024', '12/31/2024'])
+    """
+    fitting = [form for form in forms if _are_dates(texts[:_FIRST], form)]
+    read = {tuple(read_date(text, form) for text in texts): form for form in reversed(fitting)}
+    return {form: days for days, form in reversed(read.items()) if all(map(is_moment, days))}
+
+
+def _find_short_forms(texts: Sequence[str]) -> list[str]:
+    """Return the form with years of two digits that alone fits; there are fewer different years than days of a month.
+
+    >>> _find_short_forms(["31/01/24", "28/02/24"]), _find_short_forms(["24-01-31", "24-02-28"])
+    (['31/12/24'], ['24-12-31'])
+    >>> _find_short_forms(["01/02/24", "03/04/24"])
+    []
+    """
+    years = {form: len({day[:4] for day in days}) for form, days in _find_date_forms(texts, SHORT_DATE_FORMS).items()}
+    fitting = [form for form, number in years.items() if number == min(years.values())]
+    return fitting if len(fitting) == 1 else []
 
 
 def _are_dates(texts: Sequence[str], form: str) -> bool:
@@ -243,7 +265,7 @@ def _have_places(lists: Sequence[Sequence[str]]) -> bool:
     return len(places) == len({item for _, item in places})
 
 
-def order_the_same(labels: Column, tasks: Codes, ranking: Domain) -> bool:
+def order_the_same(labels: Column, tasks: Codes, ranking: Any) -> bool:
     """Tell whether the labels of each task order the same items.
 
     >>> labels = Column.of_objects("label", ["a>b", "b>a", "c>d"])
@@ -251,11 +273,12 @@ def order_the_same(labels: Column, tasks: Codes, ranking: Domain) -> bool:
     (True, False)
     """
     try:
-        codes, orders = ranking.read(labels)  # type: ignore[attr-defined]
+        codes, orders = ranking.read(labels)
     except LabelError:
         return False
     items: dict[int, frozenset[object]] = {}
-    return all(frozenset(orders[c]) == items.setdefault(t, frozenset(orders[c])) for c, t in zip(codes, tasks))  # noqa: B905
+    ordered = ((task, frozenset(orders[code])) for code, task in zip(codes, tasks, strict=True))
+    return all(items.setdefault(task, own) == own for task, own in ordered)
 
 
 def _read_scales(written: Written) -> Domain | None:

@@ -185,7 +185,7 @@ def _reason(content: Content, usual: str, *, recur: bool) -> str:
     if is_gold(content.name):
         return "known truths"
     family = _family(content)
-    if family != usual and usual:
+    if family != usual and (usual or family == "date"):
         plain = {"date": "dates", "url": "addresses", "nested": "nested values"}
         if family in plain or family == "free text" or "numbers" in (family, usual):
             return plain.get(family, family)

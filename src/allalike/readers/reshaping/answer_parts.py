@@ -24,7 +24,7 @@ from allalike._core.columns.record_column import RecordColumn
 from allalike._core.limits import MAX_FIELDS
 from allalike.errors import OptionError
 from allalike.readers.column_names import list_names
-from allalike.readers.guessing.part_columns import PartColumns, find_part_columns
+from allalike.readers.guessing.part_columns import PartColumns, are_counts, find_part_columns
 from allalike.readers.reshaping.long_tables import list_texts, list_values, take_values
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ _FIRST_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 Thing = str | int
 Answer = dict[Thing, int]  # the things that were named, each with the first of its rows
+Cell = tuple[str, ...]  # what is said of a thing in a row: nothing, a text or several
 
 
 def gather_parts(
@@ -59,12 +60,50 @@ def gather_parts(
     ['lion', 'zebra'] {'count lion': '2', 'count zebra': '5'}
     ['lion'] {'count lion': '2'}
     """
+    if picked["label"] in table.details and (domain is None or domain.record is not None):
+        return _take_details(table, picked["label"], table.details[picked["label"]])
     if not _may_have_parts(repeats, domain):
         return table
     found = find_part_columns(table, picked, given=repeats == SET, open_kind=domain is None)
     if found is None:
         return table
     return _gather(table, picked, replace(found, counts=(), others=()) if domain and domain.name == SET else found)
+
+
+def _take_details(table: Table, name: str, details: str) -> Table:
+    """Return a table whose labels are records of sets and of what is said of their members.
+
+    >>> from allalike.readers.formats.tables import of_records
+    >>> rows = [{"seen": frozenset({"lion"}), "said": {"lion": {"count": ("2",), "does": ("eats", "rests")}}}]
+    >>> [label] = _take_details(of_records(rows), "seen", "said").load(["seen"])["seen"].data
+    >>> label["count lion"], sorted(label["does"])
+    ('2', ['lion: eats', 'lion: rests'])
+    """
+    columns = {key: data() if callable(data) else data for key, data in table.load([name, details]).items()}
+    loaded = {key: data.data if isinstance(data, Column) else data for key, data in columns.items()}
+    answers: list[Answer] = []
+    cells: list[Mapping[str, Cell]] = []
+    for said in loaded[details]:
+        answers.append(dict(zip(said, range(len(cells), len(cells) + len(said)), strict=True)))
+        cells += said.values()
+    questions = list(dict.fromkeys(question for each in cells for question in each))
+    beside = {question: [each.get(question, ()) for each in cells] for question in questions}
+    texts = {question: {text for cell in beside[question] for text in cell} for question in questions}
+    counts = [
+        question
+        for question in questions
+        if are_counts(question, texts[question], len(texts[question])) and max(map(len, beside[question])) == 1
+    ]
+    others = [question for question in questions if question not in counts]
+    found = PartColumns(None, tuple(counts), tuple(others))
+    values, kind = _make_records(name, Column("label", loaded[name]), answers, found, beside)
+
+    def load(names: Sequence[str]) -> dict[str, Any]:
+        known = table.load([each for each in names if each != name])
+        return {each: known.get(each, values) for each in names}
+
+    remark = _say_records(f"An answer to {name!r} is", name, found)
+    return table.loaded_by(load, n_bytes=lambda _: 0, remarks=(*table.remarks, remark), domain=kind)
 
 
 def has_parts(table: Table, picked: Mapping[str, str], repeats: str | None, domain: Domain | None) -> bool:
@@ -136,31 +175,46 @@ def _make_labels(
     name: str, answers: list[Answer], found: PartColumns, beside: Mapping[str, list[str]]
 ) -> tuple[Column, Domain, list[str]]:
     """Make sets of answers, or records with what stands beside things; return also of what kind, and what to say."""
-    from allalike.domains import Record, Set  # which few answers need
+    from allalike.domains import Set  # which few answers need
 
     sets = Column("label", [frozenset(answer) if answer else None for answer in answers])
     same = f"Rows with the same {list_names([found.id])}" if found.id else "Rows of the same worker and task"
     if not beside:
         return sets, Set(), [f"{same} are one answer: the set of what they name."]
+    cells = {column: [(text,) if text else () for text in texts] for column, texts in beside.items()}
+    return *_make_records(name, sets, answers, found, cells), [_say_records(f"{same} are one answer:", name, found)]
+
+
+def _say_records(what: str, name: str, found: PartColumns) -> str:
+    said_of = list_names([*found.counts, *found.others])
+    return (
+        f"{what} a record of the set {name!r} and what is said of its members in {said_of}."
+        " For the set alone: domain='set'."
+    )
+
+
+def _make_records(
+    name: str, sets: Column, answers: list[Answer], found: PartColumns, beside: Mapping[str, Sequence[Cell]]
+) -> tuple[Column, Domain]:
+    """Make records of sets and of what is said of their members; return also of what kind they are."""
+    from allalike.domains import Record, Set
+
     fields: dict[str, Column] = {name: sets}
     kinds: dict[str, Domain] = {name: Set()}
     times = Counter(thing for answer in answers for thing in answer)
     room = (MAX_FIELDS - 1 - len(found.others)) // max(len(found.counts), 1)
     counted = sorted((thing for thing, _ in times.most_common(room)), key=str)
     for column in found.counts:
-        kind = _kind_of_counts(beside[column])
+        texts = [cell[0] if cell else None for cell in beside[column]]
+        kind = _kind_of_counts([text for text in texts if text])
         for thing in counted:
-            said = [beside[column][answer[thing]] or None if thing in answer else None for answer in answers]
-            fields[f"{column} {thing}"], kinds[f"{column} {thing}"] = Column.of_objects("label", said), kind
+            said = [texts[answer[thing]] if thing in answer else None for answer in answers]
+            if any(said):
+                fields[f"{column} {thing}"], kinds[f"{column} {thing}"] = Column.of_objects("label", said), kind
     for column in found.others:
         fields[column] = Column("label", _say_of_things(answers, beside[column]))
         kinds[column] = Set()
-    said_of = list_names([*found.counts, *found.others])
-    remark = (
-        f"{same} are one answer: a record of the set {name!r} and what is said of its members in {said_of}."
-        " For the set alone: domain='set'."
-    )
-    return RecordColumn("label", fields), Record(fields=tuple(kinds.items())), [remark]
+    return RecordColumn("label", fields), Record(fields=tuple(kinds.items()))
 
 
 def _kind_of_counts(cells: Sequence[str]) -> Domain:
@@ -183,22 +237,22 @@ def _first_number(cell: str) -> tuple[float, str]:
     return float(found[0]) if found else 0.0, cell
 
 
-def _say_of_things(answers: list[Answer], cells: Sequence[str]) -> list[frozenset[str] | None]:
+def _say_of_things(answers: list[Answer], cells: Sequence[Cell]) -> list[frozenset[str] | None]:
     """Return of what things something is said in each answer, and what, unless that is yes or no.
 
-    >>> sorted(_say_of_things([{"lion": 0, "zebra": 1}], ["eating", "resting"])[0])
-    ['lion: eating', 'zebra: resting']
-    >>> _say_of_things([{"lion": 0, "zebra": 1}, {"lion": 2}], ["yes", "no", ""])
+    >>> sorted(_say_of_things([{"lion": 0, "zebra": 1}], [("eating", "moving"), ("resting",)])[0])
+    ['lion: eating', 'lion: moving', 'zebra: resting']
+    >>> _say_of_things([{"lion": 0, "zebra": 1}, {"lion": 2}], [("yes",), ("no",), ()])
     [frozenset({'lion'}), None]
     """
-    affirmed = {cell.casefold() for cell in cells if cell} <= _YES | _NO
+    affirmed = {text.casefold() for cell in cells for text in cell} <= _YES | _NO
     found: list[frozenset[str] | None] = []
     for answer in answers:
-        said = {thing: cells[row] for thing, row in answer.items() if cells[row]}
+        said = [(thing, text) for thing, row in answer.items() for text in cells[row]]
         parts = [
-            str(thing) if affirmed else f"{thing}: {cell}"
-            for thing, cell in said.items()
-            if not affirmed or cell.casefold() in _YES
+            str(thing) if affirmed else f"{thing}: {text}"
+            for thing, text in said
+            if not affirmed or text.casefold() in _YES
         ]
         found.append(frozenset(parts) if said else None)
     return found

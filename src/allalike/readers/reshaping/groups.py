@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -50,5 +49,4 @@ def part_table(
     for place in np.unique(codes, axis=1).T:
         rows = (codes == place[:, None]).all(axis=0)
         values = tuple(str(known.tolist()[code]) for (_, known), code in zip(found, place, strict=True))
-        own = {"load_batches": None, "load_sample": None, "parts": (), "delimiter": ""}
-        yield values, replace(table, load=partial(load, rows=rows), roles=dict(picked), **own)  # type: ignore[arg-type]
+        yield values, table.loaded_by(partial(load, rows=rows), roles=dict(picked))

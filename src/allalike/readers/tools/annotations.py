@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,69 @@ from allalike.errors import InputError
 from allalike.readers.tools.sheets import as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["find_values", "make_columns", "parse_annotations"]
+__all__ = ["Seen", "find_values", "list_details", "make_columns", "parse_annotations"]
 
+_RANGE = re.compile(r"(?=(?:\d\d){2,3}$)\d+")  # 1150 is 11-50
 _TEXT = ("text", "label", "value", "option")  # the first of these that an object has holds its answer
+
+
+class Seen(frozenset[str]):
+    """What was chosen in a survey, with what is said of each choice: a text for each question, or several.
+
+    >>> seen = Seen.of([{"choice": "LION", "answers": {"HWMN": "2", "DOES": ["EATING", "MOVING"]}}, {"choice": "OWL"}])
+    >>> sorted(seen), seen.said
+    (['LION', 'OWL'], {'LION': {'HWMN': ('2',), 'DOES': ('EATING', 'MOVING')}, 'OWL': {}})
+    """
+
+    said: Mapping[str, Mapping[str, tuple[str, ...]]]
+
+    @classmethod
+    def of(cls, items: Iterable[Mapping[str, Any]]) -> Seen:
+        """Take the choices of a survey; of one that was chosen twice, what was said first."""
+        said: dict[str, dict[str, tuple[str, ...]]] = {}
+        for item in items:
+            answers = item.get("answers")
+            told = answers.items() if isinstance(answers, dict) else ()
+            cells = {str(name): tuple(map(str, cell if isinstance(cell, list) else [cell])) for name, cell in told}
+            said.setdefault(str(item["choice"]), cells)
+        seen = cls(said)
+        seen.said = said
+        return seen
+
+
+def list_details(values: Sequence[Any]) -> list[dict[str, dict[str, tuple[str, ...]]]] | None:
+    """List what is said of the choices of each row, spelled out, or nothing if nothing is.
+
+    Zooniverse leaves out vowels and signs: N and S are no and yes, and 1150 is 11-50 where 10 can be chosen, too.
+
+    >>> list_details([Seen.of([{"choice": "LION", "answers": {"HWMN": many, "YNG": "S"}}]) for many in ("10", "1150")])
+    [{'LION': {'HWMN': ('10',), 'YNG': ('yes',)}}, {'LION': {'HWMN': ('11-50',), 'YNG': ('yes',)}}]
+    """
+    rows = [value.said if isinstance(value, Seen) else {} for value in values]
+    cells: dict[str, set[str]] = {}
+    for said in (said for row in rows for said in row.values()):
+        for name, given in said.items():
+            cells.setdefault(name, set()).update(given)
+    spelled = {name: {cell: _spell(cell, given) for cell in given} for name, given in cells.items()}
+    if not cells:
+        return None
+    return [
+        {
+            thing: {name: tuple(spelled[name][cell] for cell in given) for name, given in said.items()}
+            for thing, said in row.items()
+        }
+        for row in rows
+    ]
+
+
+def _spell(cell: str, given: set[str]) -> str:
+    if given <= {"N", "S"}:
+        return {"N": "no", "S": "yes"}[cell]
+    low, high = cell[: len(cell) // 2], cell[len(cell) // 2 :]
+    is_range = _RANGE.fullmatch(cell) is not None and int(low) < int(high) and str(int(low) - 1) in given
+    return f"{low}-{high}" if is_range else cell
 
 
 def parse_annotations(cell: str, where: str, row: int) -> list[Any]:
@@ -66,7 +125,7 @@ def _parts(value: Any) -> list[tuple[str, Any]]:
     if not value or not all(isinstance(item, dict) for item in value):
         return [("", [text for text in map(_plain, value) if text is not None])]
     if any("choice" in item for item in value):
-        return [("", frozenset(str(item["choice"]) for item in value if item.get("choice") is not None))]
+        return [("", Seen.of(item for item in value if item.get("choice") is not None))]
     if all(set(item) & {"x", "points", "pathX", "clipPath", "x1"} for item in value):
         return [("", value)]
     answers = [_plain(item) for item in value]

@@ -17,6 +17,7 @@ _ABOUT_NAMES = """
     customdata1 customdata customvalue
 """
 _ABOUT = frozenset(_ABOUT_NAMES.split())
+_BESIDE = ({"collectorid"}, {"startdate", "enddate"}, {"datecreated", "datemodified"})
 _WHOLE = frozenset({"response", "openendedresponse", ""})
 
 
@@ -32,8 +33,9 @@ class SurveyMonkey(SurveyTool):
     summary = "all responses to a survey (CSV): Respondent ID and columns for each question"
 
     def recognises(self, peek: Peek) -> bool:
-        """Tell whether a file has respondents and collectors."""
-        return {"respondentid", "collectorid"} <= {plain_name(name) for name in peek.names}
+        """Tell whether a file has respondents, with their collectors or the times at which they answered."""
+        names = {plain_name(name) for name in peek.names}
+        return "respondentid" in names and any(also <= names for also in _BESIDE)
 
     def prepare(self, form: SurveyForm) -> None:
         """Join the two rows of heads: questions, and below them the options of each."""

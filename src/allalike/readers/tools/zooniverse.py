@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from allalike.errors import InputError
-from allalike.readers.tools.annotations import find_values, make_columns, parse_annotations
+from allalike.readers.tools.annotations import find_values, list_details, make_columns, parse_annotations
 from allalike.readers.tools.base import Peek, Tool
 from allalike.readers.tools.questions import pick_questions
 from allalike.readers.tools.sheets import (
@@ -21,7 +21,7 @@ from allalike.readers.tools.sheets import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from allalike.readers.formats.files import Files
@@ -31,6 +31,7 @@ __all__ = ["Zooniverse"]
 
 _WORKER, _TASKS = "user_name", ("subject_ids", "subject_id")
 _RAW, _EXTRACTED, _REDUCED = "annotations", "extractor", "reducer"
+_DETAILS = "details"
 _DATA, _CHOICES = "data.", ("choice", "data.choice", "value", "data.value", "data.text", "answer", "label")
 _ABOUT_NAMES = """
     classification_id user_name user_id user_ip workflow_id workflow_name workflow_version created_at gold_standard
@@ -105,8 +106,16 @@ def _unpacked(table: Table) -> tuple[Table, list[str]]:
     names = sorted(wordings, key=lambda name: (-sum(values.get(name) is not None for values in found), name))
     changed = [f"{name} ({len(wordings[name])})" for name in sorted(names) if len(wordings[name]) > 1]
     remark = f"These questions changed their wording: {', '.join(changed)}." if changed else ""
-    table = with_columns(table, make_columns(names, found))
+    table = _with_details(with_columns(table, make_columns(names, found)), names, found)
     return replace(table, remarks=(*table.remarks, *filter(None, [remark]))), names
+
+
+def _with_details(table: Table, names: Sequence[str], found: Sequence[Mapping[str, Any]]) -> Table:
+    """Keep what is said of the choices of surveys, such as how many there are, where only a reader asks for it."""
+    listed = {name: list_details([values.get(name) for values in found]) for name in names}
+    beside = {f"{name} {_DETAILS}": (lambda rows=rows: rows) for name, rows in listed.items() if rows}
+    details = {name: f"{name} {_DETAILS}" for name, rows in listed.items() if rows}
+    return replace(with_columns(table, beside), names=table.names, details=details)
 
 
 def _extracted(table: Table) -> tuple[Table, list[str]]:

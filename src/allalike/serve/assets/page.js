@@ -7,7 +7,8 @@ const ROLES = ["worker", "task", "label"];
 const LISTED = ["levels", "abstain", "only", "skip", "na"]; // texts with commas
 const MORE = ["tag", "worker_from", "repeats", "decimal", "encoding", "tool"];
 const ON_PAGE = ["wide", "domain", "rule", "method", "missing", ...MORE];
-const SETTLED = [...ON_PAGE, ...LISTED, "columns", "gold_columns", "gold_map"];
+const OF_GOLD = ["gold_columns", "gold_map", "use_gold"]; // what is said of known truths, until there are others
+const SETTLED = [...ON_PAGE, ...LISTED, "columns", ...OF_GOLD];
 const WAIT = 250; // milliseconds between two looks at what is under way
 
 let state = null;
@@ -81,7 +82,7 @@ async function handIn(files) {
 
 async function handInGold(files) {
   if (!files.length || isTooLarge(files)) return;
-  if (await order(`gold?name=${encodeURIComponent(files[0].name)}`, files[0])) await previewAgain();
+  if (await order(`gold?name=${encodeURIComponent(files[0].name)}`, files[0])) await readOtherGold();
 }
 
 function choices() {
@@ -94,11 +95,19 @@ function choices() {
 
 const previewAgain = () => order("preview", JSON.stringify(choices()));
 
+const isOfGold = (settles) => Object.keys(settles).every((name) => OF_GOLD.includes(name));
+
+function readOtherGold() {
+  for (const name of OF_GOLD) delete further[name];
+  return previewAgain();
+}
+
 function settle(settles) {
   const chosen = choices();
   const columns = { ...chosen.columns, ...settles.columns };
   further = { ...further, ...settles, columns };
-  order("preview", JSON.stringify({ ...chosen, ...settles, columns }));
+  const goesOn = state.error && isOfGold(settles); // the answers are read already
+  order(goesOn ? "run" : "preview", JSON.stringify({ ...chosen, ...settles, columns, force: byId("force").checked }));
 }
 
 // What is shown
@@ -160,9 +169,10 @@ function renderProblem() {
 
 function renderProposal({ settles, gives }, place) {
   const said = Object.entries(settles).map(([name, value]) => written(name, value)).join(", ");
-  const button = element("button", { type: "button", class: place ? "" : "primary" }, `Take ${said}`);
+  const purpose = isOfGold(settles) && gives; // which says more than the options
+  const button = element("button", { type: "button", class: place ? "" : "primary" }, purpose || `Take ${said}`);
   button.addEventListener("click", () => settle(settles));
-  return element("li", {}, button, gives ? element("small", {}, ` ${gives}`) : "");
+  return element("li", {}, button, gives && !purpose ? element("small", {}, ` ${gives}`) : "");
 }
 
 function written(name, value) {
@@ -267,12 +277,13 @@ function renderResult(before) {
 
 byId("domain").addEventListener("change", () => { byId("rule").value = ""; }); // another kind has other rules
 byId("wide").addEventListener("change", () => ROLES.forEach((role) => { byId(role).value = ""; }));
-for (const role of [...ROLES, "wide", "domain", "rule", "gold-column", "missing", ...MORE, ...LISTED]) byId(role).addEventListener("change", previewAgain);
+byId("gold-column").addEventListener("change", readOtherGold);
+for (const role of [...ROLES, "wide", "domain", "rule", "missing", ...MORE, ...LISTED]) byId(role).addEventListener("change", previewAgain);
 byId("method").addEventListener("change", explainMethod);
 byId("force").addEventListener("change", () => { byId("run").disabled = Boolean(state.doing) || !canRun(); });
 byId("cancel").addEventListener("click", () => order("cancel"));
 byId("clear").addEventListener("click", () => order("clear"));
-byId("no-gold").addEventListener("click", async () => { if (await order("no-gold")) previewAgain(); });
+byId("no-gold").addEventListener("click", async () => { if (await order("no-gold")) readOtherGold(); });
 byId("choices").addEventListener("submit", (event) => {
   event.preventDefault();
   order("run", JSON.stringify({ ...choices(), force: byId("force").checked }));

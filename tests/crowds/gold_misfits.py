@@ -1,0 +1,43 @@
+"""Crowds with known truths that are written otherwise than the answers, each in a way of its own."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["MISFITS", "Misfit"]
+
+_WORKERS, _TASKS = 5, 30
+
+
+class Misfit(NamedTuple):
+    """Answers, known truths that do not fit them, and what says how these are meant."""
+
+    rows: list[tuple[str, str, Any]]
+    gold: dict[str, Any]
+    gold_map: str
+
+
+def _of_classes(labels: list[Any], written: list[Any], gold_map: str) -> Misfit:
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, len(labels), _TASKS)
+    said = np.where(rng.random((_WORKERS, _TASKS)) < 0.85, truth, rng.integers(0, len(labels), (_WORKERS, _TASKS)))
+    rows = [(f"w{w}", f"t{t}", labels[said[w, t]]) for w in range(_WORKERS) for t in range(_TASKS)]
+    return Misfit(rows, {f"t{t}": written[truth[t]] for t in range(_TASKS)}, gold_map)
+
+
+def _of_grams() -> Misfit:
+    rng = np.random.default_rng(4)
+    truth = rng.uniform(500, 5000, _TASKS)
+    said = truth * rng.uniform(0.8, 1.2, (_WORKERS, _TASKS))
+    rows = [(f"w{w}", f"t{t}", round(said[w, t])) for w in range(_WORKERS) for t in range(_TASKS)]
+    return Misfit(rows, {f"t{t}": round(truth[t] / 1000, 3) for t in range(_TASKS)}, "*1000")
+
+
+MISFITS = {
+    "counted from 0": _of_classes([1, 2, 3], [0, 1, 2], "+1"),
+    "in other words": _of_classes(["no", "yes"], ["0", "1"], "0=no,1=yes"),
+    "swapped": _of_classes(["no", "yes"], ["yes", "no"], "no=yes,yes=no"),
+    "in another unit": _of_grams(),
+}
