@@ -59,6 +59,7 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/comparisons.py
 	$(BIN)/python benchmarks/proposals.py --write
 	$(BIN)/python benchmarks/jury.py -o docs/guide/JURY.md
+	$(BIN)/python benchmarks/jury_rates.py -o docs/guide/JURY.md
 	$(BIN)/python benchmarks/engines.py -o docs/evidence/BENCHMARKS.md
 
 league: .venv/dev

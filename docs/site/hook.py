@@ -6,12 +6,14 @@ every page of `docs` is rewritten as `prose.py` says.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mkdocs.structure.files import File, Files
 
 from allalike import DOMAINS, METHODS
+from allalike.telling.schemas import SCHEMAS, make_schema, name_schema
 from commands import command_pages
 from prose import HOMES, adapt, relink
 from reference import reference_pages
@@ -66,9 +68,12 @@ def _entries(entry: Any, places: list[str]) -> list[Any]:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that are made, and the files of the root, of which the README is the front page."""
+    """Add the pages and schemas that are made, and the files of the root, of which the README is the front page."""
     for place, text in config.extra["made"].items():
         files.append(File.generated(config, place, content=text))
+    for command in SCHEMAS:
+        place = f"schemas/{name_schema(command).removeprefix('allalike/').replace('/', '-')}.json"
+        files.append(File.generated(config, place, content=json.dumps(make_schema(command), indent=2)))
     root = Path(config.config_file_path).parent
     for source, home in HOMES.items():
         if found := files.get_file_from_path(source.removeprefix("docs/")):

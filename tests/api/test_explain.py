@@ -297,13 +297,14 @@ def test_a_saved_result_is_explained_as_the_result_itself(tmp_path: Path) -> Non
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     assert summary["inputs"] == [str(tmp_path / "answers.csv")]
     assert summary["read"]["gold"] == str(tmp_path / "gold.csv")
-    ignored = ("files", "inputs", "read", "proof", "engine")
+    ignored = ("schema", "files", "inputs", "read", "proof", "engine")
     assert {k: v for k, v in summary.items() if k not in ignored} == {
         k: v for k, v in json.loads(json.dumps(again.summary)).items() if k not in ignored
     }
     done = call("explain", "allalike-out", "task", "t8", "--json", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == of_task(again, "t8").summary()
+    told = {"schema": "allalike/explain/1", **of_task(again, "t8").summary()}
+    assert json.loads(done.stdout) == told
 
 
 @pytest.mark.parametrize("long", [False, True])

@@ -10,6 +10,7 @@ import numpy as np
 
 from allalike._core.options import check_number
 from allalike.api.discover import discover
+from allalike.api.judges.asked import Asked
 from allalike.api.judges.bonds import Bonds
 from allalike.api.judges.coverage import MIN_GOLD, SureLevels, gather_sureness
 from allalike.api.judges.finding import divide
@@ -20,6 +21,7 @@ from allalike.api.judges.panel_sizes import Sizes, find_sizes
 from allalike.api.judges.prices import find_prices, read_prices
 from allalike.api.judges.shared_errors import find_shared_errors
 from allalike.api.judges.smaller_panels import Prices, SmallerPanels
+from allalike.api.judges.task_groups import read_groups
 from allalike.api.judges.verdicts import NOBODY, PanelAnswers, Verdicts, take_verdicts
 from allalike.api.results.deciding import find_truths
 from allalike.api.results.summaries import describe_confidence
@@ -33,6 +35,7 @@ from allalike.methods.insight import VoiceGroups
 from allalike.readers import ReadOptions, check_read_options
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterator, Mapping
 
     from allalike._core.blocks.block import Block, Floats
@@ -57,6 +60,10 @@ def jury(
     prices: Any = None,
     min_confidence: float | None = None,
     keep: float = 0.99,
+    good: Any = None,
+    gold_drawn: str = "random",
+    by: str | None = None,
+    since: str | os.PathLike[str] | None = None,
     seed: int = 0,
     ties: str = "random",
     gold_columns: Mapping[str, str] | None = None,
@@ -73,6 +80,15 @@ def jury(
         What an answer of each judge costs: a mapping, or a table or its path with worker and price.
     keep
         Which share of what the panel is worth the smallest panel must keep.
+    good
+        The label, or labels, of which to find the rate: the share of tasks for which they are right.
+    gold_drawn
+        How the tasks with known truths were drawn: at ``random``, be it from those that the panel calls good and from
+        others apart, or by their ``truth``, such as as many good ones as bad ones.
+    by
+        A column of the answers that says in which group a task is, for a rate and a look at drift in each.
+    since
+        The folder of an earlier panel, to find which judges changed since, and the rate.
 
     >>> said = {"ada": "xyxyxyxxyy", "bob": "xyxyxyxxyx", "eve": "xxxyxyxxxy", "kim": "xyyxxxyyyx"}
     >>> rows = [(judge, task, label) for judge, labels in said.items() for task, label in enumerate(labels)]
@@ -88,16 +104,21 @@ def jury(
     if least is not None and least > 1:
         raise OptionError(f"min_confidence is {min_confidence!r}. It must be a probability, at most 1.")
     costs = None if prices is None else read_prices(prices)
+    groups = None
+    if by is not None:
+        answers, groups = read_groups(answers, by, domain=domain, **how)
+        domain, how = None, {}
+    asked = Asked.of(good, gold_drawn, groups, since)
     known = {"gold": gold, "gold_columns": gold_columns, "gold_map": gold_map}
     try:
         result = discover(answers, domain=domain, engine=engine, seed=seed, ties=ties, **known, **how)
     except GoldError as error:  # a panel always learns from known truths
         ways = [way for way in error.ways if "use_gold" not in way[1]]
         raise GoldError(error.args[0], lines=error.lines, ways=ways, **({} if ways else error.settles)) from error
-    return _judge(result, costs, least, share)
+    return _judge(result, costs, least, share, asked)
 
 
-def _judge(result: Result, prices: Mapping[str, float] | None, least: float | None, keep: float) -> Panel:
+def _judge(result: Result, prices: Mapping[str, float] | None, least: float | None, keep: float, asked: Asked) -> Panel:
     run = result.run
     _check(run)
     price = None if prices is None else find_prices(prices, run.workers.tolist())
@@ -122,6 +143,7 @@ def _judge(result: Result, prices: Mapping[str, float] | None, least: float | No
             SureLevels(tasks, right),
             Bonds(find_shared_errors(verdicts, judging.n_wrong), run.workers),
             SmallerPanels(sizes, **how, prices=costs),
+            *asked.find(run, unaware, _MAX_ANSWERS),
         ),
     )
 

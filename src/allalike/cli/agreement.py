@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from allalike.cli.console import bar_after_a_second, echo, notes_for_warnings, r
 from allalike.cli.groups import draw_groups
 from allalike.cli.label_columns import choose_labels
 from allalike.cli.options import name_answers, name_engine, take_engine_options, take_print_options, take_read_options
+from allalike.cli.schema import echo_json
 from allalike.cli.standard_input import spool_input
 from allalike.errors import AllalikeError, DataWarning
 from allalike.telling.summary import Summary
@@ -56,7 +56,7 @@ def agreement(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any
         for line in _list_notes(told):
             echo(line, err=True)
     if as_json:
-        echo(json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False))
+        echo_json("agreement", summary)
     elif not quiet:
         echo("\n".join(draw_groups(summary) if isinstance(found, Mapping) else _text(found, summary)))
     for name, reason in failed.items():

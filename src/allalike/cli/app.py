@@ -23,6 +23,7 @@ from allalike.cli.explain import explain
 from allalike.cli.jury import jury
 from allalike.cli.lists import domains, formats, methods, rules
 from allalike.cli.options import limit_options
+from allalike.cli.schema import schema
 from allalike.cli.serve import serve
 from allalike.cli.simulate import simulate
 from allalike.errors import AllalikeError, DataWarning, GoldError, InputError, OutputError, Proposal
@@ -66,7 +67,7 @@ def app() -> None:
 
 _COMMANDS = (
     *(discover, compare, jury, agreement, explain, serve, simulate, datasets, demo),
-    *(methods, domains, rules, formats),
+    *(methods, domains, rules, formats, schema),
 )
 for _command in _COMMANDS:
     limit_options(_command)
@@ -79,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run a command: 0 is done, 2 a wrong input or call, 1 anything else; every error is one message."""
+    """Run a command: 0 is done, 2 a wrong input or call, 3 a failed gate, 1 anything else; an error is one message."""
     signal.signal(signal.SIGTERM, _end)
     replace_closed_streams()
     try:

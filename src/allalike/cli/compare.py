@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
 from pathlib import Path
@@ -24,6 +23,7 @@ from allalike.cli.options import (
     take_table_options,
     take_write_options,
 )
+from allalike.cli.schema import echo_json
 from allalike.cli.standard_input import spool_input
 from allalike.telling.summary import Summary
 from allalike.telling.truths import say_counts
@@ -83,7 +83,7 @@ def compare(
         for line in _notes(found):
             echo(line, err=True)
     if as_json:
-        echo(json.dumps({**_record(found), **written}, indent=2, ensure_ascii=False, allow_nan=False))
+        echo_json("compare", {**_record(found), **written})
     elif not quiet:
         echo("\n".join([*_text(found), *(["", f"Written: {visible(written['file'])}"] if written else [])]))
 

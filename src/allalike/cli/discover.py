@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from allalike.cli.options import (
     take_table_options,
     take_write_options,
 )
+from allalike.cli.schema import echo_json
 from allalike.cli.standard_input import spool_input
 from allalike.errors import AllalikeError, DataWarning, InputError, OptionError, UnsupportedError
 from allalike.telling.summary import Summary
@@ -100,8 +100,7 @@ def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any)
             note("Note: in the tables, texts that begin like a formula have an apostrophe before them (--safe-csv).")
     if as_json:
         records = {name: {**result.summary, "files": list(map(str, paths))} for name, (result, paths) in found.items()}
-        whole = records.get(None, {"results": records, "failed": failed})
-        echo(json.dumps(whole, indent=2, ensure_ascii=False))
+        echo_json("discover", records.get(None, {"results": records, "failed": failed}))
     elif not quiet:
         _print_screens(found)
     if failed:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import click
 from allalike.cli.console import bar_after_a_second, echo, notes_for_warnings, rows, visible
 from allalike.cli.leave import get_leave
 from allalike.cli.options import name_engine, take_engine_options, take_print_options, take_revisit_options
+from allalike.cli.schema import echo_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +49,7 @@ def explain(out: str, kind: str, name: str, open_inputs: bool, as_json: bool, qu
     with notes_for_warnings(quiet=quiet, force=True), bar_after_a_second(quiet=quiet):
         found = revisit(out, engine=name_engine(options), open_inputs=leave).explain(**{kind: name})
     if as_json:
-        echo(json.dumps(found.summary(), indent=2, ensure_ascii=False, allow_nan=False))
+        echo_json("explain", found.summary())
     elif not quiet:
         echo("\n".join(_text(found)))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ from allalike.cli.console import (
     Line,
     bar_after_a_second,
     can_report,
-    echo,
     fold,
     keep_whole,
     note,
@@ -24,6 +22,7 @@ from allalike.cli.console import (
     show,
     visible,
 )
+from allalike.cli.gates import Gate, take_gate_options
 from allalike.cli.label_columns import choose_label
 from allalike.cli.options import (
     name_answers,
@@ -35,6 +34,7 @@ from allalike.cli.options import (
     take_table_options,
     take_write_options,
 )
+from allalike.cli.schema import echo_json
 from allalike.cli.standard_input import spool_input
 from allalike.errors import OptionError
 from allalike.telling.panel import remark_panel
@@ -52,8 +52,10 @@ _EXAMPLES = "\b\n" + "\n".join(
         "allalike jury verdicts.csv",
         "allalike jury answers/*.jsonl --worker-from filename --gold gold.csv",
         "allalike jury verdicts.csv --abstain-below 0.9 --prices prices.csv",
+        "allalike jury today.csv --gold gold.csv --good pass --since yesterday --fail-under 0.9",
     )
 )
+_KNOWN = ("seed", "ties", "min_confidence", "keep", "gold_drawn", "by", "since")
 _N_JUDGES = 8  # that are shown
 _WIDTH, _GAP = 7, 2  # characters of a number, and between columns
 _LEVELS = (0.0, 0.8, 0.9, 0.95)  # that are shown
@@ -64,6 +66,11 @@ _LEVELS = (0.0, 0.8, 0.9, 0.95)  # that are shown
 @click.option("--prices", help="What an answer of each judge costs: a CSV file with the columns worker and price.")
 @click.option("--price", multiple=True, help="The price of one judge, such as --price gpt-4=0.002.")
 @click.option("--keep", type=float, default=0.99, help="How much the smallest panel must keep.", show_default=True)
+@click.option("--good", multiple=True, help="A label of which to find the rate: the share of tasks that are so.")
+@click.option("--gold-drawn", default="random", help="How known truths were drawn: random or truth.", show_default=True)
+@click.option("--by", help="A column of FILES that says in which group a task is, for a rate of each.")
+@click.option("--since", help="The folder of an earlier panel: which judges, and which rate, changed since?")
+@take_gate_options
 @take_read_options
 @take_solve_options
 @click.option(
@@ -82,7 +89,8 @@ def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> 
     """Let the judges or models in FILES decide as a panel, and say who of them is needed.
 
     FILES are as in 'allalike discover': long, wide, or a file for each model. Beside the files of 'discover' there are
-    judges, pairs (who is wrong with whom), sizes (what smaller panels are worth) and coverage (what abstaining costs).
+    judges, pairs (who is wrong with whom), sizes (what smaller panels are worth) and coverage (what abstaining costs);
+    with --good rates and ask (whose truths to find out next), with --since drift. A gate that fails gives exit code 3.
     """
     from allalike._core.options import check_choice
     from allalike._core.system.progress import report
@@ -92,13 +100,15 @@ def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> 
     files = spool_input(files, options)
     check_choice(options["file_format"], FORMATS, "--format")
     prices = _name_prices(options["prices"], options["price"])
+    gate = Gate.of(options)
     wants_page = options["report"] and can_report(quiet=quiet)
     with notes_for_warnings(quiet=quiet, force=options["force"]), bar_after_a_second(quiet=quiet):
         source = choose_label(name_answers(files, options), options["label"])
         _check_output(source, options, wants_page=wants_page)
         answers, gold = open_answers(source, options)
-        known = {name: options[name] for name in ("seed", "ties", "min_confidence", "keep")}
-        panel = run(answers, **gold, **known, prices=prices, engine=name_engine(options))
+        known = {name: options[name] for name in _KNOWN}
+        good = options["good"] or None
+        panel = run(answers, **gold, **known, good=good, prices=prices, engine=name_engine(options))
         report("saving")
         how = {"format": options["file_format"], "report": wants_page}
         how |= {name: options[name] for name in ("overwrite", "safe_csv")}
@@ -107,10 +117,10 @@ def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> 
         for line in list_notes(Summary.from_dict(panel.summary)):
             note(line)
     if as_json:
-        found = {**panel.summary, "files": list(map(str, paths))}
-        echo(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False))
+        echo_json("jury", {**panel.summary, "files": list(map(str, paths))})
     elif not quiet:
         show([Line(line) for line in draw_panel(panel, paths)])
+    gate.leave(panel.summary)
 
 
 def _name_prices(path: str | None, single: Sequence[str]) -> dict[str, float] | None:

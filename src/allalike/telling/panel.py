@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from allalike.telling.judges.bonds import remark_bonds
+from allalike.telling.judges.drift import remark_drift
+from allalike.telling.judges.rates import remark_rate
 from allalike.telling.judges.smaller_panels import remark_costs, remark_smallest
 from allalike.telling.judges.verdicts import remark_limits, remark_verdicts
 
@@ -17,12 +19,15 @@ __all__ = ["TITLES", "remark_panel"]
 
 TITLES = {  # of tables, in the order in which they are shown
     "judges": "Judges",
+    "rates": "Rates",
+    "ask": "Whose truths to find out next",
+    "drift": "What changed since the earlier panel",
     "coverage": "What abstaining costs",
     "pairs": "Who is wrong with whom",
     "sizes": "What smaller panels are worth",
 }
 
-_TOLD = (remark_verdicts, remark_bonds, remark_smallest, remark_costs, remark_limits)
+_TOLD = (remark_verdicts, remark_rate, remark_drift, remark_bonds, remark_smallest, remark_costs, remark_limits)
 
 
 def remark_panel(found: Mapping[str, Any]) -> Iterator[Remark]:

@@ -12,6 +12,7 @@ from allalike._core.words import count
 from allalike.api.results.saving import write_page
 from allalike.api.results.tables import trust_columns, worker_columns
 from allalike.api.results.targets import REPORT
+from allalike.telling.schemas import name_schema
 from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
@@ -106,6 +107,28 @@ class Panel:
         """One row per level: the share of tasks that are as sure, how often they are expected to be right, and are."""
         return frame_of(self._tables()["coverage"])
 
+    @cached_property
+    def rates(self) -> pd.DataFrame:
+        """One row for all tasks and one per group: the rate of what is good, with limits; empty if nothing is.
+
+        >>> import allalike
+        >>> rows = [(judge, task, "yes" if task < 3 else "no") for judge in ("ada", "bob", "eve") for task in range(4)]
+        >>> allalike.jury(rows, gold={0: "yes", 1: "no", 3: "no"}, good="yes").rates[["tasks", "apparent", "rate"]]
+           tasks  apparent   rate
+        0      4      0.75  0.375
+        """
+        return frame_of(self._tables().get("rates", {}))
+
+    @cached_property
+    def ask(self) -> pd.DataFrame:
+        """One row per task whose truth to find out next, so that the rate is better known; empty if there is none."""
+        return frame_of(self._tables().get("ask", {}))
+
+    @cached_property
+    def drift(self) -> pd.DataFrame:
+        """One row per test of a judge since an earlier panel, the most improbable first; empty without such a panel."""
+        return frame_of(self._tables().get("drift", {}))
+
     @property
     def smallest(self) -> list[Any]:
         """The judges of the smallest panel that keeps nearly all."""
@@ -138,10 +161,11 @@ class Panel:
         >>> panel = allalike.jury([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     [path.name for path in panel.save(folder + "/out")][4:]
-        ['judges.csv', 'coverage.csv', 'pairs.csv', 'sizes.csv', 'summary.json']
+        ['judges.csv', 'coverage.csv', 'pairs.csv', 'sizes.csv', 'verdicts.csv', 'summary.json']
         """
+        notes = {"schema": name_schema("jury"), "panel": self.summary["panel"]}
         how: dict[str, Any] = {"format": format, "overwrite": overwrite, "report": report, "safe_csv": safe_csv}
-        return self.result.save_with(self._tables(), {"panel": self.summary["panel"]}, folder, **how)
+        return self.result.save_with(self._tables(), notes, folder, **how)
 
     def report(self, path: str | os.PathLike[str] = REPORT, *, overwrite: bool = False) -> Path:
         """Write the page of `Result.report` with a part on the panel: what is said of it, a picture, and its tables.

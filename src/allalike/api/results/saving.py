@@ -36,6 +36,7 @@ from allalike.api.writers import Findings
 from allalike.errors import OptionError, ReportWarning
 from allalike.methods.auto.sureness.next_labels import rank_tasks
 from allalike.report.material import Material
+from allalike.telling.schemas import name_schema
 from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
@@ -185,7 +186,13 @@ class Saved(ABC):
             further = [name for name in written_names(writers) if (stage / name).exists()]
             said = {**notes, **({"safe_csv": True} if safe_csv else {})}
             recipe = sign_recipe(self.recipe) if self.recipe else {}
-            described = {**self.summary, **said, **recipe, "files": [*list_files(stage), summary]}
+            described = {
+                "schema": name_schema("discover"),
+                **self.summary,
+                **said,
+                **recipe,
+                "files": [*list_files(stage), summary],
+            }
             text = json.dumps(described, indent=2, ensure_ascii=False)
             (stage / summary).write_text(f"{text}\n", encoding="utf-8")
         return [Path(folder) / name for name in [*names, *further]]

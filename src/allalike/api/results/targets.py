@@ -35,7 +35,16 @@ __all__ = [
 REPORT = "report.html"
 _SUMMARY = "summary.json"
 _TABLES = ("truth", "workers", "groups", "next", "objects")
-PANEL_TABLES = ("judges", "pairs", "sizes", "coverage")  # which a panel of judges has, too
+PANEL_TABLES = (
+    "judges",
+    "pairs",
+    "sizes",
+    "coverage",
+    "verdicts",
+    "rates",
+    "ask",
+    "drift",
+)  # which a panel of judges has, too
 _MASK_FOLDERS = ("labels", "unweighted")
 _TABLE_COLUMNS = {"method", "seconds", "iterations", "converged", "note"}
 

@@ -1,0 +1,66 @@
+"""Asked: what is found of a panel only if somebody asks, its rate and what changed, and what a later one will need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from allalike._core.options import check_choice
+from allalike.api.judges.drift import Drift
+from allalike.api.judges.kept_verdicts import Earlier, keep_verdicts, read_earlier
+from allalike.api.judges.rates import Rates
+from allalike.api.judges.task_verdicts import gather_verdicts
+from allalike.errors import OptionError
+
+if TYPE_CHECKING:
+    import os
+
+    from allalike.api.judges.finding import Finding
+    from allalike.api.judges.task_groups import GroupColumn
+    from allalike.engines import Run, TaskTable
+
+__all__ = ["DRAWS", "Asked"]
+
+DRAWS = ("random", "truth")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What somebody asks: which labels are good, how truths were drawn, which groups there are, what to compare with.
+
+    >>> Asked.of("yes", "random", None, None).good
+    ['yes']
+    """
+
+    good: list[Any] | None = None
+    picked_by_truth: bool = False
+    groups: GroupColumn | None = None
+    earlier: Earlier | None = None
+
+    @classmethod
+    def of(cls, good: Any, gold_drawn: str, groups: GroupColumn | None, since: str | os.PathLike[str] | None) -> Self:
+        """Check what was asked, and read the earlier panel."""
+        listed = None if good is None else _list(good)
+        if listed == []:
+            raise OptionError("good is empty. Name the label, or labels, of which to find the rate.")
+        by_truth = check_choice(gold_drawn, DRAWS, "gold_drawn") == "truth"
+        return cls(listed, by_truth, groups, None if since is None else read_earlier(since))
+
+    def find(self, run: Run, found: TaskTable, n_answers: int) -> tuple[Finding, ...]:
+        """Find it, from what the panel says that does not know truths, and keep about so many verdicts."""
+        kept = keep_verdicts(run, found, n_answers, self.groups)
+        rates = None
+        if self.good is not None:
+            groups = None if self.groups is None else self.groups.group(found)
+            rates = Rates(self.good, gather_verdicts(run, found, self.good), groups, self.picked_by_truth)
+        told: list[Finding] = [kept] if rates is None else [kept, rates]
+        if self.earlier is not None:
+            good = None if self.good is None else [*map(str, self.good)]
+            judges = [*map(str, run.workers.tolist())]
+            told.append(Drift(self.earlier, kept, judges, good, None if rates is None else rates.rate))
+        return tuple(told)
+
+
+def _list(good: Any) -> list[Any]:
+    return list(good) if isinstance(good, Iterable) and not isinstance(good, str) else [good]

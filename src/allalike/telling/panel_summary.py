@@ -1,0 +1,200 @@
+"""Panel summary: what a panel of judges says of itself, with a type for each thing that is told."""
+
+from typing import Any
+
+from allalike.telling.summary import Section
+
+__all__ = [
+    "Asking",
+    "Bond",
+    "BondCounts",
+    "CalibrationError",
+    "Costs",
+    "DriftSince",
+    "GroupRate",
+    "GroupRates",
+    "JudgeChange",
+    "PanelRate",
+    "PanelSummary",
+    "PickedTruths",
+    "RateChange",
+    "RateLimits",
+    "SmallestPanel",
+    "SureLevel",
+]
+
+
+class RateLimits(Section):
+    """A share, or a difference of two, with limits of 95 %."""
+
+    estimate: float | None
+    low: float | None
+    high: float | None
+
+
+class SureLevel(Section):
+    """A level of confidence: which share of the tasks reaches it, and how often these are right."""
+
+    level: float
+    share: float
+    expected: float | None
+    accuracy: float | None
+
+
+class CalibrationError(Section):
+    """How far probabilities are from how often verdicts are right, as found, and mended by known truths."""
+
+    own: float | None
+    mended: float | None
+
+
+class Bond(Section):
+    """Two judges who are wrong together."""
+
+    judge: str
+    other: str
+    together: int
+    expected: float | None
+    low: float | None
+    high: float | None
+    probability: float | None
+
+
+class BondCounts(Section):
+    """How many pairs of judges were looked at, and are wrong together, on how many tasks."""
+
+    looked_at: int
+    found: int
+    tasks: int
+    named: tuple[Bond, ...]
+    groups: tuple[tuple[Any, ...], ...]
+
+
+class SmallestPanel(Section):
+    """The smallest panel that keeps nearly all."""
+
+    size: int
+    members: tuple[Any, ...]
+    keep: float
+
+
+class Costs(Section):
+    """What verdicts cost, of all judges and of the smallest panel."""
+
+    panel: float
+    panel_per_correct: float | None
+    smallest: float
+    smallest_per_correct: float | None
+
+
+class PickedTruths(Section):
+    """Which share of the tasks with known truths, and of the others, is called good."""
+
+    known: float | None
+    others: float | None
+    beyond_chance: bool
+
+
+class Asking(Section):
+    """How many further truths to find out, and which part of the width of the limits stays then, and at the least."""
+
+    truths: int
+    called_good: int
+    called_other: int
+    width: float | None
+    least_width: float | None
+
+
+class GroupRate(Section):
+    """The rate of a group of tasks; told by known truths of its own, or of all tasks."""
+
+    group: str
+    tasks: int
+    known: int
+    apparent: float | None
+    rate: float | None
+    low: float | None
+    high: float | None
+    told_by: str
+
+
+class GroupRates(Section):
+    """The rates of groups of tasks: by which column, how many there are, and the first of them."""
+
+    by: str
+    number: int
+    named: tuple[GroupRate, ...]
+
+
+class PanelRate(Section):
+    """The share of tasks that are good, with limits of 95 %; and the share that the panel calls so."""
+
+    good: tuple[Any, ...]
+    tasks: int
+    known: int
+    apparent: float
+    estimate: float | None
+    low: float | None
+    high: float | None
+    sensitivity: float | None
+    specificity: float | None
+    drawn: str
+    double_sampling: RateLimits
+    rogan_gladen: RateLimits
+    picked: PickedTruths
+    ask: Asking
+    groups: GroupRates | None = None
+
+
+class JudgeChange(Section):
+    """What a judge does more or less often than before."""
+
+    judge: str
+    group: str
+    tasks: str
+    what: str
+    before: float | None
+    now: float | None
+    n_before: int
+    n_now: int
+    probability: float
+    found: bool
+
+
+class RateChange(Section):
+    """The rate before and now, or of which labels the earlier one is if not of the same."""
+
+    before: RateLimits | None = None
+    now: RateLimits | None = None
+    difference: RateLimits | None = None
+    effect: float | None = None
+    other_good: tuple[Any, ...] | None = None
+
+
+class DriftSince(Section):
+    """What changed since an earlier panel."""
+
+    since: str
+    judges: int
+    shared_tasks: int
+    tests: int
+    found: int
+    drifted: tuple[str, ...]
+    named: tuple[JudgeChange, ...]
+    new_judges: tuple[str, ...]
+    gone_judges: tuple[str, ...]
+    rate: RateChange | None = None
+
+
+class PanelSummary(Section):
+    """What is known of a panel beside its verdicts; some of it only if it was asked for."""
+
+    pairs: BondCounts
+    smallest: SmallestPanel
+    accuracy_from: str | None = None
+    accuracy: float | None = None
+    calibration_error: CalibrationError | None = None
+    coverage: tuple[SureLevel, ...] | None = None
+    cost: Costs | None = None
+    rate: PanelRate | None = None
+    drift: DriftSince | None = None

@@ -1,0 +1,114 @@
+"""The JSON that commands print and write is what its schema says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from jsonschema import Draft202012Validator
+
+from allalike.cli import main
+from allalike.telling.schemas import SCHEMAS, make_schema
+
+SAID = {
+    "ada": "xyxyxyxxyyxyxyxyxyxy",
+    "bob": "xyxyxyxxyxxyxyxyxyyy",
+    "eve": "xxxyxyxxxyxyxxxyxyxy",
+    "kim": "xyyxxxyyyxxyxyxyxyxx",
+}
+
+
+@pytest.fixture
+def crowd(tmp_path: Path) -> str:
+    rows = [(who, f"t{task}", x, "ab"[task % 2], x) for who, said in SAID.items() for task, x in enumerate(said)]
+    table = pd.DataFrame(rows, columns=["worker", "task", "label", "topic", "again"])
+    table.to_csv(tmp_path / "in.csv", index=False)
+    gold = pd.DataFrame({"task": [f"t{task}" for task in range(6)], "label": list("xyxyxy")})
+    gold.to_csv(tmp_path / "gold.csv", index=False)
+    pd.DataFrame({"worker": list(SAID), "price": np.arange(4)}).to_csv(tmp_path / "prices.csv", index=False)
+    return str(tmp_path / "in.csv")
+
+
+def run(capfd: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    with pytest.raises(SystemExit) as stop:
+        main(list(arguments))
+    assert stop.value.code == 0
+    return json.loads(capfd.readouterr().out)
+
+
+def check(record: Any, command: str) -> None:
+    Draft202012Validator(make_schema(command)).validate(record)
+    assert record["schema"] == f"allalike/{command}/1"
+
+
+def test_every_schema_is_one(capfd: pytest.CaptureFixture[str]) -> None:
+    for command in SCHEMAS:
+        Draft202012Validator.check_schema(run(capfd, "schema", command))
+    with pytest.raises(SystemExit) as stop:
+        main(["schema"])
+    assert stop.value.code == 0
+    assert capfd.readouterr().out.split() == [f"allalike/{command}/1" for command in SCHEMAS]
+
+
+@pytest.mark.parametrize(
+    ("command", "further"),
+    [
+        ("discover", []),
+        ("discover", ["--gold", "gold.csv", "--min-confidence", "1"]),
+        ("discover", ["--method", "UA", "--domain", "text"]),
+        ("discover", ["--label", "label", "--label", "again"]),
+        ("compare", ["--methods", "UA,P-TD"]),
+        ("compare", ["--methods", "UA,P-TD", "--gold", "gold.csv"]),
+        ("agreement", []),
+        ("agreement", ["--by", "topic"]),
+        ("jury", []),
+        ("jury", ["--good", "x"]),
+        (
+            "jury",
+            ["--gold", "gold.csv", "--good", "x", "--by", "topic", "--prices", "prices.csv", "--abstain-below", "0.9"],
+        ),
+        ("jury", ["--gold", "gold.csv", "--good", "x", "--gold-drawn", "truth"]),
+    ],
+)
+def test_what_a_command_prints_fits_its_schema(
+    crowd: str, command: str, further: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    more = [str(tmp_path / each) if each.endswith(".csv") else each for each in further]
+    where = ["-o", str(tmp_path / "out")] if command in ("discover", "jury") else []
+    check(run(capfd, command, crowd, *more, *where, "--json", "--force"), command)
+
+
+def test_what_is_saved_names_its_schema_and_explanations_and_drift_fit_theirs(
+    crowd: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "out")
+    for command in ("jury", "discover"):
+        run(capfd, command, crowd, "-o", out, "--json")
+        check(json.loads((tmp_path / "out" / "summary.json").read_text()), command)
+    for kind, name in (("task", "t3"), ("worker", "eve")):
+        check(run(capfd, "explain", out, kind, name, "--json", "--open-inputs"), "explain")
+    run(capfd, "jury", crowd, "-o", out, "--good", "x", "--json")
+    drift = run(capfd, "jury", crowd, "-o", out, "--good", "x", "--since", out, "--json")
+    check(drift, "jury")
+    assert drift["panel"]["drift"]["drifted"] == []
+
+
+def test_a_record_that_lacks_something_or_has_another_type_does_not_fit(
+    crowd: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    record = run(capfd, "jury", crowd, "-o", str(tmp_path / "out"), "--json")
+    schema = Draft202012Validator(make_schema("jury"))
+    assert not schema.is_valid({**record, "tasks": "many"})
+    assert not schema.is_valid({name: value for name, value in record.items() if name != "panel"})
+    assert schema.is_valid({**record, "more": "is allowed"})
+
+
+def test_a_name_without_a_schema_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["schema", "jurry"])
+    assert stop.value.code == 2
+    assert "Did you mean 'jury'?" in capfd.readouterr().err
