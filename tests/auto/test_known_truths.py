@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 import allalike
 from allalike import Disk, Memory
 from allalike._core.blocks.block import Block
-from allalike.methods.auto.classes.known import Known, learn
+from allalike.methods.auto.classes.known import Learned, learn
 from allalike.methods.insight import VoiceGroups
 from allalike.readers import open_gold
 
@@ -99,7 +99,7 @@ def test_engines_learn_the_same() -> None:
 
 def test_what_is_told_is_a_softmax_of_the_crowd_classes_and_votes() -> None:
     block = Block.of([[0], [0], [1]])
-    known = Known(0.5, np.array([0.1, -0.1]), np.array([0.3, 0.0, 1.0]), 9)
+    known = Learned(0.5, np.array([0.1, -0.1]), np.array([0.3, 0.0, 1.0]), 9)
     table = np.array([[0.8, 0.2]])
     score = 0.5 * np.log(table) + [0.1 + 0.3, -0.1 + 1.0]
     np.testing.assert_allclose(known.tell(block, table), np.exp(score) / np.exp(score).sum())

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.problems import Problems
     from allalike._core.blocks.ties import Ties
     from allalike.engines import Run
-    from allalike.methods.auto.classes.known import Known
+    from allalike.methods.auto.classes.known import Learned
     from allalike.methods.insight import VoiceGroups
 
 __all__ = [
@@ -78,7 +78,7 @@ def believe(block: Block, *hypothesis: Floats, k: int) -> Floats:
 
 
 def decide_plainly(
-    block: Block, weights: Floats, faults: Floats, *hypothesis: Floats, k: int, ties: Ties, known: Known | None
+    block: Block, weights: Floats, faults: Floats, *hypothesis: Floats, k: int, ties: Ties, known: Learned | None
 ) -> dict[str, Array]:
     """Take the class that is believed in most, and say how much that is."""
     table = plain_probabilities(block, weights, faults, *hypothesis, k=k, known=known)["probability"]
@@ -86,7 +86,7 @@ def decide_plainly(
 
 
 def plain_probabilities(
-    block: Block, weights: Floats, faults: Floats, *hypothesis: Floats, k: int, known: Known | None = None
+    block: Block, weights: Floats, faults: Floats, *hypothesis: Floats, k: int, known: Learned | None = None
 ) -> dict[str, Array]:
     """Return how much each class is believed in."""
     belief = believe(block, *hypothesis, k=k)
@@ -103,7 +103,7 @@ def decide(
     ties: Ties,
     correlation: float | None,
     groups: VoiceGroups,
-    known: Known | None,
+    known: Learned | None,
 ) -> dict[str, Array]:
     """Take the class that is believed in most; its confidence is the probability that it is right.
 
@@ -133,7 +133,7 @@ def probabilities(
     *hypothesis: Floats,
     k: int,
     groups: VoiceGroups,
-    known: Known | None = None,
+    known: Learned | None = None,
 ) -> dict[str, Array]:
     """Return how probable each class is."""
     block = with_voices(block, groups=groups)
@@ -197,7 +197,7 @@ def _pull(rate: Floats, usual: Floats, answers: Floats, problems: Problems) -> F
 
 
 def _error_sums(
-    block: Block, again: Floats, *hypothesis: Floats, k: int, groups: VoiceGroups, known: Known | None
+    block: Block, again: Floats, *hypothesis: Floats, k: int, groups: VoiceGroups, known: Learned | None
 ) -> dict[str, Floats]:
     """Add up, per worker, how probably her answers are wrong, and how probably the truths are."""
     heard = with_voices(block, groups=groups)

@@ -1,4 +1,4 @@
-"""Known truths: how much the crowd's own beliefs, each class and each worker count, where some truths are known.
+"""Learned truths: how much the crowd's own beliefs, each class and each worker count, where some truths are known.
 
 Agreement cannot see errors that most workers share, and truths can. So where some are known, what the crowd believes
 without them is one voice among others. With p the probabilities of the classes of a task that the crowd alone gives,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from allalike.engines import Run
     from allalike.methods.insight import VoiceGroups
 
-__all__ = ["MANY", "Known", "learn", "pin"]
+__all__ = ["MANY", "Learned", "learn", "pin"]
 
 MANY = 50  # known truths, which tell how sure truths are
 _SPREAD = 0.5  # the standard deviation of the prior
@@ -48,7 +48,7 @@ _POWERS = (0.1, 10.0)
 
 
 @dataclass(frozen=True)
-class Known:
+class Learned:
     """What known truths tell of a crowd.
 
     Parameters
@@ -78,7 +78,7 @@ class Known:
         return softmax(score if self.power is None else self.power * score)[0]
 
 
-def learn(run: Run, believe: Callable[[Block], Floats], groups: VoiceGroups) -> Known:
+def learn(run: Run, believe: Callable[[Block], Floats], groups: VoiceGroups) -> Learned:
     """Learn from the known truths of a run.
 
     Parameters
@@ -148,13 +148,13 @@ class _Facts:
             self.n_workers,
         )
 
-    def score(self, known: Known) -> Floats:
+    def score(self, known: Learned) -> Floats:
         """Return the logarithms of how probable classes are, up to a number for each task."""
         k = self.belief.shape[1]
         votes = sum_by(self.task * k + self.label, self.voice * known.workers[self.worker], self.belief.size)
         return known.crowd * self.belief + known.classes + votes.reshape(-1, k)
 
-    def fit(self) -> Known:
+    def fit(self) -> Learned:
         """Find what makes the truths most likely."""
         from scipy.optimize import minimize
 
@@ -162,10 +162,10 @@ class _Facts:
         spoke = np.unique(self.worker)
         usual = np.concatenate([[1.0], np.zeros(k + len(spoke))])
 
-        def read(numbers: Floats) -> Known:
+        def read(numbers: Floats) -> Learned:
             workers = np.zeros(self.n_workers)
             workers[spoke] = numbers[1 + k :]
-            return Known(float(numbers[0]), numbers[1 : 1 + k], workers, n)
+            return Learned(float(numbers[0]), numbers[1 : 1 + k], workers, n)
 
         def lose(numbers: Floats) -> tuple[float, Floats]:
             share, total = softmax(score := self.score(read(numbers)))

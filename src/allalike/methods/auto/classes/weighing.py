@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.problems import Problems
     from allalike.engines import Run
     from allalike.methods.auto.classes.hypotheses import ClassCrowd
-    from allalike.methods.auto.classes.known import Known
+    from allalike.methods.auto.classes.known import Learned
     from allalike.methods.auto.classes.ladder import Rung
     from allalike.methods.insight import Screening
 
@@ -142,13 +142,13 @@ def _hear_all(run: Run, screening: Screening) -> Screening:
     return screening
 
 
-def _learn(run: Run, params: tuple[Floats, ...], how: dict[str, Any]) -> Known:
+def _learn(run: Run, params: tuple[Floats, ...], how: dict[str, Any]) -> Learned:
     """Learn from known truths how far to follow what the crowd believes, and whom besides."""
     nobody = np.ones(run.problems.n_workers)
     return learn(run, lambda block: probabilities(block, nobody, nobody, *params, **how)["probability"], how["groups"])
 
 
-def _note_known(known: Known | None) -> dict[str, Any]:
+def _note_known(known: Learned | None) -> dict[str, Any]:
     return {} if known is None else {"known_truths": {"tasks": known.number, "crowd": known.crowd}}
 
 
@@ -170,12 +170,14 @@ def with_past(fault: Floats, run: Run) -> Floats:
     return np.asarray((answers * fault + earlier * run.history.fault) / np.maximum(answers + earlier, 1))
 
 
-def _decide_plainly(run: Run, hypothesis: tuple[Floats, ...], k: int, known: Known | None) -> DecisionRule:
+def _decide_plainly(run: Run, hypothesis: tuple[Floats, ...], k: int, known: Learned | None) -> DecisionRule:
     how: dict[str, Any] = {"k": k, "known": known}
     return DecisionRule(partial(decide_plainly, ties=run.ties, **how), hypothesis, partial(plain_probabilities, **how))
 
 
-def _decide_surely(crowd: ClassCrowd, found: Taken, again: Floats, known: Known | None) -> tuple[DecisionRule, Insight]:
+def _decide_surely(
+    crowd: ClassCrowd, found: Taken, again: Floats, known: Learned | None
+) -> tuple[DecisionRule, Insight]:
     """Return how truths are decided, and how sure they are."""
     run, parameters = crowd.run, (again, *found.hypothesis)
     how: dict[str, Any] = {"k": crowd.k, "groups": crowd.groups, "known": known}
