@@ -1,4 +1,4 @@
-"""Learned truths: how much the crowd's own beliefs, each class and each worker count, where some truths are known.
+"""Known truths: how much the crowd's own beliefs, each class and each worker count, where some truths are known.
 
 Agreement cannot see errors that most workers share, and truths can. So where some are known, what the crowd believes
 without them is one voice among others. With p the probabilities of the classes of a task that the crowd alone gives,
