@@ -106,3 +106,17 @@ def test_the_wheel_runs_alone(built: dict[str, Path], age: str, resolution: str,
     )
     typed = "import allalike, pathlib; print((pathlib.Path(allalike.__file__).parent / 'py.typed').exists())"
     assert run(interpreter, "-c", typed, folder=tmp_path).strip() == "True"
+
+
+def test_inspect_finds_the_plug_in_of_the_wheel(built: dict[str, Path], tmp_path: Path) -> None:
+    environment = tmp_path / "environment"
+    uv("venv", "--python", sys.executable, environment, folder=tmp_path)
+    tools = ("pytest", "pytest-timeout", "pytest-xdist", "hypothesis", "pandas")
+    uv("pip", "install", "--python", environment, f"{built['.whl']}[inspect]", *tools, folder=tmp_path)
+    [interpreter] = (
+        environment / name for name in ("bin/python", "Scripts/python.exe") if (environment / name).exists()
+    )
+    tests = ROOT / "tests" / "tools" / "test_inspect_plugin.py"
+    told = run(interpreter, "-m", "pytest", "-p", "no:cacheprovider", "-rs", tests, folder=ROOT)
+    assert " passed" in told
+    assert "skipped" not in told
