@@ -215,9 +215,9 @@ def test_one_judge_is_her_own_panel() -> None:
     assert allalike.jury([("ada", task, "xy"[task % 2]) for task in range(4)]).smallest == ["ada"]
 
 
-def test_numbers_are_refused_with_what_to_use_instead() -> None:
-    with pytest.raises(allalike.AllalikeError, match=r"these are real labels.*domain='categorical'"):
-        allalike.jury([("ada", 1, 1.5), ("bob", 1, 2.5)], domain="real")
+def test_what_a_panel_cannot_do_is_refused_with_what_to_use_instead() -> None:
+    with pytest.raises(allalike.AllalikeError, match=r"real labels have no probability to be right. Leave it out"):
+        allalike.jury([("ada", 1, 1.5), ("bob", 1, 2.5)], domain="real", min_confidence=0.9)
     with pytest.raises(allalike.AllalikeError, match="these are 101 workers"):
         allalike.jury([(judge, 1, "xy"[judge % 2]) for judge in range(101)])
     with pytest.raises(allalike.AllalikeError, match="keep is 2"):

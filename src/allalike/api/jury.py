@@ -14,15 +14,19 @@ from allalike.api.judges.asked import Asked
 from allalike.api.judges.bonds import Bonds
 from allalike.api.judges.coverage import MIN_GOLD, SureLevels, gather_sureness
 from allalike.api.judges.finding import divide
+from allalike.api.judges.independence import Independence, correlate_errors, find_missed
 from allalike.api.judges.odds import OddsLine
 from allalike.api.judges.open_labels import OpenChance, decide_openly, find_chances, find_open_chance
 from allalike.api.judges.panel import Panel
-from allalike.api.judges.panel_sizes import Sizes, find_sizes
+from allalike.api.judges.panel_sizes import find_sizes, try_panels
+from allalike.api.judges.pivotal import Pivotal, find_turns
 from allalike.api.judges.prices import find_prices, read_prices
+from allalike.api.judges.scoring import judge_scores
 from allalike.api.judges.shared_errors import find_shared_errors
 from allalike.api.judges.smaller_panels import Prices, SmallerPanels
 from allalike.api.judges.task_groups import read_groups
 from allalike.api.judges.verdicts import NOBODY, PanelAnswers, Verdicts, take_verdicts
+from allalike.api.judges.wanted_error import WantedError, find_wanted
 from allalike.api.results.deciding import find_truths
 from allalike.api.results.summaries import describe_confidence
 from allalike.api.results.tables import worker_columns
@@ -60,6 +64,7 @@ def jury(
     prices: Any = None,
     min_confidence: float | None = None,
     keep: float = 0.99,
+    max_error: float | None = None,
     good: Any = None,
     gold_drawn: str = "random",
     by: str | None = None,
@@ -75,11 +80,14 @@ def jury(
     Parameters
     ----------
     answers, domain, engine, gold, min_confidence, seed, ties, gold_columns, gold_map, **how
-        As in `discover`. Verdicts must be classes or other labels that are the same or not.
+        As in `discover`. Only classes have a confidence, from which the panel may abstain.
     prices
         What an answer of each judge costs: a mapping, or a table or its path with worker and price.
     keep
         Which share of what the panel is worth the smallest panel must keep.
+    max_error
+        How much a panel may err: the cheapest that does not err more is looked for. It is a share of wrong verdicts, or
+        of numbers and other labels a distance to the truth, in their unit (RMSE, or the mean distance).
     good
         The label, or labels, of which to find the rate: the share of tasks for which they are right.
     gold_drawn
@@ -103,6 +111,7 @@ def jury(
     least = None if min_confidence is None else float(check_number(min_confidence, "min_confidence", least=0))
     if least is not None and least > 1:
         raise OptionError(f"min_confidence is {min_confidence!r}. It must be a probability, at most 1.")
+    most = None if max_error is None else float(check_number(max_error, "max_error", least=0))
     costs = None if prices is None else read_prices(prices)
     groups = None
     if by is not None:
@@ -115,13 +124,27 @@ def jury(
     except GoldError as error:  # a panel always learns from known truths
         ways = [way for way in error.ways if "use_gold" not in way[1]]
         raise GoldError(error.args[0], lines=error.lines, ways=ways, **({} if ways else error.settles)) from error
-    return _judge(result, costs, least, share, asked)
+    _check(result.run)
+    price = None if costs is None else find_prices(costs, result.run.workers.tolist())
+    if result.run.encoding.nominal:
+        return _judge(result, price, least, share, most, asked)
+    if least is not None:
+        raise UnsupportedError(
+            f"min_confidence is {min_confidence!r}, but {result.run.domain.name} labels have no probability to be"
+            " right. Leave it out."
+        )
+    if good is not None or by is not None or since is not None:
+        raise UnsupportedError(
+            f"Rates and changes are those of classes, and these are {result.run.domain.name} labels: leave out good, by"
+            " and since."
+        )
+    return Panel(*judge_scores(result, price, share, most))
 
 
-def _judge(result: Result, prices: Mapping[str, float] | None, least: float | None, keep: float, asked: Asked) -> Panel:
+def _judge(
+    result: Result, price: Floats | None, least: float | None, keep: float, max_error: float | None, asked: Asked
+) -> Panel:
     run = result.run
-    _check(run)
-    price = None if prices is None else find_prices(prices, run.workers.tolist())
     blind = Auto().weigh_blindly(run, result.weighing) if run.n_gold else result.weighing
     judging = _Judging.of(run, result.weighing, blind)
     unaware = find_truths(run, judging.sure_of(blind), unweighted=True)
@@ -129,20 +152,30 @@ def _judge(result: Result, prices: Mapping[str, float] | None, least: float | No
     told = judging.sure_of(result.weighing, tasks.fit())
     found = find_truths(run, told, unweighted=True, keep_gold=run.n_gold > 0, min_confidence=least)
     verdicts = take_verdicts(run, _MAX_ANSWERS, judging.believe, _list_answers(unaware))
-    sizes, by_gold = _find_sizes(verdicts, judging.odds)
+    judged, worth, whole, by_gold = _find_worth(verdicts)
+    sizes = find_sizes(judged, judging.odds, worth, whole)
     summary = {**result.summary, "confidence": describe_confidence(run, told, found)}
     if least is not None:
         summary |= {"min_confidence": least, "abstained": int(found.total("abstained"))}
     how: dict[str, Any] = {"judges": run.workers, "n_tasks": run.n_tasks, "keep": keep, "by_gold": by_gold}
     right = _find_known_right(run)
     expected = right if by_gold else 1 - np.asarray(worker_columns(run, told)["error_rate"])
-    costs = None if price is None else Prices(price, run.answer_counts.astype(np.float64), expected)
+    counts = run.answer_counts.astype(np.float64)
+    costs = None if price is None else Prices(price, counts, expected)
+    wanted: list[WantedError] = []
+    if max_error is not None:
+        trials = try_panels(judged, judging.odds, worth)
+        cost = None if price is None else price * counts
+        wanted = [find_wanted(trials, lambda share: 1 - share, max_error, cost, run.workers)]
     return Panel(
         result=replace(result, weighing=told, found=found, summary=summary),
         findings=(
             SureLevels(tasks, right),
             Bonds(find_shared_errors(verdicts, judging.n_wrong), run.workers),
             SmallerPanels(sizes, **how, prices=costs),
+            Pivotal(find_turns(verdicts, judging.odds), run.workers, found),
+            Independence(run.workers, correlate_errors(verdicts), *find_missed(verdicts)),
+            *wanted,
             *asked.find(run, unaware, _MAX_ANSWERS),
         ),
     )
@@ -155,13 +188,7 @@ def _find_known_right(run: Run) -> Floats:
 
 
 def _check(run: Run) -> None:
-    """Refuse labels that are not the same or different, and answers of which every task is a problem of its own."""
-    if not run.encoding.nominal:
-        raise UnsupportedError(
-            f"A jury decides between labels that are the same or not, and these are {run.domain.name} labels. Where"
-            " each is a verdict or an answer as a whole, say so with domain='categorical'; for a"
-            " mean, a ranking or the like use allalike.discover."
-        )
+    """Refuse answers of which every task is a problem of its own, and more judges than can be compared."""
     if len(run.problems.sizes) > 1:
         raise UnsupportedError("A jury is the same for all tasks: leave out per_task().")
     if len(run.workers) > _MAX_JUDGES:
@@ -248,12 +275,14 @@ def _list_answers(found: TaskTable) -> Iterator[PanelAnswers]:
         yield PanelAnswers(piece.tasks.hashes(), piece.found["label"], piece.found["confidence"])
 
 
-def _find_sizes(verdicts: Verdicts, odds: Floats) -> tuple[Sizes, bool]:
-    """Find what panels of each size are worth: by known truths, if they are enough, or by the panel's probabilities."""
+def _find_worth(verdicts: Verdicts) -> tuple[Verdicts, Floats, Floats, bool]:
+    """Return the tasks that say what panels are worth, what each label there is, and the whole panel's verdict.
+
+    It is told by known truths, if they are enough, or by the panel's probabilities.
+    """
     by_gold = int(verdicts.known.sum()) >= MIN_GOLD
     some = verdicts.only(verdicts.known) if by_gold else verdicts
     right = np.arange(some.chance.shape[1]) == some.truth[:, None]
     worth = right.astype(np.float64) if by_gold else some.chance
-    rows = np.arange(len(worth))
-    whole = np.where(some.panel == NOBODY, 0.0, worth[rows, some.panel])
-    return find_sizes(some, odds, worth, whole), by_gold
+    whole = np.where(some.panel == NOBODY, 0.0, worth[np.arange(len(worth)), some.panel])
+    return some, worth, whole, by_gold

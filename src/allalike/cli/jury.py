@@ -37,7 +37,6 @@ from allalike.cli.options import (
 from allalike.cli.schema import echo_json
 from allalike.cli.standard_input import spool_input
 from allalike.errors import OptionError
-from allalike.telling.panel import remark_panel
 from allalike.telling.summary import Summary
 
 if TYPE_CHECKING:
@@ -55,9 +54,18 @@ _EXAMPLES = "\b\n" + "\n".join(
         "allalike jury today.csv --gold gold.csv --good pass --since yesterday --fail-under 0.9",
     )
 )
-_KNOWN = ("seed", "ties", "min_confidence", "keep", "gold_drawn", "by", "since")
+_KNOWN = ("seed", "ties", "min_confidence", "keep", "max_error", "gold_drawn", "by", "since")
 _N_JUDGES = 8  # that are shown
 _WIDTH, _GAP = 7, 2  # characters of a number, and between columns
+_HEADS = {
+    "accuracy": "known right",
+    "known_rmse": "known",
+    "known_distance": "known",
+    "offset": "offset",
+    "slope": "slope",
+    "weight": "weight",
+    "cost_per_correct": "per correct",
+}
 _LEVELS = (0.0, 0.8, 0.9, 0.95)  # that are shown
 
 
@@ -66,6 +74,7 @@ _LEVELS = (0.0, 0.8, 0.9, 0.95)  # that are shown
 @click.option("--prices", help="What an answer of each judge costs: a CSV file with the columns worker and price.")
 @click.option("--price", multiple=True, help="The price of one judge, such as --price gpt-4=0.002.")
 @click.option("--keep", type=float, default=0.99, help="How much the smallest panel must keep.", show_default=True)
+@click.option("--max-error", type=float, help="Find the cheapest panel that errs no more, such as 0.1.")
 @click.option("--good", multiple=True, help="A label of which to find the rate: the share of tasks that are so.")
 @click.option("--gold-drawn", default="random", help="How known truths were drawn: random or truth.", show_default=True)
 @click.option("--by", help="A column of FILES that says in which group a task is, for a rate of each.")
@@ -89,8 +98,9 @@ def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> 
     """Let the judges or models in FILES decide as a panel, and say who of them is needed.
 
     FILES are as in 'allalike discover': long, wide, or a file for each model. Beside the files of 'discover' there are
-    judges, pairs (who is wrong with whom), sizes (what smaller panels are worth) and coverage (what abstaining costs);
-    with --good rates and ask (whose truths to find out next), with --since drift. A gate that fails gives exit code 3.
+    judges, pairs (who is wrong with whom), sizes (what smaller panels are worth), pivotal (tasks that one decides)
+    and coverage (what abstaining costs); with --good rates and ask (whose truths to find out next), with --since drift.
+    A gate that fails gives exit code 3.
     """
     from allalike._core.options import check_choice
     from allalike._core.system.progress import report
@@ -156,14 +166,19 @@ def draw_panel(panel: Panel, paths: Sequence[Path]) -> list[str]:
     >>> draw_panel(allalike.jury(rows), [])[0]
     '6 verdicts of 3 judges on 2 tasks (categorical).'
     """
+    from allalike.telling.panel import remark_panel
+
     lines = [line for remark in remark_panel(panel.summary) for line in fold(dress(remark), "  ")]
-    lines += ["", *_judge_lines(panel), "", *_level_lines(panel)]
+    lines += ["", *_judge_lines(panel)]
+    if "coverage" in panel.summary["panel"]:
+        lines += ["", *_level_lines(panel)]
     return [*lines, "", *fold("Written: " + ", ".join(map(keep_whole, paths)), "  ")] if paths else lines
 
 
 def _judge_lines(panel: Panel) -> list[str]:
-    table = panel.judges.sort_values("error_rate", kind="stable")
-    names = {"error_rate": "error", "accuracy": "known right", "weight": "weight", "cost_per_correct": "per correct"}
+    error = panel.judges.columns[2]
+    table = panel.judges.sort_values(error, kind="stable")
+    names = {error: "error" if error == "error_rate" else error, **_HEADS}
     if "price" in table:
         del names["weight"]  # for which there is no room
     shown = [name for name in names if name in table and table[name].notna().any()]

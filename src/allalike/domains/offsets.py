@@ -216,7 +216,7 @@ def _find_factors(sums: dict[str, Floats], problems: Problems) -> Floats:
     variance = np.where(told, noise / safe, np.inf)
     number = np.maximum(problems.total(told * 1.0), 1.0)
     excess = problems.total(np.where(told, (slope - usual) ** 2 - noise / safe, 0.0)) / number
-    kept = np.where(excess > 0, excess, 0.0) / (np.maximum(excess, 0.0) + np.where(told, variance, 1.0))
+    kept = np.maximum(excess, 0.0) / np.maximum(np.maximum(excess, 0.0) + np.where(told, variance, 1.0), 1e-300)
     ratio = np.where(usual > 0, usual + kept * (slope - usual), 1.0) / np.where(usual > 0, usual, 1.0)
     ratio = np.clip(ratio, _LEAST_FACTOR, _LARGEST_FACTOR)
     return np.asarray(ratio / (problems.total(ratio) / problems.total(np.ones(len(ratio)))))

@@ -13,7 +13,6 @@ import numpy as np
 
 from allalike.report.brevity import brief, cut
 from allalike.report.charts import chart_pairs
-from allalike.telling.panel import TITLES, remark_panel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +24,7 @@ __all__ = ["describe_judges", "draw_pairs"]
 
 _MAX_ROWS = 200
 _MAX_TEXT = 120
-_NAMING = ("worker", "judge", "other", "members")  # columns with names of judges
+_NAMING = ("worker", "judge", "other", "members", "decided_by")  # columns with names of judges
 
 
 class _Judges:
@@ -60,6 +59,8 @@ def describe_judges(material: Material, people: People) -> dict[str, Any] | None
     """
     if not material.panel:
         return None
+    from allalike.telling.panel import TITLES, remark_panel
+
     judges = _Judges(material, people)
     return {
         "said": [judges.split(each.sentence, each.names) for each in remark_panel(material.summary.to_dict())],

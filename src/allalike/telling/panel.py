@@ -6,9 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from allalike.telling.judges.bonds import remark_bonds
 from allalike.telling.judges.drift import remark_drift
+from allalike.telling.judges.independence import remark_independence
+from allalike.telling.judges.off_together import remark_off_together
+from allalike.telling.judges.pivotal import remark_pivotal
 from allalike.telling.judges.rates import remark_rate
+from allalike.telling.judges.scale_use import remark_scale_use
 from allalike.telling.judges.smaller_panels import remark_costs, remark_smallest
+from allalike.telling.judges.smaller_scores import remark_scores, remark_smallest_scores
 from allalike.telling.judges.verdicts import remark_limits, remark_verdicts
+from allalike.telling.judges.wanted_error import remark_wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,9 +31,25 @@ TITLES = {  # of tables, in the order in which they are shown
     "coverage": "What abstaining costs",
     "pairs": "Who is wrong with whom",
     "sizes": "What smaller panels are worth",
+    "pivotal": "Tasks that one judge decides",
 }
 
-_TOLD = (remark_verdicts, remark_rate, remark_drift, remark_bonds, remark_smallest, remark_costs, remark_limits)
+_TOLD = (
+    remark_verdicts,
+    remark_scores,
+    remark_rate,
+    remark_drift,
+    remark_scale_use,
+    remark_bonds,
+    remark_off_together,
+    remark_independence,
+    remark_smallest,
+    remark_smallest_scores,
+    remark_costs,
+    remark_wanted,
+    remark_pivotal,
+    remark_limits,
+)
 
 
 def remark_panel(found: Mapping[str, Any]) -> Iterator[Remark]:

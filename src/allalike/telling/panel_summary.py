@@ -9,18 +9,25 @@ __all__ = [
     "Bond",
     "BondCounts",
     "CalibrationError",
+    "CeilingOfTruths",
     "Costs",
     "DriftSince",
     "GroupRate",
     "GroupRates",
     "JudgeChange",
+    "JudgeDecides",
+    "JudgeScale",
     "PanelRate",
     "PanelSummary",
     "PickedTruths",
+    "PivotalTasks",
     "RateChange",
     "RateLimits",
+    "ScalesUsed",
     "SmallestPanel",
     "SureLevel",
+    "VoiceCounts",
+    "WantedPanel",
 ]
 
 
@@ -49,15 +56,16 @@ class CalibrationError(Section):
 
 
 class Bond(Section):
-    """Two judges who are wrong together."""
+    """Two judges who are wrong together: how often, and how often it is expected; of scores, how errors correlate."""
 
     judge: str
     other: str
-    together: int
-    expected: float | None
     low: float | None
     high: float | None
     probability: float | None
+    together: int | None = None
+    expected: float | None = None
+    correlation: float | None = None
 
 
 class BondCounts(Section):
@@ -82,9 +90,71 @@ class Costs(Section):
     """What verdicts cost, of all judges and of the smallest panel."""
 
     panel: float
-    panel_per_correct: float | None
     smallest: float
-    smallest_per_correct: float | None
+    panel_per_correct: float | None = None
+    smallest_per_correct: float | None = None
+
+
+class JudgeScale(Section):
+    """By how much a judge is above the others, or by which factor she stretches differences."""
+
+    judge: Any
+    low: float
+    high: float
+    offset: float | None = None
+    slope: float | None = None
+
+
+class ScalesUsed(Section):
+    """Who clearly uses the scale in another way than the others, and what of it was taken away."""
+
+    corrected: tuple[str, ...]
+    can_correct: bool
+    offsets: tuple[JudgeScale, ...]
+    slopes: tuple[JudgeScale, ...]
+
+
+class JudgeDecides(Section):
+    """How many tasks a judge decides, and how often she is right there, if truths are known."""
+
+    judge: Any
+    decides: int
+    right: float | None
+
+
+class PivotalTasks(Section):
+    """How many tasks one judge decides, of how many, and who does."""
+
+    tasks: int
+    of: int
+    share: float | None
+    judges: tuple[JudgeDecides, ...]
+
+
+class VoiceCounts(Section):
+    """How many independent voices all judges are worth by known truths, and who errs most and least on its own."""
+
+    all: float | None
+    most: Any = None
+    least: Any = None
+
+
+class CeilingOfTruths(Section):
+    """How many truths are known, and how many of these no judge gave."""
+
+    known: int
+    missed: int | None
+
+
+class WantedPanel(Section):
+    """The cheapest panel that errs no more than is wanted; nobody, and the error of the best, if there is none."""
+
+    max_error: float
+    reached: bool
+    members: tuple[Any, ...]
+    error: float | None
+    limits: tuple[float | None, ...]
+    cost: float | None = None
 
 
 class PickedTruths(Section):
@@ -193,6 +263,16 @@ class PanelSummary(Section):
     smallest: SmallestPanel
     accuracy_from: str | None = None
     accuracy: float | None = None
+    worth_from: str | None = None
+    worth: float | None = None
+    error_unit: str | None = None
+    error: float | None = None
+    guess_error: float | None = None
+    scale_use: ScalesUsed | None = None
+    pivotal: PivotalTasks | None = None
+    voices: VoiceCounts | None = None
+    ceiling: CeilingOfTruths | None = None
+    wanted: WantedPanel | None = None
     calibration_error: CalibrationError | None = None
     coverage: tuple[SureLevel, ...] | None = None
     cost: Costs | None = None

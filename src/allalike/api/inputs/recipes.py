@@ -21,7 +21,7 @@ from allalike.readers.sources import find_inputs, is_passing, is_path
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["open_recipe", "write_recipe"]
+__all__ = ["open_recipe", "write_domain", "write_recipe"]
 
 
 def write_recipe(
@@ -47,7 +47,7 @@ def write_recipe(
         read = {
             **{name: _listed(value) for name, value in find_unusual(plain).items()},
             **({"choices": dict(how["choices"])} if how["choices"] else {}),
-            **({"domain": _write_domain(domain)} if domain is not None else {}),
+            **({"domain": write_domain(domain)} if domain is not None else {}),
             **{name: _name(each) for name, each in further.items() if each is not None},
             **({"gold_columns": dict(gold_columns)} if gold_columns else {}),
             **({"gold_map": _name_map(gold_map)} if gold_map is not None else {}),
@@ -110,11 +110,17 @@ def _listed(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else dict(value) if hasattr(value, "items") else value
 
 
-def _write_domain(domain: Domain) -> dict[str, Any]:
+def write_domain(domain: Domain) -> dict[str, Any]:
+    """Return a domain as a recipe has it: its name, and the options that are not the usual ones.
+
+    >>> from allalike import Real
+    >>> write_domain(Real(bias=True))
+    {'name': 'real', 'bias': True}
+    """
     own = DOMAINS.get(domain.name)
     if own is not type(domain):
         raise TypeError(f"{domain.name} is a domain of the user's own")
-    parts = [[name, kind and _write_domain(kind)] for name, kind in (domain.record.fields if domain.record else ())]
+    parts = [[name, kind and write_domain(kind)] for name, kind in (domain.record.fields if domain.record else ())]
     return {"name": domain.name, **_unusual(domain, own()), **({"fields": parts} if parts else {})}
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Panel"]
 
 _DIGITS = 6
-_JUDGE = ("worker", "answers", "error_rate", "low", "high")
+_LIMITS = ("low", "high")
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,8 +53,8 @@ class Panel:
     >>> panel = allalike.jury(rows, prices={"ada": 0.02, "bob": 0.01, "eve": 0.01, "kim": 0.001})
     >>> "".join(panel.truth["label"]), panel.smallest
     ('xxyyzxyzyx', ['ada'])
-    >>> panel.judges.columns.tolist()[-4:]
-    ['in_smallest', 'price', 'cost', 'cost_per_correct']
+    >>> panel.judges.columns.tolist()[-3:]
+    ['decides', 'decides_right', 'adds_voices']
     """
 
     result: Result
@@ -63,14 +63,12 @@ class Panel:
     def __repr__(self) -> str:
         found = self.summary["panel"]
         few, (answers, many, tasks) = found["smallest"]["size"], Summary.from_dict(self.result.summary).counts
-        right = "known" if found["accuracy_from"] == "gold" else "expected"
         lines = [
-            f"Panel of {count(many, 'judge')}: {count(answers, 'verdict')},"
-            f" {count(tasks, 'task')}, {right} to be right {100 * found['accuracy']:.3g} % of the time.",
+            f"Panel of {count(many, 'judge')}: {count(answers, 'verdict')}, {count(tasks, 'task')}{_say_worth(found)}.",
             f"{few:,} of {many:,} keep{'s' if few == 1 else ''} {100 * found['smallest']['kept']:.3g} % of that;"
             f" {found['pairs']['found']:,} of {found['pairs']['looked_at']:,} pairs are wrong together.",
         ]
-        see = 'See .truth, .judges, .pairs, .sizes, .coverage, .summary, .report("report.html"), .save("folder").'
+        see = 'See .truth, .judges, .pairs, .sizes, .pivotal, .summary, .report("report.html"), .save("folder").'
         return "\n".join([*lines, see])
 
     @property
@@ -80,9 +78,11 @@ class Panel:
 
     @cached_property
     def judges(self) -> pd.DataFrame:
-        """One row per judge: answers, error_rate with limits, weight, group, accuracy on known truths, price and cost.
+        """One row per judge: answers, error with limits, weight, group, what known truths say, price and cost.
 
-        ``group`` numbers those who have one voice, ``wrong_together`` those whom pairs connect that are wrong together.
+        The error is ``error_rate`` of classes, ``rmse`` of squared distances, else ``fault``. ``group`` numbers those
+        who have one voice, ``wrong_together`` those whom pairs connect that are wrong together. ``decides`` counts the
+        tasks whose verdict turns without her, and ``adds_voices`` is what she adds to the panel's independent voices.
         """
         return frame_of(self._judge_columns())
 
@@ -104,8 +104,23 @@ class Panel:
 
     @cached_property
     def coverage(self) -> pd.DataFrame:
-        """One row per level: the share of tasks that are as sure, how often they are expected to be right, and are."""
-        return frame_of(self._tables()["coverage"])
+        """One row per level: the share of tasks that are as sure, how often they are expected to be right, and are.
+
+        Only classes have it; of all other labels it is empty.
+        """
+        return frame_of(self._tables().get("coverage", {}))
+
+    @cached_property
+    def pivotal(self) -> pd.DataFrame:
+        """One row per task whose verdict turns without one judge, the least sure first: task, and who decides it.
+
+        >>> import allalike
+        >>> said = {"ada": "xxyy", "bob": "xxyx", "eve": "xxxy"}
+        >>> rows = [(judge, task, label) for judge, labels in said.items() for task, label in enumerate(labels)]
+        >>> allalike.jury(rows).pivotal[["task", "decided_by"]].sort_values("task").to_numpy().tolist()
+        [[2, 'ada'], [3, 'ada']]
+        """
+        return frame_of(self._tables()["pivotal"])
 
     @cached_property
     def rates(self) -> pd.DataFrame:
@@ -161,7 +176,7 @@ class Panel:
         >>> panel = allalike.jury([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     [path.name for path in panel.save(folder + "/out")][4:]
-        ['judges.csv', 'coverage.csv', 'pairs.csv', 'sizes.csv', 'verdicts.csv', 'summary.json']
+        ['judges.csv', 'coverage.csv', 'pairs.csv', 'sizes.csv', 'pivotal.csv', 'verdicts.csv', 'summary.json']
         """
         notes = {"schema": name_schema("jury"), "panel": self.summary["panel"]}
         how: dict[str, Any] = {"format": format, "overwrite": overwrite, "report": report, "safe_csv": safe_csv}
@@ -193,14 +208,27 @@ class Panel:
 
     def _judge_columns(self) -> dict[str, Values | Array]:
         run, weighing = self.result.run, self.result.weighing
-        told = worker_columns(run, weighing)
+        told, faults = worker_columns(run, weighing), weighing.insight.faults
+        assert faults is not None
         voices = trust_columns(weighing.insight).get("group")
         return {
-            **{name: told[name] for name in _JUDGE if name in told},
+            **{name: told[name] for name in ("worker", "answers", faults.unit, *_LIMITS)},
             "weight": weighing.weight,
             **({} if voices is None else {"group": voices}),
             **{name: column for finding in self.findings for name, column in finding.judge_columns().items()},
         }
+
+
+def _say_worth(found: dict[str, Any]) -> str:
+    """Say how good the panel is, as far as that is known."""
+    if "accuracy" in found:
+        right = "known" if found["accuracy_from"] == "gold" else "expected"
+        return f", {right} to be right {100 * found['accuracy']:.3g} % of the time"
+    if found["error"] is None:
+        return ""
+    return (
+        f", {found['error_unit']} {found['error']:.3g} {'(known)' if found['worth_from'] == 'gold' else '(expected)'}"
+    )
 
 
 def _rounded(value: Any) -> Any:

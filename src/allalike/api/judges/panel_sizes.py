@@ -5,11 +5,7 @@ dichotomous choice situations. 1982), as they are known from the whole panel. Wh
 probable it is that it is right: by the probabilities of the whole panel, or 1 and 0 where truths are known. Labels with
 the same score are worth their mean, and a task that nobody of them answered nothing.
 
-**Search.** Of ten judges and less, all panels are tried. Of more, the next judge is the one who adds most, the first of
-equals. The best of many panels looks better than it is, so each half of the tasks, by the hashes of their ids, chooses
-its panels, and the **other** half says what panels of this size are worth. The smallest size at which that is a given
-share of the worth of the whole panel is taken, and all tasks say who is in it. The limits are those of the mean
-difference of both panels per task (normal, 95 %).
+`allalike.api.judges.trials` says how panels are searched, and tried on tasks that did not choose them.
 
 Without known truths, worth is agreement with the whole panel, by as much as this is sure. It does not fall where all
 are wrong, and a small panel of judges who share an error with the whole one seems to keep all. The panel of all judges
@@ -18,13 +14,13 @@ is the whole panel, which may decide otherwise than by log odds: a smaller one m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import combinations
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from allalike._core.blocks.ties import TOLERANCE
+from allalike.api.judges.trials import Trials
 from allalike.api.judges.verdicts import NOBODY, Verdicts
 
 if TYPE_CHECKING:
@@ -33,42 +29,14 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Floats
+    from allalike.api.judges.trials import Sizes
 
-__all__ = ["MAX_TRIED", "Sizes", "find_sizes", "judge_panel"]
-
-MAX_TRIED = 10  # judges of whom all panels are tried
-_MAX_SIZE = 20  # judges in a panel; beyond it, the next size is all of them
-_NORMAL = 1.959964  # 95 % of a normal distribution
+__all__ = ["find_sizes", "judge_panel", "try_panels"]
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """What panels of each size are worth, found on one half of the tasks and tried on the other.
-
-    Parameters
-    ----------
-    members
-        Of each size: the judges of the best panel on all tasks.
-    worth, agreement
-        Of each size: the mean worth of a verdict, and how often it is that of the whole panel, on tasks that did not
-        choose the panel.
-    low, high
-        The limits of what is lost against the whole panel, of 95 %.
-    whole
-        The mean worth of the whole panel's verdicts.
-    """
-
-    members: tuple[tuple[int, ...], ...]
-    worth: Floats
-    agreement: Floats
-    low: Floats
-    high: Floats
-    whole: float
-
-    def smallest(self, keep: float) -> int:
-        """Return the place of the first size that keeps such a share of the worth, or of the last."""
-        enough = np.flatnonzero(self.worth >= keep * self.whole * (1 - TOLERANCE))
-        return int(enough[0]) if len(enough) else len(self.members) - 1
+def try_panels(verdicts: Verdicts, odds: Floats, worth: Floats) -> Trials:
+    """Say what panels of the judges are worth, given that of each task's labels."""
+    return Trials(verdicts.n_judges, verdicts.task_hash, lambda members: judge_panel(verdicts, odds, members, worth))
 
 
 def find_sizes(verdicts: Verdicts, odds: Floats, worth: Floats, whole: Floats) -> Sizes:
@@ -95,24 +63,8 @@ def find_sizes(verdicts: Verdicts, odds: Floats, worth: Floats, whole: Floats) -
     >>> sizes.members[sizes.smallest(0.9)]
     (0,)
     """
-    half = (verdicts.task_hash >> np.uint64(63)).astype(bool)
-    parts = [part for part in (half, ~half) if part.any()]
-    paths = [_find_path(verdicts.only(part), odds, worth[part]) for part in parts]
-    tried = [~part if len(parts) > 1 else part for part in parts]
-    members = _find_path(verdicts, odds, worth)
-    rows = []
-    for place in range(len(members) - 1):
-        found, same = np.zeros(len(half)), np.zeros(len(half))
-        for path, part in zip(paths, tried, strict=True):
-            some = verdicts.only(part)
-            found[part] = judge_panel(some, odds, path[place], worth[part])
-            same[part] = judge_panel(some, odds, path[place], _agreement(some))
-        lost = whole - found
-        error = _NORMAL * lost.std() / np.sqrt(max(len(lost), 1))
-        rows.append((found.mean(), same.mean(), lost.mean() - error, lost.mean() + error))
-    rows.append((whole.mean(), 1.0, 0.0, 0.0))
-    kept, agreement, low, high = np.array(rows).T
-    return Sizes(members, kept, agreement, low, high, float(whole.mean()))
+    agree = partial(judge_panel, verdicts, odds, worth=_agreement(verdicts))
+    return try_panels(verdicts, odds, worth).find_sizes(whole, agree)
 
 
 def judge_panel(verdicts: Verdicts, odds: Floats, members: Sequence[int], worth: Floats) -> Floats:
@@ -149,26 +101,3 @@ def _decide(scores: Floats, worth: Floats) -> Floats:
     first: npt.NDArray[np.bool_] = (scores >= top * (1 - TOLERANCE)) & (top > 0)
     value: Floats = (first * worth).sum(axis=1) / np.maximum(first.sum(axis=1), 1)
     return value
-
-
-def _find_path(verdicts: Verdicts, odds: Floats, worth: Floats) -> tuple[tuple[int, ...], ...]:
-    """Return the best panel of each size."""
-    n = verdicts.n_judges
-    if n <= MAX_TRIED:
-        return tuple(_best(verdicts, odds, worth, list(combinations(range(n), size))) for size in range(1, n + 1))
-    path: list[tuple[int, ...]] = []
-    scores = np.zeros_like(worth)
-    members: tuple[int, ...] = ()
-    for _ in range(min(_MAX_SIZE, n - 1)):
-        others = [each for each in range(n) if each not in members]
-        values = [float(_decide(_add_up(verdicts, odds, [each], scores), worth).mean()) for each in others]
-        best = others[int(np.argmax(np.round(values, 9)))]
-        scores, members = _add_up(verdicts, odds, [best], scores), tuple(sorted((*members, best)))
-        path.append(members)
-    return (*path, tuple(range(n)))
-
-
-def _best(verdicts: Verdicts, odds: Floats, worth: Floats, panels: list[tuple[int, ...]]) -> tuple[int, ...]:
-    """Return the panel that is worth most, the first of equals."""
-    values = [float(judge_panel(verdicts, odds, panel, worth).mean()) for panel in panels]
-    return tuple(sorted(panels[int(np.argmax(np.round(values, 9)))]))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
     from allalike._core.columns.values import Values
     from allalike.api.judges.finding import Columns
-    from allalike.api.judges.panel_sizes import Sizes
+    from allalike.api.judges.trials import Sizes
 
 __all__ = ["Prices", "SmallerPanels"]
 

@@ -40,6 +40,7 @@ PANEL_TABLES = (
     "pairs",
     "sizes",
     "coverage",
+    "pivotal",
     "verdicts",
     "rates",
     "ask",

@@ -77,7 +77,10 @@ class Auto(Informed):
 
     def weigh(self, run: Run) -> Weighing:
         """Look at the crowd, weigh as these labels allow it, and find out how sure that is."""
-        screening = screen(run, plain=self.plain)
+        return self.weigh_screened(run, screen(run, plain=self.plain))
+
+    def weigh_screened(self, run: Run, screening: Screening) -> Weighing:
+        """Weigh a crowd of which it is known who copies and who says nothing."""
         weighing = self._weigh(run, screening)
         if self.plain:
             return weighing

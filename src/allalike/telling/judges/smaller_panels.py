@@ -16,6 +16,8 @@ _N_NAMES = 4
 
 def remark_smallest(found: Mapping[str, Any]) -> Iterator[Remark]:
     """Say who is in the smallest panel that keeps nearly all, and what it loses."""
+    if "accuracy" not in found["panel"]:
+        return
     told, everybody = found["panel"]["smallest"], found["workers"]
     what = f"Smallest panel that keeps {100 * told['keep']:g} %"
     if told["size"] == everybody:
@@ -45,7 +47,7 @@ def _say_lost(low: float, high: float) -> str:
 def remark_costs(found: Mapping[str, Any]) -> Iterator[Remark]:
     """Say what all judges cost, and what the smallest panel does."""
     cost = found["panel"].get("cost")
-    if cost is None:
+    if cost is None or "accuracy" not in found["panel"]:
         return
     prices = [
         f"{name} {cost[key]:,.6g}, {'unknown' if each is None else f'{each:.4g}'} per correct verdict"

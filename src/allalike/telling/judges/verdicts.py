@@ -17,6 +17,8 @@ __all__ = ["remark_limits", "remark_verdicts"]
 
 def remark_verdicts(found: Mapping[str, Any]) -> Iterator[Remark]:
     """Say how many verdicts there are, what they are worth, and how often the panel is right."""
+    if "accuracy" not in found["panel"]:
+        return
     summary = Summary.from_dict(found)
     sure = summary.confidence
     assert sure is not None
@@ -51,7 +53,7 @@ def _remark_rightness(summary: Summary, error: Mapping[str, float]) -> Remark:
 
 def remark_limits(found: Mapping[str, Any]) -> Iterator[Remark]:
     """Say what cannot be known."""
-    if found["panel"]["accuracy_from"] == "gold":
+    if "gold" in (found["panel"].get(name) for name in ("accuracy_from", "worth_from")):
         yield Remark("What is known here is known of tasks like those with known truths.")
     else:
         yield Remark(

@@ -326,8 +326,8 @@ def _describe_groups(
                 copies=copies,
                 common=round(float(shared[members].sum())),
                 rare=round(float(met.same[own].sum())),
-                fidelity=float(np.clip(1 - evidence.ratio[own].mean(), 0.0, 1.0)),
-                chance=float(min(1.0, pairs[crowds.problem[first]] * ndtr(evidence.z[own].min()))),
+                fidelity=float(np.clip(1 - evidence.ratio[own].mean(), 0.0, 1.0)) if len(own) else np.nan,
+                chance=float(min(1.0, pairs[crowds.problem[first]] * ndtr(evidence.z[own].min(initial=np.inf)))),
             )
         )
     return tuple(found)

@@ -1,0 +1,125 @@
+"""Scoring: a panel whose labels are near or far from each other, from what `discover` found to all that is known of it.
+
+Numbers are decided without what is each judge's own way to use the scale, if that brings judges nearer to each other
+(`allalike.api.judges.scale_use`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike.api.inputs.recipes import write_domain
+from allalike.api.judges.finding import divide
+from allalike.api.judges.independence import Independence, correlate_scores, find_missed_scores
+from allalike.api.judges.off_together import find_off_together
+from allalike.api.judges.pivotal import Pivotal, find_score_turns
+from allalike.api.judges.scale_use import ScaleUse, choose_offsets, find_scale_use
+from allalike.api.judges.scores import take_scores
+from allalike.api.judges.smaller_panels import Prices
+from allalike.api.judges.smaller_scores import SmallerScores
+from allalike.api.judges.wanted_error import find_wanted
+from allalike.api.results.deciding import find_truths, with_quorum
+from allalike.api.results.summaries import compare_with_gold, summarise
+from allalike.engines import make_ready
+from allalike.methods import Auto
+
+if TYPE_CHECKING:
+    from allalike._core.blocks.block import Floats
+    from allalike.api.judges.finding import Finding
+    from allalike.api.judges.scores import Scores
+    from allalike.api.result import Result
+    from allalike.domains.offsets import Offsets
+    from allalike.methods import Weighing
+
+__all__ = ["judge_scores"]
+
+_MAX_ANSWERS = 20_000  # that are compared judge by judge, and decided by every panel
+_SETTINGS = ("method", "engine", "seed", "ties")
+
+
+def judge_scores(
+    result: Result, price: Floats | None, keep: float, max_error: float | None
+) -> tuple[Result, tuple[Finding, ...]]:
+    """Return the result of a panel, corrected where that helps, and what is known of the judges.
+
+    >>> import allalike
+    >>> rng = np.random.default_rng(0)
+    >>> rows = [(judge, task, task % 9 + 3.0 * place + rng.normal()) for place, judge in enumerate("abc")
+    ...         for task in range(90)]
+    >>> result, findings = judge_scores(allalike.discover(rows, domain="real"), None, 0.99, None)
+    >>> findings[0].offset.value.round(), findings[0].corrected
+    (array([-3., -0.,  3.]), ('offsets',))
+    """
+    given = _take(result)
+    part = (given.block.task_hash >> np.uint64(8)).astype(np.int64)
+    numbers, run = given.numbers, result.run
+    offsets = choose_offsets(given)
+    scores = given
+    if offsets is not None:
+        result = _correct(result, offsets)
+        scores = _take(result)
+    findings: list[Finding] = []
+    if numbers is not None:
+        taken = () if offsets is None else ("offsets", "slopes") if offsets.scale else ("offsets",)
+        asked = run.encoding.offsets is not None
+        can = run.encoding.numeric and not asked
+        findings.append(ScaleUse(run.workers, *find_scale_use(numbers, part), taken, can))
+    return result, (*findings, *_find(result, scores, price, keep, max_error))
+
+
+def _find(result: Result, scores: Scores, price: Floats | None, keep: float, max_error: float | None) -> list[Finding]:
+    run, judges, judged = result.run, result.run.workers, scores.judged()
+    trials = judged.try_panels()
+    sizes = trials.find_sizes(judged.value(trials.everybody), judged.agree)
+    counts = run.answer_counts.astype(np.float64)
+    costs = None if price is None else Prices(price, counts, np.full(len(judges), np.nan))
+    sums = run.sum(run.kernels.gold_sums)
+    known = divide(sums["distance"], sums["answers"])
+    found: list[Finding] = [
+        find_off_together(scores),
+        SmallerScores(sizes, judged, keep, np.sqrt(known) if scores.is_square else known, costs),
+        Pivotal(find_score_turns(scores), judges, result.found),
+        Independence(judges, correlate_scores(scores), *find_missed_scores(scores)),
+    ]
+    if max_error is not None:
+        cost = None if price is None else price * counts
+        found.append(find_wanted(trials, judged.error_of, max_error, cost, judges))
+    return found
+
+
+def _take(result: Result) -> Scores:
+    blind = _weigh_blindly(result)
+    return take_scores(result.run, blind, _MAX_ANSWERS)
+
+
+def _weigh_blindly(result: Result) -> Weighing:
+    """Return how judges are weighed without known truths, and what is known of their faults."""
+    if not result.run.n_gold:
+        return result.weighing
+    blind, faults = Auto().weigh_blindly(result.run, result.weighing), result.weighing.insight.faults
+    return replace(blind, insight=replace(blind.insight, faults=faults))
+
+
+def _correct(result: Result, offsets: Offsets) -> Result:
+    """Return the result of the same answers without what is each judge's own."""
+    run = result.run
+    options: dict[str, Any] = {"bias": True, "scale": offsets.scale}
+    domain = replace(run.domain, **options)
+    run = make_ready(replace(run, encoding=replace(run.encoding, domain=domain, offsets=offsets)))
+    screening = result.weighing.insight.screening  # who copies, copies answers as they were given
+    assert screening is not None
+    weighing = with_quorum(run, Auto().weigh_screened(run, screening))
+    found = find_truths(run, weighing, unweighted=True, keep_gold=run.n_gold > 0)
+    corrected = replace(result, run=run, weighing=weighing, found=found, renew=None)
+    settings = {"domain": run.encoding.describe(), **{name: result.summary[name] for name in _SETTINGS}}
+    summary = {**result.summary, **summarise(run, weighing, found, settings)}
+    if run.n_gold:
+        honest = find_truths(run, _weigh_blindly(corrected), unweighted=True)
+        summary["gold"] = {**result.summary["gold"], **compare_with_gold(run, weighing, honest)}
+    recipe = result.recipe
+    if recipe is not None:
+        recipe = {**recipe, "read": {**recipe["read"], "domain": write_domain(domain)}}
+    return replace(corrected, summary=summary, recipe=recipe)

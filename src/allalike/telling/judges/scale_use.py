@@ -1,0 +1,67 @@
+"""Scale use: who scores higher than the others, who uses less of the scale, and whether that was taken away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from allalike.telling.remark import Remark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+__all__ = ["remark_scale_use"]
+
+_N_NAMED = 2
+
+
+def remark_scale_use(found: Mapping[str, Any]) -> Iterator[Remark]:
+    """Say who uses the scale in another way than the others, and what was done about it.
+
+    >>> eve = {"judge": "eve", "offset": 1.5, "low": 1.2, "high": 1.8}
+    >>> told = {"corrected": ["offsets"], "can_correct": True, "offsets": [eve], "slopes": []}
+    >>> for remark in remark_scale_use({"panel": {"scale_use": told}}):
+    ...     print(remark.sentence)
+    Scale use: eve scores 1.5 higher than the others (1.2 to 1.8). Offsets were taken away before the panel decided.
+    >>> told = {"corrected": [], "can_correct": True, "offsets": [], "slopes": []}
+    >>> [remark.sentence for remark in remark_scale_use({"panel": {"scale_use": told}})]
+    ['Scale use: no judge clearly scores higher or lower than the others, and scores stay as they are.']
+    """
+    told = found["panel"].get("scale_use")
+    if told is None:
+        return
+    named = [*told["offsets"][:_N_NAMED], *told["slopes"][:_N_NAMED]]
+    if not named:
+        yield Remark(f"Scale use: no judge clearly scores higher or lower than the others{_say_plain(told)}.")
+        return
+    said = [*_say_offsets(told["offsets"]), *_say_slopes(told["slopes"])]
+    yield Remark(f"Scale use: {'; '.join(said)}.{_say_correction(told)}", names=[each["judge"] for each in named])
+
+
+def _say_plain(told: Mapping[str, Any]) -> str:
+    return "" if told["corrected"] else ", and scores stay as they are"
+
+
+def _say_offsets(named: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for each in named[:_N_NAMED]:
+        low, high = sorted(abs(each[end]) for end in ("low", "high"))
+        way = "higher" if each["offset"] > 0 else "lower"
+        yield f"{each['judge']} scores {abs(each['offset']):.3g} {way} than the others ({low:.3g} to {high:.3g})"
+    if len(named) > _N_NAMED:
+        yield f"and {len(named) - _N_NAMED:,} more"
+
+
+def _say_slopes(named: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for each in named[:_N_NAMED]:
+        yield (
+            f"{each['judge']} stretches differences by {each['slope']:.2g} ({each['low']:.2g} to {each['high']:.2g})"
+        )
+    if len(named) > _N_NAMED:
+        yield f"and {len(named) - _N_NAMED:,} more"
+
+
+def _say_correction(told: Mapping[str, Any]) -> str:
+    if told["corrected"]:
+        return f" {' and '.join(told['corrected']).capitalize()} were taken away before the panel decided."
+    if told["can_correct"]:
+        return " Scores stay as they are, for judges predict each other no better without it."
+    return ""

@@ -1,0 +1,306 @@
+"""A panel of scores: how judges use the scale, whose errors correlate, who is needed, and who decides."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+from scipy.optimize import minimize
+
+import allalike
+from allalike._core.columns.hashes import mix
+from allalike._core.columns.values import text_column
+from allalike.api.judges.independence import count_voices
+from allalike.api.judges.off_together import compare_pairs
+from allalike.api.judges.pair_squares import add_coordinates
+from allalike.api.judges.pivotal import find_turns
+from allalike.api.judges.scale_use import find_scale_use
+from allalike.api.judges.trials import Trials
+from allalike.api.judges.verdicts import Verdicts
+from allalike.api.judges.wanted_error import find_wanted
+from allalike.api.revisit import revisit
+from allalike.cli import main
+
+Scores = npt.NDArray[np.float64]
+
+
+def draw(seed: int, *, judges: int, tasks: int, noise: Any = 1.0) -> tuple[Scores, Scores]:
+    """Draw truths, and a row of scores for each task."""
+    rng = np.random.default_rng([seed, judges, tasks])
+    truth = rng.normal(5, 2, tasks)
+    return truth[:, None] + rng.normal(size=(tasks, judges)) * noise, truth
+
+
+def rows_of(said: Any) -> list[tuple[str, int, Any]]:
+    return [(f"j{judge}", int(task), float(said[task, judge])) for task, judge in np.ndindex(said.shape[:2])]
+
+
+def hashes(tasks: int) -> npt.NDArray[np.uint64]:
+    return mix(np.arange(tasks, dtype=np.uint64))
+
+
+def test_offsets_are_those_of_least_squares_with_a_parameter_for_each_task() -> None:
+    said, _ = draw(0, judges=4, tasks=30)
+    said[np.random.default_rng(1).random(said.shape) < 0.3] = np.nan
+    task, judge = np.nonzero(~np.isnan(said))
+    design = np.concatenate([np.eye(30)[task], np.eye(4)[judge]], axis=1)
+    fitted = np.linalg.lstsq(design, said[task, judge], rcond=None)[0][30:]
+    offset, _ = find_scale_use(said, np.arange(30))
+    assert offset.value == pytest.approx(fitted - fitted.mean())
+
+
+def test_slopes_of_three_judges_are_those_of_the_closed_form() -> None:
+    said, truth = draw(2, judges=3, tasks=200, noise=[0.5, 1.0, 1.5])
+    said += truth[:, None] * [0.5, 0.0, -0.4]
+    c = np.cov(said.T)
+    loading = np.sqrt([c[0, 1] * c[0, 2] / c[1, 2], c[0, 1] * c[1, 2] / c[0, 2], c[0, 2] * c[1, 2] / c[0, 1]])
+    _, slope = find_scale_use(said, np.arange(200))
+    assert slope.value == pytest.approx(loading / loading.mean(), rel=1e-6)
+
+
+def test_limits_of_offsets_and_slopes_hold() -> None:
+    shift, stretch = np.array([-1.0, 0.5, 0.5]), np.array([0.7, 1.0, 1.3])
+    hits = []
+    for seed in range(150):
+        said, truth = draw(seed, judges=3, tasks=80)
+        found = find_scale_use(said + shift + (truth[:, None] - 5) * (stretch - 1), np.arange(80))
+        hits.append(
+            [(each.low <= true) & (true <= each.high) for each, true in zip(found, (shift, stretch), strict=True)]
+        )
+    assert np.all(np.abs(np.mean(hits, axis=(0, 2)) - 0.95) < 0.035)
+
+
+def test_equally_good_judges_stay_as_they_are_and_lose_nothing() -> None:
+    lost, corrected = [], 0
+    for seed in range(12):
+        said, truth = draw(seed, judges=3, tasks=60)
+        panel = allalike.jury(rows_of(said), domain="real")
+        corrected += bool(panel.summary["panel"]["scale_use"]["corrected"])
+        lost.append(np.mean((panel.truth["label"] - truth) ** 2) - np.mean((said.mean(axis=1) - truth) ** 2))
+    assert corrected <= 2
+    assert np.mean(lost) < 0.01
+
+
+def test_a_strict_judge_is_corrected_shown_and_costs_nothing() -> None:
+    said, truth = draw(3, judges=5, tasks=90)
+    said[np.argsort(np.random.default_rng(0).random(said.shape), axis=1) >= 3] = np.nan
+    rows = [row for row in rows_of(said - np.array([0.0, 0.0, 0.0, 0.0, 4.0])) if not np.isnan(row[2])]
+    panel, plain = allalike.jury(rows, domain="real"), allalike.discover(rows, domain="real")
+    found = panel.judges.set_index("worker").loc["j4"]
+    assert found["offset_low"] < -3.2 < found["offset_high"]  # below the mean of all
+    assert panel.summary["panel"]["scale_use"]["corrected"] == ["offsets"]
+    assert panel.summary["domain"]["bias"]
+    errors = [np.var(each.truth["label"].to_numpy() - truth) for each in (panel, plain)]
+    assert errors[0] < 0.8 * errors[1]
+
+
+def test_levels_show_offsets_and_are_not_corrected() -> None:
+    said, _ = draw(4, judges=4, tasks=60, noise=0.7)
+    rows = [(judge, task, int(np.clip(round(x + (judge == "j3")), 0, 11))) for judge, task, x in rows_of(said)]
+    panel = allalike.jury(rows, domain="ordinal")
+    offset = panel.judges.set_index("worker")["offset_low"]
+    assert offset["j3"] > 0.4
+    assert panel.summary["panel"]["scale_use"]["corrected"] == []
+    pd.testing.assert_frame_equal(panel.truth, allalike.discover(rows, domain="ordinal").truth)
+
+
+def test_what_is_expected_of_a_pair_is_fitted_to_all_others() -> None:
+    said, _ = draw(5, judges=5, tasks=60, noise=[0.5, 1.0, 1.5, 1.0, 2.0])
+    sums = add_coordinates(said[:, :, None], None, hashes(60))
+    found = compare_pairs(text_column(list("abcde")), sums, 60, gold=False)
+    pairs = list(combinations(range(5), 2))
+    apart = np.array([np.var(said[:, i] - said[:, k], ddof=1) for i, k in pairs])
+    assert found.distance == pytest.approx(apart)
+    for place, (i, k) in enumerate(pairs):
+        others = [each for each in range(10) if each != place]
+        design = np.array([np.eye(5)[a] + np.eye(5)[b] for a, b in pairs])
+        fault = np.linalg.lstsq(design[others], apart[others], rcond=None)[0]
+        assert found.expected[place] == pytest.approx(fault[i] + fault[k])
+        assert found.correlation[place] == pytest.approx(
+            (fault[i] + fault[k] - apart[place]) / 2 / np.sqrt(fault[i] * fault[k])
+        )
+
+
+@pytest.mark.parametrize(("judges", "gold"), [(6, False), (3, True)])
+def test_errors_that_correlate_are_found_and_others_are_not(judges: int, gold: bool) -> None:
+    said, truth = draw(6, judges=judges, tasks=300)
+    known: dict[str, Any] = {"gold": dict(enumerate(truth.tolist()))} if gold else {}
+    assert not allalike.jury(rows_of(said), domain="real", **known).pairs["wrong_together"].any()
+    said[:, 1] = truth + 0.7 * (said[:, 0] - truth) + 0.7 * (said[:, 1] - truth)
+    panel = allalike.jury(rows_of(said), domain="real", **known)
+    first = panel.pairs.iloc[0]
+    assert panel.summary["panel"]["pairs"]["groups"] == [["j0", "j1"]]
+    assert first["low"] < 0.7 < first["high"]
+
+
+def test_errors_that_all_share_make_no_bond() -> None:
+    said, _ = draw(7, judges=5, tasks=200)
+    shared = np.random.default_rng(0).normal(size=(200, 1))
+    one, other = (allalike.jury(rows_of(each), domain="real").pairs for each in (said, said + 3 * shared))
+    assert one["correlation"].to_numpy() == pytest.approx(other["correlation"].to_numpy(), abs=1e-6)
+
+
+def test_the_error_of_smaller_panels_is_that_to_known_truths() -> None:
+    said, truth = draw(8, judges=3, tasks=80)
+    panel = allalike.jury(rows_of(said), domain="real", gold=dict(enumerate(truth.tolist())), keep=1.0)
+    alone = np.sqrt(np.mean((said - truth[:, None]) ** 2, axis=0))
+    assert panel.judges["known_rmse"].to_numpy() == pytest.approx(alone)
+    assert panel.sizes["rmse"].iloc[0] >= alone.min() - 1e-9
+    assert panel.sizes["rmse"].iloc[2] == pytest.approx(np.sqrt(panel.summary["gold"]["error"]), rel=1e-5)
+    assert panel.summary["panel"]["worth_from"] == "gold"
+
+
+def test_without_truths_the_expected_error_is_rather_too_large_than_too_small() -> None:
+    ratio = []
+    for seed in range(6):
+        said, truth = draw(seed, judges=5, tasks=200, noise=[0.5, 1.0, 1.0, 1.0, 2.0])
+        panel = allalike.jury(rows_of(said), domain="real", keep=0.95)
+        members = [int(each[1:]) for each in panel.smallest]
+        weight = panel.judges["weight"].to_numpy()[members]
+        error = np.sqrt(np.mean((said[:, members] @ (weight / weight.sum()) - truth) ** 2))
+        ratio.append(panel.summary["panel"]["smallest"]["error"] / error)
+    assert 0.95 < np.mean(ratio) < 1.3
+
+
+def test_criteria_in_vectors_meet_in_the_geometric_median() -> None:
+    rng = np.random.default_rng(9)
+    said = rng.normal(size=(7, 5, 3))
+    rows = [(f"j{i}", t, said[t, i].tolist()) for t in range(7) for i in range(5)]
+    panel = allalike.jury(rows, domain=allalike.Vector(rule="geometric median"))
+    weight = panel.judges["weight"].to_numpy()
+    for label, points in zip(panel.truth["label"], said, strict=True):
+        best = minimize(_cost, points.mean(axis=0), (points, weight), "Nelder-Mead", options={"xatol": 1e-9})
+        assert _cost(np.array(label), points, weight) <= best.fun + 1e-9
+
+
+def _cost(label: Scores, points: Scores, weight: Scores) -> float:
+    return float(weight @ np.linalg.norm(points - label, axis=1))
+
+
+@pytest.mark.parametrize("domain", ["ranking", "set", "text", "circular", "vector(distance=euclidean)"])
+def test_whatever_has_a_distance_has_all_tables(domain: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(10)
+    make: dict[str, Any] = {
+        "ranking": lambda t: ">".join(np.array(list("abcd"))[np.argsort(np.arange(4) + rng.normal(size=4))]),
+        "set": lambda t: {each for each in "pqr" if rng.random() < 0.5} | {f"s{t}"},
+        "text": lambda t: f"number {t} is {'on' if rng.random() < 0.8 else 'off'}",
+        "circular": lambda t: float((10 * t + rng.normal()) % 360),
+        "vector(distance=euclidean)": lambda t: (t + rng.normal(size=2)).tolist(),
+    }
+    rows = [(judge, task, make[domain](task)) for judge in "abcd" for task in range(24)]
+    panel = allalike.jury(rows, domain=domain, prices=dict.fromkeys("abcd", 1.0), max_error=0.3)
+    names = {path.name for path in panel.save(tmp_path / "out")}
+    assert {"truth.csv", "judges.csv", "pairs.csv", "sizes.csv", "pivotal.csv", "summary.json"} <= names
+    assert panel.coverage.empty
+    assert panel.sizes["cost"].tolist() == [24.0, 48.0, 72.0, 96.0]
+
+
+@pytest.mark.parametrize(
+    "crowd", ["1 2 3", "12345 12345 12345", "1..5 .23. 12.5", "5555 5555 5555", "12345", "123.. ...45", "1234 4321"]
+)
+@pytest.mark.parametrize("domain", ["real", "ordinal"])
+@pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
+def test_odd_panels_of_scores_are_told_of(crowd: str, domain: str) -> None:
+    rows = [(judge, t, int(x)) for judge, said in enumerate(crowd.split()) for t, x in enumerate(said) if x != "."]
+    panel = allalike.jury(rows, domain=domain, max_error=1.0)
+    assert len(panel.smallest) >= 1
+    assert len(panel.judges) == len(crowd.split())
+    assert "Panel of" in repr(panel)
+
+
+def test_engines_and_orders_of_rows_do_not_matter(tmp_path: Path) -> None:
+    rows = rows_of(draw(11, judges=4, tasks=50)[0] + [0.0, 0.0, 0.0, 3.0])
+    panel = allalike.jury(rows, domain="real")
+    again = allalike.jury(rows[::-1], domain="real", engine=allalike.Disk(folder=str(tmp_path)))
+    assert again.smallest == panel.smallest
+    for name in ("offset", "slope", "rmse"):
+        assert again.judges[name].to_numpy() == pytest.approx(panel.judges[name].to_numpy())
+    assert again.sizes["worth"].to_numpy() == pytest.approx(panel.sizes["worth"].to_numpy())
+
+
+def test_a_verdict_turns_without_a_judge_as_brute_force_finds_it() -> None:
+    rng = np.random.default_rng(12)
+    said, odds = rng.integers(-1, 3, (60, 5)), np.array([0.5, 1.1, 1.7, 0.9, 2.3])
+    zeros = np.zeros(60, np.intp)
+    found = find_turns(Verdicts(said, np.ones((60, 3)), zeros, np.ones(60), zeros > 0, zeros, hashes(60)), odds)
+
+    def decide(task: int, without: int) -> list[int]:
+        score = [sum(odds[j] for j in range(5) if said[task, j] == x and j != without) for x in range(3)]
+        return [x for x in range(3) if max(score) > 0 and score[x] > max(score) - 1e-9]
+
+    for task, judge in np.ndindex(60, 5):
+        turns = said[task, judge] >= 0 and decide(task, judge) != decide(task, -1)
+        assert found.turns[task, judge] == turns
+
+
+def test_pivotal_tasks_name_who_decides_and_whether_she_is_right() -> None:
+    said = {"ada": "xxxxyy", "bob": "xxxyxy", "eve": "xxxyyx"}
+    rows = [(judge, task, x) for judge, labels in said.items() for task, x in enumerate(labels * 10)]
+    truth = {task: "xxxyyy"[task % 6] for task in range(60)}
+    panel = allalike.jury(rows, gold=truth)
+    judges = panel.judges.set_index("worker")
+    assert set(panel.pivotal["task"]) <= {task for task in range(60) if task % 6 > 2}
+    assert judges["decides"].sum() >= len(panel.pivotal) > 0
+    assert (judges["decides_right"].dropna() == 1).all()
+
+
+def test_a_truth_that_nobody_gave_is_the_ceiling() -> None:
+    rows = [(judge, task, "xy"[(task + (judge == "c" and task % 3 == 0)) % 2]) for judge in "abc" for task in range(60)]
+    truth = {task: "z" if task < 6 else "xy"[task % 2] for task in range(60)}
+    assert allalike.jury(rows, gold=truth).summary["panel"]["ceiling"] == {"known": 60, "missed": 6}
+    said, true = draw(13, judges=3, tasks=60)
+    outside = ((true < said.min(axis=1)) | (true > said.max(axis=1))).sum()
+    panel = allalike.jury(rows_of(said), domain="real", gold=dict(enumerate(true.tolist())))
+    assert panel.summary["panel"]["ceiling"] == {"known": 60, "missed": outside}
+    assert allalike.jury(rows).summary["panel"]["ceiling"] == {"known": 0, "missed": None}
+
+
+def test_a_copy_adds_no_voice() -> None:
+    said, truth = draw(14, judges=4, tasks=400)
+    said = np.column_stack([said, said[:, 0]])
+    panel = allalike.jury(rows_of(said), domain="real", gold=dict(enumerate(truth.tolist())))
+    adds = panel.judges["adds_voices"].to_numpy()
+    errors = said - truth[:, None]
+    rho = np.clip(errors.T @ errors / 400, None, None)
+    rho /= np.sqrt(np.outer(np.diag(rho), np.diag(rho)))
+    assert panel.summary["panel"]["voices"]["all"] == pytest.approx(count_voices(rho), rel=0.02)
+    assert adds[0] < 0.2 < 0.6 < adds[1:4].min()
+
+
+def test_the_cheapest_panel_for_a_wanted_error_is_that_of_brute_force() -> None:
+    rng = np.random.default_rng(15)
+    value = rng.random((5, 400))
+
+    def worth(who: tuple[int, ...]) -> Scores:
+        return np.asarray(value[list(who)].max(axis=0))
+
+    price, names = np.array([5.0, 1.0, 2.0, 4.0, 3.0]), text_column(list("abcde"))
+    trials = Trials(5, hashes(400), worth)
+    panels = [panel for size in range(1, 6) for panel in combinations(range(5), size)]
+    for wanted in (0.5, 0.34, 0.26, 0.2):
+        found = find_wanted(trials, lambda share: 1 - share, wanted, price, names)
+        enough = [panel for panel in panels if 1 - worth(panel).mean() <= wanted]
+        cheapest = min(price[list(panel)].sum() for panel in enough)
+        assert found.cost == pytest.approx(cheapest, abs=1.0)  # each half chooses without the other
+        assert found.low <= found.error <= min(found.high, wanted + 1e-9)
+    assert find_wanted(trials, lambda share: 1 - share, 0.01, price, names).members == ()
+
+
+def test_the_program_tells_of_scores_on_one_screen(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    rows = rows_of(draw(16, judges=5, tasks=60)[0] + [0.0, 0.0, 0.0, 0.0, 3.0])
+    pd.DataFrame(rows, columns=["worker", "task", "label"]).to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(SystemExit) as stop:
+        main(["jury", str(tmp_path / "a.csv"), "--max-error", "0.01", "-o", str(tmp_path / "out")])
+    said = capfd.readouterr().out
+    text = " ".join(said.split())
+    assert stop.value.code == 0
+    assert len(said.splitlines()) <= 45
+    assert "j4 scores 2." in text
+    assert "Offsets were taken away before the panel decided." in text
+    assert "No panel has an error of at most 0.01" in text
+    assert "bias" in revisit(tmp_path / "out").workers
