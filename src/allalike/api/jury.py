@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from allalike._core.options import check_number
+from allalike.answers import Answers
 from allalike.api.discover import discover
 from allalike.api.judges.asked import Asked
+from allalike.api.judges.asking import JuryOptions, split_options
 from allalike.api.judges.bonds import Bonds
 from allalike.api.judges.coverage import MIN_GOLD, SureLevels, gather_sureness
 from allalike.api.judges.finding import divide
+from allalike.api.judges.hearing import hear
 from allalike.api.judges.odds import OddsLine
 from allalike.api.judges.open_labels import OpenChance, decide_openly, find_chances, find_open_chance
+from allalike.api.judges.outcomes import conclude
 from allalike.api.judges.panel import Panel
 from allalike.api.judges.panel_sizes import Sizes, find_sizes
 from allalike.api.judges.prices import find_prices, read_prices
@@ -32,13 +36,14 @@ from allalike.methods import Auto, Weighing
 from allalike.methods.auto.voices.effective import find_error_correlation
 from allalike.methods.auto.voices.groups import with_voices
 from allalike.methods.insight import VoiceGroups
-from allalike.readers import ReadOptions, check_read_options
+from allalike.readers import ReadOptions, Scan, check_read_options
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Mapping
 
     from allalike._core.blocks.block import Block, Floats
+    from allalike.api.judges.hearing import Hearing
     from allalike.api.result import Result
     from allalike.domains import Domain
     from allalike.engines import Engine, Run, TaskTable
@@ -59,6 +64,7 @@ def jury(
     gold: Any = None,
     prices: Any = None,
     min_confidence: float | None = None,
+    quorum: float | None = None,
     keep: float = 0.99,
     good: Any = None,
     gold_drawn: str = "random",
@@ -68,18 +74,21 @@ def jury(
     ties: str = "random",
     gold_columns: Mapping[str, str] | None = None,
     gold_map: Any = None,
-    **how: Unpack[ReadOptions],
+    **how: Unpack[JuryOptions],
 ) -> Panel:
     """Let a panel of judges or models decide, and say who is needed for it, and who is wrong with whom.
 
     Parameters
     ----------
     answers, domain, engine, gold, min_confidence, seed, ties, gold_columns, gold_map, **how
-        As in `discover`. Verdicts must be classes or other labels that are the same or not.
+        As in `discover`. Verdicts must be classes or other labels that are the same or not. Rows without a label are
+        dropped, and counted as verdicts that cannot be read.
     prices
         What an answer of each judge costs: a mapping, or a table or its path with worker and price.
+    quorum
+        On how many independent voices a verdict must rest; on fewer, the panel is inconclusive.
     keep
-        Which share of what the panel is worth the smallest panel must keep.
+        Which share of what the panel is worth the smallest panel, or fewer samples, must keep.
     good
         The label, or labels, of which to find the rate: the share of tasks for which they are right.
     gold_drawn
@@ -89,6 +98,13 @@ def jury(
         A column of the answers that says in which group a task is, for a rate and a look at drift in each.
     since
         The folder of an earlier panel, to find which judges changed since, and the rate.
+    order, about
+        The column that says in which of two orders a pair was shown, and whether verdicts name ``answers`` or the
+        ``places`` where these were shown; the latter is found out, if it can be.
+    sample
+        The column that tells the samples of a judge on one task apart, such as an epoch or a seed.
+    tie, verdicts
+        The label that means a tie, if it is not called so, and the labels that are verdicts, if not all are.
 
     >>> said = {"ada": "xyxyxyxxyy", "bob": "xyxyxyxxyx", "eve": "xxxyxyxxxy", "kim": "xyyxxxyyyx"}
     >>> rows = [(judge, task, label) for judge, labels in said.items() for task, label in enumerate(labels)]
@@ -96,29 +112,40 @@ def jury(
     >>> "".join(panel.truth["label"]), len(panel.smallest) < 4
     ('xyxyxyxxyy', True)
     """
-    check_read_options(jury, how)
+    asking, reading = split_options(how)
+    check_read_options(jury, reading)
     share = float(check_number(keep, "keep", least=0))
     if share > 1:
         raise OptionError(f"keep is {keep!r}. It must be a share of what the panel is worth, at most 1.")
     least = None if min_confidence is None else float(check_number(min_confidence, "min_confidence", least=0))
     if least is not None and least > 1:
         raise OptionError(f"min_confidence is {min_confidence!r}. It must be a probability, at most 1.")
+    needed = None if quorum is None else float(check_number(quorum, "quorum", least=0))
     costs = None if prices is None else read_prices(prices)
     groups = None
     if by is not None:
-        answers, groups = read_groups(answers, by, domain=domain, **how)
-        domain, how = None, {}
+        usual: ReadOptions = reading if isinstance(answers, Answers | Scan) else {"missing": "drop", **reading}
+        answers, groups = read_groups(answers, by, domain=domain, **usual)
+        domain, reading = None, {}
     asked = Asked.of(good, gold_drawn, groups, since)
     known = {"gold": gold, "gold_columns": gold_columns, "gold_map": gold_map}
     try:
-        result = discover(answers, domain=domain, engine=engine, seed=seed, ties=ties, **known, **how)
+        heard = hear(answers, asking, reading, domain=domain, gold=known)
+        result = discover(heard.answers, engine=engine, seed=seed, ties=ties, **heard.gold)
     except GoldError as error:  # a panel always learns from known truths
         ways = [way for way in error.ways if "use_gold" not in way[1]]
         raise GoldError(error.args[0], lines=error.lines, ways=ways, **({} if ways else error.settles)) from error
-    return _judge(result, costs, least, share, asked)
+    return _judge(heard.detach(result), heard, costs, (least, needed, share), asked)
 
 
-def _judge(result: Result, prices: Mapping[str, float] | None, least: float | None, keep: float, asked: Asked) -> Panel:
+def _judge(
+    result: Result,
+    heard: Hearing,
+    prices: Mapping[str, float] | None,
+    needs: tuple[float | None, float | None, float],
+    asked: Asked,
+) -> Panel:
+    least, quorum, keep = needs
     run = result.run
     _check(run)
     price = None if prices is None else find_prices(prices, run.workers.tolist())
@@ -127,7 +154,9 @@ def _judge(result: Result, prices: Mapping[str, float] | None, least: float | No
     unaware = find_truths(run, judging.sure_of(blind), unweighted=True)
     tasks = gather_sureness(unaware)
     told = judging.sure_of(result.weighing, tasks.fit())
-    found = find_truths(run, told, unweighted=True, keep_gold=run.n_gold > 0, min_confidence=least)
+    ending = partial(conclude, groups=judging.groups, quorum=quorum, tie=heard.find_tie(run.encoding))
+    known = run.n_gold > 0
+    found = find_truths(run, told, unweighted=True, keep_gold=known, min_confidence=least, conclude=ending)
     verdicts = take_verdicts(run, _MAX_ANSWERS, judging.believe, _list_answers(unaware))
     sizes, by_gold = _find_sizes(verdicts, judging.odds)
     summary = {**result.summary, "confidence": describe_confidence(run, told, found)}
@@ -137,9 +166,11 @@ def _judge(result: Result, prices: Mapping[str, float] | None, least: float | No
     right = _find_known_right(run)
     expected = right if by_gold else 1 - np.asarray(worker_columns(run, told)["error_rate"])
     costs = None if price is None else Prices(price, run.answer_counts.astype(np.float64), expected)
+    result = replace(result, weighing=told, found=found, summary=summary)
     return Panel(
-        result=replace(result, weighing=told, found=found, summary=summary),
+        result=result,
         findings=(
+            *heard.findings(result, judging.odds, quorum=quorum, keep=keep),
             SureLevels(tasks, right),
             Bonds(find_shared_errors(verdicts, judging.n_wrong), run.workers),
             SmallerPanels(sizes, **how, prices=costs),

@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from allalike.telling.judges.bonds import remark_bonds
 from allalike.telling.judges.drift import remark_drift
+from allalike.telling.judges.orders import remark_orders
+from allalike.telling.judges.outcomes import remark_outcomes
 from allalike.telling.judges.rates import remark_rate
+from allalike.telling.judges.samples import remark_samples
 from allalike.telling.judges.smaller_panels import remark_costs, remark_smallest
+from allalike.telling.judges.unreadable import remark_unreadable
 from allalike.telling.judges.verdicts import remark_limits, remark_verdicts
 
 if TYPE_CHECKING:
@@ -25,9 +29,23 @@ TITLES = {  # of tables, in the order in which they are shown
     "coverage": "What abstaining costs",
     "pairs": "Who is wrong with whom",
     "sizes": "What smaller panels are worth",
+    "orders": "Both orders of a pair, and the position",
+    "samples": "What fewer samples are worth",
 }
 
-_TOLD = (remark_verdicts, remark_rate, remark_drift, remark_bonds, remark_smallest, remark_costs, remark_limits)
+_TOLD = (
+    remark_verdicts,
+    remark_rate,
+    remark_drift,
+    remark_outcomes,
+    remark_unreadable,
+    remark_orders,
+    remark_samples,
+    remark_bonds,
+    remark_smallest,
+    remark_costs,
+    remark_limits,
+)
 
 
 def remark_panel(found: Mapping[str, Any]) -> Iterator[Remark]:

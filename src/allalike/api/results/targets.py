@@ -40,6 +40,8 @@ PANEL_TABLES = (
     "pairs",
     "sizes",
     "coverage",
+    "orders",
+    "samples",
     "verdicts",
     "rates",
     "ask",
