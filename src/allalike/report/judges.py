@@ -13,7 +13,6 @@ import numpy as np
 
 from allalike.report.brevity import brief, cut
 from allalike.report.charts import chart_pairs
-from allalike.telling.panel import TITLES, remark_panel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,6 +62,8 @@ def describe_judges(material: Material, people: People) -> dict[str, Any] | None
     """
     if not material.panel:
         return None
+    from allalike.telling.panel import TITLES, remark_panel  # which only panels need
+
     judges = _Judges(material, people)
     return {
         "said": [judges.split(each.sentence, each.names) for each in remark_panel(material.summary.to_dict())],

@@ -10,7 +10,7 @@ from allalike._core.options import check_choice
 from allalike.errors import OptionError
 from allalike.readers import ReadOptions
 
-__all__ = ["ANSWERS", "PLACES", "Asking", "JuryOptions", "split_options"]
+__all__ = ["ANSWERS", "PLACES", "HowAsked", "JuryOptions", "split_options"]
 
 ANSWERS, PLACES = "answers", "places"
 _OWN = ("order", "sample", "about", "tie", "verdicts")
@@ -27,7 +27,7 @@ class JuryOptions(ReadOptions, total=False):
 
 
 @dataclass(frozen=True)
-class Asking:
+class HowAsked:
     """How judges were asked.
 
     Parameters
@@ -62,11 +62,11 @@ class Asking:
         return bool(self.names or self.verdicts)
 
 
-def split_options(how: Mapping[str, Any]) -> tuple[Asking, ReadOptions]:
+def split_options(how: Mapping[str, Any]) -> tuple[HowAsked, ReadOptions]:
     """Return how judges were asked, and the options of reading.
 
     >>> split_options({"order": "shown", "missing": "drop"})
-    (Asking(order='shown', sample=None, about=None, tie=None, verdicts=()), {'missing': 'drop'})
+    (HowAsked(order='shown', sample=None, about=None, tie=None, verdicts=()), {'missing': 'drop'})
     """
     own = {name: how[name] for name in _OWN if how.get(name) is not None}
     if "about" in own:
@@ -78,4 +78,4 @@ def split_options(how: Mapping[str, Any]) -> tuple[Asking, ReadOptions]:
     if "verdicts" in own:
         given = own["verdicts"]
         own["verdicts"] = tuple(each.strip() for each in given.split(",")) if isinstance(given, str) else tuple(given)
-    return Asking(**own), cast("ReadOptions", {name: value for name, value in how.items() if name not in _OWN})
+    return HowAsked(**own), cast("ReadOptions", {name: value for name, value in how.items() if name not in _OWN})

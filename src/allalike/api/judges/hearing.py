@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from allalike._core.blocks.block import Array, Floats
-    from allalike.api.judges.asking import Asking
+    from allalike.api.judges.asking import HowAsked
     from allalike.api.judges.ballots import JudgeBallots, Reconciled
     from allalike.api.judges.finding import Finding
     from allalike.api.judges.rows import Read
@@ -56,7 +56,7 @@ class Hearing:
     """
 
     answers: Answers | Scan
-    asked: Asking
+    asked: HowAsked
     gold: dict[str, Any] = field(default_factory=dict)
     rows: Read | None = None
     voices: Reconciled | None = None
@@ -120,7 +120,7 @@ class Hearing:
 
 
 def hear(
-    answers: Any, asked: Asking, how: ReadOptions, *, domain: str | Domain | None, gold: dict[str, Any]
+    answers: Any, asked: HowAsked, how: ReadOptions, *, domain: str | Domain | None, gold: dict[str, Any]
 ) -> Hearing:
     """Name what is to be weighed, or make one voice of the rows of each judge on each task.
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from allalike.answers.cleaning import Cleaning
-    from allalike.api.judges.asking import Asking
+    from allalike.api.judges.asking import HowAsked
     from allalike.readers import Scan
     from allalike.readers.formats.tables import Table
 
@@ -53,13 +53,13 @@ class Read:
     first_order: str = ""
 
 
-def read_rows(source: Scan, asked: Asking) -> Read:
+def read_rows(source: Scan, asked: HowAsked) -> Read:
     """Read verdicts in all orders and samples; labels name the same answer in both orders then.
 
     >>> import allalike
-    >>> from allalike.api.judges.asking import Asking
+    >>> from allalike.api.judges.asking import HowAsked
     >>> rows = {"judge": ["ada"] * 4, "item": [1, 1, 2, 2], "verdict": [*"xxyx"], "epoch": [1, 2, 1, 2]}
-    >>> found = read_rows(allalike.scan(rows), Asking(sample="epoch"))
+    >>> found = read_rows(allalike.scan(rows), HowAsked(sample="epoch"))
     >>> found.ballots.reconcile().label
     array([ 0, -1])
     """
@@ -98,7 +98,7 @@ def read_rows(source: Scan, asked: Asking) -> Read:
     return Read(ballots, unread, about, orders[0])
 
 
-def _load(table: Table, picked: Mapping[str, str], asked: Asking) -> dict[str, Column]:
+def _load(table: Table, picked: Mapping[str, str], asked: HowAsked) -> dict[str, Column]:
     for name in asked.names.values():
         if name not in table.names:
             raise ColumnError(f"{table.where} has no column {name!r}. It has: {list_names(table.names)}.")
@@ -143,13 +143,13 @@ def _find_order(columns: Mapping[str, Column], name: str | None) -> tuple[Any, l
     return (1 - code, names[::-1]) if names[0].casefold().startswith(_SWAPPED) else (code, names)
 
 
-def question_repeats(source: Any, asked: Asking) -> InputError | None:
+def question_repeats(source: Any, asked: HowAsked) -> InputError | None:
     """Return what to ask where rows are further verdicts of a judge on a task, and a column of a usual name tells why.
 
     >>> import allalike
-    >>> from allalike.api.judges.asking import Asking
+    >>> from allalike.api.judges.asking import HowAsked
     >>> rows = {"judge": ["ada"] * 4, "item": [1, 1, 2, 2], "verdict": [*"xxyx"], "epoch": [1, 2, 1, 2]}
-    >>> print(question_repeats(allalike.scan(rows), Asking()))
+    >>> print(question_repeats(allalike.scan(rows), HowAsked()))
     2 of 4 rows are further verdicts of a judge on a task, and 'epoch' tells them apart.
     Say it with one of these, the best first:
       sample='epoch'
@@ -173,7 +173,7 @@ def question_repeats(source: Any, asked: Asking) -> InputError | None:
     )
 
 
-def _tell_apart(table: Table, picked: Mapping[str, str], asked: Asking) -> tuple[int, int, dict[str, str]] | None:
+def _tell_apart(table: Table, picked: Mapping[str, str], asked: HowAsked) -> tuple[int, int, dict[str, str]] | None:
     """Return how many of some first rows are repeats, of how many, and the columns that tell them apart."""
     taken = {*picked.values(), *asked.names.values()}
     free = {name.casefold(): name for name in table.names if name not in taken}
