@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 import allalike
 from allalike import Disk, Memory
 from allalike._core.blocks.block import Block
+from allalike.methods.auto.classes import known as known_truths
 from allalike.methods.auto.classes.known import Learned, learn
 from allalike.methods.insight import VoiceGroups
 from allalike.readers import open_gold
@@ -39,7 +40,8 @@ def right(found: Any, truth: dict[int, str], but: dict[int, str]) -> float:
     return float(np.mean([said[task] == label for task, label in truth.items() if task not in but]))
 
 
-def test_they_are_fitted_as_plain_arithmetic_says() -> None:
+def test_they_are_fitted_as_plain_arithmetic_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_truths, "_OF_WORKERS", (0.5,))
     rows, truth = draw(1, [0.9, 0.7, 0.5, 0.4], tasks=40)
     answers = allalike.read(rows, domain="categorical").with_gold(open_gold(truth))
     run = Memory().load(answers)

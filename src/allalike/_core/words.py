@@ -10,7 +10,10 @@ if TYPE_CHECKING:
 
 __all__ = ["count", "write_options"]
 
-_NAMES = "abstain|domain|engine|folder|gold|gold_map|memory|min_confidence|missing|overwrite|per_task|plain|repeats"
+_NAMES = (
+    "about|abstain|domain|engine|folder|gold|gold_map|memory|min_confidence|missing|order|overwrite|per_task|plain|quorum"
+    "|repeats|sample|tie|verdicts"
+)
 _OPTION = re.compile(rf"\b({_NAMES})(?:\(\)|=(?:True\b|'([^']*)'|(?=[\s.,;)])))")
 
 

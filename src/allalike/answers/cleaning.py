@@ -139,13 +139,7 @@ class Cleaning:
         simple = self.spelling.is_plain and not self.abstain
         if simple:
             return self._strip(given), kept, Dropped(missing)
-        if isinstance(given.data, list):
-            codes, values = np.arange(len(given.data)), given.data
-        else:
-            codes, found = distinct(given.data)
-            values = found.tolist()
-        meant = [self._mean(value) for value in values]
-        why = np.array([reason for reason, _ in meant], np.int8)[codes] if meant else np.empty(0, np.int8)
+        codes, values, meant, why = self._understand(given)
         stays = why == _KEPT
         example = None
         if (why == _UNPARSED).any():
@@ -154,6 +148,31 @@ class Cleaning:
         kept[kept] = stays
         dropped = Dropped(missing, int((why == _ABSTAINED).sum()), int((why == _UNPARSED).sum()), example)
         return _rewritten(given, codes[stays], [value for _, value in meant], np.flatnonzero(stays)), kept, dropped
+
+    def find_unreadable(self, label: Column) -> tuple[Mask, Mask]:
+        """Mark the rows without a label, and those in which none is understood; one that means none is understood.
+
+        >>> label = Column.of_objects("label", ["It is 7.", None, "No.", "?"])
+        >>> Cleaning(abstain=("?",), spelling=Spelling(extract="number")).find_unreadable(label)
+        (array([False,  True, False, False]), array([False, False,  True, False]))
+        """
+        label = self.map_labels(label.compacted())
+        blank = label.missing()
+        unparsed = np.zeros(len(blank), np.bool_)
+        if not self.spelling.is_plain:
+            unparsed[~blank] = self._understand(label.keep(~blank))[-1] == _UNPARSED
+        return blank, unparsed
+
+    def _understand(self, label: Column) -> tuple[Any, list[Any], list[tuple[int, Any]], npt.NDArray[np.int8]]:
+        """Return the place of each row's value, the values, what becomes of each and means, and the first by row."""
+        if isinstance(label.data, list):
+            codes, values = np.arange(len(label.data)), label.data
+        else:
+            codes, found = distinct(label.data)
+            values = found.tolist()
+        meant = [self._mean(value) for value in values]
+        why = np.array([reason for reason, _ in meant], np.int8)[codes] if meant else np.empty(0, np.int8)
+        return codes, values, meant, why
 
     def map_labels(self, label: Column) -> Column:
         """Put what spellings mean in their place; labels are texts from there on."""

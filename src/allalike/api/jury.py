@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
 from allalike._core.options import check_number
+from allalike.answers import Answers
 from allalike.api.discover import discover
 from allalike.api.judges.asked import Asked
+from allalike.api.judges.asking import JuryOptions, split_options
 from allalike.api.judges.bonds import Bonds
 from allalike.api.judges.coverage import MIN_GOLD, SureLevels, gather_sureness
 from allalike.api.judges.finding import divide
+from allalike.api.judges.hearing import hear
 from allalike.api.judges.independence import Independence, correlate_errors, find_missed
 from allalike.api.judges.odds import OddsLine
 from allalike.api.judges.open_labels import OpenChance, decide_openly, find_chances, find_open_chance
+from allalike.api.judges.outcomes import conclude
 from allalike.api.judges.panel import Panel
 from allalike.api.judges.panel_sizes import find_sizes, try_panels
 from allalike.api.judges.pivotal import Pivotal, find_turns
@@ -36,13 +40,14 @@ from allalike.methods import Auto, Weighing
 from allalike.methods.auto.voices.effective import find_error_correlation
 from allalike.methods.auto.voices.groups import with_voices
 from allalike.methods.insight import VoiceGroups
-from allalike.readers import ReadOptions, check_read_options
+from allalike.readers import ReadOptions, Scan, check_read_options
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Mapping
 
     from allalike._core.blocks.block import Block, Floats
+    from allalike.api.judges.hearing import Hearing
     from allalike.api.result import Result
     from allalike.domains import Domain
     from allalike.engines import Engine, Run, TaskTable
@@ -63,6 +68,7 @@ def jury(
     gold: Any = None,
     prices: Any = None,
     min_confidence: float | None = None,
+    quorum: float | None = None,
     keep: float = 0.99,
     max_error: float | None = None,
     good: Any = None,
@@ -73,18 +79,21 @@ def jury(
     ties: str = "random",
     gold_columns: Mapping[str, str] | None = None,
     gold_map: Any = None,
-    **how: Unpack[ReadOptions],
+    **how: Unpack[JuryOptions],
 ) -> Panel:
     """Let a panel of judges or models decide, and say who is needed for it, and who is wrong with whom.
 
     Parameters
     ----------
     answers, domain, engine, gold, min_confidence, seed, ties, gold_columns, gold_map, **how
-        As in `discover`. Only classes have a confidence, from which the panel may abstain.
+        As in `discover`. Only classes have a confidence, from which the panel may abstain. Rows without a label are
+        dropped, and counted as verdicts that cannot be read.
     prices
         What an answer of each judge costs: a mapping, or a table or its path with worker and price.
+    quorum
+        On how many independent voices a verdict must rest; on fewer, the panel is inconclusive.
     keep
-        Which share of what the panel is worth the smallest panel must keep.
+        Which share of what the panel is worth the smallest panel, or fewer samples, must keep.
     max_error
         How much a panel may err: the cheapest that does not err more is looked for. It is a share of wrong verdicts, or
         of numbers and other labels a distance to the truth, in their unit (RMSE, or the mean distance).
@@ -97,6 +106,13 @@ def jury(
         A column of the answers that says in which group a task is, for a rate and a look at drift in each.
     since
         The folder of an earlier panel, to find which judges changed since, and the rate.
+    order, about
+        The column that says in which of two orders a pair was shown, and whether verdicts name ``answers`` or the
+        ``places`` where these were shown; the latter is found out, if it can be.
+    sample
+        The column that tells the samples of a judge on one task apart, such as an epoch or a seed.
+    tie, verdicts
+        The label that means a tie, if it is not called so, and the labels that are verdicts, if not all are.
 
     >>> said = {"ada": "xyxyxyxxyy", "bob": "xyxyxyxxyx", "eve": "xxxyxyxxxy", "kim": "xyyxxxyyyx"}
     >>> rows = [(judge, task, label) for judge, labels in said.items() for task, label in enumerate(labels)]
@@ -104,53 +120,72 @@ def jury(
     >>> "".join(panel.truth["label"]), len(panel.smallest) < 4
     ('xyxyxyxxyy', True)
     """
-    check_read_options(jury, how)
+    asking, reading = split_options(how)
+    check_read_options(jury, reading)
     share = float(check_number(keep, "keep", least=0))
     if share > 1:
         raise OptionError(f"keep is {keep!r}. It must be a share of what the panel is worth, at most 1.")
     least = None if min_confidence is None else float(check_number(min_confidence, "min_confidence", least=0))
     if least is not None and least > 1:
         raise OptionError(f"min_confidence is {min_confidence!r}. It must be a probability, at most 1.")
+    needed = None if quorum is None else float(check_number(quorum, "quorum", least=0))
     most = None if max_error is None else float(check_number(max_error, "max_error", least=0))
     costs = None if prices is None else read_prices(prices)
     groups = None
     if by is not None:
-        answers, groups = read_groups(answers, by, domain=domain, **how)
-        domain, how = None, {}
+        usual: ReadOptions = reading if isinstance(answers, Answers | Scan) else {"missing": "drop", **reading}
+        answers, groups = read_groups(answers, by, domain=domain, **usual)
+        domain, reading = None, {}
     asked = Asked.of(good, gold_drawn, groups, since)
     known = {"gold": gold, "gold_columns": gold_columns, "gold_map": gold_map}
     try:
-        result = discover(answers, domain=domain, engine=engine, seed=seed, ties=ties, **known, **how)
+        heard = hear(answers, asking, reading, domain=domain, gold=known)
+        result = discover(heard.answers, engine=engine, seed=seed, ties=ties, **heard.gold)
     except GoldError as error:  # a panel always learns from known truths
         ways = [way for way in error.ways if "use_gold" not in way[1]]
         raise GoldError(error.args[0], lines=error.lines, ways=ways, **({} if ways else error.settles)) from error
     _check(result.run)
     price = None if costs is None else find_prices(costs, result.run.workers.tolist())
+    needs = _Needs(least, needed, share, most)
     if result.run.encoding.nominal:
-        return _judge(result, price, least, share, most, asked)
-    if least is not None:
-        raise UnsupportedError(
-            f"min_confidence is {min_confidence!r}, but {result.run.domain.name} labels have no probability to be"
-            " right. Leave it out."
-        )
-    if good is not None or by is not None or since is not None:
-        raise UnsupportedError(
-            f"Rates and changes are those of classes, and these are {result.run.domain.name} labels: leave out good, by"
-            " and since."
-        )
-    return Panel(*judge_scores(result, price, share, most))
+        return _judge(heard.detach(result), heard, price, needs, asked)
+    _refuse_for_scores(
+        result.run,
+        {"min_confidence": min_confidence, "quorum": quorum, "good": good, "by": by, "since": since},
+    )
+    result, findings = judge_scores(heard.detach(result), price, share, most)
+    return Panel(result, (heard.find_unreadable(result), *findings))
 
 
-def _judge(
-    result: Result, price: Floats | None, least: float | None, keep: float, max_error: float | None, asked: Asked
-) -> Panel:
+class _Needs(NamedTuple):
+    """What is asked of a panel: how sure, of how many voices, which share of its worth, and how few errors."""
+
+    least: float | None
+    quorum: float | None
+    keep: float
+    max_error: float | None
+
+
+def _refuse_for_scores(run: Run, given: Mapping[str, Any]) -> None:
+    """Refuse what only classes have: probabilities, voices that agree, rates and changes of judges."""
+    wrong = [name for name, value in given.items() if value is not None]
+    if wrong:
+        raise UnsupportedError(
+            f"{wrong[0]} is for verdicts that are classes, and these are {run.domain.name} labels. Leave it out."
+        )
+
+
+def _judge(result: Result, heard: Hearing, price: Floats | None, needs: _Needs, asked: Asked) -> Panel:
+    least, quorum, keep, max_error = needs
     run = result.run
     blind = Auto().weigh_blindly(run, result.weighing) if run.n_gold else result.weighing
     judging = _Judging.of(run, result.weighing, blind)
     unaware = find_truths(run, judging.sure_of(blind), unweighted=True)
     tasks = gather_sureness(unaware)
     told = judging.sure_of(result.weighing, tasks.fit())
-    found = find_truths(run, told, unweighted=True, keep_gold=run.n_gold > 0, min_confidence=least)
+    ending = partial(conclude, groups=judging.groups, quorum=quorum, tie=heard.find_tie(run.encoding))
+    known = run.n_gold > 0
+    found = find_truths(run, told, unweighted=True, keep_gold=known, min_confidence=least, conclude=ending)
     verdicts = take_verdicts(run, _MAX_ANSWERS, judging.believe, _list_answers(unaware))
     judged, worth, whole, by_gold = _find_worth(verdicts)
     sizes = find_sizes(judged, judging.odds, worth, whole)
@@ -160,6 +195,7 @@ def _judge(
     how: dict[str, Any] = {"judges": run.workers, "n_tasks": run.n_tasks, "keep": keep, "by_gold": by_gold}
     right = _find_known_right(run)
     expected = right if by_gold else 1 - np.asarray(worker_columns(run, told)["error_rate"])
+    result = replace(result, weighing=told, found=found, summary=summary)
     counts = run.answer_counts.astype(np.float64)
     costs = None if price is None else Prices(price, counts, expected)
     wanted: list[WantedError] = []
@@ -168,8 +204,9 @@ def _judge(
         cost = None if price is None else price * counts
         wanted = [find_wanted(trials, lambda share: 1 - share, max_error, cost, run.workers)]
     return Panel(
-        result=replace(result, weighing=told, found=found, summary=summary),
+        result=result,
         findings=(
+            *heard.findings(result, judging.odds, quorum=quorum, keep=keep),
             SureLevels(tasks, right),
             Bonds(find_shared_errors(verdicts, judging.n_wrong), run.workers),
             SmallerPanels(sizes, **how, prices=costs),

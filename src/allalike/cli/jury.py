@@ -52,9 +52,11 @@ _EXAMPLES = "\b\n" + "\n".join(
         "allalike jury answers/*.jsonl --worker-from filename --gold gold.csv",
         "allalike jury verdicts.csv --abstain-below 0.9 --prices prices.csv",
         "allalike jury today.csv --gold gold.csv --good pass --since yesterday --fail-under 0.9",
+        "allalike jury pairs.csv --order shown --sample epoch --quorum 2",
     )
 )
-_KNOWN = ("seed", "ties", "min_confidence", "keep", "max_error", "gold_drawn", "by", "since")
+_ASKED = ("quorum", "order", "about", "sample", "tie", "verdicts")
+_KNOWN = ("seed", "ties", "min_confidence", "keep", "max_error", "gold_drawn", "by", "since", *_ASKED)
 _N_JUDGES = 8  # that are shown
 _WIDTH, _GAP = 7, 2  # characters of a number, and between columns
 _HEADS = {
@@ -79,6 +81,12 @@ _LEVELS = (0.0, 0.8, 0.9, 0.95)  # that are shown
 @click.option("--gold-drawn", default="random", help="How known truths were drawn: random or truth.", show_default=True)
 @click.option("--by", help="A column of FILES that says in which group a task is, for a rate of each.")
 @click.option("--since", help="The folder of an earlier panel: which judges, and which rate, changed since?")
+@click.option("--quorum", type=float, help="How many independent voices a verdict needs.")
+@click.option("--order", help="The column that says in which of two orders a pair was shown.")
+@click.option("--about", help="What verdicts on pairs in two orders name: answers or places. Found out if possible.")
+@click.option("--sample", help="The column that tells a judge's samples on one task apart, such as epoch.")
+@click.option("--tie", help="The label that means a tie. Recognised if it is called so.")
+@click.option("--verdicts", help="The labels that are verdicts, such as A,B,tie; all others are unreadable.")
 @take_gate_options
 @take_read_options
 @take_solve_options
@@ -131,6 +139,9 @@ def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> 
     elif not quiet:
         show([Line(line) for line in draw_panel(panel, paths)])
     gate.leave(panel.summary)
+
+
+next(option for option in jury.params if option.name == "missing").default = "drop"  # and counted as unreadable
 
 
 def _name_prices(path: str | None, single: Sequence[str]) -> dict[str, float] | None:

@@ -25,6 +25,7 @@ __all__ = ["describe_judges", "draw_pairs"]
 _MAX_ROWS = 200
 _MAX_TEXT = 120
 _NAMING = ("worker", "judge", "other", "members", "decided_by")  # columns with names of judges
+_SOMEBODY = "a judge without a voice"
 
 
 class _Judges:
@@ -36,6 +37,8 @@ class _Judges:
 
     def split(self, sentence: str, names: Sequence[object]) -> list[str | int]:
         """Cut a sentence where names stand in it, which become places."""
+        for name in {str(name) for name in names} - self.places.keys():  # of whom no verdict could be read
+            sentence = sentence.replace(name, _SOMEBODY)
         wanted = sorted({str(name) for name in names} & self.places.keys(), key=len, reverse=True)
         if not wanted:
             return [sentence]

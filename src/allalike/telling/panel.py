@@ -8,11 +8,15 @@ from allalike.telling.judges.bonds import remark_bonds
 from allalike.telling.judges.drift import remark_drift
 from allalike.telling.judges.independence import remark_independence
 from allalike.telling.judges.off_together import remark_off_together
+from allalike.telling.judges.orders import remark_orders
+from allalike.telling.judges.outcomes import remark_outcomes
 from allalike.telling.judges.pivotal import remark_pivotal
 from allalike.telling.judges.rates import remark_rate
+from allalike.telling.judges.samples import remark_samples
 from allalike.telling.judges.scale_use import remark_scale_use
 from allalike.telling.judges.smaller_panels import remark_costs, remark_smallest
 from allalike.telling.judges.smaller_scores import remark_scores, remark_smallest_scores
+from allalike.telling.judges.unreadable import remark_unreadable
 from allalike.telling.judges.verdicts import remark_limits, remark_verdicts
 from allalike.telling.judges.wanted_error import remark_wanted
 
@@ -32,6 +36,8 @@ TITLES = {  # of tables, in the order in which they are shown
     "pairs": "Who is wrong with whom",
     "sizes": "What smaller panels are worth",
     "pivotal": "Tasks that one judge decides",
+    "orders": "Both orders of a pair, and the position",
+    "samples": "What fewer samples are worth",
 }
 
 _TOLD = (
@@ -39,6 +45,10 @@ _TOLD = (
     remark_scores,
     remark_rate,
     remark_drift,
+    remark_outcomes,
+    remark_unreadable,
+    remark_orders,
+    remark_samples,
     remark_scale_use,
     remark_bonds,
     remark_off_together,

@@ -16,16 +16,23 @@ __all__ = [
     "GroupRates",
     "JudgeChange",
     "JudgeDecides",
+    "JudgePosition",
     "JudgeScale",
+    "JudgeSteadiness",
+    "JudgeUnread",
+    "OrderCounts",
+    "OutcomeCounts",
     "PanelRate",
     "PanelSummary",
     "PickedTruths",
     "PivotalTasks",
     "RateChange",
     "RateLimits",
+    "SampleCounts",
     "ScalesUsed",
     "SmallestPanel",
     "SureLevel",
+    "UnreadCounts",
     "VoiceCounts",
     "WantedPanel",
 ]
@@ -256,6 +263,80 @@ class DriftSince(Section):
     rate: RateChange | None = None
 
 
+class OutcomeCounts(Section):
+    """On how many tasks the verdict is a class, a tie, inconclusive or unreadable, and why it is inconclusive."""
+
+    classes: int
+    ties: int
+    inconclusive: int
+    unreadable: int
+    undecided: int
+    voiceless: tuple[Any, ...] = ()
+    tie: Any = None
+    quorum: float | None = None
+    below_quorum: int | None = None
+
+
+class JudgeUnread(Section):
+    """How many verdicts of a judge could not be read, of how many."""
+
+    judge: str
+    unreadable: int
+    asked: int
+    share: float
+
+
+class UnreadCounts(Section):
+    """How many verdicts could not be read, of how many judges, and on how many tasks none could be."""
+
+    verdicts: int
+    judges: int
+    tasks: int
+    named: tuple[JudgeUnread, ...]
+
+
+class JudgePosition(Section):
+    """The position bias of a judge, with limits of 95 %."""
+
+    judge: Any
+    bias: float
+    low: float
+    high: float
+
+
+class OrderCounts(Section):
+    """How often judges say the same in both orders of a pair, and who follows the position."""
+
+    about: str
+    first_order: str
+    pairs: int
+    same: int
+    known: bool
+    follow: int
+    named: tuple[JudgePosition, ...]
+
+
+class JudgeSteadiness(Section):
+    """How probably two samples of a judge are the same, with limits of 95 %."""
+
+    judge: Any
+    steadiness: float | None
+    low: float | None
+    high: float | None
+
+
+class SampleCounts(Section):
+    """How steady judges are, and how many samples are enough."""
+
+    most: int
+    steadiness: float | None
+    least_steady: JudgeSteadiness
+    enough: int
+    keep: float
+    right_from: str
+    panel: dict[str, float | None]
+
+
 class PanelSummary(Section):
     """What is known of a panel beside its verdicts; some of it only if it was asked for."""
 
@@ -278,3 +359,7 @@ class PanelSummary(Section):
     cost: Costs | None = None
     rate: PanelRate | None = None
     drift: DriftSince | None = None
+    outcomes: OutcomeCounts | None = None
+    unreadable: UnreadCounts | None = None
+    orders: OrderCounts | None = None
+    samples: SampleCounts | None = None

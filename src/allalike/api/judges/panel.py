@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from allalike._core.columns.values import frame_of
 from allalike._core.words import count
+from allalike.api.judges.outcomes import Outcomes
 from allalike.api.results.saving import write_page
-from allalike.api.results.tables import trust_columns, worker_columns
+from allalike.api.results.tables import trust_columns, truth_columns, worker_columns
 from allalike.api.results.targets import REPORT
+from allalike.errors import UnsupportedError
 from allalike.telling.schemas import name_schema
 from allalike.telling.summary import Summary
 
@@ -71,10 +73,14 @@ class Panel:
         see = 'See .truth, .judges, .pairs, .sizes, .pivotal, .summary, .report("report.html"), .save("folder").'
         return "\n".join([*lines, see])
 
-    @property
+    @cached_property
     def truth(self) -> pd.DataFrame:
-        """One row per task: task, label (empty where the panel abstains), confidence, answers, unweighted, changed."""
-        return self.result.truth
+        """One row per task: task, label, verdict, confidence, answers, unweighted, changed.
+
+        The ``verdict`` is a class, a tie, inconclusive or unreadable; the last two have no label.
+        """
+        truth = self._silent_truths()
+        return self.result.truth if truth is None else frame_of(truth)
 
     @cached_property
     def judges(self) -> pd.DataFrame:
@@ -144,6 +150,33 @@ class Panel:
         """One row per test of a judge since an earlier panel, the most improbable first; empty without such a panel."""
         return frame_of(self._tables().get("drift", {}))
 
+    @cached_property
+    def orders(self) -> pd.DataFrame:
+        """One row per judge: how often she says the same in both orders of a pair, and her position bias with limits.
+
+        >>> import allalike
+        >>> rows = {"judge": [*"aabb"], "item": [1] * 4, "said": [*"xxxy"], "shown": [*"pqpq"]}
+        >>> allalike.jury(rows, columns={"label": "said"}, order="shown", about="answers").orders["same"].tolist()
+        [1.0, 0.0]
+        """
+        return self._frame("orders", "order")
+
+    @cached_property
+    def samples(self) -> pd.DataFrame:
+        """One row per judge, the panel first, and number of samples: how often it is right, and what it keeps.
+
+        >>> import allalike
+        >>> rows = {"judge": [*"aabb"], "item": [1] * 4, "said": [*"xxxx"], "epoch": [1, 2, 1, 2]}
+        >>> allalike.jury(rows, columns={"label": "said"}, sample="epoch").samples["kept"].tolist()
+        [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
+        """
+        return self._frame("samples", "sample")
+
+    def _frame(self, name: str, option: str) -> pd.DataFrame:
+        if name not in self._tables():
+            raise UnsupportedError(f"Nothing is known about {name}. Name their column with {option}= of allalike.jury.")
+        return frame_of(self._tables()[name])
+
     @property
     def smallest(self) -> list[Any]:
         """The judges of the smallest panel that keeps nearly all."""
@@ -178,9 +211,11 @@ class Panel:
         ...     [path.name for path in panel.save(folder + "/out")][4:]
         ['judges.csv', 'coverage.csv', 'pairs.csv', 'sizes.csv', 'pivotal.csv', 'verdicts.csv', 'summary.json']
         """
+        truth = self._silent_truths()
+        tables = {**({} if truth is None else {"truth": truth}), **self._tables()}
         notes = {"schema": name_schema("jury"), "panel": self.summary["panel"]}
         how: dict[str, Any] = {"format": format, "overwrite": overwrite, "report": report, "safe_csv": safe_csv}
-        return self.result.save_with(self._tables(), notes, folder, **how)
+        return self.result.save_with(tables, notes, folder, **how)
 
     def report(self, path: str | os.PathLike[str] = REPORT, *, overwrite: bool = False) -> Path:
         """Write the page of `Result.report` with a part on the panel: what is said of it, a picture, and its tables.
@@ -201,6 +236,14 @@ class Panel:
     def material(self) -> Material:
         """Return what a report is made of."""
         return self.result.material_with(self._tables(), {"panel": self.summary["panel"]})
+
+    def _silent_truths(self) -> dict[str, Values | Array] | None:
+        """Return the columns of the table of truths, if there are tasks on which no voice was heard."""
+        outcomes = next((finding for finding in self.findings if isinstance(finding, Outcomes)), None)
+        if outcomes is None or not (outcomes.undecided or outcomes.unreadable):
+            return None
+        result = self.result
+        return outcomes.complete(truth_columns(result.found.joined(), result.run.encoding, result.weighing))
 
     def _tables(self) -> dict[str, Columns]:
         told = {name: columns for finding in self.findings for name, columns in finding.tables().items()}

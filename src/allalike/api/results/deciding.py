@@ -11,7 +11,7 @@ import numpy as np
 from allalike.methods.auto.distances.numbers import find_truth_limits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Encoding, Kernels
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from allalike.methods import Weighing
     from allalike.methods.base import Decide
 
-__all__ = ["find_posteriors", "find_truths", "keep_known", "rank_correlation", "with_quorum"]
+__all__ = ["find_posteriors", "find_truths", "keep_known", "rank_correlation", "with_quorum", "withhold"]
 
 _MIN_ANSWERS = 3  # of a worker to tasks whose truth is known
 _MIN_WORKERS = 5
@@ -44,13 +44,15 @@ def find_truths(
     unweighted: bool = False,
     keep_gold: bool = False,
     min_confidence: float | None = None,
+    conclude: Callable[[Block, dict[str, Array]], dict[str, Array]] | None = None,
 ) -> TaskTable:
     """Find the truths of all tasks as the method decides them, and beside them those without weights if asked for.
 
     If gold is kept, the truths that are known stand in the place of those found.
     Where truths are known, ``gold`` is how far the one found is from it, and NaN for all other tasks. Numbers have
     limits, ``low`` and ``high``, if the variances of workers are known. If truths must have some confidence,
-    ``abstained`` tells which have less, and these count neither as changed nor as errors.
+    ``abstained`` tells which have less, and these count neither as changed nor as errors. ``conclude`` may add to what
+    was found, or withhold more.
     """
     insight = weighing.insight
     variance = None if insight.faults is None else insight.faults.variance
@@ -64,6 +66,7 @@ def find_truths(
         keep=run.encoding if keep_gold else None,
         limits=None if variance is None else partial(find_truth_limits, groups=insight.groups),
         least=min_confidence,
+        conclude=conclude,
     )
     return run.find(kernel, *weighing.arguments, *(() if variance is None else (variance,)))
 
@@ -86,6 +89,7 @@ def _decide(
     keep: Encoding | None,
     limits: Decide | None,
     least: float | None,
+    conclude: Callable[[Block, dict[str, Array]], dict[str, Array]] | None,
 ) -> dict[str, Array]:
     found = own(block, weights, faults, *(more[:-1] if limits else more))
     if limits:
@@ -102,10 +106,12 @@ def _decide(
         labels["unweighted_gold"] = plain
     if gold:
         found |= {name: _gold_distance(block, label, kernels) for name, label in labels.items()}
-    return found if least is None else _abstain(found, found["confidence"] < least)
+    found = found if least is None else withhold(found, found["confidence"] < least)
+    return found if conclude is None else conclude(block, found)
 
 
-def _abstain(found: dict[str, Array], unsure: Array) -> dict[str, Array]:
+def withhold(found: dict[str, Array], unsure: Array) -> dict[str, Array]:
+    """Abstain from some truths, which count neither as changed nor as errors."""
     errors = {name: np.where(unsure, np.nan, column) for name, column in found.items() if name.endswith("gold")}
     changed = {"changed": found["changed"] & ~unsure} if "changed" in found else {}
     return {**found, **errors, **changed, "abstained": unsure}

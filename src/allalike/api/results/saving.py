@@ -146,7 +146,10 @@ class Saved(ABC):
         report: bool = False,
         safe_csv: bool = False,
     ) -> list[Path]:
-        """Write as `save` does, with further tables, by their names, and with notes in the summary."""
+        """Write as `save` does, with further tables, by their names, and with notes in the summary.
+
+        A table of truths among them takes the place of the one that was found.
+        """
         from allalike.api.results.flags import flag_columns, put_flagged_first
 
         run, weighing, encoding = self.run, self.weighing, self.run.encoding
@@ -157,6 +160,7 @@ class Saved(ABC):
         optional |= {**dict.fromkeys(more, True), REPORT: report, summary: True}
         if safe_csv and format != "csv":
             raise OptionError(f"safe_csv is for tables of text, and format is {format!r}. Leave one of them out.")
+        optional.pop(truth, None)
         names = [truth, workers, *(name for name, there in optional.items() if there)]
         writers = find_writers([to] if isinstance(to, str) else to).values()
         findings, dressed = self._findings(safe_csv=safe_csv), guard_table if safe_csv else _as_it_is
@@ -166,7 +170,8 @@ class Saved(ABC):
             [*names, *written_names(writers)]
         ) as stage:
             rows = partial(truth_table, encoding=encoding, weighing=weighing, folder=stage)
-            self.found.write(stage / truth, partial(_dress, rows, dressed))
+            if truth not in more:
+                self.found.write(stage / truth, partial(_dress, rows, dressed))
             flagged = put_flagged_first(flag_columns(run, weighing, self.found, self.summary))
             write_tables(stage / workers, [dressed(table_of(flagged))])
             if looked:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from allalike.methods.insight import Faults, Insight
 
 __all__ = [
+    "OUTCOMES",
     "fault_columns",
     "find_few",
     "list_truths",
@@ -36,6 +37,8 @@ __all__ = [
     "truth_table",
     "worker_columns",
 ]
+
+OUTCOMES = ("class", "tie", "inconclusive", "unreadable")  # which a panel's verdict on a task may be
 
 
 def worker_columns(run: Run, weighing: Weighing) -> dict[str, Values | Array]:
@@ -124,6 +127,7 @@ def truth_columns(piece: Piece, encoding: Encoding, weighing: Weighing) -> dict[
     return {
         "task": piece.tasks,
         "label": label.without(piece.found["abstained"]) if "abstained" in piece.found else label,
+        **({"verdict": text_column([OUTCOMES[n] for n in piece.found["verdict"]])} if "verdict" in piece.found else {}),
         **own,
         **(limits or {sureness(weighing): piece.found["confidence"]}),
         "error": piece.found["error"],

@@ -41,6 +41,8 @@ PANEL_TABLES = (
     "sizes",
     "coverage",
     "pivotal",
+    "orders",
+    "samples",
     "verdicts",
     "rates",
     "ask",

@@ -8,13 +8,15 @@ and v the voice of each worker j on it,
 
 a, b and w are those under which the known truths are most likely (a conditional logit; McFadden: Conditional logit
 analysis of qualitative choice behavior. 1973), with a >= 0, w >= 0, and a normal prior around a = 1, b = 0 and w = 0,
-which is the crowd as it is, of standard deviation 1/2. So a few truths hardly change anything, hundreds make the crowd
-follow those who are right, be it a single one, and copies share a voice as before. One number a worker tells whom to
-follow, and not on which classes: what the crowd knows of that is in p.
+which is the crowd as it is. Its standard deviation is 1/2 for a and b, and for w that of 1/2, 1/4 and 1/8 with which
+each fifth of the truths is foreseen best by the others: two hundred workers fit fifty truths by chance, and must not.
+So a few truths hardly change anything, hundreds make the crowd follow those who are right, be it a single one, and
+copies share a voice as before. One number a worker tells whom to follow, and not on which classes: what the crowd knows
+of that is in p.
 
-From fifty truths on they tell how sure the result is, too: each fifth of them is foreseen by a fit to the others, and P
-is taken to the power with which as many are expected to be right as are (a temperature; Guo and others: On calibration
-of modern neural networks. 2017).
+From fifty truths on they tell how sure the result is, too: P is taken to the power with which of truths that are
+foreseen as many are expected to be right as are (a temperature; Guo and others: On calibration of modern neural
+networks. 2017).
 """
 
 from __future__ import annotations
@@ -41,8 +43,9 @@ __all__ = ["MANY", "Learned", "learn", "pin"]
 
 MANY = 50  # known truths, which tell how sure truths are
 _SPREAD = 0.5  # the standard deviation of the prior
-_MOST = 20_000  # known truths that are learned from
-_FOLDS = 5
+_OF_WORKERS = (0.125, 0.25, 0.5)  # that of what is added for workers
+_MOST, _MOST_FORESEEN = 5000, 1000  # known truths that are learned from, and that foresee each other
+_FOLDS, _FEW = 5, 10  # known truths, of which fewer do not foresee each other
 _LEAST = 1e-4  # no class is less probable
 _POWERS = (0.1, 10.0)
 
@@ -93,8 +96,13 @@ def learn(run: Run, believe: Callable[[Block], Floats], groups: VoiceGroups) -> 
     block = run.encoding.prepare(pick_known(run, _MOST))
     table = believe(block)
     facts = _Facts.of(with_voices(block, groups=groups), table)
-    known = facts.fit()
-    return known if known.number < MANY else replace(known, power=facts.find_power())
+    if len(facts.truth) < _FEW:
+        return facts.fit(_OF_WORKERS[0])
+    some = facts.only(np.arange(len(facts.truth)) < _MOST_FORESEEN)
+    foreseen = {spread: some.foresee(spread) for spread in _OF_WORKERS}
+    spread = max(foreseen, key=lambda each: some.likelihood(foreseen[each]))
+    known = facts.fit(spread)
+    return known if known.number < MANY else replace(known, power=some.find_power(foreseen[spread]))
 
 
 def pin(block: Block, table: Floats) -> Floats:
@@ -154,13 +162,18 @@ class _Facts:
         votes = sum_by(self.task * k + self.label, self.voice * known.workers[self.worker], self.belief.size)
         return known.crowd * self.belief + known.classes + votes.reshape(-1, k)
 
-    def fit(self) -> Learned:
-        """Find what makes the truths most likely."""
+    def likelihood(self, score: Floats) -> float:
+        """Return how likely the truths are, as a logarithm."""
+        return float((score[np.arange(len(score)), self.truth] - softmax(score)[1]).sum())
+
+    def fit(self, of_workers: float) -> Learned:
+        """Find what makes the truths most likely, with such a spread of what is added for workers."""
         from scipy.optimize import minimize
 
         n, k = len(self.truth), self.belief.shape[1]
         spoke = np.unique(self.worker)
         usual = np.concatenate([[1.0], np.zeros(k + len(spoke))])
+        spread = np.concatenate([np.full(1 + k, _SPREAD), np.full(len(spoke), of_workers)])
 
         def read(numbers: Floats) -> Learned:
             workers = np.zeros(self.n_workers)
@@ -168,24 +181,27 @@ class _Facts:
             return Learned(float(numbers[0]), numbers[1 : 1 + k], workers, n)
 
         def lose(numbers: Floats) -> tuple[float, Floats]:
-            share, total = softmax(score := self.score(read(numbers)))
+            score = self.score(read(numbers))
+            share, _ = softmax(score)
             missing = np.eye(k)[self.truth] - share
-            of_workers = sum_by(self.worker, self.voice * missing[self.task, self.label], self.n_workers)
-            slope = np.concatenate([[(missing * self.belief).sum()], missing.sum(axis=0), of_workers[spoke]])
-            away = (numbers - usual) / _SPREAD**2
-            likelihood = float((score[np.arange(n), self.truth] - total).sum())
-            return float(away @ (numbers - usual)) / 2 - likelihood, away - slope
+            by_worker = sum_by(self.worker, self.voice * missing[self.task, self.label], self.n_workers)
+            slope = np.concatenate([[(missing * self.belief).sum()], missing.sum(axis=0), by_worker[spoke]])
+            away = (numbers - usual) / spread**2
+            return float(away @ (numbers - usual)) / 2 - self.likelihood(score), away - slope
 
         bounds: Any = [(0, None), *[(None, None)] * k, *[(0, None)] * len(spoke)]
         return read(minimize(lose, usual, jac=True, method="L-BFGS-B", bounds=bounds).x)
 
-    def find_power(self) -> float:
-        """Find the power with which as many truths are expected to be right as are, each foreseen by others."""
-        from scipy.optimize import brentq
-
+    def foresee(self, of_workers: float) -> Floats:
+        """Return the scores of each fifth of the tasks by what is learned from the others."""
         fold, score = np.arange(len(self.truth)) % _FOLDS, np.empty_like(self.belief)
         for number in range(_FOLDS):
-            score[fold == number] = self.only(fold == number).score(self.only(fold != number).fit())
+            score[fold == number] = self.only(fold == number).score(self.only(fold != number).fit(of_workers))
+        return score
+
+    def find_power(self, score: Floats) -> float:
+        """Find the power with which as many truths are expected to be right as are, each foreseen by others."""
+        from scipy.optimize import brentq
 
         hits = float((score.argmax(axis=1) == self.truth).mean())
 

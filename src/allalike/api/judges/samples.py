@@ -1,0 +1,263 @@
+"""Samples: judges who were asked several times about one task, how steady they are, and how many samples are worth it.
+
+**Steadiness** is the probability that two samples of a judge on one task (and in one order) are the same. If n_l of her
+m samples on it are l,
+
+    s_t = sum over l of n_l (n_l - 1) / (m (m - 1))
+
+has this probability as its mean, and the steadiness is the mean of s_t over tasks. Its limits are those of Wilson, for
+as many independent answers as have its variance over tasks (Kish: Survey Sampling. 1965), p (1 - p) / var, and fewer
+where few tasks tell the variance (Korn and Graubard: Confidence intervals for proportions with small expected number of
+positive counts. Survey Methodology 1998). So a judge who never changed her mind on twenty tasks may do so.
+
+**Fewer samples.** Had only k of the m been drawn, each k of them as probable as any other, l wins with the probability
+that more of the k are l than any other label; where j others have as many, it wins in one of j + 1 cases. That is a
+coefficient of a product of polynomials: of all ways to draw k, those with a of l and at most a of each other label. So
+the table of samples is exact for a single judge. For the panel, samples are drawn twenty times, and the judges vote
+with their weights.
+
+It says nothing about an error that all samples of a judge share: a steady judge may be wrong steadily.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import comb
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike._core.blocks.block import sum_by
+from allalike._core.columns.values import text_column
+from allalike.api.judges.finding import divide, ratio
+from allalike.api.judges.verdicts import NOBODY
+from allalike.methods.auto.sureness.intervals import NORMAL_QUANTILE, find_wilson_limits
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from allalike._core.blocks.block import Array, Floats
+    from allalike._core.columns.values import Values
+    from allalike.api.judges.ballots import JudgeBallots
+    from allalike.api.judges.finding import Columns
+
+__all__ = ["Samples", "chance_to_win", "find_samples", "find_steadiness"]
+
+_SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50)
+_DRAWS = 20
+_PANEL = "panel"
+_EQUAL = 1e-9
+
+
+@dataclass(frozen=True)
+class Samples:
+    """How steady judges are, and what fewer samples would be worth.
+
+    Parameters
+    ----------
+    judges, heard
+        Their ids, and the numbers of those who have a voice on any task.
+    tasks
+        Of each judge: on how many tasks she has two samples or more.
+    steadiness, low, high
+        Of each judge: how probably two samples are the same, with limits.
+    sizes
+        Numbers of samples, up to as many as most tasks have.
+    right
+        A row for each number, a column for each judge: how often the most frequent of so many samples is right.
+    panel
+        For each number: how often the panel is right with so many samples of each judge.
+    by_gold
+        Whether right means known truths, or what the whole panel says.
+    keep
+        Which share of what all samples are worth must stay.
+    """
+
+    judges: Values
+    heard: npt.NDArray[np.intp]
+    tasks: Floats
+    steadiness: Floats
+    low: Floats
+    high: Floats
+    sizes: npt.NDArray[np.int64]
+    right: Floats
+    panel: Floats
+    by_gold: bool
+    keep: float
+
+    @property
+    def enough(self) -> int:
+        """How many samples of each judge keep nearly all that the panel is worth."""
+        return int(self.sizes[np.argmax(self.panel >= self.keep * self.panel[-1] - _EQUAL)])
+
+    def describe(self) -> dict[str, Any]:
+        """Tell how steady judges are, who is least, and how many samples are enough."""
+        known = self.tasks > 0
+        least = int(np.nanargmin(np.where(known, self.steadiness, np.nan))) if known.any() else 0
+        told = {
+            "most": int(self.sizes[-1]),
+            "steadiness": ratio(float((self.tasks * np.nan_to_num(self.steadiness)).sum()), float(self.tasks.sum())),
+            "least_steady": {
+                "judge": self.judges[least],
+                "steadiness": float(self.steadiness[least]),
+                "low": float(self.low[least]),
+                "high": float(self.high[least]),
+            },
+            "enough": self.enough,
+            "keep": self.keep,
+            "right_from": "gold" if self.by_gold else "panel",
+            "panel": dict(zip(map(str, self.sizes.tolist()), self.panel.tolist(), strict=True)),
+        }
+        return {"samples": told}
+
+    def tables(self) -> dict[str, Columns]:
+        """Return a row for each judge and number of samples, those of the panel first."""
+        names = [_PANEL, *map(str, self.judges.tolist())]
+        right = np.column_stack([self.panel, self.right])
+        columns: dict[str, Values | Array] = {
+            "judge": text_column([name for name in names for _ in self.sizes]),
+            "samples": np.tile(self.sizes, len(names)),
+            "right": right.T.ravel(),
+            "kept": divide(right, np.broadcast_to(right[-1], right.shape)).T.ravel(),
+        }
+        return {"samples": columns}
+
+    def judge_columns(self) -> Columns:
+        """Return how steady each judge is."""
+        columns = {"steadiness": self.steadiness, "steadiness_low": self.low, "steadiness_high": self.high}
+        return {name: column[self.heard] for name, column in columns.items()}
+
+
+def find_steadiness(ballots: JudgeBallots) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return, of each judge, on how many tasks she has two samples, how steady she is, and the limits."""
+    n_judges, n_labels = len(ballots.judges), ballots.answers.encoding.n_labels
+    key, counts = np.unique(ballots.cell * n_labels + ballots.label, return_counts=True)
+    cells, place = np.unique(key // n_labels, return_inverse=True)
+    m = sum_by(place, counts.astype(np.float64), len(cells))
+    same = divide(sum_by(place, counts * (counts - 1.0), len(cells)), m * (m - 1))
+    several = m > 1
+    who, place = np.unique(cells[several] // ballots.n_orders, return_inverse=True)  # orders of a task go together
+    judge, value = who % n_judges, divide(*(sum_by(place, x, len(who)) for x in (same[several], np.ones(len(place)))))
+    n, total = sum_by(judge, np.ones(len(judge)), n_judges), sum_by(judge, value, n_judges)
+    mean = divide(total, n)
+    spread = divide(sum_by(judge, np.square(value - mean[judge]), n_judges), n)
+    worth = np.where(spread > 0, divide((n - 1) * mean * (1 - mean), spread), n) * _shrink_for(n)
+    low, high = find_wilson_limits(np.nan_to_num(mean), np.maximum(np.nan_to_num(worth), 1e-9))
+    nothing = np.where(n > 0, 0.0, np.nan)
+    return n, mean, low + nothing, high + nothing
+
+
+def _shrink_for(n: Floats) -> Floats:
+    """Return by how much fewer answers so many tasks are worth, because the variance itself comes from them."""
+    from scipy.stats import t
+
+    shrunk: Floats = np.square(NORMAL_QUANTILE / t.ppf(0.975, np.maximum(n - 1, 1)))
+    return shrunk
+
+
+def find_samples(
+    ballots: JudgeBallots, truth: Array, heard: npt.NDArray[np.intp], odds: Floats, *, by_gold: bool, keep: float
+) -> Samples | None:
+    """Find how steady judges are, and what fewer samples are worth; nothing where nobody has two.
+
+    Parameters
+    ----------
+    ballots
+        All samples.
+    truth
+        Of each task: the code of the label that is right, or -1 where that is not known.
+    heard, odds
+        The numbers of judges who have a voice, and how much each of them counts beside the others.
+    by_gold, keep
+        Whether truths are known ones, and which share of the worth of all must stay.
+    """
+    tasks, steadiness, low, high = find_steadiness(ballots)
+    if not tasks.any():
+        return None
+    _, size = np.unique(ballots.cell, return_counts=True)
+    most = int(np.median(size))
+    sizes = np.array(sorted({each for each in _SIZES if each < most} | {max(most, 1)}), np.int64)
+    right = np.stack([_right_with(ballots, truth, int(k)) for k in sizes])
+    every = np.zeros(len(ballots.judges))
+    every[heard] = odds
+    panel = np.array([_panel_right_with(ballots, truth, every, int(k), whole=k == sizes[-1]) for k in sizes])
+    return Samples(ballots.judges, heard, tasks, steadiness, low, high, sizes, right, panel, by_gold, keep)
+
+
+def _right_with(ballots: JudgeBallots, truth: Array, k: int) -> Floats:
+    """Return how often the most frequent of k samples is right, of each judge, over her tasks and orders."""
+    n_judges, n_labels = len(ballots.judges), ballots.answers.encoding.n_labels
+    key, counts = np.unique(ballots.cell * n_labels + ballots.label, return_counts=True)
+    cells, first = np.unique(key // n_labels, return_index=True)
+    hits, asked = np.zeros(n_judges), np.zeros(n_judges)
+    for cell, begin, end in zip(cells.tolist(), first.tolist(), [*first[1:].tolist(), len(key)], strict=True):
+        right = int(truth[cell // ballots.n_orders // n_judges])
+        if right == NOBODY:
+            continue
+        own = {int(each % n_labels): int(n) for each, n in zip(key[begin:end], counts[begin:end], strict=True)}
+        won = own.pop(right, 0)
+        judge = cell // ballots.n_orders % n_judges
+        hits[judge] += chance_to_win(won, tuple(sorted(own.values())), min(k, won + sum(own.values())))
+        asked[judge] += 1
+    return divide(hits, asked)
+
+
+@lru_cache(maxsize=100_000)
+def chance_to_win(own: int, others: tuple[int, ...], k: int) -> float:
+    """Return how probably a label is the most frequent of k samples; among equals, all are as probable.
+
+    Parameters
+    ----------
+    own, others
+        How many of all samples have this label, and how many each other.
+    k
+        How many are drawn, without replacement.
+
+    >>> chance_to_win(2, (1,), 1), chance_to_win(2, (1,), 3), chance_to_win(1, (1, 1), 2)
+    (0.6666666666666666, 1.0, 0.3333333333333333)
+    """
+    ways = 0.0
+    for drawn in range(1, min(own, k) + 1):
+        # row j, column x: in how many ways x samples of the others are drawn, j of these labels as often as this one
+        table = np.zeros((len(others) + 1, k - drawn + 1))
+        table[0, 0] = 1.0
+        for count in others:
+            grown = np.zeros_like(table)
+            for x in range(min(count, drawn, k - drawn) + 1):
+                level = int(x == drawn)
+                grown[level:, x:] += comb(count, x) * table[: len(table) - level, : table.shape[1] - x]
+            table = grown
+        ways += comb(own, drawn) * float((table[:, -1] / np.arange(1, len(table) + 1)).sum())
+    return ways / comb(own + sum(others), k)
+
+
+def _panel_right_with(ballots: JudgeBallots, truth: Array, odds: Floats, k: int, *, whole: bool) -> float:
+    """Return how often the judges are right who vote by their odds, with k samples each in each order."""
+    rng = np.random.default_rng(k)
+    worths = []
+    for _ in range(1 if whole else _DRAWS):
+        order = np.lexsort((rng.random(len(ballots.cell)), ballots.cell))
+        cell = ballots.cell[order]
+        first = np.append(True, cell[1:] != cell[:-1])
+        rank = np.arange(len(cell)) - np.maximum.accumulate(np.where(first, np.arange(len(cell)), 0))
+        drawn = np.zeros(len(cell), np.bool_)
+        drawn[order[rank < k]] = True
+        worths.append(_vote(ballots if whole else ballots.only(drawn), truth, odds))
+    return float(np.mean(worths))
+
+
+def _vote(ballots: JudgeBallots, truth: Array, odds: Floats) -> float:
+    """Return how often the label with most odds is right; among equals, in as many cases as there are."""
+    voices = ballots.reconcile()
+    n_labels = ballots.answers.encoding.n_labels
+    heard = voices.label != NOBODY
+    key, place = np.unique(voices.task[heard] * n_labels + voices.label[heard], return_inverse=True)
+    if not len(key):
+        return 0.0
+    score, task = sum_by(place, odds[voices.judge[heard]], len(key)), key // n_labels
+    first = np.flatnonzero(np.append(True, task[1:] != task[:-1]))
+    length = np.diff([*first, len(key)])
+    wins = score > np.repeat(np.maximum.reduceat(score, first), length) - _EQUAL
+    hit = (wins & (key % n_labels == truth[task])) / np.repeat(np.add.reduceat(wins.astype(np.float64), first), length)
+    return ratio(float(hit.sum()), float((truth != NOBODY).sum()))
