@@ -217,7 +217,10 @@ def test_one_judge_is_her_own_panel() -> None:
 
 
 def test_what_a_panel_cannot_do_is_refused_with_what_to_use_instead() -> None:
-    with pytest.raises(allalike.AllalikeError, match=r"min_confidence is for verdicts that are classes, and these are real labels. Leave it out"):
+    with pytest.raises(
+        allalike.AllalikeError,
+        match=r"min_confidence is for verdicts that are classes, and these are real labels. Leave it out",
+    ):
         allalike.jury([("ada", 1, 1.5), ("bob", 1, 2.5)], domain="real", min_confidence=0.9)
     with pytest.raises(allalike.AllalikeError, match="these are 101 workers"):
         allalike.jury([(judge, 1, "xy"[judge % 2]) for judge in range(101)])
