@@ -17,6 +17,7 @@ from allalike.api.judges.bonds import Bonds
 from allalike.api.judges.coverage import MIN_GOLD, SureLevels, gather_sureness
 from allalike.api.judges.finding import divide
 from allalike.api.judges.hearing import hear
+from allalike.api.judges.held_out import decide_held_out
 from allalike.api.judges.independence import Independence, correlate_errors, find_missed
 from allalike.api.judges.odds import OddsLine
 from allalike.api.judges.open_labels import OpenChance, decide_openly, find_chances, find_open_chance
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Block, Floats
     from allalike.api.judges.hearing import Hearing
+    from allalike.api.judges.held_out import HeldOut
     from allalike.api.result import Result
     from allalike.domains import Domain
     from allalike.engines import Engine, Run, TaskTable
@@ -181,12 +183,13 @@ def _judge(result: Result, heard: Hearing, price: Floats | None, needs: _Needs, 
     blind = Auto().weigh_blindly(run, result.weighing) if run.n_gold else result.weighing
     judging = _Judging.of(run, result.weighing, blind)
     unaware = find_truths(run, judging.sure_of(blind), unweighted=True)
-    tasks = gather_sureness(unaware)
+    held_out = decide_held_out(run, _MAX_ANSWERS, judging.weigh) if run.n_gold >= MIN_GOLD else None
+    tasks = gather_sureness(unaware, held_out)
     told = judging.sure_of(result.weighing, tasks.fit())
     ending = partial(conclude, groups=judging.groups, quorum=quorum, tie=heard.find_tie(run.encoding))
     known = run.n_gold > 0
     found = find_truths(run, told, unweighted=True, keep_gold=known, min_confidence=least, conclude=ending)
-    verdicts = take_verdicts(run, _MAX_ANSWERS, judging.believe, _list_answers(unaware))
+    verdicts = take_verdicts(run, _MAX_ANSWERS, judging.believe, _list_answers(unaware, held_out))
     judged, worth, whole, by_gold = _find_worth(verdicts)
     sizes = find_sizes(judged, judging.odds, worth, whole)
     summary = {**result.summary, "confidence": describe_confidence(run, told, found)}
@@ -296,6 +299,10 @@ class _Judging:
             insight=replace(weighing.insight, confidence=notes),
         )
 
+    def weigh(self, run: Run) -> Weighing:
+        """Weigh judges by some answers, and the truths that are known there, for decisions with a probability."""
+        return self.sure_of(Auto().weigh(run))
+
     def believe(self, block: Block) -> Floats:
         """Return, per answer, how probable it is that its label is right."""
         if self.chance is not None:
@@ -307,9 +314,12 @@ class _Judging:
         return chances
 
 
-def _list_answers(found: TaskTable) -> Iterator[PanelAnswers]:
+def _list_answers(found: TaskTable, held_out: HeldOut | None) -> Iterator[PanelAnswers]:
+    """Yield what the panel says of tasks whose truths it does not know; what it says with others comes last."""
     for piece in found.pieces():
         yield PanelAnswers(piece.tasks.hashes(), piece.found["label"], piece.found["confidence"])
+    if held_out is not None:
+        yield PanelAnswers(held_out.task_hash, held_out.label, held_out.sure)
 
 
 def _find_worth(verdicts: Verdicts) -> tuple[Verdicts, Floats, Floats, bool]:

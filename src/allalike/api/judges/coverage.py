@@ -17,6 +17,7 @@ from allalike.api.judges.odds import OddsLine, fit_line, mend
 
 if TYPE_CHECKING:
     from allalike.api.judges.finding import Columns
+    from allalike.api.judges.held_out import HeldOut
     from allalike.engines import TaskTable
 
 __all__ = [
@@ -63,6 +64,14 @@ class Sureness:
     def told_by_gold(self) -> bool:
         """Whether so many truths are known that these tell how sure the panel is."""
         return int(self.known.sum()) >= MIN_GOLD
+
+    def told_by(self, held_out: HeldOut) -> Sureness:
+        """Return the same with what is known of tasks that were held out."""
+        order = np.argsort(held_out.task_hash, kind="stable")
+        place = order[np.minimum(np.searchsorted(held_out.task_hash, self.task_hash, sorter=order), len(order) - 1)]
+        here = held_out.task_hash[place] == self.task_hash
+        confidence = np.where(here, held_out.sure[place], self.confidence)
+        return Sureness(confidence, np.where(here, held_out.wrong[place], self.wrong), self.task_hash)
 
     def fit(self) -> OddsLine:
         """Return the line that mends confidences, where enough truths are known."""
@@ -155,8 +164,8 @@ class SureLevels:
         return {"accuracy": self.known_right}
 
 
-def gather_sureness(found: TaskTable) -> Sureness:
-    """Take what is known of each task from what the panel found.
+def gather_sureness(found: TaskTable, held_out: HeldOut | None = None) -> Sureness:
+    """Take what is known of each task from what the panel found, without truths, or where it can be with others.
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
@@ -165,11 +174,12 @@ def gather_sureness(found: TaskTable) -> Sureness:
     """
     pieces = list(found.pieces())
     wrong = [piece.found.get("gold", np.full(len(piece.answers), np.nan)) for piece in pieces]
-    return Sureness(
+    found_out = Sureness(
         np.concatenate([piece.found["confidence"] for piece in pieces]),
         np.concatenate(wrong),
         np.concatenate([piece.tasks.hashes() for piece in pieces]),
     )
+    return found_out if held_out is None else found_out.told_by(held_out)
 
 
 def _mean(values: Floats) -> float:

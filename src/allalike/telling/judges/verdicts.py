@@ -32,22 +32,26 @@ def remark_verdicts(found: Mapping[str, Any]) -> Iterator[Remark]:
         " vote's."
     )
     yield from remark_reading(summary)
-    yield _remark_rightness(summary, found["panel"]["calibration_error"])
+    yield _remark_rightness(summary, found["panel"])
     if summary.abstained is not None:
         yield Remark(
             f"It abstains from {summary.abstained:,} tasks that are less sure than {summary.min_confidence:g}."
         )
 
 
-def _remark_rightness(summary: Summary, error: Mapping[str, float]) -> Remark:
-    gold, sure = summary.gold, summary.confidence
+def _remark_rightness(summary: Summary, panel: Mapping[str, Any]) -> Remark:
+    gold, sure, error = summary.gold, summary.confidence, panel["calibration_error"]
     assert sure is not None
     if gold is None or gold.error is None or gold.unweighted_error is None:
         return Remark(f"It should be right {percent(sure.mean)} of the time.")
     mended = "" if error["mended"] == error["own"] else f", mended by known truths {error['mended']:.3f}"
+    others = f"a plain vote on {percent(1 - gold.unweighted_error)}"
+    right = percent(1 - gold.error)
+    if panel["accuracy_from"] == "gold":
+        right, others = percent(panel["accuracy"]), f"without the others on {right}, {others}"
     return Remark(
-        f"It is right on {percent(1 - gold.error)} of {count(gold.tasks, 'task')} with known truths, a plain vote"
-        f" on {percent(1 - gold.unweighted_error)}; its probabilities are {error['own']:.3f} off{mended}."
+        f"It is right on {right} of {count(gold.tasks, 'task')} with known truths, each decided without its own,"
+        f" {others}; its probabilities are {error['own']:.3f} off{mended}."
     )
 
 

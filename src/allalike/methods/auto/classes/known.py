@@ -8,11 +8,11 @@ and v the voice of each worker j on it,
 
 a, b and w are those under which the known truths are most likely (a conditional logit; McFadden: Conditional logit
 analysis of qualitative choice behavior. 1973), with a >= 0, w >= 0, and a normal prior around a = 1, b = 0 and w = 0,
-which is the crowd as it is. Its standard deviation is 1/2 for a and b, and for w that of 1/2, 1/4 and 1/8 with which
-each fifth of the truths is foreseen best by the others: two hundred workers fit fifty truths by chance, and must not.
-So a few truths hardly change anything, hundreds make the crowd follow those who are right, be it a single one, and
-copies share a voice as before. One number a worker tells whom to follow, and not on which classes: what the crowd knows
-of that is in p.
+which is the crowd as it is. Its standard deviation is 1/2 for a and b. For w it is the smallest of 1/8, 1/4, 1/2 and 1
+with which each fifth of the truths is foreseen by the others nearly as well as with the best of these, by half a
+standard error: two hundred workers fit fifty truths by chance, and must not. So a few truths hardly change anything,
+hundreds make the crowd follow those who are right, be it a single one, and copies share a voice as before. One number a
+worker tells whom to follow, and not on which classes: what the crowd knows of that is in p.
 
 From fifty truths on they tell how sure the result is, too: P is taken to the power with which of truths that are
 foreseen as many are expected to be right as are (a temperature; Guo and others: On calibration of modern neural
@@ -43,7 +43,8 @@ __all__ = ["MANY", "Learned", "learn", "pin"]
 
 MANY = 50  # known truths, which tell how sure truths are
 _SPREAD = 0.5  # the standard deviation of the prior
-_OF_WORKERS = (0.125, 0.25, 0.5)  # that of what is added for workers
+_OF_WORKERS = (0.125, 0.25, 0.5, 1.0)  # that of what is added for workers
+_NEARLY = 0.5  # standard errors
 _MOST, _MOST_FORESEEN = 5000, 1000  # known truths that are learned from, and that foresee each other
 _FOLDS, _FEW = 5, 10  # known truths, of which fewer do not foresee each other
 _LEAST = 1e-4  # no class is less probable
@@ -100,9 +101,21 @@ def learn(run: Run, believe: Callable[[Block], Floats], groups: VoiceGroups) -> 
         return facts.fit(_OF_WORKERS[0])
     some = facts.only(np.arange(len(facts.truth)) < _MOST_FORESEEN)
     foreseen = {spread: some.foresee(spread) for spread in _OF_WORKERS}
-    spread = max(foreseen, key=lambda each: some.likelihood(foreseen[each]))
+    spread = _choose({spread: some.likelihoods(score) for spread, score in foreseen.items()})
     known = facts.fit(spread)
     return known if known.number < MANY else replace(known, power=some.find_power(foreseen[spread]))
+
+
+def _choose(likelihoods: dict[float, Floats]) -> float:
+    """Return the first spread that foresees truths nearly as well as the best.
+
+    >>> _choose({0.25: np.array([-1.0, -1.1]), 0.5: np.array([-1.1, -1.0]), 1.0: np.array([-9.0, -9.0])})
+    0.25
+    """
+    best = max(likelihoods.values(), key=np.sum)
+    behind = {spread: best - each for spread, each in likelihoods.items()}
+    error = np.sqrt(len(best))
+    return next(spread for spread, lost in behind.items() if lost.sum() <= _NEARLY * error * lost.std() + _LEAST)
 
 
 def pin(block: Block, table: Floats) -> Floats:
@@ -162,9 +175,10 @@ class _Facts:
         votes = sum_by(self.task * k + self.label, self.voice * known.workers[self.worker], self.belief.size)
         return known.crowd * self.belief + known.classes + votes.reshape(-1, k)
 
-    def likelihood(self, score: Floats) -> float:
-        """Return how likely the truths are, as a logarithm."""
-        return float((score[np.arange(len(score)), self.truth] - softmax(score)[1]).sum())
+    def likelihoods(self, score: Floats) -> Floats:
+        """Return how likely each truth is, as a logarithm."""
+        likelihoods: Floats = score[np.arange(len(score)), self.truth] - softmax(score)[1]
+        return likelihoods
 
     def fit(self, of_workers: float) -> Learned:
         """Find what makes the truths most likely, with such a spread of what is added for workers."""
@@ -187,7 +201,7 @@ class _Facts:
             by_worker = sum_by(self.worker, self.voice * missing[self.task, self.label], self.n_workers)
             slope = np.concatenate([[(missing * self.belief).sum()], missing.sum(axis=0), by_worker[spoke]])
             away = (numbers - usual) / spread**2
-            return float(away @ (numbers - usual)) / 2 - self.likelihood(score), away - slope
+            return float(away @ (numbers - usual)) / 2 - float(self.likelihoods(score).sum()), away - slope
 
         bounds: Any = [(0, None), *[(None, None)] * k, *[(0, None)] * len(spoke)]
         return read(minimize(lose, usual, jac=True, method="L-BFGS-B", bounds=bounds).x)
