@@ -5,7 +5,7 @@ costs, the smallest panel, who is wrong together, and costs with prices that are
 judges who share errors are found, and how often others are called so. Known truths measure; the panel sees none of
 them, unless it says so.
 
-    python benchmarks/jury.py [-o docs/guide/JURY.md]
+    python benchmarks/jury.py [-o docs/evidence/PANELS.md]
 """
 
 from __future__ import annotations

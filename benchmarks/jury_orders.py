@@ -5,7 +5,7 @@ order as a judge of its own, and one voice of both orders are right; a task with
 judges are drawn, several times, because whole panels are few. Drawn judges: how often the true bias and steadiness are
 within their limits, and how often it is found out whether verdicts name answers or places.
 
-    python benchmarks/jury_orders.py [-o docs/guide/JURY.md]
+    python benchmarks/jury_orders.py [-o docs/evidence/PANELS.md]
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Panels are drawn, or real ones whose truths are all known: of these a run is dra
 known, and the rate of the whole set is the true one. The way to limits was chosen on drawn panels, and nothing on real
 ones.
 
-    python benchmarks/jury_rates.py [-o docs/guide/JURY.md]
+    python benchmarks/jury_rates.py [-o docs/evidence/PANELS.md]
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Drawn panels: the error with and without what each judge does to the scale, how 
 who err together are found, and how far criteria in vectors are off if one judge makes them up. Public sets: the panel
 against the mean and the median of the same judges. Known truths measure; the panel sees none of them.
 
-    python benchmarks/jury_scores.py [-o docs/guide/JURY.md]
+    python benchmarks/jury_scores.py [-o docs/evidence/PANELS.md]
 """
 
 from __future__ import annotations
@@ -212,11 +212,11 @@ def main() -> None:
     os.environ.setdefault("ALLALIKE_THREADS", "1")
     warnings.simplefilter("ignore")
     parts = [
-        ("#### Drawn panels with and without the correction", correct()),
-        ("#### Do limits of offsets and slopes hold?", cover()),
-        ("#### Are correlated errors found?", bonds()),
-        ("#### Criteria in vectors", criteria()),
-        ("#### Public sets of numbers", compare()),
+        ("### Drawn panels with and without the correction", correct()),
+        ("### Do limits of offsets and slopes hold?", cover()),
+        ("### Are correlated errors found?", bonds()),
+        ("### Criteria in vectors", criteria()),
+        ("### Public sets of numbers", compare()),
     ]
     text = "\n\n".join(f"{title}\n\n{figures}" for title, figures in parts)
     if "-o" not in sys.argv:

@@ -78,12 +78,12 @@ def numbers_in(page: str, words: str) -> tuple[str, ...]:
 
 
 UNSEEN, LEAGUE, BENCHMARKS = (f"docs/evidence/{name}.md" for name in ("UNSEEN", "LEAGUE", "BENCHMARKS"))
-CHOOSING, JURY = "docs/guide/CHOOSING.md", "docs/guide/JURY.md"
+CHOOSING, PANELS = "docs/guide/CHOOSING.md", "docs/evidence/PANELS.md"
 LEFT_OUT = (UNSEEN, "Which figures count")
 KINDS = (CHOOSING, "Which method?")
 SPEED = (BENCHMARKS, "Benchmarks")
-JUDGES = (JURY, "The panel and others", "`llmbar_llm_judges`")
-BONDS = (JURY, "Are shared errors found?")
+JUDGES = (PANELS, "The panel and others", "`llmbar_llm_judges`")
+BONDS = (PANELS, "Are shared errors found?")
 PROPOSALS = ("docs/evidence/PROPOSALS.md", "Crowds that had no say", "in %")
 FLIGHTS = (LEAGUE, "Records", "records_flights")
 
@@ -142,13 +142,13 @@ QUOTED: list[Quoted] = [
     ),
     ("docs/guide/FAILURES.md", "fifty known truths lift it to {} %", Cell(*JUDGES, "panel, 50 known")),
     (
-        JURY,
+        PANELS,
         "fifty known truths lift it from {} to {} %",
         Cell(*JUDGES, "panel"),
         Cell(*JUDGES, "panel, 50 known"),
     ),
     (
-        JURY,
+        PANELS,
         "found in {} to {} % of crowds with 100 tasks, and in {} to {} % with 1,000",
         Cell(*BONDS, "2 classes, easy and hard tasks, 9 judges", "30 %, 100 tasks"),
         Cell(*BONDS, "4 classes, easy and hard tasks, 3 judges", "30 %, 100 tasks"),
