@@ -78,7 +78,7 @@ def test_what_is_saved_reads_back_the_same(result: Result, tmp_path: Path) -> No
     pd.testing.assert_frame_equal(truth, result.truth, check_dtype=False)
     files = ["groups.csv", "next.csv", "truth.csv", "workers.csv", "summary.json"]
     written = json.loads((tmp_path / "deep" / "out" / "summary.json").read_text())
-    assert written == {**result.summary, "files": files}
+    assert written == {"schema": "allalike/discover/1", **result.summary, "files": files}
     result.save(tmp_path / "out", format="parquet")
     back = pd.read_parquet(tmp_path / "out" / "workers.parquet")
     np.testing.assert_array_equal(back["weight"], result.workers["weight"])

@@ -39,6 +39,7 @@ CALLS: dict[str, list[list[str]]] = {
     "domains": [[]],
     "rules": [[]],
     "formats": [[]],
+    "schema": [["jury"]],
 }
 ON_THE_NETWORK = {"datasets fetch", "serve"}
 WATCH = """
