@@ -119,7 +119,7 @@ def abstain(sets: Sequence[Data]) -> str:
     lines = []
     for data in sets:
         (known,) = (finding.tasks for finding in data.told.findings if isinstance(finding, SureLevels))
-        for name, tasks in (("no truths", known), ("truths", known.mended())):
+        for name, tasks in (("as it says", known), ("mended", known.mended())):
             cells = []
             for level in LEVELS:
                 kept = tasks.confidence >= level

@@ -148,6 +148,12 @@ QUOTED: list[Quoted] = [
         Cell(*JUDGES, "panel, 50 known"),
     ),
     (
+        "docs/guide/JURY.md",
+        "fifty truths lift the panel from {} to {} %",
+        Cell(*JUDGES, "panel"),
+        Cell(*JUDGES, "panel, 50 known"),
+    ),
+    (
         PANELS,
         "found in {} to {} % of crowds with 100 tasks, and in {} to {} % with 1,000",
         Cell(*BONDS, "2 classes, easy and hard tasks, 9 judges", "30 %, 100 tasks"),
