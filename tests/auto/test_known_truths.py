@@ -41,7 +41,7 @@ def right(found: Any, truth: dict[int, str], but: dict[int, str]) -> float:
 
 
 def test_they_are_fitted_as_plain_arithmetic_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_truths, "_OF_WORKERS", (0.5,))
+    monkeypatch.setattr(known_truths, "_OF_WORKERS", (0.5, 0.5))
     rows, truth = draw(1, [0.9, 0.7, 0.5, 0.4], tasks=40)
     answers = allalike.read(rows, domain="categorical").with_gold(open_gold(truth))
     run = Memory().load(answers)
@@ -55,7 +55,8 @@ def test_they_are_fitted_as_plain_arithmetic_says(monkeypatch: pytest.MonkeyPatc
     def lose(numbers: np.ndarray) -> float:
         score = numbers[0] * np.log(table) + numbers[1:4] + np.einsum("twc,w->tc", votes, numbers[4:])
         chance = np.exp(score) / np.exp(score).sum(axis=1, keepdims=True)
-        away = ((numbers - [1, *[0] * 7]) ** 2).sum() / (2 * 0.25)
+        spread = np.array([0.5, *[0.25] * 3, *[0.5] * 4])
+        away = (((numbers - [1, *[0] * 7]) / spread) ** 2).sum() / 2
         return float(away - np.log(chance[np.arange(40), gold]).sum())
 
     bounds = [(0, 9), *[(-9, 9)] * 3, *[(0, 9)] * 4]

@@ -48,9 +48,9 @@ def _remark_rightness(summary: Summary, panel: Mapping[str, Any]) -> Remark:
     others = f"a plain vote on {percent(1 - gold.unweighted_error)}"
     right = percent(1 - gold.error)
     if panel["accuracy_from"] == "gold":
-        right, others = percent(panel["accuracy"]), f"without the others on {right}, {others}"
+        right, others = percent(panel["accuracy"]), f"without any on {right}, {others}"
     return Remark(
-        f"It is right on {right} of {count(gold.tasks, 'task')} with known truths, each decided without its own,"
+        f"It is right on {right} of {count(gold.tasks, 'task')} with known truths (each decided without its own),"
         f" {others}; its probabilities are {error['own']:.3f} off{mended}."
     )
 

@@ -8,11 +8,12 @@ and v the voice of each worker j on it,
 
 a, b and w are those under which the known truths are most likely (a conditional logit; McFadden: Conditional logit
 analysis of qualitative choice behavior. 1973), with a >= 0, w >= 0, and a normal prior around a = 1, b = 0 and w = 0,
-which is the crowd as it is. Its standard deviation is 1/2 for a and b. For w it is the smallest of 1/8, 1/4, 1/2 and 1
-with which each fifth of the truths is foreseen by the others nearly as well as with the best of these, by half a
-standard error: two hundred workers fit fifty truths by chance, and must not. So a few truths hardly change anything,
-hundreds make the crowd follow those who are right, be it a single one, and copies share a voice as before. One number a
-worker tells whom to follow, and not on which classes: what the crowd knows of that is in p.
+which is the crowd as it is. Its standard deviation is 1/2 for a and 1/4 for b. For w it is the smallest of 1/8, 1/4,
+1/2 and 1 with which each fifth of the truths is foreseen by the others nearly as well as with the best of these, by
+half a standard error: two hundred workers fit fifty truths by chance, and must not. If the crowd as it is does as well,
+it stays so. A few truths hardly change anything, hundreds make the crowd follow those who are right, be it a single
+one, and copies share a voice as before. One number a worker tells whom to follow, and not on which classes: what the
+crowd knows of that is in p.
 
 From fifty truths on they tell how sure the result is, too: P is taken to the power with which of truths that are
 foreseen as many are expected to be right as are (a temperature; Guo and others: On calibration of modern neural
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
 __all__ = ["MANY", "Learned", "learn", "pin"]
 
 MANY = 50  # known truths, which tell how sure truths are
-_SPREAD = 0.5  # the standard deviation of the prior
-_OF_WORKERS = (0.125, 0.25, 0.5, 1.0)  # that of what is added for workers
+_OF_CROWD, _OF_CLASSES = 0.5, 0.25  # the standard deviations of the prior
+_OF_WORKERS = (0.0, 0.125, 0.25, 0.5, 1.0)  # that of what is added for workers; with 0 the crowd stays as it is
 _NEARLY = 0.5  # standard errors
 _MOST, _MOST_FORESEEN = 5000, 1000  # known truths that are learned from, and that foresee each other
 _FOLDS, _FEW = 5, 10  # known truths, of which fewer do not foresee each other
@@ -98,7 +99,7 @@ def learn(run: Run, believe: Callable[[Block], Floats], groups: VoiceGroups) -> 
     table = believe(block)
     facts = _Facts.of(with_voices(block, groups=groups), table)
     if len(facts.truth) < _FEW:
-        return facts.fit(_OF_WORKERS[0])
+        return facts.fit(_OF_WORKERS[1])
     some = facts.only(np.arange(len(facts.truth)) < _MOST_FORESEEN)
     foreseen = {spread: some.foresee(spread) for spread in _OF_WORKERS}
     spread = _choose({spread: some.likelihoods(score) for spread, score in foreseen.items()})
@@ -185,9 +186,11 @@ class _Facts:
         from scipy.optimize import minimize
 
         n, k = len(self.truth), self.belief.shape[1]
+        if not of_workers:
+            return Learned(1.0, np.zeros(k), np.zeros(self.n_workers), n)
         spoke = np.unique(self.worker)
         usual = np.concatenate([[1.0], np.zeros(k + len(spoke))])
-        spread = np.concatenate([np.full(1 + k, _SPREAD), np.full(len(spoke), of_workers)])
+        spread = np.concatenate([[_OF_CROWD], np.full(k, _OF_CLASSES), np.full(len(spoke), of_workers)])
 
         def read(numbers: Floats) -> Learned:
             workers = np.zeros(self.n_workers)
