@@ -305,8 +305,7 @@ def test_one_worker_is_believed_and_nothing_is_known_about_her(spec: str, domain
 def test_two_workers_count_the_same(spec: str, domain: str, engine: Engine) -> None:
     if spec == "OA":
         return  # it knows who is right
-    if spec == "auto":
-        spec = "auto(use_gold=False)"  # known truths tell who is right, too
+    spec = "auto(use_gold=False)" if spec == "auto" else spec  # which would learn who is right
     for seed in range(2):
         answers = crowd(domain, seed=seed, n=2)
         assert solve(answers, spec, domain, engine=engine).workers["weight"].tolist() == equal(2)
@@ -321,9 +320,8 @@ def test_identical_workers_count_the_same_and_have_no_fault(spec: str, domain: s
     answers = [(worker, task, label) for worker in range(4) for _, task, label in one]
     result = solve(answers, spec, domain, engine=engine)
     assert result.workers["weight"].tolist() == equal(4)
-    if spec not in {*CLIPPED, *STANDARDISED} and not spec.startswith(
-        PRIORS
-    ):  # nor is the variance of GTM 0, whose prior knows better
+    # Nor is the variance of GTM 0, whose prior knows better.
+    if spec not in {*CLIPPED, *STANDARDISED} and not spec.startswith(PRIORS):
         np.testing.assert_allclose(result.workers["fault"], [0] * 4, atol=1.1e-3 if spec.startswith("DS") else 0)
     assert not result.truth["changed"].any()
     same_labels(result.truth["label"].tolist(), [label for _, _, label in one])
