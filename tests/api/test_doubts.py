@@ -185,6 +185,10 @@ SAME: dict[str, tuple[Rows, str]] = {
         "2 workers differ only in how they are written: 'Ada'",
     ),
     "tasks": ([*crowd(), ("ada", "T1 ", "x"), ("bob", "T1 ", "y")], "2 tasks differ only in how they are written"),
+    "all workers": (
+        [(worker.upper() if number % 5 == 0 else worker, *said) for number, (worker, *said) in enumerate(crowd())],
+        "workers differ only in how they are written",
+    ),
     "marks": (
         [*crowd(), *(("ada", f"s{n}", label) for n, label in enumerate(["ice cream", "Ice-Cream"]))],
         "'Ice-Cream' and 'ice cream'. If they mean the same, a label map joins them",
