@@ -114,14 +114,14 @@ def _single_values(run: Run | Answers, odd: set[str]) -> Iterator[Doubt]:
         column = f"Perhaps {_column(run, 'worker')} is not who answered: then name the right column."
         column = "" if "tool" in run.notes.get("guessed", {}) else f" {column}"
         yield Doubt(
-            f"All {answers:,} answers are by one worker, {run.workers[0]!r}, with whom nobody can be compared.{column}"
+            f"{_all(answers)} by one worker, {run.workers[0]!r}, with whom nobody can be compared.{column}"
             " If every worker has a file, name all of them; if every one has a column, it is a matrix, to be read as"
             " wide.",
             severe=True,
         )
     if "task" in odd:
         yield Doubt(
-            f"All {answers:,} answers are about one task. Perhaps {_column(run, 'task')} is not what was asked: then"
+            f"{_all(answers)} about one task. Perhaps {_column(run, 'task')} is not what was asked: then"
             " name the right column. If every task has a column, it is a matrix, to be read as wide.",
             severe=True,
         )
@@ -307,6 +307,10 @@ def _mark_known(block: Block) -> dict[str, Array]:
     known = np.zeros(block.n_tasks, np.bool_)
     known[block.gold_task] = True
     return {"known": known}
+
+
+def _all(answers: int) -> str:
+    return "The only answer is" if answers == 1 else f"All {answers:,} answers are"
 
 
 def _column(run: Run | Answers, role: str) -> str:
