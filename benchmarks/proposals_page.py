@@ -34,8 +34,10 @@ it proposes is followed. A reading is right if it has every answer of the crowd 
 - *No right proposal*: it asked, and nothing that it proposed is right.
 - *Wrong in silence*: it was read without a question, and is not right.
 
-Scores were chosen on one half of the families of crowds, and on tables of tools. The figures that count are those of
-the other half. `python benchmarks/proposals.py --write` measures all of it and makes this page. Measured with allalike
+Scores were chosen on 11 crowds and on tables of tools. The figures that count are those of 14 crowds of other families:
+predictions, truthfulness of statements, dots, votes on films, translations, dogs, photos, products, models on GSM8K and
+MMLU, FaithBench, Tiny ImageNet and judges of TriviaQA. Each gives up to 2,000 answers. `python
+benchmarks/proposals.py --write` measures all of it and makes this page. Measured with allalike
 {versions}.
 """
 

@@ -118,6 +118,10 @@ def test_a_column_of_seven_values_is_no_task_and_is_named() -> None:
 
 
 MILD: dict[str, tuple[Rows, str]] = {
+    "a header between rows": (
+        [*crowd(), ("worker", "task", "label")],
+        "One of the workers is called 'worker', as the column is. Perhaps the header stands again",
+    ),
     "two workers": ([row for row in crowd() if row[0] in ("ada", "bob")], "There are two workers only"),
     "tasks with one answer": ([*crowd(), ("ada", "s", "x"), ("bob", "t", "y")], "2 of 14 (14 %) tasks have one answer"),
     "case": (
@@ -185,6 +189,10 @@ SAME: dict[str, tuple[Rows, str]] = {
         "2 workers differ only in how they are written: 'Ada'",
     ),
     "tasks": ([*crowd(), ("ada", "T1 ", "x"), ("bob", "T1 ", "y")], "2 tasks differ only in how they are written"),
+    "all workers": (
+        [(worker.upper() if number % 5 == 0 else worker, *said) for number, (worker, *said) in enumerate(crowd())],
+        "workers differ only in how they are written",
+    ),
     "marks": (
         [*crowd(), *(("ada", f"s{n}", label) for n, label in enumerate(["ice cream", "Ice-Cream"]))],
         "'Ice-Cream' and 'ice cream'. If they mean the same, a label map joins them",

@@ -54,11 +54,11 @@ FILES: dict[str, tuple[str | bytes, str]] = {
     "numbers.json": ("[1, 2]", "row 1 is no record"),
     "mixed.jsonl": (
         '{"worker":"a","task":1,"label":1}\n{"worker":"b","task":1,"label":"x"}\n',
-        "Most labels are numbers, but that in row 2 is 'x'",
+        "Most different labels are numbers, but that in row 2 is 'x'",
     ),
     "mixed.json": (
         '[{"worker":"a","task":1,"label":1},{"worker":"b","task":1,"label":"x"}]',
-        "Most labels are numbers, but that in row 2 is 'x'",
+        "Most different labels are numbers, but that in row 2 is 'x'",
     ),
     "answers.xyz": (bytes(range(256)), "is no text, and of no format that is known"),
     "answers": (b"\x7fELF" + bytes(9), "is no text, and of no format that is known"),

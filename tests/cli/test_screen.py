@@ -268,3 +268,32 @@ def test_where_workers_are_alike_only_ties_differ_from_the_unweighted_answer_and
     assert changed.sum() > 0
     assert (said.sum(axis=0)[changed] == 2).all()
     assert told.endswith("everyone counts the same, and a tie goes to those who are closer to the others.")
+
+
+def test_nothing_is_estimated_from_pairs_of_answers_where_there_are_none() -> None:
+    with pytest.warns(DataWarning):
+        said = " ".join(texts(allalike.discover(rows({"ada": "xyxxyyxy"}), domain="categorical")))
+    assert "1 answer per task" in said
+    assert "Nobody can tell how many truths are right: no task has two answers." in said
+    assert "should be right" not in said
+
+
+def test_known_truths_are_not_advised_to_whoever_has_given_some(known: allalike.Result) -> None:
+    said = " ".join(texts(known))
+    assert "of the truths should be right" in said
+    assert "some known truths" not in said
+
+
+def test_spellings_that_a_domain_joins_are_joined_by_a_command_that_runs() -> None:
+    said = {"ada": "XyxyXyxy", "bob": "xYxyxyxy", "eve": "xyxyxyXY"}
+    with pytest.warns(DataWarning):
+        lines = texts(allalike.discover(rows(said)), typed=["discover", "a.csv"])
+    assert "  allalike discover a.csv --domain 'categorical(lower=True)'" in lines
+
+
+def test_large_numbers_are_shown_without_exponents() -> None:
+    chance = np.random.default_rng(0)
+    said = [(worker, task, 1e5 * task + 2e3 * chance.normal()) for task in range(20) for worker in "abcde"]
+    with pytest.warns(DataWarning):
+        lines = texts(allalike.discover(said))
+    assert not [line for line in lines if "e+" in line]

@@ -295,7 +295,7 @@ def csv_blocks(monkeypatch: pytest.MonkeyPatch, batches_of_few: None) -> None:
         ({"label": "oops"}, "The label 'oops' in row 101 is not a number", {"domain": "real"}),
         ({"label": "1e200"}, "The label in row 101 is 1e\\+200, whose square", {"domain": "real"}),
         ({"label": "inf"}, "The label in row 101 is inf, which has no distance", {"domain": "real"}),
-        ({"label": "oops"}, "Most labels are numbers, but that in row 101 is 'oops'", {}),
+        ({"label": "oops"}, "Most different labels are numbers, but that in row 101 is 'oops'", {}),
         ({"label": "a>a"}, "The label in row 101 does not fit", {"domain": "ranking"}),
     ],
 )

@@ -191,7 +191,10 @@ def test_labels_are_made_comparable_as_in_memory(spark: Spark, tmp_path: Path, e
 
 
 def test_no_answers_and_repeats_are_errors(spark: Spark, tmp_path: Path) -> None:
-    assert fail(spark, written(table(0), tmp_path, ".parquet")) == "There are no answers."
+    assert (
+        fail(spark, written(table(0), tmp_path, ".parquet"))
+        == "There are no answers: no rows, or nothing but a header."
+    )
     path = written(pa.concat_tables([table(), table().slice(3, 1)]), tmp_path, ".parquet")
     assert "more than once, and there are 1 such rows" in fail(spark, path, repeats="error")
 

@@ -204,3 +204,21 @@ def test_later_gold_matches_tasks_that_were_written_otherwise() -> None:
     rows = [(worker, f"{task}.0", str(label)) for worker, task, label in ROWS]
     result = allalike.discover(rows, method="UA").update([("kim", "1.0", "1")], gold={1: 1, 3: 1})
     assert (result.summary["gold"]["tasks"], result.summary["gold"]["error"]) == (2, 0.0)
+
+
+def test_gold_that_was_read_from_the_wrong_column_is_proposed_from_the_right_one() -> None:
+    rows = [(worker, task, "xy"[task % 2]) for task in range(12) for worker in "abcd"]
+    gold = {"task": list(range(12)), "answer": [*"xy"] * 6, "expert": ["smith"] * 12}
+    with pytest.raises(GoldError, match="No answer has its label 'smith'") as caught:
+        allalike.discover(rows, gold=gold)
+    best = caught.value.proposals[0].settles
+    assert best == {"gold_columns": {"task": "task", "label": "answer"}}
+    assert allalike.discover(rows, gold=gold, **best).summary["gold"]["error"] == 0
+
+
+def test_gold_without_a_header_loses_no_truth_in_silence(tmp_path: Path) -> None:
+    path = tmp_path / "gold.csv"
+    path.write_text("".join(f"t{task},{'xy'[task % 2]}\n" for task in range(12)), encoding="utf-8")
+    rows = [(worker, f"t{task}", "xy"[task % 2]) for task in range(12) for worker in "abcd"]
+    with pytest.raises(GoldError, match="the header is missing. Write one, such as task,label"):
+        allalike.discover(rows, gold=path)

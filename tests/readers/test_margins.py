@@ -38,6 +38,8 @@ def save(path: Path, rows: Sequence[Sequence[Any]], mark: str = ",") -> Path:
 MARGINS: dict[str, tuple[list[list[str]], str]] = {
     "a title": ([["My survey 2024"], HEAD, *ROWS], "1 row above the header ('My survey 2024')"),
     "a title in a wide row": ([["My survey 2024", "", ""], HEAD, *ROWS], "1 row above the header"),
+    "a title with a comma": ([["My survey", " 2024"], HEAD, *ROWS], "1 row above the header ('My survey  2024')"),
+    "what describes it": ([["Project", "Birds"], ["Made by", "ada"], [], HEAD, *ROWS], "2 rows above the header"),
     "a title and a blank line": ([["My survey"], ["of 2024"], [], HEAD, *ROWS], "2 rows above the header"),
     "comments": ([["# by ada"], ["# version 2"], HEAD, *ROWS], "2 rows above the header ('# by ada')"),
     "a second header": ([HEAD, ["Who are you?", "Which one?", "How much?"], *ROWS], "the row below the header"),

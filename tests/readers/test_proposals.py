@@ -15,6 +15,7 @@ import allalike
 from allalike.api.doubts.doubts import find_doubts
 from allalike.errors import DataWarning, InputError
 
+COLUMNS = {"worker": "A", "task": "B", "label": "C"}
 CROWD = "3 classes, 9 workers, 30 tasks, 9 answers a task"
 
 
@@ -215,3 +216,35 @@ def test_moments_may_be_what_sensors_are_asked_about() -> None:
 def test_places_that_are_numbers_are_what_sensors_are_asked_about() -> None:
     answers = allalike.read(measure("position", np.arange(40) / 4 + 0.1))
     assert (len(answers.workers), answers.n_tasks, answers.domain.name) == (4, 40, "real")
+
+
+def test_a_proposal_is_not_made_twice(tmp_path: Path) -> None:
+    frame = crowd()
+    tasks = [
+        {"id": task, "annotations": [{"by": row.A, "value": row.C} for row in rows.itertuples()]}
+        for task, rows in frame.groupby("B")
+    ]
+    path = tmp_path / "nested.json"
+    path.write_text(json.dumps(tasks), encoding="utf-8")
+    shown = [json.dumps(each.settles, sort_keys=True) for each in ask(path).proposals]
+    assert len(shown) == len(set(shown)) == 1
+
+
+@pytest.mark.parametrize("again", [0, 3])
+def test_classes_that_hardly_recur_are_not_proposed(again: int) -> None:
+    labels = [f"id{max(row, again)}" for row in range(270)]
+    assert [each.settles for each in ask(crowd().assign(C=labels), columns=COLUMNS).proposals] == [{"domain": "text"}]
+
+
+def test_one_word_among_measurements_is_proposed_to_be_left_out(tmp_path: Path) -> None:
+    numbers = [f"{row * 7919 % 1009 / 8}" for row in range(270)]
+    crowd().assign(C=["inf", *numbers[1:]]).to_csv(tmp_path / "a.csv", index=False)
+    error = ask(tmp_path / "a.csv", columns=COLUMNS)
+    assert error.settles == {"abstain": "inf"}
+    assert error.proposals[0].gives == "real labels, 9 workers, 30 tasks, 9 answers a task"
+
+
+def test_dates_that_can_be_read_in_two_ways_are_proposed_in_both() -> None:
+    labels = [f"{row % 12 + 1:02}/{row % 9 + 1:02}/2024" for row in range(270)]
+    forms = [each.settles["domain"] for each in ask(crowd().assign(C=labels), columns=COLUMNS).proposals]
+    assert forms == ['date(form="31/12/2024")', 'date(form="12/31/2024")']

@@ -63,7 +63,7 @@ class Dropped:
         allalike.errors.InputError: No row has a label: all 2 rows are empty, or say that there is none.
         """
         if not rows:
-            raise InputError("There are no answers.")
+            raise InputError("There are no answers: no rows, or nothing but a header.")
         if self.total < rows:
             return
         if self.example is not None:

@@ -137,7 +137,7 @@ def discover(
     origin = replace(Origin.of(source, known), inputs=inputs, history=past, gold_map=gold_map)
     run = remark_names(run, [method])
     check_served(chosen, run.encoding)
-    doubts = [*find_doubts(run, origin.gold), *_look_at_gold(run, origin.gold, chosen)]
+    doubts = [*find_doubts(run, origin.gold), *_look_at_gold(run, origin.gold, chosen, (held, gold))]
     warn_of((doubt for doubt in doubts if doubt not in first), stacklevel=2, source=source)
     result = _solve(run, chosen, origin, doubts, engine=where.name, seed=seed, ties=ties, **least)
     note(result.summary, doubts, stacklevel=2)
@@ -166,7 +166,9 @@ def _leave_gold(method: Method) -> Method:
     return without_gold(method)
 
 
-def _look_at_gold(run: Run, gold: Gold | None, method: Method) -> list[Doubt]:
+def _look_at_gold(
+    run: Run, gold: Gold | None, method: Method, given: tuple[Answers | Scan, Any] | None = None
+) -> list[Doubt]:
     """Stop at known truths that do not fit, if they are evidence; wonder about them, if they only measure."""
     if gold is None or not run.n_gold:
         return []
@@ -174,7 +176,11 @@ def _look_at_gold(run: Run, gold: Gold | None, method: Method) -> list[Doubt]:
 
     misfit = find_misfit(run, gold)
     if misfit is not None and (method.name == _ORACLE or without_gold(method) != method):
-        raise refuse_misfit(misfit)
+        from allalike.api.inputs.gold_columns import find_better_columns
+
+        raise refuse_misfit(
+            misfit, columns=find_better_columns(*given, gold) if given and not misfit.readings else None
+        )
     return [] if misfit is None else [doubt_misfit(misfit)]
 
 

@@ -8,6 +8,7 @@ answers, and are left out where these are so many that somebody would wait for i
 from __future__ import annotations
 
 import math
+import re
 import shlex
 import sys
 from typing import TYPE_CHECKING
@@ -42,6 +43,7 @@ _MAX_ANSWERS = 5_000_000  # from which on nobody waits for another look at them
 _N_UNSURE = 3
 _MAX_LABEL = 30
 _UNSURE = 0.8  # truths that are less sure are worth another answer
+_JOINING = re.compile(r"the domain (.+) or a label map")
 _OPENERS = {"darwin": "open", "win32": "start"}
 
 
@@ -121,7 +123,8 @@ def _crowd_text(result: Result, summary: Summary, *, look: bool) -> str:
     """Say how much the workers agree, how many answers a task has, and how many independent ones they count like."""
     agreed = _alpha_text(result) if look or "agreement" in vars(result) else ""
     voices = say_voices(summary)
-    per_task = f"{show_number(summary.answers / summary.tasks)} answers per task"
+    number = show_number(summary.answers / summary.tasks)
+    per_task = f"{number} answer{'' if number == '1' else 's'} per task"
     return f"Crowd: {agreed}{per_task}{', ' if voices else ''}{voices}."
 
 
@@ -192,8 +195,10 @@ def _next_commands(
     asked = [path.name for path in paths if path.stem == "next"]
     if asked and (unsure.found["confidence"] < _UNSURE).any():
         found.append((f"{complete_command(typed, {})} more.csv", f"with new answers to the tasks in {asked[0]}"))
-    if any("label map" in warning for warning in Summary.from_dict(result.summary).warnings):
-        found.append((complete_command(typed, {"label_map": "map.csv"}), "join labels that mean the same"))
+    if alike := [said for said in Summary.from_dict(result.summary).warnings if "label map" in said]:
+        told = _JOINING.search(alike[0])
+        settles = {"domain": told[1]} if told else {"label_map": "map.csv"}
+        found.append((complete_command(typed, settles), "join labels that mean the same"))
     if not result.run.n_gold:
         found.append((complete_command(typed, {"gold": "gold.csv"}), "with some known truths"))
     return found

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from allalike.cli.console import WIDTH, Line, tall_rows
+from allalike.telling.remark import two_digits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,7 +110,10 @@ def _fault_cells(weighing: Weighing, picked: list[int]) -> dict[str, Sequence[ob
         return {"fault": weighing.fault[picked].tolist()}
     known = fault_columns(weighing, faults)
     low, high, fault = (known[name][picked].tolist() for name in ("low", "high", faults.unit))
-    limits = ["" if math.isnan(left) else f"{left:.2g}..{right:.2g}" for left, right in zip(low, high, strict=True)]
+    limits = [
+        "" if math.isnan(left) else f"{two_digits(left)}..{two_digits(right)}"
+        for left, right in zip(low, high, strict=True)
+    ]
     return {faults.unit: fault, **({"low..high": limits} if any(limits) else {})}
 
 

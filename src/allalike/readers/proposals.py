@@ -38,6 +38,7 @@ _SAMPLE_ROWS = 100_000
 _SMALL_BYTES = 1 << 23  # a file that is no larger is read as a whole
 _LARGE_BYTES = 1 << 28  # of a file that is larger the first that can be read is proposed alone
 _AT_ONCE = 0.3  # what is read without a question about columns has this much more, as if names had spoken for it
+_MOST_CLASSES = 0.9  # of the number of answers
 _FEW_ROWS = 12  # fewer rows do not tell what is hardly meant
 _CHOOSING = frozenset({"columns", "wide", "tag", "worker_from"})  # options that may choose what nobody meant
 _UNSEEN = frozenset({"apart", "worker", "task", "label"})  # what a part of the rows does not tell
@@ -113,7 +114,7 @@ def find_proposals(source: Readable, options: Sequence[Proposal]) -> list[Propos
         trials.follow(option)
     found: dict[str, Proposal] = {}
     for each in sorted(trials.found, key=lambda proposal: -(proposal.score or 0.0)):
-        found.setdefault(str(each), each)  # several ways may lead to it
+        found.setdefault(repr(_in_order(each.settles)), each)  # several ways may lead to it
     return list(found.values())[:MOST_SHOWN]
 
 
@@ -163,7 +164,10 @@ class _Trials:
         except AllalikeError:
             return
         odd = find_misreadings(answers) - (frozenset() if whole else _UNSEEN)
-        if not odd or rows < _FEW_ROWS or not _CHOOSING & option.settles.keys():
+        hardly_meant = (odd and _CHOOSING & option.settles.keys()) or (
+            "domain" in option.settles and _hardly_recur(answers)
+        )
+        if rows < _FEW_ROWS or not hardly_meant:
             rated = option.score is not None and "columns" in option.settles
             score = (option.score or 0.0) + (0.0 if rated else rate + _AT_ONCE)
             self.found.append(Proposal(option.settles, _describe(answers, whole=whole), score))
@@ -227,6 +231,20 @@ def _merge(settles: Mapping[str, Any], further: Mapping[str, Any]) -> dict[str, 
     """
     columns = {**settles.get("columns", {}), **further.get("columns", {})}
     return {**settles, **further, **({"columns": columns} if columns else {})}
+
+
+def _hardly_recur(answers: Answers) -> bool:
+    """Tell whether there are nearly as many classes as answers, so that labels are no classes."""
+    return answers.encoding.nominal and answers.encoding.n_labels > _MOST_CLASSES * answers.n_answers
+
+
+def _in_order(settles: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return options in an order that does not depend on which was found first.
+
+    >>> _in_order({"wide": "tasks", "columns": {"task": "q", "label": "said"}})
+    [('columns', [('label', 'said'), ('task', 'q')]), ('wide', 'tasks')]
+    """
+    return sorted((name, _in_order(value) if isinstance(value, dict) else value) for name, value in settles.items())
 
 
 def _describe(answers: Answers, *, whole: bool) -> str:

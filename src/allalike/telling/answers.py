@@ -32,6 +32,11 @@ _WRITTEN = {
     "set": "sets of items; for a vote on whole labels: domain='categorical'.",
     "ranking": "rankings of items, best first; for a vote on whole labels: domain='categorical'.",
 }  # where the way in which labels are written told the kind
+_PLURALS = {
+    **{name: f"{name}s" for name in ("set", "ranking", "text", "record", "vector", "interval", "place")},
+    "probability": "probabilities",
+    "bitmap": "masks",
+}
 _CLASSES = "classes, though they are numbers: a truth is a vote; for a mean: domain='real'."
 _RATINGS = " If they are ratings, their order is not used; it is with domain='ordinal'."
 
@@ -115,7 +120,7 @@ def _name_kind(name: str, numbers: str) -> Remark:
         return Remark(f"Recognised: the labels are {_CLASSES}{_RATINGS if numbers == 'in a row' else ''}")
     if "(" in name and (written := _WRITTEN.get(name.partition("(")[0])):
         return Remark(f"Recognised: the labels are {written}", "domain", name)
-    return Remark(f"Recognised: the labels are {name}.", "domain", name)
+    return Remark(f"Recognised: the labels are {_PLURALS.get(name, name)}.", "domain", name)
 
 
 def _quorum(domain: LabelKind) -> list[Remark]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from allalike._core.words import count
-from allalike.telling.remark import Remark, name_some, share
+from allalike.telling.remark import Remark, name_some, share, two_digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,10 +48,10 @@ def _remark_silent(empty: Silent) -> Remark:
 
 
 def _remark_suspects(worse: Suspects) -> Remark:
-    limits = [f"{each.worker} ({each.low:.2g} to {each.high:.2g})" for each in worse.named]
+    limits = [f"{each.worker} ({two_digits(each.low)} to {two_digits(each.high)})" for each in worse.named]
     return Remark(
         f"Look at: {name_some(limits, worse.workers, _N_SHOWN)} {'has' if worse.workers == 1 else 'have'} a larger"
-        f" {worse.unit.replace('_', ' ')} than the crowd ({worse.crowd:.2g}), by more than chance explains.",
+        f" {worse.unit.replace('_', ' ')} than the crowd ({two_digits(worse.crowd)}), by more than chance explains.",
         names=[each.worker for each in worse.named],
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Remark", "name_some", "percent", "share"]
+__all__ = ["Remark", "name_some", "percent", "share", "two_digits"]
 
 _N_NAMED = 5
 
@@ -59,3 +59,13 @@ def share(part: int, whole: int) -> str:
     '12.5 %'
     """
     return f"{100 * part / whole:.1f} %"
+
+
+def two_digits(number: float) -> str:
+    """Write a number with two digits that count, and never with an exponent where it is large.
+
+    >>> two_digits(0.0353), two_digits(2.96), two_digits(99.7), two_digits(1786.0), two_digits(1.2e6)
+    ('0.035', '3', '100', '1,800', '1,200,000')
+    """
+    short = float(f"{number:.2g}")
+    return f"{short:,.0f}" if abs(short) >= 10 else f"{short:g}"

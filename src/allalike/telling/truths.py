@@ -10,7 +10,7 @@ from allalike.telling.remark import Remark, percent, share
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from allalike.telling.summary import Correlation, HowRead, OtherReading, Summary
+    from allalike.telling.summary import Correlation, HowRead, HowSure, OtherReading, Summary
 
 __all__ = [
     "TOLD_BY",
@@ -83,13 +83,7 @@ def _were(number: int) -> str:
 def remark_sureness(summary: Summary, unweighted: float | None = None) -> Iterator[Remark]:
     """Say how sure the truths are, how sure unweighted ones would be if that is known, and how many are left out."""
     if sure := summary.confidence:
-        plain = "" if unweighted is None else f", and {percent(unweighted)} of a plain vote"
-        unseen = (
-            "" if sure.told_by == "gold" else " Mistakes that most share do not show; some known truths (gold=) do."
-        )
-        yield Remark(
-            f"About {percent(sure.mean)} of the truths should be right{plain} ({TOLD_BY[sure.told_by]}).{unseen}"
-        )
+        yield Remark(_say_sureness(sure, unweighted if summary.changed else None, known=summary.gold is not None))
     if summary.abstained is not None:
         part = share(summary.abstained, summary.tasks)
         yield Remark(
@@ -97,6 +91,24 @@ def remark_sureness(summary: Summary, unweighted: float | None = None) -> Iterat
             f" {'stays' if summary.abstained == 1 else 'stay'} empty.",
             "min_confidence",
         )
+
+
+def _say_sureness(sure: HowSure, unweighted: float | None, *, known: bool) -> str:
+    """Say how many truths should be right, unless no task has two answers that tell it.
+
+    >>> from allalike.telling.summary import HowSure
+    >>> _say_sureness(HowSure(mean=0.999, told_by="halves", answers_per_task=3.0), 0.9, known=True)
+    'Over 99 % of the truths should be right, and 90 % of a plain vote (estimated from two halves of the workers).'
+    >>> _say_sureness(HowSure(mean=0.75, told_by="pairs", answers_per_task=1.0), None, known=False)
+    'Nobody can tell how many truths are right: no task has two answers. Some known truths (gold=) can.'
+    """
+    if sure.answers_per_task == 1 and sure.told_by != "gold":
+        return "Nobody can tell how many truths are right: no task has two answers. Some known truths (gold=) can."
+    right = percent(sure.mean)
+    about = f"About {right}" if right[0].isdigit() else right.capitalize()
+    plain = "" if unweighted is None else f", and {percent(unweighted)} of a plain vote"
+    unseen = "" if known else " Mistakes that most share do not show; some known truths (gold=) do."
+    return f"{about} of the truths should be right{plain} ({TOLD_BY[sure.told_by]}).{unseen}"
 
 
 def remark_gold(summary: Summary) -> Iterator[Remark]:

@@ -37,6 +37,7 @@ _MAX_COUNTS = 1 << 22  # of labels, for each worker
 _SHOWN_LABELS = 3
 _MAX_RATINGS = 11  # such as 0 to 10
 _SAMPLE_ANSWERS = 20_000
+_MAX_IDS = 1 << 14  # of workers that are looked at
 
 
 def find_doubts(run: Run, gold: Gold | None = None, *, again: bool = False) -> list[Doubt]:
@@ -51,7 +52,7 @@ def find_doubts(run: Run, gold: Gold | None = None, *, again: bool = False) -> l
     True No task has two answers: 3 an
     False There are two workers only: b
     """
-    looks = (doubt_spellings, _abstentions, _numbers, _levels, _crowd)
+    looks = (doubt_spellings, _headers, _abstentions, _numbers, _levels, _crowd)
     found = [*_first_doubts(run), *(doubt for look in looks for doubt in look(run))]
     found += () if again else (*_swapped(run), *_ratings(run), *_far_answers(run))
     found += _truths(run, gold) if gold is not None else ()
@@ -114,14 +115,14 @@ def _single_values(run: Run | Answers, odd: set[str]) -> Iterator[Doubt]:
         column = f"Perhaps {_column(run, 'worker')} is not who answered: then name the right column."
         column = "" if "tool" in run.notes.get("guessed", {}) else f" {column}"
         yield Doubt(
-            f"All {answers:,} answers are by one worker, {run.workers[0]!r}, with whom nobody can be compared.{column}"
+            f"{_all(answers)} by one worker, {run.workers[0]!r}, with whom nobody can be compared.{column}"
             " If every worker has a file, name all of them; if every one has a column, it is a matrix, to be read as"
             " wide.",
             severe=True,
         )
     if "task" in odd:
         yield Doubt(
-            f"All {answers:,} answers are about one task. Perhaps {_column(run, 'task')} is not what was asked: then"
+            f"{_all(answers)} about one task. Perhaps {_column(run, 'task')} is not what was asked: then"
             " name the right column. If every task has a column, it is a matrix, to be read as wide.",
             severe=True,
         )
@@ -156,6 +157,16 @@ def _different_labels(run: Run | Answers, odd: set[str]) -> Iterator[Doubt]:
             f" workers agree. Perhaps {_column(run, 'label')} is not what was answered: then name the right column. If"
             " these are texts or numbers, give them this domain.",
             severe=True,
+        )
+
+
+def _headers(run: Run) -> Iterator[Doubt]:
+    """Wonder about a worker who is called as the column of workers is."""
+    name = _column(run, "worker")
+    if name in {repr(each) for each in run.workers.take(np.arange(min(len(run.workers), _MAX_IDS))).tolist()}:
+        yield Doubt(
+            f"One of the workers is called {name}, as the column is. Perhaps the header stands again between the rows,"
+            " where files were joined: remove it there."
         )
 
 
@@ -307,6 +318,10 @@ def _mark_known(block: Block) -> dict[str, Array]:
     known = np.zeros(block.n_tasks, np.bool_)
     known[block.gold_task] = True
     return {"known": known}
+
+
+def _all(answers: int) -> str:
+    return "The only answer is" if answers == 1 else f"All {answers:,} answers are"
 
 
 def _column(run: Run | Answers, role: str) -> str:

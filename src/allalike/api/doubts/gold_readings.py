@@ -25,7 +25,7 @@ from allalike.errors import GoldError, LabelError
 from allalike.readers.gold_maps import SAME
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from allalike._core.blocks.block import Array, Block
     from allalike.answers.gold import Gold
@@ -87,8 +87,11 @@ def doubt_misfit(misfit: GoldMisfit) -> Doubt:
     return Doubt(f"{misfit.what}{said}")
 
 
-def refuse_misfit(misfit: GoldMisfit, *, usable: bool = True) -> GoldError:
-    """Return the error that stops at known truths that do not fit, with what may be done, if they are usable at all."""
+def refuse_misfit(misfit: GoldMisfit, *, usable: bool = True, columns: Mapping[str, str] | None = None) -> GoldError:
+    """Return the error that stops at known truths that do not fit, with what may be done, if they are usable at all.
+
+    Other ``columns`` of the gold may have truths that fit.
+    """
     readings = [each for each in misfit.readings[:_MAX_SHOWN] if len(each.gold_map) <= _MAX_COMMAND]
     ways: list[tuple[str, dict[str, Any]]] = [
         (f"If {each.what} ({each.agree:,} of {count(misfit.tasks, 'task')} agree)", {"gold_map": each.gold_map})
@@ -98,7 +101,8 @@ def refuse_misfit(misfit: GoldMisfit, *, usable: bool = True) -> GoldError:
         ("To measure the error only", {"use_gold": False}),
         ("If the gold is right as it is", {"gold_map": SAME}),
     ]
-    return GoldError(misfit.what, ways=[*ways, *(as_it_is if usable else [])])
+    other = [(f"If its column {columns['label']!r} has the truths", {"gold_columns": dict(columns)})] if columns else []
+    return GoldError(misfit.what, ways=[*other, *ways, *(as_it_is if usable else [])])
 
 
 def _look_at_classes(run: Run, gold: Gold) -> GoldMisfit | None:

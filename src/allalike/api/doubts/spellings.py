@@ -170,15 +170,18 @@ def find_slips(near: Iterable[tuple[Any, Any]], counts: Mapping[Any, int]) -> li
 
 
 def find_twins(ids: Iterable[Any]) -> list[tuple[Any, Any]]:
-    """Find ids that differ only in case and blanks; where most of them do, case means something.
+    """Find ids that differ only in case and blanks; where most of them do, and not as words, case means something.
 
     >>> find_twins(["w0", "W0", "w1", "w2"]), find_twins(["a", "A", "b"]), find_twins(["aa", "Aa", "bb", "bB"])
     ([('w0', 'W0')], [], [])
+    >>> find_twins(["ada", "ADA", "bob", "Bob"]), find_twins(["q1", "q1 "])
+    ([('ada', 'ADA'), ('bob', 'Bob')], [('q1', 'q1 ')])
     """
     known = [each for each in ids if isinstance(each, str) and len(each.strip()) > 1]
     first: dict[str, str] = {}
     pairs = [(one, each) for each in known if (one := first.setdefault("".join(each.split()).casefold(), each)) != each]
-    return pairs if 2 * len(pairs) <= _MAX_TWINS * len(known) else []
+    words = all(each == each.casefold() or each.isupper() or each.istitle() for pair in pairs for each in pair)
+    return pairs if words or 2 * len(pairs) <= _MAX_TWINS * len(known) else []
 
 
 def _is_mostly_number(text: str) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.columns.column import Column
 from allalike._core.columns.matches import find_places
 from allalike._core.words import count
 from allalike.answers import Answers
@@ -18,10 +19,10 @@ from allalike.readers.gold import is_truth, open_gold_table
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allalike._core.columns.column import Column
+    from allalike.answers.gold import Gold
     from allalike.readers.formats.tables import Table
 
-__all__ = ["name_columns", "name_what_holds_tasks"]
+__all__ = ["find_better_columns", "name_columns", "name_what_holds_tasks"]
 
 _MAX_BYTES = 1 << 28  # of answers that are read to explain an error
 _MIN_TASKS = 0.5  # of what a column of tasks holds
@@ -55,8 +56,30 @@ def name_what_holds_tasks(error: GoldError, answers: Answers | Scan, gold: Any) 
         if held is not None and found:
             named, known = found["task"], len(open_gold(gold, columns=found).task)
             said = f"{error.args[0]} Its column {named!r} holds {count(known, 'task')} of the answers."
+            if _share(Column.of_objects("task", [named]), held.tasks):
+                return GoldError(f"{said} So is its name: the header is missing. Write one, such as task,label.")
             return GoldError(said, lines=error.lines, gold_columns=found)
     return error
+
+
+def find_better_columns(answers: Answers | Scan, gold: Any, known: Gold) -> dict[str, str]:
+    """Return the columns of gold of which more labels are among those of the answers than in the one that was read.
+
+    >>> import allalike
+    >>> answers = allalike.read([("ada", "t1", "x"), ("bob", "t1", "x"), ("ada", "t2", "y")])
+    >>> gold = {"task": ["t1", "t2"], "answer": ["x", "y"], "expert": ["eve", "eve"]}
+    >>> find_better_columns(answers, gold, open_gold(gold))
+    {'task': 'task', 'label': 'answer'}
+    """
+    with suppress(AllalikeError, TypeError):
+        table, held = open_gold_table(gold), _read(answers)
+        found = {} if held is None else _find_columns(table, held)
+        if held is not None and found:
+            labels = _list_labels(held)
+            read = Column.of_objects("label", list(known.label.parsed(lambda value: value)[1]))
+            better = _share(table.columns(found)["label"], labels) > _share(read, labels)
+            return found if better else {}
+    return {}
 
 
 def _read(answers: Answers | Scan) -> Answers | None:
@@ -72,13 +95,17 @@ def _find_columns(table: Table, answers: Answers) -> dict[str, str]:
         return {}
     tasks = {name: _share(column, answers.tasks) for name, column in columns.items()}
     task = max(tasks, key=tasks.__getitem__)
-    labels = answers.encoding.decode(np.arange(answers.encoding.n_labels)) if answers.encoding.nominal else ()
+    labels = _list_labels(answers)
     named = {name: is_truth(name) + max(rate_name(name, "label"), 0.0) for name in columns}
     fits = {name: _share(column, labels) + named[name] for name, column in columns.items() if name != task}
     label = max(fits, key=fits.__getitem__)
     if tasks[task] < _MIN_TASKS or (len(fits) > 1 and not fits[label]):
         return {}
     return {"task": task, "label": label}
+
+
+def _list_labels(answers: Answers) -> Any:
+    return answers.encoding.decode(np.arange(answers.encoding.n_labels)) if answers.encoding.nominal else ()
 
 
 def _share(column: Column, values: Any) -> float:

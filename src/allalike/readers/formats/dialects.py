@@ -123,7 +123,7 @@ def find_dialect(text: str, where: str, *, preferred: str = ",", whole: bool = T
     body = "".join(body.splitlines(keepends=True)[n_lines:]) if n_lines else body
     delimiter = told[1] if told else _find_delimiter(body, preferred, whole)
     records = _start(body, delimiter, whole, _FIRST_ROWS)
-    if not records:
+    if not records or not body.strip():
         raise InputError(f"{where} has no rows: nothing but empty lines.")
     if len(records) == 1 and not whole:  # of which nobody knows whether it is cut
         return None

@@ -3,7 +3,7 @@
 Above the header there may be a title, notes and comments; below it a second header, or a row of units; at the end a row
 of totals, and notes. They are known by what they look like beside the rows between them:
 
-    a title or a note    one cell is filled, where rows have three or more
+    a title or a note    one cell is filled, where rows have three or more; or fewer than in rows, above a clear header
     a comment            begins with #
     a second header      no cell recurs below, where those of other rows do; or it has words above numbers
     a row of totals      begins with a word such as Total, which no other row does
@@ -46,12 +46,23 @@ def count_above(rows: Sequence[Row]) -> int:
 
     >>> count_above([["My survey"], ["worker", "task", "label"], ["ada", "t1", "x"]])
     1
+    >>> rows = [["ada", "t1", "x"], ["bob", "t1", "x"], ["ada", "t2", "y"], ["bob", "t2", "x"], ["eve", "t2", "y"]]
+    >>> count_above([["Survey", " 2024"], ["worker", "task", "label"], *rows]), count_above([["task", "label"], *rows])
+    (1, 0)
     """
     usual = _usual_width(rows)
     if usual < _MIN_COLUMNS:
         return 0
+    full = next((place for place, row in enumerate(rows) if _reach(row) >= usual), 0)
+    if 0 < full <= _MOST_ABOVE and find_second_header(rows[full:]):
+        return full
     count = next((place for place, row in enumerate(rows) if not _is_above(row, usual)), 0)
     return count if count <= _MOST_ABOVE and len(rows) > count + 1 else 0
+
+
+def _reach(row: Row) -> int:
+    """Count the cells up to the last one that is filled."""
+    return max((place for place, cell in enumerate(row, start=1) if cell.strip()), default=0)
 
 
 def _is_above(row: Row, usual: int) -> bool:

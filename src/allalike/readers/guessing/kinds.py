@@ -10,20 +10,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.column import Column
+from allalike._core.columns.objects import reads_as_number
 from allalike._core.masks.files import MaskFile
 from allalike._core.system.json_text import parse_json
+from allalike._core.words import count
 from allalike.domains import DOMAINS, Domain
 from allalike.domains.lists import json_list
 from allalike.domains.moments import is_moment
 from allalike.domains.things.box_forms import is_box
 from allalike.domains.things.point_forms import is_point
 from allalike.domains.things.span_forms import are_tags, is_span
-from allalike.errors import LabelError
+from allalike.errors import LabelError, Proposal
 from allalike.readers.guessing.number_kinds import MAX_CLASSES, SAMPLE_ROWS, guess_numbers
 from allalike.readers.guessing.readings import ask_extraction, order_the_same, read_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from allalike._core.columns.factors import Codes
     from allalike.answers.stream import Sample
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["guess_domain"]
 
 _REGIONS = {"polygons": {"points"}}
+_MOST_TEXTS = 0.1  # of the different labels, or one, may mean that there is no answer, where the others are numbers
 _MIN_TEXT_WORDS = 3  # strings that do not repeat are texts if they have this many on average
 
 
@@ -88,7 +91,8 @@ def guess_domain(
     >>> guess(["x17", "x18"])
     Traceback (most recent call last):
     allalike.errors.LabelError: It is unclear what kind of labels these are: 2 different ones in 2 answers, such as
-    'x17'. They may be categorical, ordinal, ... Say it with domain='categorical'.
+    'x17'. They may be classes (categorical), texts (text), or of another kind that allalike.DOMAINS lists. Say it with
+    domain='categorical'.
     """
     kind = labels.kind
     if opened is not None or _are_records(labels):
@@ -301,13 +305,14 @@ def _guess_lists(labels: Column, parts: Iterable[tuple[Column, Codes]], answers:
 
 def _guess_words(labels: Column, answers: int) -> Domain:
     odd = labels.text_among_numbers() if labels.text else None
+    values = labels.factors[1]
     if odd is not None:
         raise LabelError(
-            f"Most labels are numbers, but that in row {odd[0]} is {odd[1]!r}. Correct it, or say what they are:"
-            " categorical, or with further options, such as categorical(extract=number).",
-            domain="categorical",
+            f"Most different labels are numbers, but that in row {odd[0]} is {odd[1]!r}. Correct it; leave it out if it"
+            " means that there is no answer; or say what they are: categorical, or with further options, such as"
+            " categorical(extract=number).",
+            proposals=[*_without_texts(values.tolist()), Proposal({"domain": "categorical"})],
         )
-    values = labels.factors[1]
     if len(values) < answers and len(values) <= max(MAX_CLASSES, answers / 2):
         return DOMAINS["categorical"]()
     texts = values.tolist()
@@ -318,7 +323,20 @@ def _guess_words(labels: Column, answers: int) -> Domain:
         ask_extraction(texts)
         return DOMAINS["text"]()
     raise LabelError(
-        f"It is unclear what kind of labels these are: {len(values):,} different ones in {answers:,} answers, such as"
-        f" {str(values[0])[:60]!r}. They may be {', '.join(DOMAINS)}.",
+        f"It is unclear what kind of labels these are: {count(len(values), 'different one')} in"
+        f" {count(answers, 'answer')}, such as {str(values[0])[:60]!r}. They may be classes (categorical), texts"
+        " (text), or of another kind that allalike.DOMAINS lists.",
         domain="categorical",
     )
+
+
+def _without_texts(values: Sequence[Any]) -> list[Proposal]:
+    """Propose to leave out what is no number, if that is little.
+
+    >>> [str(each) for each in _without_texts(["1.5", "2", "?"])], _without_texts(["1", "cat", "dog"])
+    (["abstain='?'"], [])
+    """
+    texts = [value for value in values if not reads_as_number(value)]
+    if len(texts) > max(1, _MOST_TEXTS * len(values)):
+        return []
+    return [Proposal({"abstain": texts[0] if len(texts) == 1 else tuple(texts)})]

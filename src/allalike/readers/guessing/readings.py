@@ -33,7 +33,7 @@ from allalike.domains.date_forms import DATE_FORMS, SHORT_DATE_FORMS, read_date
 from allalike.domains.lists import split_items
 from allalike.domains.moments import is_moment
 from allalike.domains.spelling import match_key
-from allalike.errors import LabelError
+from allalike.errors import LabelError, Proposal
 from allalike.readers.guessing.number_kinds import guess_numbers
 from allalike.readers.guessing.scales import NO_OPINION, find_scale
 from allalike.readers.guessing.units import find_number_form
@@ -155,16 +155,21 @@ def _read_dates(written: Written) -> Domain | None:
         raise LabelError(
             f"Dates such as {written.texts[0]!r} can be read in two ways, and no label tells which: the last day of"
             f" 2024 is written as {fitting[0]}, or as {fitting[1]}.",
-            domain=spell_domain(date),
+            proposals=[Proposal({"domain": spell_domain(_make("date", form=form))}) for form in fitting],
         )
     if written.n_different <= written.answers / 2:
         raise LabelError(
             f"The labels are dates that recur, {written.n_different:,} different ones in {written.answers:,} answers."
             " If one that is near is better than one that is far, they are date; if they are right or wrong,"
             " categorical.",
-            domain=spell_domain(date),
+            proposals=_or_classes(date),
         )
     return date
+
+
+def _or_classes(domain: Domain) -> list[Proposal]:
+    """Propose a domain, and behind it that labels are right or wrong."""
+    return [Proposal({"domain": name}) for name in (spell_domain(domain), "categorical")]
 
 
 def _find_date_forms(texts: Sequence[str], forms: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -253,7 +258,7 @@ def _tell_sets(written: Written, separator: str, lists: Sequence[Sequence[str]])
     raise LabelError(
         f"Labels such as {example!r} may be sets of items, of which each can be right or wrong, or classes with"
         f" {separator!r} in their names (categorical).",
-        domain=spell_domain(sets),
+        proposals=_or_classes(sets),
     )
 
 
