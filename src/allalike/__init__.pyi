@@ -1,5 +1,6 @@
 # The public names and their homes, for editors, mypy and `__init__.py`, which imports each when it is used.
 
+from allalike._core.system.progress import watching as watching
 from allalike.answers import Answers as Answers
 from allalike.api.agree import agreement as agreement
 from allalike.api.agreement.agreement import Agreement as Agreement

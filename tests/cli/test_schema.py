@@ -12,6 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from allalike.cli import main
+from allalike.cli.app import app
 from allalike.telling.schemas import SCHEMAS, make_schema
 
 SAID = {
@@ -95,6 +96,22 @@ def test_what_is_saved_names_its_schema_and_explanations_and_drift_fit_theirs(
     drift = run(capfd, "jury", crowd, "-o", out, "--good", "x", "--since", out, "--json")
     check(drift, "jury")
     assert drift["panel"]["drift"]["drifted"] == []
+
+
+def test_public_data_and_drawn_crowds_fit_their_schemas(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    check(run(capfd, "datasets", "list", "--json"), "datasets")
+    check(run(capfd, "datasets", "show", "snow_rte", "--json"), "datasets")
+    check(run(capfd, "simulate", "one-coin", "-o", str(tmp_path / "drawn.csv"), "--json"), "simulate")
+
+
+def test_every_command_that_prints_json_has_a_schema() -> None:
+    groups = {name: getattr(command, "commands", {"": command}) for name, command in app.commands.items()}
+    told = {name for name, parts in groups.items() for part in parts.values() if "as_json" in list_options(part)}
+    assert told == set(SCHEMAS)
+
+
+def list_options(command: Any) -> list[str]:
+    return [option.name for option in command.params]
 
 
 def test_a_record_that_lacks_something_or_has_another_type_does_not_fit(

@@ -11,6 +11,7 @@ import click
 from allalike._core.words import count
 from allalike.cli.commands import list_notes, write_flags
 from allalike.cli.console import bar_after_a_second, echo, notes_for_warnings, rows, visible
+from allalike.cli.gates import find_disagreement, leave_if
 from allalike.cli.groups import draw_groups
 from allalike.cli.label_columns import choose_labels
 from allalike.cli.options import name_answers, name_engine, take_engine_options, take_print_options, take_read_options
@@ -36,6 +37,7 @@ _MAX_ID = 30  # characters of an id, so that a line fits
 @click.option(
     "--by", multiple=True, help="A column to measure each value of alone: blocks of tasks, groups of workers."
 )
+@click.option("--fail-under", type=float, help="Exit with code 3 if alpha is below, as 0.667, or not known.")
 @take_read_options
 @take_engine_options
 @take_print_options
@@ -63,6 +65,7 @@ def agreement(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any
         echo(f"allalike: {visible(repr(name))} has no agreement. {visible(write_flags(reason))}", err=True)
     if failed:
         click.get_current_context().exit(2)
+    leave_if(find_disagreement(summary, options["fail_under"]))
 
 
 def _measure(sources: list[Scan], options: dict[str, Any]) -> tuple[Agreement | Agreements, dict[str, str]]:

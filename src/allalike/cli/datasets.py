@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import click
 
 from allalike._core.words import count
 from allalike.cli.console import bar_after_a_second, echo, rows, visible
+from allalike.cli.schema import echo_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,7 +40,7 @@ def list_(as_json: bool) -> None:
         {**_dataset(name, source), "source": source.name, "here": here[source.name]} for name, source in sources.items()
     ]
     if as_json:
-        echo(json.dumps(listed, indent=2, ensure_ascii=False))
+        echo_json("datasets", {"datasets": listed})
         return
     lines = [
         (facts["name"], facts["domain"], *_counts(facts), "yes" if facts["here"] else "", facts["summary"])
@@ -57,7 +57,10 @@ def show(name: str, as_json: bool) -> None:
     from allalike.datasets import source_of
 
     source = source_of(name)
-    echo(json.dumps(_facts(source), indent=2, ensure_ascii=False) if as_json else _text(source))
+    if as_json:
+        echo_json("datasets", _facts(source))
+    else:
+        echo(_text(source))
 
 
 @datasets.command(no_args_is_help=True)

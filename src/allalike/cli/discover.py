@@ -9,6 +9,7 @@ import click
 
 from allalike.cli.commands import list_notes, write_flags
 from allalike.cli.console import Line, bar_after_a_second, can_report, echo, note, notes_for_warnings, show, visible
+from allalike.cli.gates import find_large_error, leave_if
 from allalike.cli.label_columns import choose_labels, name_folders
 from allalike.cli.options import (
     name_answers,
@@ -55,6 +56,7 @@ _FAST = ("UA", "P-TD", "iP-TD")
 @take_read_options
 @take_solve_options
 @click.option("--gold-only-measure", is_flag=True, help="Measure the error by the gold, and do not use it otherwise.")
+@click.option("--fail-over", type=float, help="Exit with code 3 if the error by the gold is above, as 0.1.")
 @click.option("--min-confidence", type=float, help="How sure a truth must be, from 0 to 1; less sure ones stay empty.")
 @click.option("--format", "file_format", default="csv", help="The tables: csv or parquet.", show_default=True)
 @click.option("--block-list", help="Write the ids of workers to exclude into this file, one a line.")
@@ -73,15 +75,8 @@ def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any)
     it stay, and of the same name only --overwrite replaces them. Where --label names several columns, each has a result
     of its own, in a folder of its name; one that fails does not stop the others, but the exit code is 2 then.
     """
-    from allalike._core.options import check_choice
-    from allalike._core.registry import make
-    from allalike._core.system.tables import FORMATS
-    from allalike.methods import METHODS
-
     files = spool_input(files, options)
-    if check_choice(options["file_format"], FORMATS, "--format") != "csv" and options["safe_csv"]:
-        raise OptionError(f"--safe-csv is for --format csv, not for {options['file_format']}. Leave one of them out.")
-    make(options["method"], METHODS, "method")  # before anything is read
+    _check_options(options)
     options |= {"engine": name_engine(options), "quiet": quiet}
     options["report"] = not options["no_report"] and can_report(quiet=quiet)
     fast = options["method"].partition("(")[0].strip() in _FAST
@@ -110,6 +105,22 @@ def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any)
                 err=True,
             )
         click.get_current_context().exit(2)
+    for result, _ in found.values():
+        leave_if(find_large_error(result.summary, options["fail_over"]))
+
+
+def _check_options(options: dict[str, Any]) -> None:
+    """Refuse what cannot be done before anything is read."""
+    from allalike._core.options import check_choice
+    from allalike._core.registry import make
+    from allalike._core.system.tables import FORMATS
+    from allalike.methods import METHODS
+
+    if check_choice(options["file_format"], FORMATS, "--format") != "csv" and options["safe_csv"]:
+        raise OptionError(f"--safe-csv is for --format csv, not for {options['file_format']}. Leave one of them out.")
+    make(options["method"], METHODS, "method")
+    if options["fail_over"] is not None and options["gold"] is None:
+        raise OptionError(f"--fail-over {options['fail_over']:g} needs known truths. Name their file with --gold.")
 
 
 Found = dict[str | None, tuple["Result", "Sequence[Path]"]]  # by the column of the labels, if there are several

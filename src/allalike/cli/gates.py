@@ -1,4 +1,4 @@
-"""Gates: what a panel must fulfil, so that a program that runs it can stop."""
+"""Gates: what agreement, errors and panels must fulfil, so that a program that runs them can stop."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
+from allalike._core.words import count
 from allalike.cli.console import echo, visible
 from allalike.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-__all__ = ["FAILED", "Gate", "take_gate_options"]
+__all__ = ["FAILED", "Gate", "find_disagreement", "find_large_error", "leave_if", "take_gate_options"]
 
 FAILED = 3  # the exit code
 
@@ -51,11 +52,7 @@ class Gate:
 
     def leave(self, summary: Mapping[str, Any]) -> None:
         """End with code 3, and a line on the error stream for each reason, if something is not fulfilled."""
-        reasons = list(self.find_reasons(summary["panel"]))
-        for reason in reasons:
-            echo(visible(f"allalike: {reason}"), err=True)
-        if reasons:
-            click.get_current_context().exit(FAILED)
+        leave_if(self.find_reasons(summary["panel"]))
 
     def find_reasons(self, panel: Mapping[str, Any]) -> Iterator[str]:
         """Say what is not fulfilled.
@@ -85,3 +82,57 @@ def _find_low(told: Mapping[str, Any], least: float) -> Iterator[str]:
     if known:
         sure = f"limits {told['low']:.3g} to {told['high']:.3g}, by {told['known']:,} known truths"
     yield f"the rate of {' or '.join(map(str, told['good']))} is {rate:.3g}, below {least:g} ({sure})."
+
+
+def leave_if(reasons: Iterable[str]) -> None:
+    """End with code 3, and a line on the error stream for each reason, if there is one."""
+    told = list(reasons)
+    for reason in told:
+        echo(visible(f"allalike: {reason}"), err=True)
+    if told:
+        click.get_current_context().exit(FAILED)
+
+
+def find_disagreement(summary: Mapping[str, Any], least: float | None) -> Iterator[str]:
+    """Say where alpha is below what it must be, or not known: for all answers, or in groups of them.
+
+    >>> list(find_disagreement({"alpha": 0.61, "low": 0.55, "high": 0.68}, 0.667))
+    ["Krippendorff's alpha is 0.61, below 0.667 (limits 0.55 to 0.68)."]
+    >>> group = {"group": {"topic": "sport"}, "alpha": None, "low": None, "high": None}
+    >>> list(find_disagreement({"groups": [group]}, 0.8))
+    ["Krippendorff's alpha of sport is not known."]
+    """
+    if least is None:
+        return
+    for told in summary.get("groups", [summary]):
+        name = " of ".join(["Krippendorff's alpha", *filter(None, [", ".join(told.get("group", {}).values())])])
+        limits = "" if told["low"] is None else f" (limits {told['low']:.3g} to {told['high']:.3g})"
+        if told["alpha"] is None:
+            yield f"{name} is not known."
+        elif told["alpha"] < least:
+            yield f"{name} is {told['alpha']:.3g}, below {least:g}{limits}."
+
+
+def find_large_error(summary: Mapping[str, Any], most: float | None) -> Iterator[str]:
+    """Say whether truths are further from those that are known than they may be.
+
+    >>> summary = {"gold": {"error": 0.25, "tasks": 40}, "domain": {"distance": "hamming"}}
+    >>> list(find_large_error(summary, 0.2))
+    ['the error is 0.25, above 0.2 (limits 0.142 to 0.402, by 40 known truths).']
+    """
+    told = summary.get("gold", {})
+    if most is not None and told.get("error") is None:
+        yield "the error is not known, because no task with a known truth has an answer."
+    elif most is not None and told["error"] > most:
+        limits = _limit(told) if summary["domain"]["distance"] == "hamming" else ""
+        yield f"the error is {told['error']:.3g}, above {most:g} ({limits}by {count(told['tasks'], 'known truth')})."
+
+
+def _limit(told: Mapping[str, Any]) -> str:
+    """Write the limits of 95 % of a share of tasks."""
+    import numpy as np
+
+    from allalike.methods.auto.sureness.intervals import find_wilson_limits
+
+    low, high = find_wilson_limits(np.array([told["error"]]), np.array([told["tasks"]]))
+    return f"limits {low[0]:.3g} to {high[0]:.3g}, "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import click
 
 from allalike.cli.console import bar_after_a_second, echo, rows, visible
 from allalike.cli.options import take_print_options, take_write_options
+from allalike.cli.schema import echo_json
 from allalike.telling.truths import say_counts
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def simulate(model: str, as_json: bool, quiet: bool, **options: Any) -> None:
         "files": list(map(str, paths)),
     }
     if as_json:
-        echo(json.dumps(summary, indent=2, ensure_ascii=False))
+        echo_json("simulate", summary)
     elif not quiet:
         echo(_report(crowd, summary, options))
 

@@ -125,12 +125,66 @@ class WorkerOutput(Section):
     disagreements: tuple[Mapping[str, Any], ...]
 
 
+class SimulateOutput(Section):
+    """What `allalike simulate` drew, and the files that it wrote."""
+
+    schema: str
+    model: str
+    domain: str
+    answers: int
+    workers: int
+    tasks: int
+    seed: int
+    mean_fault: float
+    files: tuple[str, ...]
+
+
+class ListedDataset(Section):
+    """A public data set."""
+
+    name: str
+    summary: str
+    domain: str
+    workers: int = 0
+    tasks: int = 0
+    answers: int = 0
+
+
+class FoundDataset(ListedDataset):
+    """A public data set, its source, and whether its files are here."""
+
+    source: str
+    here: bool
+
+
+class DatasetsOutput(Section):
+    """All public data sets."""
+
+    schema: str
+    datasets: tuple[FoundDataset, ...]
+
+
+class SourceOutput(Section):
+    """A source of public data sets: who made it, under which licence, and where its files lie."""
+
+    schema: str
+    name: str
+    domain: str
+    citation: str
+    licence: str
+    files: tuple[Mapping[str, Any], ...]
+    datasets: tuple[ListedDataset, ...]
+    folder: str | None
+
+
 SCHEMAS: Mapping[str, tuple[int, tuple[type[Section], ...]]] = {
     "discover": (1, (DiscoverOutput, DiscoverOutputs)),
     "jury": (1, (JuryOutput,)),
     "compare": (1, (CompareOutput,)),
     "agreement": (1, (AgreementOutput, AgreementOutputs)),
     "explain": (1, (TaskOutput, WorkerOutput)),
+    "simulate": (1, (SimulateOutput,)),
+    "datasets": (1, (DatasetsOutput, SourceOutput)),
 }
 
 

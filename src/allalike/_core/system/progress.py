@@ -1,7 +1,11 @@
-"""Progress: whoever watches is told how far a run has come, and what an outlook of its end needs to know."""
+"""Progress: whoever watches is told how far a run has come, and what an outlook of its end needs to know.
+
+The logger ``allalike`` is told, too: of a new stage as information, of how far it is for debugging.
+"""
 
 from __future__ import annotations
 
+import logging
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import monotonic
@@ -30,6 +34,7 @@ STAGES = {
     "saving": "writing the result",
 }
 
+_log = logging.getLogger("allalike")
 _watcher: ContextVar[Callable[[str, int, int], None] | None] = ContextVar("watcher", default=None)
 _outlook: ContextVar[Outlook | None] = ContextVar("outlook", default=None)
 _FIRST = 1 << 10  # of what is done at once, if nobody knows how long it takes
@@ -49,6 +54,9 @@ def report(stage: str, done: int = 0, total: int = 0) -> None:
         outlook.note(stage, done, total)
     if watcher := _watcher.get():
         watcher(stage, done, total)
+    level = logging.DEBUG if done else logging.INFO
+    if _log.isEnabledFor(level):
+        _log.log(level, "%s%s", STAGES.get(stage, stage), f" ({done:,} of {total:,})" if total else "")
 
 
 def expect(steps: Steps, begun: int = 0) -> None:
@@ -65,7 +73,25 @@ def advance(answers: float) -> None:
 
 @contextmanager
 def watching(watcher: Callable[[str, int, int], None], outlook: Outlook | None = None) -> Iterator[None]:
-    """Call the watcher at every report within this context, and keep the outlook up to date."""
+    """Tell a function how far `discover`, `jury`, `compare` and all others are that are called within this context.
+
+    The logger ``allalike`` hears of it without that: `logging.basicConfig(level="INFO")` shows each stage.
+
+    Parameters
+    ----------
+    watcher
+        Called with the stage, how much of it is done, and how much there is to do; both are 0 if that is not known.
+    outlook
+        What foresees how long the rest takes, for a program that shows it.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "x"), ("bob", 2, "y")]
+    >>> stages = []
+    >>> with allalike.watching(lambda stage, done, total: stages.append(stage)):
+    ...     result = allalike.discover(rows, method="P-TD")
+    >>> stages
+    ['reading', 'preparing', 'deciding']
+    """
     tokens = _watcher.set(watcher), _outlook.set(outlook)
     try:
         yield

@@ -1,0 +1,84 @@
+"""What runs allalike elsewhere: the action of a workflow, the image of a container, notebooks."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from notebooks import NOTEBOOKS, list_outputs, run_notebook
+
+ROOT = Path(__file__).parents[2]
+BASH = shutil.which("bash")
+
+
+def run_step(folder: Path, arguments: str) -> tuple[int, str]:
+    """Run the last step of the action as a workflow would; return the exit code, and the summary of the step."""
+    step = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"][-1]
+    summary = folder / "summary.md"
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    told = {**os.environ, "ARGUMENTS": arguments, "GITHUB_STEP_SUMMARY": str(summary), "PATH": path}
+    call = [str(BASH), "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+    code = subprocess.run(call, cwd=folder, env=told, capture_output=True, check=False).returncode
+    return code, summary.read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(BASH is None or sys.platform == "win32", reason="no bash here")
+def test_the_action_ends_with_the_code_of_the_gate_and_shows_what_was_found(tmp_path: Path) -> None:
+    rows = [
+        f"{who},{task},{label}"
+        for who, said in {"ada": "xyxy", "bob": "xyyx"}.items()
+        for task, label in enumerate(said)
+    ]
+    (tmp_path / "my answers.csv").write_text("\n".join(["worker,task,label", *rows]) + "\n", encoding="utf-8")
+    assert run_step(tmp_path, "agreement none.csv; touch made")[0] == 2
+    assert not (tmp_path / "made").exists()  # for no shell reads it
+    (tmp_path / "summary.md").unlink()
+    code, shown = run_step(tmp_path, "agreement 'my answers.csv' --fail-under 0.9 --force")
+    assert code == 3
+    assert "below 0.9" in shown
+    assert shown.startswith("```\n")
+    assert shown.endswith("```\n")
+
+
+def test_the_image_runs_the_program_as_somebody_who_is_not_root() -> None:
+    lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    users = [line.split()[1] for line in lines if line.startswith("USER ")]
+    assert users == ["allalike"]
+    assert lines.index("USER allalike") < lines.index('ENTRYPOINT ["allalike"]')
+
+
+@pytest.mark.long
+def test_the_image_copies_what_a_wheel_is_made_of(tmp_path: Path) -> None:
+    lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    copied = [name for line in lines if (found := re.match(r"COPY (.*) /source", line)) for name in found[1].split()]
+    kept = [line[1:] for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if line[0] == "!"]
+    assert sorted(copied) == sorted(kept)
+    for name in copied:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copyfile(ROOT / name, tmp_path / name)
+    call = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", "wheels", "."]
+    subprocess.run(call, cwd=tmp_path, check=True, capture_output=True)
+    assert len(list(tmp_path.glob("wheels/allalike-*.whl"))) == 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.filterwarnings("ignore")  # of the kernel
+def test_a_notebook_shows_what_it_shows(notebook: Path) -> None:
+    import nbformat
+
+    shown = nbformat.read(notebook, as_version=4)
+    assert list_outputs(run_notebook(notebook)) == list_outputs(shown)
+
+
+def test_there_is_a_notebook_for_each_way_to_work() -> None:
+    assert [notebook.stem for notebook in NOTEBOOKS] == ["crowd", "masks", "panel", "spans"]
