@@ -105,12 +105,12 @@ def is_contradicted(known: KnownClasses) -> bool:
     >>> [is_contradicted(KnownClasses("xy", given, "xy", many, vote)) for vote in (1 - many, many[::-1], many)]
     [True, True, False]
     """
-    from scipy.stats import binom
+    from scipy.special import bdtr
 
     said = np.bincount(known.given[known.truth], minlength=len(known.labels) + 1)[: len(known.labels)]
     drawn = float(said @ np.bincount(known.vote, minlength=len(known.labels))) / len(known.vote) ** 2
     least = min(_LEAST_RIGHT[len(known.labels) <= 2], drawn)
-    return bool(binom.cdf(known.agree(known.given), len(known.vote), least) < _CERTAIN)
+    return bool(bdtr(known.agree(known.given), len(known.vote), least) < _CERTAIN)
 
 
 def _weigh(known: KnownClasses, meant: Codes, ways: float) -> float:

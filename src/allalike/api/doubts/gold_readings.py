@@ -192,12 +192,12 @@ def _mark(block: Block, *, gold: bool) -> Array:
 
 def _is_borne_out(run: Run) -> bool:
     """Tell whether workers who gave much of the answers meet the gold as it is more often than not, clearly."""
-    from scipy.stats import binom
+    from scipy.special import bdtrc
 
     if not run.n_gold:
         return False
     sums = run.sum(run.kernels.gold_sums)
     answers = np.rint(sums["answers"])
     met = answers - np.rint(sums["distance"]) if run.encoding.nominal else answers * 0
-    clearly = binom.sf(met - 1, np.maximum(answers, 1), 0.5) < _CERTAIN
+    clearly = bdtrc(met - 1, np.maximum(answers, 1), 0.5) < _CERTAIN
     return bool(answers[clearly].sum() >= _MIN_BORNE_OUT * max(answers.sum(), 1))

@@ -23,7 +23,7 @@ networks. 2017).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from allalike._core.blocks.voices import find_voices
 from allalike.engines.sample import pick_known
 from allalike.methods.auto.voices.groups import with_voices
 from allalike.methods.steps.ballots import count_votes, row_peaks, softmax
+from allalike.methods.steps.descent import descend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +50,7 @@ _NEARLY = 0.5  # standard errors
 _MOST, _MOST_FORESEEN = 5000, 1000  # known truths that are learned from, and that foresee each other
 _FOLDS, _FEW = 5, 10  # known truths, of which fewer do not foresee each other
 _LEAST = 1e-4  # no class is less probable
-_POWERS = (0.1, 10.0)
+_POWERS, _HALVINGS = (0.1, 10.0), 50
 
 
 @dataclass(frozen=True)
@@ -183,8 +184,6 @@ class _Facts:
 
     def fit(self, of_workers: float) -> Learned:
         """Find what makes the truths most likely, with such a spread of what is added for workers."""
-        from scipy.optimize import minimize
-
         n, k = len(self.truth), self.belief.shape[1]
         if not of_workers:
             return Learned(1.0, np.zeros(k), np.zeros(self.n_workers), n)
@@ -206,8 +205,8 @@ class _Facts:
             away = (numbers - usual) / spread**2
             return float(away @ (numbers - usual)) / 2 - float(self.likelihoods(score).sum()), away - slope
 
-        bounds: Any = [(0, None), *[(None, None)] * k, *[(0, None)] * len(spoke)]
-        return read(minimize(lose, usual, jac=True, method="L-BFGS-B", bounds=bounds).x)
+        least = np.concatenate([[0.0], np.full(k, -np.inf), np.zeros(len(spoke))])
+        return read(descend(lose, usual, least))
 
     def foresee(self, of_workers: float) -> Floats:
         """Return the scores of each fifth of the tasks by what is learned from the others."""
@@ -218,17 +217,16 @@ class _Facts:
 
     def find_power(self, score: Floats) -> float:
         """Find the power with which as many truths are expected to be right as are, each foreseen by others."""
-        from scipy.optimize import brentq
-
         hits = float((score.argmax(axis=1) == self.truth).mean())
 
         def too_sure(power: float) -> float:
             return float(row_peaks(softmax(power * score)[0]).mean()) - hits
 
         least, most = _POWERS
-        if too_sure(least) >= 0 or too_sure(most) <= 0:
-            return least if too_sure(least) >= 0 else most
-        return float(brentq(too_sure, least, most))
+        for _ in range(_HALVINGS):
+            power = (least + most) / 2
+            least, most = (least, power) if too_sure(power) >= 0 else (power, most)
+        return (least + most) / 2
 
 
 def _logarithm(table: Floats) -> Floats:
