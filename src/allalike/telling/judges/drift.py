@@ -26,7 +26,7 @@ def remark_drift(found: Mapping[str, Any]) -> Iterator[Remark]:
     what = f"{name_some(who, len(who), _N_NAMES)} changed" if who else "no judge changed beyond chance"
     if not told["tests"]:
         what = "nothing can be compared without tasks in both, three judges in both, or known truths of both"
-    yield Remark(f"Since {told['since']} ({both}): {what}.", names=[told["since"], *who])
+    yield Remark(f"Since {told['since']} ({both}): {what}.", names=who, words=[told["since"]])
     for row in told["named"][:_N_CHANGES]:
         yield Remark(f"- {_say_change(row)}", names=[row["judge"]])
     if told["found"] > _N_CHANGES:
