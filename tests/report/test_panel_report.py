@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ HOSTILE = "<script>window.hit=1</script>"
 JUDGES = ["gpt", "gpt-4", "claude; haiku", HOSTILE, "llama"]
 
 
+@cache
 def make_panel() -> allalike.Panel:
     """Make a panel in which the second judge repeats many verdicts of the first."""
     rng = np.random.default_rng(3)

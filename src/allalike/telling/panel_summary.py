@@ -224,7 +224,7 @@ class PanelRate(Section):
 
 
 class JudgeChange(Section):
-    """What a judge does more or less often than before."""
+    """What a judge does more or less often than before, or how she scores, with limits of 95 % for the change."""
 
     judge: str
     group: str
@@ -232,6 +232,8 @@ class JudgeChange(Section):
     what: str
     before: float | None
     now: float | None
+    low: float | None
+    high: float | None
     n_before: int
     n_now: int
     probability: float

@@ -41,6 +41,8 @@ _USUAL = {
     "sample": ("epoch", "sample", "run", "seed", "repeat", "iteration", "trial", "attempt", "replicate"),
 }  # names of such columns
 _SAMPLE_ROWS = 100_000
+_MAX_SIDES = 10  # verdicts on a pair, from much better to much worse
+_MAX_LISTED = 10
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,12 @@ def read_rows(source: Scan, asked: HowAsked) -> Read:
     ballots = replace(ballots, tie=find_tie(ballots.labels, asked.tie))
     if asked.order is None:
         return Read(ballots, unread)
+    if len(ballots.labels) > _MAX_SIDES:
+        raise UnsupportedError(
+            f"Both orders of a pair become one voice where verdicts say which of two is better, or by how much. These"
+            f" have {len(ballots.labels):,} different labels, such as {list_names(list(map(str, ballots.labels))[:3])}."
+            f" Leave out order, or make one row for each judge and task before."
+        )
     ballots, about = name_answers(ballots, asked.about)
     return Read(ballots, unread, about, orders[0])
 
@@ -124,6 +132,11 @@ def _only_verdicts(label: Column, cleaning: Cleaning, verdicts: tuple[Any, ...])
     label = cleaning.map_labels(label)
     values = label.data if isinstance(label.data, list) else label.data.to_pylist()
     found = [None if value is None else read(value) for value in values]
+    if not any(each is not None for each in found) and any(each is not None for each in values):
+        there = list_names(list(dict.fromkeys(str(each) for each in values if str(each or "").strip()))[:_MAX_LISTED])
+        raise OptionError(
+            f"No label is one of the verdicts {list_names(list(map(str, verdicts)))}. There are: {there}."
+        )
     column = Column.of_objects("label", found)
     column.text, column.na = label.text, label.na
     return column
