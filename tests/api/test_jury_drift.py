@@ -194,7 +194,7 @@ def test_the_program_fails_if_a_judge_changed(tmp_path: Path, capfd: pytest.Capt
         assert stop.value.code == code
     said = capfd.readouterr().err
     assert "allalike: j3 changed since" in said
-    assert "; limits of the change -0." in said
+    assert "; limits of the change 0." in said
     with pytest.raises(SystemExit) as stop:
         main(["jury", str(tmp_path / "in.csv"), "-o", out, "--fail-if-drift"])
     assert stop.value.code == 2

@@ -391,3 +391,13 @@ def test_judges_of_llmbar_follow_the_first_place(data: Path, monkeypatch: pytest
     assert bias.idxmax() == "Falcon/Metrics"
     assert bias["Falcon/Metrics"] == pytest.approx(0.33, abs=0.01)
     assert panel.summary["panel"]["orders"]["follow"] == 16
+
+
+def test_pairs_that_a_judge_saw_in_one_order_only_are_counted() -> None:
+    rows = {"judge": [*"aabbcc"] * 2, "item": [1] * 6 + [2] * 6, "verdict": [*"xxxxxxxyxyyy"], "shown": [*"pq"] * 6}
+    whole = allalike.jury(rows, order="shown", about="answers").summary["panel"]["orders"]
+    part = {name: values[:-1] for name, values in rows.items()}
+    panel = allalike.jury(part, order="shown", about="answers")
+    assert (whole["pairs"], whole["one_order"]) == (6, 0)
+    assert [panel.summary["panel"]["orders"][name] for name in ("pairs", "one_order")] == [5, 1]
+    assert panel.orders["one_order"].tolist() == [0, 0, 1]

@@ -313,6 +313,7 @@ class OrderCounts(Section):
     first_order: str
     pairs: int
     same: int
+    one_order: int
     known: bool
     follow: int
     named: tuple[JudgePosition, ...]
