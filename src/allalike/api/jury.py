@@ -157,7 +157,7 @@ def jury(
     _refuse_for_scores(result.run, {"min_confidence": min_confidence, "quorum": quorum})
     if not has_scale(result.run.encoding):
         _refuse_for_scores(result.run, {"good": good, "by": by, "since": since})
-    result, findings = judge_scores(heard.detach(result), price, share, most, asked)
+    result, findings = judge_scores(heard.detach(result), price, share, most, asked, heard.score_ballots)
     return Panel(result, (heard.find_unreadable(result), *findings))
 
 

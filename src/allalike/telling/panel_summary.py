@@ -329,7 +329,7 @@ class JudgeSteadiness(Section):
 
 
 class SampleCounts(Section):
-    """How steady judges are, and how many samples are enough."""
+    """How steady judges are, by a probability or, for numbers, a correlation; and how many samples are enough."""
 
     most: int
     steadiness: float | None
@@ -338,6 +338,7 @@ class SampleCounts(Section):
     keep: float
     right_from: str
     panel: dict[str, float | None]
+    unit: str = "probability"
 
 
 class PanelSummary(Section):

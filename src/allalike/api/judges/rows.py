@@ -16,6 +16,7 @@ from allalike._core.words import count
 from allalike.answers.cleaning import check_ids
 from allalike.api.judges.ballots import JudgeBallots, find_tie
 from allalike.api.judges.orders import name_answers
+from allalike.api.judges.score_samples import ScoreBallots
 from allalike.api.judges.unreadable import Unread, find_unread
 from allalike.domains import Categorical
 from allalike.domains.spelling import match_key
@@ -49,7 +50,7 @@ _MAX_LISTED = 10
 class Read:
     """What was read: the ballots, whose verdicts could not be read, what labels named, and which order came first."""
 
-    ballots: JudgeBallots
+    ballots: JudgeBallots | ScoreBallots
     unread: Unread
     about: str = ""
     first_order: str = ""
@@ -86,12 +87,15 @@ def read_rows(source: Scan, asked: HowAsked) -> Read:
         made = {"worker": Column("worker", who), "task": columns["task"], "label": columns["label"]}
         whole = table.loaded_by(lambda names: {name: made[name] for name in names}, names=list(made), roles={})
         answers = source.finish(whole, _OWN_NAMES, guessed)
+    own = np.array(answers.workers.tolist(), np.intp)[answers.worker]
+    if answers.encoding.numeric and asked.order is None:
+        return Read(ScoreBallots(answers, judges, own[:, 0]), unread)
     if not answers.encoding.nominal:
         raise UnsupportedError(
-            f"One voice is made of classes, and these are {answers.domain.name} labels. Where each is a verdict as a"
-            " whole, say so with domain='categorical'."
+            f"One voice is made of classes or numbers, and these are {answers.domain.name} labels. Where each is a"
+            " verdict as a whole, say so with domain='categorical'; of levels that are numbers, domain='real' takes the"
+            " mean."
         )
-    own = np.array(answers.workers.tolist(), np.intp)[answers.worker]
     ballots = JudgeBallots(answers, judges, own[:, 0], own[:, 1], answers.label.astype(np.intp))
     ballots = replace(ballots, tie=find_tie(ballots.labels, asked.tie))
     if asked.order is None:

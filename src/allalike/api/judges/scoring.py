@@ -17,6 +17,7 @@ from allalike.api.judges.independence import Independence, correlate_scores, fin
 from allalike.api.judges.off_together import find_off_together
 from allalike.api.judges.pivotal import Pivotal, find_score_turns
 from allalike.api.judges.scale_use import ScaleUse, choose_offsets, find_scale_use
+from allalike.api.judges.score_samples import find_score_samples
 from allalike.api.judges.scores import has_scale, take_scores
 from allalike.api.judges.smaller_panels import Prices
 from allalike.api.judges.smaller_scores import SmallerScores
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
     from allalike.api.judges.asked import Asked
     from allalike.api.judges.finding import Finding
+    from allalike.api.judges.score_samples import ScoreBallots
     from allalike.api.judges.scores import Scores
     from allalike.api.result import Result
     from allalike.domains.offsets import Offsets
@@ -43,7 +45,12 @@ _SETTINGS = ("method", "engine", "seed", "ties")
 
 
 def judge_scores(
-    result: Result, price: Floats | None, keep: float, max_error: float | None, asked: Asked
+    result: Result,
+    price: Floats | None,
+    keep: float,
+    max_error: float | None,
+    asked: Asked,
+    ballots: ScoreBallots | None = None,
 ) -> tuple[Result, tuple[Finding, ...]]:
     """Return the result of a panel, corrected where that helps, and what is known of the judges.
 
@@ -70,6 +77,9 @@ def judge_scores(
         named = run.encoding.offsets is not None
         can = run.encoding.numeric and not named
         findings.append(ScaleUse(run.workers, *find_scale_use(numbers, part), taken, can))
+    if ballots is not None:
+        samples = find_score_samples(ballots, scores.judged(), keep)
+        findings += [] if samples is None else [samples]
     findings += _find(result, scores, price, keep, max_error)
     if has_scale(run.encoding):
         unaware = find_truths(result.run, _weigh_blindly(result)) if run.n_gold else result.found
