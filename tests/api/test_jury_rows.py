@@ -20,7 +20,7 @@ from allalike.api.judges.ballots import JudgeBallots
 from allalike.api.judges.orders import find_orders, weigh_readings
 from allalike.api.judges.samples import chance_to_win, find_steadiness
 from allalike.cli import main
-from allalike.errors import DataNote, InputError, OptionError, UnsupportedError
+from allalike.errors import DataNote, InputError, OptionError
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{DataNote.__module__}.{DataNote.__name__}")
 COLUMNS = ("judge", "item", "verdict", "shown", "epoch")
@@ -59,19 +59,6 @@ def ballots_of(label: npt.NDArray[Any], names: str = "AB") -> JudgeBallots:
     who = np.array(answers.workers.tolist())[answers.worker] // label.shape[3]
     ids = allalike.read([(each, 0, "A") for each in range(label.shape[1])], domain="categorical").workers
     return JudgeBallots(answers, ids, who // label.shape[2], who % label.shape[2], answers.label.astype(np.intp))
-
-
-def test_what_cannot_be_asked_is_said_before_anything_is_weighed() -> None:
-    rows = {"judge": [*"aabb"], "item": [1] * 4, "verdict": [*"xyxx"], "shown": [*"pqpq"]}
-    with pytest.raises(OptionError, match="No label is one of the verdicts 'A', 'B'. There are: 'x', 'y'"):
-        allalike.jury(rows, verdicts="A,B")
-    with pytest.raises(OptionError, match="good names every label, x, y"):
-        allalike.jury(rows, repeats="first", good=["x", "y"])
-    with pytest.raises(OptionError, match="gold_drawn is about the rate"):
-        allalike.jury(rows, repeats="first", gold_drawn="truth")
-    many = {"judge": ["a"] * 24, "item": [*range(12)] * 2, "score": [*range(24)], "shown": ["p", "q"] * 12}
-    with pytest.raises(UnsupportedError, match="24 different labels"):
-        allalike.jury(many, columns={"label": "score"}, order="shown")
 
 
 def test_the_voice_of_a_judge_is_the_label_with_most_of_her_samples_where_each_order_counts_the_same() -> None:
@@ -391,13 +378,3 @@ def test_judges_of_llmbar_follow_the_first_place(data: Path, monkeypatch: pytest
     assert bias.idxmax() == "Falcon/Metrics"
     assert bias["Falcon/Metrics"] == pytest.approx(0.33, abs=0.01)
     assert panel.summary["panel"]["orders"]["follow"] == 16
-
-
-def test_pairs_that_a_judge_saw_in_one_order_only_are_counted() -> None:
-    rows = {"judge": [*"aabbcc"] * 2, "item": [1] * 6 + [2] * 6, "verdict": [*"xxxxxxxyxyyy"], "shown": [*"pq"] * 6}
-    whole = allalike.jury(rows, order="shown", about="answers").summary["panel"]["orders"]
-    part = {name: values[:-1] for name, values in rows.items()}
-    panel = allalike.jury(part, order="shown", about="answers")
-    assert (whole["pairs"], whole["one_order"]) == (6, 0)
-    assert [panel.summary["panel"]["orders"][name] for name in ("pairs", "one_order")] == [5, 1]
-    assert panel.orders["one_order"].tolist() == [0, 0, 1]
