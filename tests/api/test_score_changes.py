@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,13 +35,13 @@ def draw(seed: int, *, first: int = 0, lenient: float = 0.0, levels: bool = Fals
 def test_who_became_lenient_is_found_among_scores_and_nobody_if_nobody_did(
     tmp_path: Path, first: int, levels: bool
 ) -> None:
-    how = {"domain": "ordinal(levels=[1, 2, 3, 4, 5])" if levels else "real"}
+    how: dict[str, Any] = {"domain": "ordinal(levels=[1, 2, 3, 4, 5])" if levels else "real"}
     allalike.jury(draw(0, levels=levels), **how).save(tmp_path / "out")
     same = allalike.jury(draw(1, first=first, levels=levels), since=tmp_path / "out", **how)
     assert same.summary["panel"]["drift"]["drifted"] == []
     panel = allalike.jury(draw(2, first=first, lenient=1.0, levels=levels), since=tmp_path / "out", **how)
     assert panel.summary["panel"]["drift"]["drifted"] == ["j1"]
-    change = panel.drift.set_index(["judge", "what"]).loc[("j1", "scores")]
+    change: Any = panel.drift.set_index(["judge", "what"]).loc[("j1", "scores")]
     assert change["low"] < (0.8 if levels else 1.0) < change["high"]
 
 
@@ -51,9 +52,9 @@ def test_tests_of_scores_are_those_of_others_who_wrote_them() -> None:
     numbers = np.concatenate([then.ravel(), now.ravel()])
     codes = np.arange(len(numbers)).reshape(2, 60, 3)
     names = [str(place) for place in range(60)]
-    said = Said(list("abc"), names, names, *codes, np.full(60, -1), np.full(60, "", object))
+    said = Said(list("abc"), names, names, codes[0], codes[1], np.full(60, -1), np.full(60, "", object))
     found = {(each.judge, each.what): each for each in compare_scores(said, numbers)}
-    expected = wilcoxon(now[:, 0] - then[:, 0], method="asymptotic").pvalue
+    expected = wilcoxon(now[:, 0] - then[:, 0], method="approx").pvalue
     assert found[0, "scores"].probability == pytest.approx(expected, rel=1e-6)
     apart = np.full((60, 3), -1)
     other = Said(
@@ -66,7 +67,7 @@ def test_tests_of_scores_are_those_of_others_who_wrote_them() -> None:
         np.full(120, "", object),
     )
     found = {(each.judge, each.what): each for each in compare_scores(other, numbers)}
-    above = [table[:, 0] - np.median(table[:, 1:], axis=1) for table in (then, now)]
+    above: Any = [table[:, 0] - np.median(table[:, 1:], axis=1) for table in (then, now)]
     assert found[0, "scores"].probability == pytest.approx(ttest_ind(*above, equal_var=False).pvalue)
 
 
@@ -79,7 +80,7 @@ def test_redraws_of_the_same_scores_raise_an_alarm_hardly_ever() -> None:
         numbers = np.concatenate([then.ravel(), now.ravel()])
         codes = np.arange(len(numbers)).reshape(2, 80, 4)
         names = [str(place) for place in range(80)]
-        said = Said(list("abcd"), names, names, *codes, np.full(80, -1), np.full(80, "", object))
+        said = Said(list("abcd"), names, names, codes[0], codes[1], np.full(80, -1), np.full(80, "", object))
         alarms += bool((adjust(np.array([each.probability for each in compare_scores(said, numbers)])) < 0.01).any())
     assert alarms <= 3
 

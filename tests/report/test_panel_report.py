@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -51,11 +51,11 @@ def test_a_page_says_of_a_panel_what_the_program_says_and_has_its_tables() -> No
 
 
 def test_a_page_names_groups_and_folders_and_keeps_ids_and_counts_whole(tmp_path: Path) -> None:
-    rows = {"judge": [], "item": [], "verdict": [], "topic": []}
+    rows: dict[str, list[Any]] = {"judge": [], "item": [], "verdict": [], "topic": []}
     for judge in ("ada", "bob", "eve"):
         for task in range(60):
-            said = "yes" if (task * 7 + len(judge) * (judge == "eve")) % 5 < 3 else "no"
-            for name, value in zip(rows, (judge, 123_400 + task, said, f"topic {task % 2}"), strict=True):
+            verdict = "yes" if (task * 7 + len(judge) * (judge == "eve")) % 5 < 3 else "no"
+            for name, value in zip(rows, (judge, 123_400 + task, verdict, f"topic {task % 2}"), strict=True):
                 rows[name].append(value)
     allalike.jury(rows).save(tmp_path / "before")
     panel = allalike.jury(rows, good="yes", by="topic", since=tmp_path / "before")
