@@ -192,7 +192,9 @@ def test_the_program_fails_if_a_judge_changed(tmp_path: Path, capfd: pytest.Capt
         with pytest.raises(SystemExit) as stop:
             main(["jury", str(tmp_path / "in.csv"), "-o", out, "-q", *since])
         assert stop.value.code == code
-    assert "allalike: j3 changed since" in capfd.readouterr().err
+    said = capfd.readouterr().err
+    assert "allalike: j3 changed since" in said
+    assert "; limits of the change 0." in said
     with pytest.raises(SystemExit) as stop:
         main(["jury", str(tmp_path / "in.csv"), "-o", out, "--fail-if-drift"])
     assert stop.value.code == 2

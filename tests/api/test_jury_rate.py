@@ -12,9 +12,8 @@ import pytest
 from scipy.optimize import minimize
 
 import allalike
-from allalike.api.judges.drift import subtract_rates
 from allalike.api.judges.further_truths import plan_truths
-from allalike.api.judges.prevalence import Counts, Rate, correct_rate, estimate_rate
+from allalike.api.judges.prevalence import Counts, Rate, correct_rate, estimate_rate, subtract_rates
 from allalike.cli import main
 
 COUNTS = Counts(np.array([140.0, 260.0]), np.array([20.0, 40.0]), np.array([3.0, 37.0]))

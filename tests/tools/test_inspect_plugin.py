@@ -155,3 +155,13 @@ def test_numbers_of_graders_have_a_mean() -> None:
     found = plugin().weighed()([scored(each[0], votes=list(each)) for each in votes])
     assert 1 < found["weighed"] < 9
     assert sum(weight for name, weight in found.items() if name.startswith("weight ")) == pytest.approx(1)
+
+
+def test_graders_of_one_model_are_several(tmp_path: Path) -> None:
+    same = [grader("twin", skill) for skill in (0.9, 0.8, 0.7)]
+    found = metrics(run(tmp_path, plugin().panel(model=same), n_samples=12))
+    assert {name for name in found if name.startswith("weight ")} == {
+        "weight mockllm/twin",
+        "weight mockllm/twin #2",
+        "weight mockllm/twin #3",
+    }

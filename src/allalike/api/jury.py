@@ -26,6 +26,7 @@ from allalike.api.judges.panel import Panel
 from allalike.api.judges.panel_sizes import find_sizes, try_panels
 from allalike.api.judges.pivotal import Pivotal, find_turns
 from allalike.api.judges.prices import find_prices, read_prices
+from allalike.api.judges.scores import has_scale
 from allalike.api.judges.scoring import judge_scores
 from allalike.api.judges.shared_errors import find_shared_errors
 from allalike.api.judges.smaller_panels import Prices, SmallerPanels
@@ -59,6 +60,7 @@ __all__ = ["jury"]
 _MAX_JUDGES = 100
 _MAX_ANSWERS = 50_000  # that are compared judge by judge
 _TEMPERING_ANSWERS = 50_000  # that tell how sure open answers are
+_OF_CLASSES = ("min_confidence", "quorum")
 _LEAST_RATE, _LEAST_ODDS = 0.01, 0.01  # an answer of the worst judge is better than none
 
 
@@ -100,7 +102,8 @@ def jury(
         How much a panel may err: the cheapest that does not err more is looked for. It is a share of wrong verdicts, or
         of numbers and other labels a distance to the truth, in their unit (RMSE, or the mean distance).
     good
-        The label, or labels, of which to find the rate: the share of tasks for which they are right.
+        The label, or labels, of which to find the rate: the share of tasks for which they are right. Of numbers and
+        levels a bound, such as ``">=4"``.
     gold_drawn
         How the tasks with known truths were drawn: at ``random``, be it from those that the panel calls good and from
         others apart, or by their ``truth``, such as as many good ones as bad ones.
@@ -151,11 +154,10 @@ def jury(
     needs = _Needs(least, needed, share, most)
     if result.run.encoding.nominal:
         return _judge(heard.detach(result), heard, price, needs, asked)
-    _refuse_for_scores(
-        result.run,
-        {"min_confidence": min_confidence, "quorum": quorum, "good": good, "by": by, "since": since},
-    )
-    result, findings = judge_scores(heard.detach(result), price, share, most)
+    _refuse_for_scores(result.run, {"min_confidence": min_confidence, "quorum": quorum})
+    if not has_scale(result.run.encoding):
+        _refuse_for_scores(result.run, {"good": good, "by": by, "since": since})
+    result, findings = judge_scores(heard.detach(result), price, share, most, asked, heard.score_ballots)
     return Panel(result, (heard.find_unreadable(result), *findings))
 
 
@@ -169,11 +171,12 @@ class _Needs(NamedTuple):
 
 
 def _refuse_for_scores(run: Run, given: Mapping[str, Any]) -> None:
-    """Refuse what only classes have: probabilities, voices that agree, rates and changes of judges."""
+    """Refuse what only classes have, probabilities and voices that agree, or what needs a scale at least."""
     wrong = [name for name, value in given.items() if value is not None]
     if wrong:
+        kinds = "classes" if wrong[0] in _OF_CLASSES else "classes, numbers or levels"
         raise UnsupportedError(
-            f"{wrong[0]} is for verdicts that are classes, and these are {run.domain.name} labels. Leave it out."
+            f"{wrong[0]} is for verdicts that are {kinds}, and these are {run.domain.name} labels. Leave it out."
         )
 
 

@@ -111,7 +111,7 @@ def dress(remark: Remark) -> str:
     'Copies: ada\x00b, bob (--plain counts each).'
     """
     said = visible(write_flags(remark.sentence))
-    for name in remark.names:
+    for name in (*remark.names, *remark.words):
         said = said.replace(visible(name), keep_whole(name))
     return f"{said.removesuffix('.')} ({visible(_flag(remark))})." if remark.option else said
 

@@ -67,9 +67,11 @@ class Gate:
             yield from _find_low(panel["rate"], self.least)
         if self.steady and panel["drift"]["drifted"]:
             first = panel["drift"]["named"][0]
+            where = f" in {first['group']}" if first["group"] else ""
             yield (
                 f"{', '.join(panel['drift']['drifted'])} changed since {panel['drift']['since']}"
-                f" ({first['judge']} {first['what']}: {first['before']:.3g} before, {first['now']:.3g} now)."
+                f" ({first['judge']} {first['what']}{where}: {first['before']:.3g} before, {first['now']:.3g} now;"
+                f" limits of the change {first['low']:.3g} to {first['high']:.3g})."
             )
 
 

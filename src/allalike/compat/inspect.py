@@ -132,9 +132,23 @@ def _panel(model: list[str | Model] | None = None, **grading: Any) -> Scorer:
     **grading
         What `inspect_ai.scorer.model_graded_qa` takes, such as ``template`` or ``partial_credit``.
     """
-    names = None if model is None else [str(each) for each in model]
+    names = None if model is None else _tell_apart([str(each) for each in model])
     judges: Any = model
     return model_graded_qa(model=judges, reducer=vote(names), **grading)
+
+
+def _tell_apart(names: Sequence[str]) -> list[str]:
+    """Number the further graders of one model, such as those at another temperature, lest they be taken for one.
+
+    >>> _tell_apart(["a/b", "c/d", "a/b"])
+    ['a/b', 'c/d', 'a/b #2']
+    """
+    seen: Counter[str] = Counter()
+    told = []
+    for name in names:
+        seen[name] += 1
+        told.append(name if seen[name] == 1 else f"{name} #{seen[name]}")
+    return told
 
 
 for _made, _name in ((_vote, "vote"), (_weighed, "weighed"), (_panel, "panel")):

@@ -32,7 +32,6 @@ _BESIDE = 32  # room for the numbers of an axis that stands upright
 _ALIAS = 124  # room for names that take the place of aliases
 _STEP = 18  # from one worker to the next
 _MAX_PAIRED = 40  # workers whose pairs are drawn
-_MOST_RATIO = 4.0  # from which on all pairs have the strongest colour
 
 
 def chart_map(rows: Sequence[Row], unit: str) -> str | None:
@@ -197,9 +196,9 @@ def chart_gold(rows: Sequence[Row], unit: str) -> str | None:
 
 
 def chart_pairs(pairs: Sequence[tuple[int, int, float, bool]]) -> str | None:
-    """Draw pairs of workers, each with how many times as often as expected they are wrong together, and if that counts.
+    """Draw pairs of workers, each with how much they are wrong together, from 0 to 1, and whether that counts.
 
-    >>> chart_pairs([(0, 1, 2.0, True), (0, 2, 1.0, False), (1, 2, 0.5, False)]).count("<rect")
+    >>> chart_pairs([(0, 1, 0.3, True), (0, 2, 0.0, False), (1, 2, 0.0, False)]).count("<rect")
     7
     """
     shown = sorted({worker for pair in pairs for worker in pair[:2]})
@@ -209,8 +208,7 @@ def chart_pairs(pairs: Sequence[tuple[int, int, float, bool]]) -> str | None:
     side = _STEP * len(shown)
     parts = [tag("rect", x=0, y=0, width=side, height=side, fill="none", stroke="var(--line)")]
     parts += [draw_text(-10, at[worker] + _STEP / 2, f"W{worker + 1}", "end") for worker in shown]
-    for left, right, ratio, bound in pairs:
-        strength = min(max((ratio - 1) / (_MOST_RATIO - 1), 0.0), 1.0) if ratio == ratio else 0.0
+    for left, right, strength, bound in pairs:
         edge = {"stroke": "currentColor", "stroke_width": 1.5} if bound else {"stroke": "none"}
         for x, y in ((at[left], at[right]), (at[right], at[left])):
             look = {"fill": _MARK, "fill_opacity": 0.06 + 0.94 * strength, **edge}

@@ -25,7 +25,9 @@ __all__ = ["describe_judges", "draw_pairs"]
 _MAX_ROWS = 200
 _MAX_TEXT = 120
 _NAMING = ("worker", "judge", "other", "members", "decided_by")  # columns with names of judges
-_SOMEBODY = "a judge without a voice"
+_MOST_MORE = 3.0  # times as often as expected, from which on all pairs have the strongest colour
+_TASK = "task"  # an id, however much it looks like a number
+_SOMEBODY = "another judge"
 
 
 class _Judges:
@@ -37,7 +39,7 @@ class _Judges:
 
     def split(self, sentence: str, names: Sequence[object]) -> list[str | int]:
         """Cut a sentence where names stand in it, which become places."""
-        for name in {str(name) for name in names} - self.places.keys():  # of whom no verdict could be read
+        for name in {str(name) for name in names} - self.places.keys():  # who has no voice in this panel
             sentence = sentence.replace(name, _SOMEBODY)
         wanted = sorted({str(name) for name in names} & self.places.keys(), key=len, reverse=True)
         if not wanted:
@@ -90,10 +92,14 @@ def _list_columns(columns: Columns, judges: _Judges) -> Iterator[dict[str, Any]]
         values, title = column.tolist()[:_MAX_ROWS], name.replace("_", " ")
         if name in _NAMING:
             yield {"title": title, "people": [judges.find(str(value)) for value in values]}
-        elif all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values):
-            yield {"title": title, "numbers": [None if value is None else brief(value) for value in values]}
+        elif name != _TASK and all(map(_is_number, values)):
+            yield {"title": title, "numbers": [brief(each) if isinstance(each, float) else each for each in values]}
         else:
             yield {"title": title, "texts": [_write(value) for value in values]}
+
+
+def _is_number(value: object) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
 def _write(value: object) -> str:
@@ -103,11 +109,12 @@ def _write(value: object) -> str:
 
 
 def draw_pairs(material: Material, people: People) -> str | None:
-    """Draw who is wrong with whom, where a panel knows it."""
+    """Draw who is wrong with whom, where a panel knows it: by how often, or by how errors correlate."""
     table = material.panel.get("pairs")
-    if not table or "ratio" not in table:
+    if not table:
         return None
     judges = _Judges(material, people)
     left, right = ([judges.places[str(each)] for each in table[name].tolist()] for name in ("judge", "other"))
-    ratios, bound = table["ratio"].tolist(), table["wrong_together"].tolist()
-    return chart_pairs(list(zip(left, right, ratios, bound, strict=True)))
+    strength = (np.asarray(table["ratio"]) - 1) / _MOST_MORE if "ratio" in table else np.asarray(table["correlation"])
+    shown = np.clip(np.nan_to_num(strength), 0.0, 1.0).tolist()
+    return chart_pairs(list(zip(left, right, shown, table["wrong_together"].tolist(), strict=True)))

@@ -127,8 +127,9 @@ _CAPTIONS = {
     "faults": lambda material, neighbours: "How far workers are from the truth.",
     "sureness": _caption_sureness,
     "pairs": lambda material, neighbours: (
-        "Each field is a pair of judges: the stronger its colour, the more often both gave the same wrong answer than"
-        " is expected of two judges like them. Pairs with a border are wrong together beyond chance."
+        "Each field is a pair of judges: the stronger its colour, the more "
+        + ("often both gave the same wrong answer" if "ratio" in material.panel["pairs"] else "their errors correlate")
+        + " than is expected of two judges like them. Pairs with a border are wrong together beyond chance."
     ),
     "gold": _caption_gold,
 }

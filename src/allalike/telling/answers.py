@@ -47,7 +47,7 @@ def remark_answers(summary: Summary) -> list[Remark]:
     >>> from allalike.telling.summary import Summary
     >>> found = {"answers": 2, "workers": 1, "tasks": 2, "domain": {"name": "real"}, "guessed": {"encoding": "cp1252"}}
     >>> remark_answers(Summary.from_dict({**found, "repeats_set_aside": 3}))[0]
-    Remark(sentence='Recognised: encoding cp1252.', option='encoding', value='cp1252', names=())
+    Remark(sentence='Recognised: encoding cp1252.', option='encoding', value='cp1252', names=(), words=())
     """
     return [*_recognised(summary), *_quorum(summary.domain), *_left_out(summary)]
 

@@ -224,7 +224,7 @@ class PanelRate(Section):
 
 
 class JudgeChange(Section):
-    """What a judge does more or less often than before."""
+    """What a judge does more or less often than before, or how she scores, with limits of 95 % for the change."""
 
     judge: str
     group: str
@@ -232,6 +232,8 @@ class JudgeChange(Section):
     what: str
     before: float | None
     now: float | None
+    low: float | None
+    high: float | None
     n_before: int
     n_now: int
     probability: float
@@ -311,6 +313,7 @@ class OrderCounts(Section):
     first_order: str
     pairs: int
     same: int
+    one_order: int
     known: bool
     follow: int
     named: tuple[JudgePosition, ...]
@@ -326,7 +329,7 @@ class JudgeSteadiness(Section):
 
 
 class SampleCounts(Section):
-    """How steady judges are, and how many samples are enough."""
+    """How steady judges are, by a probability or, for numbers, a correlation; and how many samples are enough."""
 
     most: int
     steadiness: float | None
@@ -335,6 +338,7 @@ class SampleCounts(Section):
     keep: float
     right_from: str
     panel: dict[str, float | None]
+    unit: str = "probability"
 
 
 class PanelSummary(Section):

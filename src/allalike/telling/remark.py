@@ -24,13 +24,16 @@ class Remark:
     option, value
         The option that says the same, as a flag or a button might.
     names
-        Ids in it, which are not to be broken.
+        Ids of workers in it, which are not to be broken, and can be hidden.
+    words
+        Other words in it that are not to be broken.
     """
 
     sentence: str
     option: str = ""
     value: Any = ""
     names: Sequence[Any] = ()
+    words: Sequence[Any] = ()
 
 
 def name_some(ids: Sequence[Any], number: int, most: int = _N_NAMED) -> str:

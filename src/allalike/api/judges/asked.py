@@ -11,7 +11,7 @@ from allalike.api.judges.drift import Drift
 from allalike.api.judges.kept_verdicts import Earlier, keep_verdicts, read_earlier
 from allalike.api.judges.rates import Rates
 from allalike.api.judges.task_verdicts import gather_verdicts
-from allalike.errors import OptionError
+from allalike.errors import OptionError, UnsupportedError
 
 if TYPE_CHECKING:
     import os
@@ -45,20 +45,33 @@ class Asked:
         if listed == []:
             raise OptionError("good is empty. Name the label, or labels, of which to find the rate.")
         by_truth = check_choice(gold_drawn, DRAWS, "gold_drawn") == "truth"
+        if by_truth and listed is None:
+            raise OptionError(
+                "gold_drawn is about the rate of what is good, and nothing is: say with good which label."
+            )
         return cls(listed, by_truth, groups, None if since is None else read_earlier(since))
 
     def find(self, run: Run, found: TaskTable, n_answers: int) -> tuple[Finding, ...]:
         """Find it, from what the panel says that does not know truths, and keep about so many verdicts."""
-        kept = keep_verdicts(run, found, n_answers, self.groups)
         rates = None
         if self.good is not None:
             groups = None if self.groups is None else self.groups.group(found)
             rates = Rates(self.good, gather_verdicts(run, found, self.good), groups, self.picked_by_truth)
-        told: list[Finding] = [kept] if rates is None else [kept, rates]
+        told: list[Finding] = [] if rates is None else [rates]
+        if run.encoding.offsets is not None:  # so that nobody knows what judges said
+            if self.earlier is not None:
+                raise UnsupportedError(
+                    "since compares scores as they were given: leave out bias, which takes part of"
+                    " them away. The panel does so by itself."
+                )
+            return tuple(told)
+        kept = keep_verdicts(run, found, n_answers, self.groups)
+        told.insert(0, kept)
         if self.earlier is not None:
-            good = None if self.good is None else [*map(str, self.good)]
+            self.earlier.check(run.domain.name)
             judges = [*map(str, run.workers.tolist())]
-            told.append(Drift(self.earlier, kept, judges, good, None if rates is None else rates.rate))
+            rate = None if rates is None else rates.rate
+            told.append(Drift(self.earlier, kept, judges, run.encoding, self.good, rate))
         return tuple(told)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from allalike._core.columns.values import text_column
 from allalike.api.judges.finding import divide
+from allalike.api.judges.judge_groups import number_groups
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array
@@ -67,10 +68,7 @@ class Bonds:
 
     def judge_columns(self) -> Columns:
         """Number the groups of judges whom pairs connect that are wrong together."""
-        together = np.full(len(self.judges), "", dtype=object)
-        for number, group in enumerate(self._groups, 1):
-            together[group] = str(number)
-        return {"wrong_together": text_column(together.tolist())}
+        return {"wrong_together": number_groups(len(self.judges), self._groups)}
 
     @property
     def _groups(self) -> list[list[int]]:

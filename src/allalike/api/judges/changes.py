@@ -13,6 +13,9 @@ with her, minus the mean of that for all judges, is compared between the earlier
 judge with the largest change that is none of chance is left out, and the remaining ones are looked at again, lest one
 who changed makes others look changed.
 
+Each test has limits of 95 % for the change: those of Bonett and Price (2012) for pairs, Newcombe's (1998) for two
+shares, and Welch's for two means.
+
 With groups of tasks, each is looked at alone, too. Probabilities of all tests together are those of Holm (1979), and a
 change below 0.01 is one. A judge who says something else at random, and as often right, is none.
 """
@@ -21,21 +24,36 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from allalike.api.judges.prevalence import Rate, subtract_rates
 from allalike.api.judges.verdicts import NOBODY
+from allalike.methods.auto.sureness.intervals import NORMAL_QUANTILE, find_wilson_limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import numpy.typing as npt
 
-    from allalike._core.blocks.block import Floats
+    from allalike._core.blocks.block import Array, Floats
     from allalike.api.judges.kept_verdicts import KeptVerdicts
 
-__all__ = ["SIGNIFICANT", "Change", "Said", "adjust", "compare_said", "line_up"]
+    Means = tuple[float, float, int, int, float, float, float]
+
+__all__ = [
+    "SIGNIFICANT",
+    "Change",
+    "Said",
+    "adjust",
+    "compare_leaving_out",
+    "compare_means",
+    "compare_parts",
+    "compare_said",
+    "line_up",
+]
 
 SIGNIFICANT = 0.01
 _MAX_LABELS = 10  # that are looked at one by one
@@ -45,7 +63,7 @@ _DIGITS = 9
 
 
 class Change(NamedTuple):
-    """A test of one judge: on which tasks, what about her, how often then and now, and how probable that is."""
+    """A test of one judge: on which tasks, what about her, how often then and now, how probable that is, and limits."""
 
     judge: int
     group: str
@@ -56,6 +74,8 @@ class Change(NamedTuple):
     n_before: int
     n_now: int
     probability: float
+    low: float  # of the change
+    high: float
 
 
 @dataclass(frozen=True)
@@ -147,9 +167,14 @@ def compare_said(said: Said, good: Sequence[str] | None = None) -> list[Change]:
     """Test each judge on all tasks, and on each group of them."""
     if good is not None:  # and nothing else matters
         said = _join_labels(said, good)
+    return compare_parts(said, partial(_compare_part, binary=good is not None))
+
+
+def compare_parts(said: Said, compare: Callable[[Said, str], Iterable[Change]]) -> list[Change]:
+    """Return the tests of all tasks, and of each group of them, for which there are verdicts of both panels."""
     groups = sorted({*said.group} - {""})
     parts = [("", np.ones(len(said.tasks), bool)), *((name, said.group == name) for name in groups)]
-    tests = (each for name, tasks in parts for each in _compare_part(said.only(tasks), name, binary=good is not None))
+    tests = (each for name, tasks in parts for each in compare(said.only(tasks), name))
     return [each for each in tests if each.n_before and each.n_now]
 
 
@@ -191,7 +216,10 @@ def _count_changes(
 
     n, up, down = len(then), int((now & ~then).sum()), int((then & ~now).sum())
     probability = min(1.0, 2 * float(binom.cdf(min(up, down), up + down, 0.5)))
-    return Change(judge, group, "both", what, _mean(then), _mean(now), n, n, probability)
+    gain, loss = (up + 1) / (n + 2), (down + 1) / (n + 2)
+    half = NORMAL_QUANTILE * math.sqrt(max(gain + loss - (gain - loss) ** 2, 0.0) / (n + 2))
+    limits = max(gain - loss - half, -1.0), min(gain - loss + half, 1.0)
+    return Change(judge, group, "both", what, _mean(then), _mean(now), n, n, probability, *limits)
 
 
 def _compare_others(said: Said, group: str) -> Iterator[Change]:
@@ -202,20 +230,40 @@ def _compare_others(said: Said, group: str) -> Iterator[Change]:
         if len(then) and len(now):
             table = np.array([[side.sum(), (~side).sum()] for side in (then, now)])
             counts = _mean(then), _mean(now), len(then), len(now)
-            yield Change(judge, group, "other", "right", *counts, float(fisher_exact(table).pvalue))
+            limits = subtract_rates(_limit(now), _limit(then))[1:]
+            yield Change(judge, group, "other", "right", *counts, float(fisher_exact(table).pvalue), *limits)
     yield from _compare_agreement(said, group)
 
 
 def _compare_agreement(said: Said, group: str) -> Iterator[Change]:
-    """Compare how much others agree with each judge, more than with all; who changed is left out, one by one."""
-    left = list(range(len(said.judges)))
+    """Compare how much others agree with each judge, more than with all."""
+    for judge, told in compare_leaving_out(said.then, said.now, _find_relative):
+        yield Change(judge, group, "other", "agrees", *told)
+
+
+def _limit(hits: npt.NDArray[np.bool_]) -> Rate:
+    low, high = find_wilson_limits(np.array([hits.mean()]), np.array([float(len(hits))]))
+    return Rate(_mean(hits), float(low[0]), float(high[0]))
+
+
+def compare_leaving_out(then: Array, now: Array, relate: Callable[[Any], Floats]) -> Iterator[tuple[int, Means]]:
+    """Compare judges on different tasks by the measure of the others; who changed is left out, one by one.
+
+    Parameters
+    ----------
+    then, now
+        A row for each task and a column for each judge, of both panels.
+    relate
+        What returns, of each task and of some judges, a number for each by the measure of the others; NaN if unknown.
+    """
+    left = list(range(then.shape[1]))
     while len(left) >= _MIN_JUDGES:
-        sides = [_find_relative(table[:, left]) for table in (said.then, said.now)]
+        sides = [relate(table[:, left]) for table in (then, now)]
         told = [_test_relative(*(side[:, place] for side in sides)) for place in range(len(left))]
-        changed = [place for place, each in enumerate(told) if each[-1] * len(left) < SIGNIFICANT]
+        changed = [place for place, each in enumerate(told) if each[4] * len(left) < SIGNIFICANT]
         first = max(changed, key=lambda place: abs(told[place][1] - told[place][0]), default=None)
         for place in range(len(left)) if first is None else [first]:
-            yield Change(left[place], group, "other", "agrees", *told[place])
+            yield left[place], told[place]
         if first is None:
             return
         del left[first]
@@ -238,24 +286,29 @@ def _find_relative(said: npt.NDArray[np.intp]) -> Floats:
     return np.where(known, share - mean, np.nan)
 
 
-def _test_relative(then: Floats, now: Floats) -> tuple[float, float, int, int, float]:
+def _test_relative(then: Floats, now: Floats) -> Means:
     then, now = (side[~np.isnan(side)].round(_DIGITS) for side in (then, now))
-    return _mean(then), _mean(now), len(then), len(now), _compare_means(then, now)
+    return _mean(then), _mean(now), len(then), len(now), *compare_means(then, now)
 
 
-def _compare_means(then: Floats, now: Floats) -> float:
-    """Return how probable so different means are: Welch's test, or that of a permutation where nothing varies.
+def compare_means(then: Floats, now: Floats) -> tuple[float, float, float]:
+    """Return how probable so different means are, and the limits of their difference.
 
-    >>> _compare_means(np.zeros(10), np.ones(10)), _compare_means(np.zeros(10), np.zeros(10))
-    (1.08...e-05, 1.0)
+    It is Welch's test, or that of a permutation where nothing varies; of few tasks, nothing is said.
+
+    >>> compare_means(np.zeros(10), np.ones(10)), compare_means(np.zeros(10), np.zeros(10))[0]
+    ((1.08...e-05, 1.0, 1.0), 1.0)
     """
     from scipy.stats import ttest_ind
 
     if min(len(then), len(now)) < _MIN_TASKS:
-        return 1.0
+        return 1.0, math.nan, math.nan
     if max(np.ptp(then), np.ptp(now)) > 0:
-        return float(ttest_ind(then, now, equal_var=False).pvalue)
-    return 1.0 if then[0] == now[0] else 2 / math.comb(len(then) + len(now), len(then))
+        found = ttest_ind(now, then, equal_var=False)
+        low, high = found.confidence_interval()
+        return float(found.pvalue), float(low), float(high)
+    change = float(now[0] - then[0])
+    return 2 / math.comb(len(then) + len(now), len(then)) if change else 1.0, change, change
 
 
 def _count_votes(tables: Sequence[npt.NDArray[np.intp]]) -> npt.NDArray[np.int64]:

@@ -12,7 +12,9 @@ import numpy as np
 from allalike._core.columns.values import text_column
 from allalike.api.judges.changes import SIGNIFICANT, Change, Said, adjust, compare_said, line_up
 from allalike.api.judges.finding import divide
-from allalike.api.judges.prevalence import Rate
+from allalike.api.judges.prevalence import Rate, subtract_rates
+from allalike.api.judges.score_changes import compare_scores
+from allalike.api.judges.task_verdicts import choose_good
 from allalike.api.judges.verdicts import NOBODY
 from allalike.errors import InputError
 
@@ -24,8 +26,9 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
     from allalike.api.judges.finding import Columns
     from allalike.api.judges.kept_verdicts import Earlier, KeptVerdicts
+    from allalike.domains import Encoding
 
-__all__ = ["Drift", "subtract_rates"]
+__all__ = ["Drift"]
 
 _MAX_NAMED = 20  # changes, and judges who came or went, in a summary
 
@@ -40,6 +43,8 @@ class Drift:
         The verdicts of the earlier panel and of this one.
     judges
         Who the judges of this one are.
+    encoding
+        What the labels of this one have in common.
     good
         The labels that make the rate, if there is one.
     rate
@@ -49,7 +54,8 @@ class Drift:
     earlier: Earlier
     kept: KeptVerdicts
     judges: Sequence[str]
-    good: Sequence[str] | None = None
+    encoding: Encoding
+    good: Sequence[Any] | None = None
     rate: Rate | None = None
 
     @cached_property
@@ -66,7 +72,33 @@ class Drift:
     @cached_property
     def changes(self) -> list[Change]:
         """Return all tests."""
-        return compare_said(self.said, self.good)
+        if self.encoding.nominal:
+            return compare_said(self.said, self._good_labels)
+        return compare_scores(self.said, self._numbers)
+
+    @cached_property
+    def _numbers(self) -> Floats:
+        """The number that each label of both panels stands for; of levels their place."""
+        encoding, labels = self.encoding, self.said.labels
+        try:
+            if encoding.n_classes is None:
+                return np.array([*map(float, labels)])
+            levels = encoding.decode(np.arange(encoding.n_labels)).tolist()
+            place = {str(level): float(code) for code, level in enumerate(levels)}
+            return np.array([place[label] for label in labels])
+        except (KeyError, ValueError) as error:
+            raise InputError(
+                f"The panel in {self.earlier.folder} has a label that is none of these: {error}. Name all levels of"
+                " both panels: domain='ordinal(levels=[...])'."
+            ) from None
+
+    @cached_property
+    def _good_labels(self) -> list[str] | None:
+        """The labels of both panels that are good."""
+        if self.good is None or self.encoding.nominal:
+            return None if self.good is None else [*map(str, self.good)]
+        is_good = choose_good(self.encoding, self.good)(self._numbers)
+        return [label for label, here in zip(self.said.labels, is_good, strict=True) if here]
 
     @cached_property
     def probability(self) -> Floats:
@@ -96,8 +128,8 @@ class Drift:
         rows = self._rows()
         texts = ("judge", "group", "tasks", "what")
         columns: dict[str, Any] = {name: text_column([row[name] for row in rows]) for name in texts}
-        numbers = ("before", "now", "n_before", "n_now", "probability", "found")
-        kinds = (float, float, int, int, float, bool)
+        numbers = ("before", "now", "low", "high", "n_before", "n_now", "probability", "found")
+        kinds = (float, float, float, float, int, int, float, bool)
         columns |= {
             name: np.array([row[name] for row in rows], kind) for name, kind in zip(numbers, kinds, strict=True)
         }
@@ -136,30 +168,19 @@ class Drift:
 
     def _describe_rate(self) -> dict[str, Any]:
         before = self.earlier.rate
-        if self.rate is None or self.good is None or before is None:
+        good = self._good_labels
+        if self.rate is None or self.good is None or good is None or before is None:
             return {}
-        if sorted(map(str, before["good"])) != sorted(self.good):
+        if sorted(map(str, before["good"])) != sorted(map(str, self.good)):
             return {"rate": {"other_good": before["good"]}}
         then, now = _read_rate(before), self.rate
         told = {"before": then.describe(), "now": now.describe(), "difference": subtract_rates(now, then).describe()}
-        effect = _find_effect(self.said, self.good, self._drifted)
+        effect = _find_effect(self.said, good, self._drifted)
         return {"rate": {**told, **({} if effect is None else {"effect": effect})}}
 
 
 def _read_rate(told: Mapping[str, Any]) -> Rate:
     return Rate(*(math.nan if told[name] is None else float(told[name]) for name in Rate._fields))
-
-
-def subtract_rates(now: Rate, then: Rate) -> Rate:
-    """Return a difference of two rates, with limits from theirs, as if nothing made both err alike (MOVER).
-
-    >>> [round(each, 2) for each in subtract_rates(Rate(0.5, 0.44, 0.56), Rate(0.8, 0.72, 0.85))]
-    [-0.3, -0.38, -0.2]
-    """
-    difference = now.estimate - then.estimate
-    low = difference - math.hypot(now.estimate - now.low, then.high - then.estimate)
-    high = difference + math.hypot(now.high - now.estimate, then.estimate - then.low)
-    return Rate(difference, low, high)
 
 
 def _find_effect(said: Said, good: Sequence[str], drifted: Sequence[int]) -> float | None:

@@ -10,12 +10,13 @@ import numpy as np
 from allalike._core.columns.matches import find_places
 from allalike.answers import Answers
 from allalike.api.inputs.opening import inputs_of, open_source
-from allalike.api.judges.ballots import find_tie
+from allalike.api.judges.ballots import JudgeBallots, find_tie
 from allalike.api.judges.coverage import MIN_GOLD
 from allalike.api.judges.orders import find_orders
 from allalike.api.judges.outcomes import Outcomes
 from allalike.api.judges.rows import question_repeats, read_rows
 from allalike.api.judges.samples import find_samples
+from allalike.api.judges.score_samples import ScoreBallots
 from allalike.api.judges.unreadable import Unread, Unreadable, look_for_unread
 from allalike.api.judges.verdicts import NOBODY
 from allalike.errors import InputError, OptionError
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Floats
     from allalike.api.judges.asking import HowAsked
-    from allalike.api.judges.ballots import JudgeBallots, Reconciled
+    from allalike.api.judges.ballots import Reconciled
     from allalike.api.judges.finding import Finding
     from allalike.api.judges.rows import Read
     from allalike.api.result import Result
@@ -85,6 +86,7 @@ class Hearing:
         if self.rows is None:
             return found
         ballots = self.rows.ballots
+        assert isinstance(ballots, JudgeBallots)
         if self.asked.order is not None:
             found.append(find_orders(ballots, self.rows.about, self.rows.first_order, run.workers))
         if self.asked.sample is not None:
@@ -92,6 +94,12 @@ class Hearing:
             samples = find_samples(ballots, truth, ballots.find(run.workers), odds, by_gold=by_gold, keep=keep)
             found += [] if samples is None else [samples]
         return found
+
+    @property
+    def score_ballots(self) -> ScoreBallots | None:
+        """The samples of judges who score, if they have several."""
+        ballots = None if self.rows is None or self.asked.sample is None else self.rows.ballots
+        return ballots if isinstance(ballots, ScoreBallots) else None
 
     def find_unreadable(self, result: Result) -> Unreadable:
         """Find whose verdicts could not be read."""
@@ -154,11 +162,15 @@ def hear(
     opened, known = open_source(source, **gold, **given)
     assert isinstance(opened, Scan)
     rows = read_rows(opened, asked)
-    voices = rows.ballots.reconcile()
-    if (voices.label == NOBODY).all():
-        other = f" Look whether verdicts name {rows.about}." if rows.about else ""
-        raise InputError(f"Every judge contradicts herself on every task, so that there is no verdict.{other}")
-    heard = rows.ballots.hear(voices)
+    voices = None
+    if isinstance(rows.ballots, ScoreBallots):
+        heard = rows.ballots.hear()
+    else:
+        voices = rows.ballots.reconcile()
+        if (voices.label == NOBODY).all():
+            other = f" Look whether verdicts name {rows.about}." if rows.about else ""
+            raise InputError(f"Every judge contradicts herself on every task, so that there is no verdict.{other}")
+        heard = rows.ballots.hear(voices)
     heard = heard if known is None else heard.with_gold(known)
     return Hearing(heard, asked, {}, rows, voices, inputs_of(gold["gold"]))
 

@@ -27,12 +27,14 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from allalike._core.blocks.block import Array
     from allalike.api.judges.finding import Columns
     from allalike.api.judges.task_groups import GroupColumn
     from allalike.engines import Run, TaskTable
 
 __all__ = ["Earlier", "KeptVerdicts", "keep_verdicts", "read_earlier"]
 
+_DIGITS = 12  # of numbers, of which sums and differences leave traces in the last ones
 _COLUMNS = ("judge", "task", "label", "truth", "group")
 
 
@@ -69,26 +71,43 @@ def keep_verdicts(run: Run, found: TaskTable, n_answers: int, groups: GroupColum
     (['ada', 'bob'], ['1', '1'], ['x', 'y'])
     """
     blocks = sample_tasks(run, n_answers).blocks
-    names = [*map(str, run.encoding.decode(np.arange(run.encoding.n_labels)).tolist()), ""]
-    labels, judges = np.array(names, object), np.array([*map(str, run.workers.tolist())], object)
+    judges = np.array([*map(str, run.workers.tolist())], object)
     rows: list[Sequence[npt.NDArray[Any]]] = []
     for block in blocks:
         ids = np.array([*map(str, find_ids(found, block.task_hash).tolist())], object)
         group = np.array(["" if groups is None else groups.value.get(each, "") for each in ids], object)
         truth = np.full(block.n_tasks, "", object)
-        truth[block.gold_task] = labels[block.gold_label]
+        truth[block.gold_task] = _write(run, block.gold_label)
         task = block.task
-        rows.append((judges[block.worker], ids[task], labels[block.label], truth[task], group[task]))
+        rows.append((judges[block.worker], ids[task], _write(run, block.label), truth[task], group[task]))
     return KeptVerdicts(*(np.concatenate(column) for column in zip(*rows, strict=True)))
+
+
+def _write(run: Run, label: Array) -> npt.NDArray[np.object_]:
+    """Return labels as text; a truth that no judge gave is as good as unknown."""
+    encoding = run.encoding
+    if encoding.numeric:
+        return np.array([f"{each:.{_DIGITS}g}" for each in encoding.decode(label).tolist()], object)
+    names = np.array([*map(str, encoding.decode(np.arange(encoding.n_labels)).tolist()), ""], object)
+    return np.asarray(names[label])
 
 
 @dataclass(frozen=True)
 class Earlier:
-    """A panel that was saved: its verdicts, and its rate, if it had one."""
+    """A panel that was saved: its verdicts, the kind of its labels, and its rate, if it had one."""
 
     folder: str
     verdicts: KeptVerdicts
+    kind: str
     rate: Mapping[str, Any] | None
+
+    def check(self, kind: str) -> None:
+        """Refuse a panel with labels of another kind."""
+        if self.kind != kind:
+            raise InputError(
+                f"The labels of the panel in {self.folder} are {self.kind}, and these are {kind}, so that they cannot"
+                " be compared. Name a panel on the same kind of labels, or read both alike with domain=."
+            )
 
 
 def read_earlier(folder: str | os.PathLike[str]) -> Earlier:
@@ -102,12 +121,13 @@ def read_earlier(folder: str | os.PathLike[str]) -> Earlier:
     names = [name for name in ("verdicts.csv", "verdicts.parquet") if name in summary.get("files", [])]
     if not names:
         raise InputError(
-            f"The panel in {folder} kept no verdicts to compare with: an older version saved it. Run 'allalike jury' on"
-            " its files again."
+            f"The panel in {folder} kept no verdicts to compare with: only classes, numbers and levels are kept, and"
+            " older versions kept none. Run 'allalike jury' on its files again."
         )
     return Earlier(
         str(folder),
         _read_table(Path(folder, names[0]), guarded=summary.get("safe_csv") is True),
+        str(summary.get("domain", {}).get("name", "")),
         summary["panel"].get("rate"),
     )
 

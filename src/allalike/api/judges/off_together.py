@@ -35,8 +35,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.values import text_column
+from allalike.api.judges.judge_groups import connect_judges, number_groups
 from allalike.api.judges.pair_squares import PairSquares, add_coordinates, add_squares, jackknife
-from allalike.engines.ranges import number_parts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -135,16 +135,11 @@ class OffTogether:
 
     def judge_columns(self) -> Columns:
         """Number the groups of judges whom pairs connect that are off together."""
-        together = np.full(len(self.judges), "", dtype=object)
-        for number, group in enumerate(self._groups, 1):
-            together[group] = str(number)
-        return {"wrong_together": text_column(together.tolist())}
+        return {"wrong_together": number_groups(len(self.judges), self._groups)}
 
     @property
     def _groups(self) -> list[list[int]]:
-        part = number_parts(len(self.judges), self.left[self.found], self.right[self.found])
-        groups = [np.flatnonzero(part == number).tolist() for number in range(part.max(initial=-1) + 1)]
-        return sorted((group for group in groups if len(group) > 1), key=lambda group: (-len(group), group))
+        return connect_judges(len(self.judges), self.left[self.found], self.right[self.found])
 
 
 def find_off_together(scores: Scores) -> OffTogether:

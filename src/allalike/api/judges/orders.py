@@ -58,8 +58,9 @@ class BothOrders:
         Their ids, and the numbers of those who have a voice on any task.
     about, first_order
         Whether labels named answers or places, and the order whose first place the first label has.
-    pairs, same
-        The tasks on which she has a voice in both orders, and those on which both are the same.
+    pairs, same, single
+        The tasks on which she has a voice in both orders, those on which both are the same, and those on which she has
+        a voice in one order only, which counts as it is.
     first, second
         The tasks on which she prefers the first place twice, and the second.
     bias, low, high, probability
@@ -72,6 +73,7 @@ class BothOrders:
     first_order: str
     pairs: Floats
     same: Floats
+    single: Floats
     first: Floats
     second: Floats
     bias: Floats
@@ -98,6 +100,7 @@ class BothOrders:
             "first_order": self.first_order,
             "pairs": int(self.pairs.sum()),
             "same": int(self.same.sum()),
+            "one_order": int(self.single.sum()),
             "known": bool(np.isfinite(self.bias).any()),
             "follow": len(rows),
             "named": named,
@@ -110,6 +113,7 @@ class BothOrders:
         columns: dict[str, Values | Array] = {
             "judge": text_column(list(map(str, self.judges.tolist()))),
             "pairs": self.pairs.astype(np.int64),
+            "one_order": self.single.astype(np.int64),
             "same": divide(self.same, self.pairs),
             "same_low": np.where(self.pairs > 0, low, np.nan),
             "same_high": np.where(self.pairs > 0, high, np.nan),
@@ -222,6 +226,7 @@ def find_orders(ballots: JudgeBallots, about: str, first_order: str = "", heard:
         voice[order, found.task, found.judge] = found.label
     both = (voice != NOBODY).all(axis=0)
     known: dict[str, Floats] = {
+        "single": (voice != NOBODY).any(axis=0).sum(axis=0) - both.sum(axis=0).astype(np.float64),
         "pairs": both.sum(axis=0).astype(np.float64),
         "same": (both & (voice[0] == voice[1])).sum(axis=0).astype(np.float64),
     }

@@ -18,14 +18,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.blocks.ties import TOLERANCE
-from allalike._core.columns.values import Values, text_column
+from allalike._core.columns.values import text_column
 from allalike.api.judges.finding import divide, ratio
+from allalike.api.judges.task_verdicts import find_ids
 from allalike.api.judges.verdicts import NOBODY, Verdicts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Array, Floats
+    from allalike._core.columns.values import Values
     from allalike.api.judges.finding import Columns
     from allalike.api.judges.scores import Scores
     from allalike.engines import TaskTable
@@ -105,7 +107,7 @@ class Pivotal:
         some = some[np.lexsort((found.task_hash[some], found.order[some]))]
         who = [[str(self.judges[int(judge)]) for judge in np.flatnonzero(row)] for row in found.turns[some]]
         columns: dict[str, Values | Array] = {
-            "task": _name_tasks(self.tasks, found.task_hash[some]),
+            "task": find_ids(self.tasks, found.task_hash[some]),
             **{name: column[some] for name, column in found.sure.items()},
             "decided_by": text_column(["; ".join(names) for names in who]),
         }
@@ -121,19 +123,6 @@ class Pivotal:
         known = turns & ~np.isnan(right)
         hits = np.where(known, right, 0.0).sum(axis=0)
         return turns.sum(axis=0).astype(np.int64), divide(hits, known.sum(axis=0).astype(np.float64))
-
-
-def _name_tasks(tasks: TaskTable, wanted: npt.NDArray[np.uint64]) -> Values:
-    """Return the ids of tasks with these hashes, in this order."""
-    ids, hashes = [], []
-    for piece in tasks.pieces():
-        own = piece.tasks.hashes()
-        here = np.flatnonzero(np.isin(own, wanted))
-        ids.append(piece.tasks.take(here))
-        hashes.append(own[here])
-    all_hashes = np.concatenate(hashes)
-    order = np.argsort(all_hashes, kind="stable")
-    return Values.join(ids).take(order[np.searchsorted(all_hashes[order], wanted)])
 
 
 def find_turns(verdicts: Verdicts, odds: Floats) -> Decisive:

@@ -16,6 +16,7 @@ from allalike._core.words import count
 from allalike.answers.cleaning import check_ids
 from allalike.api.judges.ballots import JudgeBallots, find_tie
 from allalike.api.judges.orders import name_answers
+from allalike.api.judges.score_samples import ScoreBallots
 from allalike.api.judges.unreadable import Unread, find_unread
 from allalike.domains import Categorical
 from allalike.domains.spelling import match_key
@@ -41,13 +42,15 @@ _USUAL = {
     "sample": ("epoch", "sample", "run", "seed", "repeat", "iteration", "trial", "attempt", "replicate"),
 }  # names of such columns
 _SAMPLE_ROWS = 100_000
+_MAX_SIDES = 10  # verdicts on a pair, from much better to much worse
+_MAX_LISTED = 10
 
 
 @dataclass(frozen=True)
 class Read:
     """What was read: the ballots, whose verdicts could not be read, what labels named, and which order came first."""
 
-    ballots: JudgeBallots
+    ballots: JudgeBallots | ScoreBallots
     unread: Unread
     about: str = ""
     first_order: str = ""
@@ -84,16 +87,25 @@ def read_rows(source: Scan, asked: HowAsked) -> Read:
         made = {"worker": Column("worker", who), "task": columns["task"], "label": columns["label"]}
         whole = table.loaded_by(lambda names: {name: made[name] for name in names}, names=list(made), roles={})
         answers = source.finish(whole, _OWN_NAMES, guessed)
+    own = np.array(answers.workers.tolist(), np.intp)[answers.worker]
+    if answers.encoding.numeric and asked.order is None:
+        return Read(ScoreBallots(answers, judges, own[:, 0]), unread)
     if not answers.encoding.nominal:
         raise UnsupportedError(
-            f"One voice is made of classes, and these are {answers.domain.name} labels. Where each is a verdict as a"
-            " whole, say so with domain='categorical'."
+            f"One voice is made of classes or numbers, and these are {answers.domain.name} labels. Where each is a"
+            " verdict as a whole, say so with domain='categorical'; of levels that are numbers, domain='real' takes the"
+            " mean."
         )
-    own = np.array(answers.workers.tolist(), np.intp)[answers.worker]
     ballots = JudgeBallots(answers, judges, own[:, 0], own[:, 1], answers.label.astype(np.intp))
     ballots = replace(ballots, tie=find_tie(ballots.labels, asked.tie))
     if asked.order is None:
         return Read(ballots, unread)
+    if len(ballots.labels) > _MAX_SIDES:
+        raise UnsupportedError(
+            f"Both orders of a pair become one voice where verdicts say which of two is better, or by how much. These"
+            f" have {len(ballots.labels):,} different labels, such as {list_names(list(map(str, ballots.labels))[:3])}."
+            f" Leave out order, or make one row for each judge and task before."
+        )
     ballots, about = name_answers(ballots, asked.about)
     return Read(ballots, unread, about, orders[0])
 
@@ -124,6 +136,11 @@ def _only_verdicts(label: Column, cleaning: Cleaning, verdicts: tuple[Any, ...])
     label = cleaning.map_labels(label)
     values = label.data if isinstance(label.data, list) else label.data.to_pylist()
     found = [None if value is None else read(value) for value in values]
+    if not any(each is not None for each in found) and any(each is not None for each in values):
+        there = list_names(list(dict.fromkeys(str(each) for each in values if str(each or "").strip()))[:_MAX_LISTED])
+        raise OptionError(
+            f"No label is one of the verdicts {list_names(list(map(str, verdicts)))}. There are: {there}."
+        )
     column = Column.of_objects("label", found)
     column.text, column.na = label.text, label.na
     return column

@@ -41,10 +41,11 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.api.judges.trials import Judges
+    from allalike.domains import Encoding
     from allalike.engines import Run
     from allalike.methods import Weighing
 
-__all__ = ["Scores", "take_scores"]
+__all__ = ["Scores", "has_scale", "take_scores"]
 
 _NORMAL = 1.959964  # 95 % of a normal distribution
 _SQUARE = 2
@@ -189,6 +190,11 @@ class Scores:
         table = np.full((self.block.n_tasks, self.n_judges, *label.shape[1:]), np.nan)
         table[self.block.task, self.block.worker] = label
         return table
+
+
+def has_scale(encoding: Encoding) -> bool:
+    """Tell whether each label is a number, or a level among others in an order."""
+    return encoding.numeric or (encoding.n_classes is not None and not encoding.nominal)
 
 
 def take_scores(run: Run, weighing: Weighing, n_answers: int) -> Scores:

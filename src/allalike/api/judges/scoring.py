@@ -17,7 +17,8 @@ from allalike.api.judges.independence import Independence, correlate_scores, fin
 from allalike.api.judges.off_together import find_off_together
 from allalike.api.judges.pivotal import Pivotal, find_score_turns
 from allalike.api.judges.scale_use import ScaleUse, choose_offsets, find_scale_use
-from allalike.api.judges.scores import take_scores
+from allalike.api.judges.score_samples import find_score_samples
+from allalike.api.judges.scores import has_scale, take_scores
 from allalike.api.judges.smaller_panels import Prices
 from allalike.api.judges.smaller_scores import SmallerScores
 from allalike.api.judges.wanted_error import find_wanted
@@ -28,7 +29,9 @@ from allalike.methods import Auto
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
+    from allalike.api.judges.asked import Asked
     from allalike.api.judges.finding import Finding
+    from allalike.api.judges.score_samples import ScoreBallots
     from allalike.api.judges.scores import Scores
     from allalike.api.result import Result
     from allalike.domains.offsets import Offsets
@@ -37,19 +40,26 @@ if TYPE_CHECKING:
 __all__ = ["judge_scores"]
 
 _MAX_ANSWERS = 20_000  # that are compared judge by judge, and decided by every panel
+_MAX_KEPT = 50_000  # answers for a later panel
 _SETTINGS = ("method", "engine", "seed", "ties")
 
 
 def judge_scores(
-    result: Result, price: Floats | None, keep: float, max_error: float | None
+    result: Result,
+    price: Floats | None,
+    keep: float,
+    max_error: float | None,
+    asked: Asked,
+    ballots: ScoreBallots | None = None,
 ) -> tuple[Result, tuple[Finding, ...]]:
     """Return the result of a panel, corrected where that helps, and what is known of the judges.
 
     >>> import allalike
+    >>> from allalike.api.judges.asked import Asked
     >>> rng = np.random.default_rng(0)
     >>> rows = [(judge, task, task % 9 + 3.0 * place + rng.normal()) for place, judge in enumerate("abc")
     ...         for task in range(90)]
-    >>> result, findings = judge_scores(allalike.discover(rows, domain="real"), None, 0.99, None)
+    >>> result, findings = judge_scores(allalike.discover(rows, domain="real"), None, 0.99, None, Asked())
     >>> findings[0].offset.value.round(), findings[0].corrected
     (array([-3., -0.,  3.]), ('offsets',))
     """
@@ -64,10 +74,17 @@ def judge_scores(
     findings: list[Finding] = []
     if numbers is not None:
         taken = () if offsets is None else ("offsets", "slopes") if offsets.scale else ("offsets",)
-        asked = run.encoding.offsets is not None
-        can = run.encoding.numeric and not asked
+        named = run.encoding.offsets is not None
+        can = run.encoding.numeric and not named
         findings.append(ScaleUse(run.workers, *find_scale_use(numbers, part), taken, can))
-    return result, (*findings, *_find(result, scores, price, keep, max_error))
+    if ballots is not None:
+        samples = find_score_samples(ballots, scores.judged(), keep)
+        findings += [] if samples is None else [samples]
+    findings += _find(result, scores, price, keep, max_error)
+    if has_scale(run.encoding):
+        unaware = find_truths(result.run, _weigh_blindly(result)) if run.n_gold else result.found
+        findings += asked.find(run, unaware, _MAX_KEPT)  # scores as they were given, however they are corrected
+    return result, tuple(findings)
 
 
 def _find(result: Result, scores: Scores, price: Floats | None, keep: float, max_error: float | None) -> list[Finding]:

@@ -33,8 +33,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from allalike.api.judges.judge_groups import connect_judges
 from allalike.api.judges.verdicts import NOBODY, Verdicts
-from allalike.engines.ranges import number_parts
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
@@ -96,9 +96,7 @@ class SharedErrors:
 
     def groups(self, n_judges: int) -> list[list[int]]:
         """Return the groups that such pairs connect, the largest first."""
-        part = number_parts(n_judges, self.left[self.found], self.right[self.found])
-        groups = [np.flatnonzero(part == number).tolist() for number in range(part.max(initial=-1) + 1)]
-        return sorted((group for group in groups if len(group) > 1), key=lambda group: (-len(group), group))
+        return connect_judges(n_judges, self.left[self.found], self.right[self.found])
 
 
 def find_shared_errors(verdicts: Verdicts, n_wrong: float) -> SharedErrors:

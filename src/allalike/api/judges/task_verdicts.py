@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -10,11 +12,10 @@ import numpy as np
 
 from allalike._core.columns.values import Values
 from allalike._core.registry import did_you_mean
-from allalike.api.judges.verdicts import NOBODY
-from allalike.errors import UnknownNameError
+from allalike.errors import OptionError, UnknownNameError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
@@ -22,9 +23,14 @@ if TYPE_CHECKING:
     from allalike.domains import Encoding, Kernels
     from allalike.engines import Run, TaskTable
 
-__all__ = ["TaskVerdicts", "find_codes", "find_ids", "find_known", "gather_verdicts"]
+__all__ = ["TaskVerdicts", "choose_good", "find_codes", "find_ids", "gather_verdicts"]
 
 _MAX_LISTED = 10
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)")
+_BOUND = re.compile(rf"([<>]=?)\s*({_NUMBER.pattern})")
+_COMPARE = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal}
+
+Bound = tuple[str, float]
 
 
 @dataclass(frozen=True)
@@ -64,12 +70,50 @@ def gather_verdicts(run: Run, found: TaskTable, good: Sequence[Any]) -> TaskVerd
     >>> told.verdict, told.truth
     (array([1, 0]), array([nan, nan]))
     """
-    codes = find_codes(run.encoding, good)
+    is_good = choose_good(run.encoding, good)
     label = np.concatenate([piece.found["label"] for piece in found.pieces()])
-    truth = find_known(run)
-    return TaskVerdicts(
-        np.isin(label, codes).astype(np.intp), np.where(truth == NOBODY, np.nan, np.isin(truth, codes)), found
-    )
+    truth: Floats = run.collect(partial(_take_good, kernels=run.kernels, is_good=is_good))["truth"]
+    return TaskVerdicts(np.asarray(is_good(label)).astype(np.intp), truth, found)
+
+
+def choose_good(encoding: Encoding, good: Sequence[Any]) -> Callable[[Array], Array]:
+    """Return what tells good labels, as codes, from others: some classes or levels, or numbers within bounds.
+
+    >>> import allalike
+    >>> answers = allalike.read([("ada", 1, 2.5), ("bob", 1, 4.0)], domain="real")
+    >>> choose_good(answers.encoding, [">=3"])(answers.label)
+    array([False,  True])
+    """
+    bounds = [_read_bound(each) for each in good]
+    if encoding.n_classes is None and encoding.numeric:
+        return partial(_meets_any, bounds=[_need_bound(*each) for each in zip(good, bounds, strict=True)])
+    if encoding.nominal or not any(bounds):
+        return partial(np.isin, test_elements=find_codes(encoding, good))
+    levels = encoding.decode(np.arange(encoding.n_labels)).tolist()
+    numbers = [float(text) if _NUMBER.fullmatch(text) else math.nan for text in map(str, levels)]
+    if any(map(math.isnan, numbers)):
+        raise OptionError(f"good is {good[0]!r}, but the levels are no numbers. Name those that are good.")
+    within = _meets_any(np.array(numbers), bounds=[bound for bound in bounds if bound])
+    named = [each for each, bound in zip(good, bounds, strict=True) if not bound]
+    return partial(np.isin, test_elements=np.union1d(np.flatnonzero(within), find_codes(encoding, named)))
+
+
+def _read_bound(good: Any) -> Bound | None:
+    found = _BOUND.fullmatch(str(good).strip())
+    return None if found is None else (found[1], float(found[2]))
+
+
+def _need_bound(good: Any, bound: Bound | None) -> Bound:
+    if bound is not None:
+        return bound
+    try:
+        return "==", float(good)
+    except (TypeError, ValueError):
+        raise OptionError(f"good is {good!r}, and labels are numbers. Write a bound, such as '>=4'.") from None
+
+
+def _meets_any(numbers: Array, *, bounds: Sequence[Bound]) -> Array:
+    return np.asarray(np.any([_COMPARE[sign](numbers, number) for sign, number in bounds], axis=0))
 
 
 def find_codes(encoding: Encoding, good: Sequence[Any]) -> npt.NDArray[np.int64]:
@@ -82,6 +126,8 @@ def find_codes(encoding: Encoding, good: Sequence[Any]) -> npt.NDArray[np.int64]
     allalike.errors.UnknownNameError: No verdict is 'yse'. Did you mean 'yes'? The verdicts are: no, yes.
     """
     known = {str(label): code for code, label in enumerate(encoding.decode(np.arange(encoding.n_labels)).tolist())}
+    if len(good) >= len(known) > 1 and {*map(str, good)} >= known.keys():
+        raise OptionError(f"good names every label, {', '.join(known)}, so that all tasks are. Leave some out.")
     if missing := [str(label) for label in good if str(label) not in known]:
         listed = ", ".join(list(known)[:_MAX_LISTED]) + (", ..." if len(known) > _MAX_LISTED else "")
         close = did_you_mean(missing[0], known)
@@ -89,16 +135,10 @@ def find_codes(encoding: Encoding, good: Sequence[Any]) -> npt.NDArray[np.int64]
     return np.array([known[str(label)] for label in good], np.int64)
 
 
-def find_known(run: Run) -> npt.NDArray[np.int64]:
-    """Return the code of each task's known truth, in the order of task ids; -1 where it is not known."""
-    truths: npt.NDArray[np.int64] = run.collect(partial(_take_gold, kernels=run.kernels))["truth"]
-    return truths
-
-
-def _take_gold(block: Block, *, kernels: Kernels) -> dict[str, Array]:
-    truth = np.full(block.n_tasks, NOBODY, np.int64)
+def _take_good(block: Block, *, kernels: Kernels, is_good: Callable[[Array], Array]) -> dict[str, Array]:
+    truth = np.full(block.n_tasks, np.nan)
     if len(block.gold_task):
-        truth[block.gold_task] = kernels.restore_gold(block)
+        truth[block.gold_task] = is_good(kernels.restore_gold(block))
     return {"truth": truth}
 
 

@@ -128,7 +128,11 @@ function tasksTable() {
 // A table of a panel has columns of numbers, of texts, or of judges.
 function panelTable(place, { name, title, columns }) {
   const dressed = columns.map((column) => {
-    if (column.numbers) return numeric(column.title, column.numbers, null);
+    if (column.numbers) {
+      const whole = column.numbers.every((each) => each === null || Number.isInteger(each));
+      const cell = (row) => (column.numbers[row] === null ? "–" : column.numbers[row].toLocaleString("en"));
+      return numeric(column.title, column.numbers, null, whole ? { cell } : {});
+    }
     if (column.texts) return { title: column.title, key: (row) => column.texts[row], cell: (row) => column.texts[row] };
     const text = (row) => column.people[row].map(workerName).join("; ");
     return { title: column.title, key: text, cell: (row) => column.people[row].map((each, i) => [i ? ", " : "", workerButton(each)]) };

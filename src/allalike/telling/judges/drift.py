@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 __all__ = ["remark_drift"]
 
 _N_CHANGES, _N_NAMES = 3, 4
+_SCORES = {  # how it is said of changes up and down
+    "scores": ("scores", "higher", "lower"),
+    "off": ("is", "farther from the others", "nearer to the others"),
+    "off truth": ("is", "farther from known truths", "nearer to known truths"),
+}
 
 
 def remark_drift(found: Mapping[str, Any]) -> Iterator[Remark]:
@@ -26,7 +31,7 @@ def remark_drift(found: Mapping[str, Any]) -> Iterator[Remark]:
     what = f"{name_some(who, len(who), _N_NAMES)} changed" if who else "no judge changed beyond chance"
     if not told["tests"]:
         what = "nothing can be compared without tasks in both, three judges in both, or known truths of both"
-    yield Remark(f"Since {told['since']} ({both}): {what}.", names=[told["since"], *who])
+    yield Remark(f"Since {told['since']} ({both}): {what}.", names=who, words=[told["since"]])
     for row in told["named"][:_N_CHANGES]:
         yield Remark(f"- {_say_change(row)}", names=[row["judge"]])
     if told["found"] > _N_CHANGES:
@@ -49,6 +54,8 @@ def _say_change(row: Mapping[str, Any]) -> str:
     """
     where = f" in {row['group']}" if row["group"] else ""
     sure = f"probability {row['probability']:.2g}"
+    if row["what"] in _SCORES:
+        return _say_score(row, where, sure)
     if row["tasks"] == "other":
         tasks = f"{row['n_before']:,} and {row['n_now']:,} tasks"
         if row["what"] == "agrees":
@@ -64,6 +71,25 @@ def _say_change(row: Mapping[str, Any]) -> str:
     return (
         f"{row['judge']} {does} {percents(row['now'])} of the time{where}, before {percents(row['before'])}"
         f" ({tasks}, {sure})"
+    )
+
+
+def _say_score(row: Mapping[str, Any], where: str, sure: str) -> str:
+    """Say how a judge scores in another way.
+
+    >>> row = {"judge": "ada", "what": "scores", "tasks": "both", "before": 3.1, "now": 4.3, "low": 1.0, "high": 1.4}
+    >>> _say_score({**row, "n_before": 50, "n_now": 50}, " in art", "probability 0.002")
+    'ada scores 1.2 higher than before in art (1 to 1.4; 50 tasks in both, probability 0.002)'
+    """
+    more = row["now"] - row["before"]
+    does, up, down = _SCORES[row["what"]]
+    beside = ", by the measure of the others" if row["tasks"] == "other" and row["what"] == "scores" else ""
+    tasks = f"{row['n_before']:,} and {row['n_now']:,} tasks"
+    tasks = f"{row['n_now']:,} tasks in both" if row["tasks"] == "both" else tasks
+    low, high = sorted((row["low"], row["high"]) if more > 0 else (-row["low"], -row["high"]))
+    return (
+        f"{row['judge']} {does} {abs(more):.3g} {up if more > 0 else down} than before{where}{beside}"
+        f" ({low:.3g} to {high:.3g}; {tasks}, {sure})"
     )
 
 

@@ -18,10 +18,11 @@ def remark_orders(found: Mapping[str, Any]) -> Iterator[Remark]:
 
     >>> named = [{"judge": "gpt", "bias": 0.2, "low": 0.12, "high": 0.27}]
     >>> told = {"about": "places", "first_order": "AB", "pairs": 200, "same": 150, "known": True}
-    >>> told |= {"follow": 1, "named": named}
+    >>> told |= {"one_order": 12, "follow": 1, "named": named}
     >>> for remark in remark_orders({"panel": {"orders": told}}):
     ...     print(remark.sentence)
     Both orders: the same verdict on 75 % of 200 pairs; the others count as a tie, or not at all.
+    12 verdicts in one order only count as they are, and may follow the position.
     Verdicts name places: labels are those of the order 'AB' (about='answers' reads them otherwise).
     Position: 1 judge follows it, most gpt, who prefers the first place in 70 % of verdicts (62 to 77 %).
     """
@@ -36,6 +37,10 @@ def remark_orders(found: Mapping[str, Any]) -> Iterator[Remark]:
         f"Both orders: the same verdict on {same} of {count(told['pairs'], 'pair')}; the others count as a tie, or not"
         " at all."
     )
+    if told["one_order"]:
+        yield Remark(
+            f"{count(told['one_order'], 'verdict')} in one order only count as they are, and may follow the position."
+        )
     if told["about"] == "places":
         yield Remark(
             f"Verdicts name places: labels are those of the order {told['first_order']!r} (about='answers' reads them"

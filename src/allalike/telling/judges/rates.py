@@ -102,6 +102,6 @@ def _remark_groups(groups: Mapping[str, Any] | None) -> Iterator[Remark]:
         else:
             what = f"{percents(row['rate'])} ({_limits(row)}), {count(row['tasks'], 'task')}"
         name = row["group"] or "(none)"
-        yield Remark(f"- {groups['by']} {name}: {what}", names=[name])
+        yield Remark(f"- {groups['by']} {name}: {what}", words=[name])
     if groups["number"] > _N_GROUPS:
         yield Remark(f"- and {count(groups['number'] - _N_GROUPS, 'more group')} (see the table rates)")

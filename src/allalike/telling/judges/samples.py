@@ -28,11 +28,23 @@ def remark_samples(found: Mapping[str, Any]) -> Iterator[Remark]:
     if told is None:
         return
     least = told["least_steady"]
+    if told.get("unit") == "correlation":
+        yield Remark(
+            f"Samples: two of one judge on a task correlate by {told['steadiness']:.2f}; those of {least['judge']}, the"
+            f" least steady, by {least['steadiness']:.2f} ({least['low']:.2f} to {least['high']:.2f}).",
+            names=[least["judge"]],
+        )
+        yield from _remark_enough(told)
+        return
     yield Remark(
         f"Samples: two of one judge are the same {percent(told['steadiness'])} of the time; of {least['judge']}, the"
         f" least steady, {percent(least['steadiness'])} ({100 * least['low']:.0f} to {100 * least['high']:.0f} %).",
         names=[least["judge"]],
     )
+    yield from _remark_enough(told)
+
+
+def _remark_enough(told: Mapping[str, Any]) -> Iterator[Remark]:
     worth = "of what is right with all" if told["right_from"] == "gold" else "of what all say"
     alone, whole = told["panel"]["1"], told["panel"][str(told["most"])]
     one = "" if told["enough"] == 1 or not whole else f"; 1 keeps {percent(alone / whole)}"
