@@ -1,0 +1,150 @@
+"""Addresses: names of what lies on other machines, which may hold a password or a token that nobody else may see."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlencode
+
+__all__ = ["DATABASES", "HIDDEN", "Address", "find_file", "find_scheme", "hide_in_word", "is_address", "split_table"]
+
+HIDDEN = "***"
+DATABASES = ("postgresql", "postgres", "sqlite", "duckdb")
+
+_FILES = ("sqlite", "duckdb")  # databases that are files
+_SCHEME = r"[A-Za-z][A-Za-z0-9+.-]+"  # of two letters at least, for C: is a disk
+_ADDRESS = re.compile(rf"(?:{_SCHEME}::)*({_SCHEME})://")
+_LINK = re.compile(rf"::(?={_SCHEME}://)")
+_PLAIN = ("sslmode", "host", "port", "dbname", "user", "options", "connect_timeout")  # of a database, and no secrets
+
+
+class Address(str):
+    """A name of what lies on another machine; whoever prints it does not see its password or token.
+
+    What was fetched from there is ``held``, so that it is fetched once.
+
+    >>> address = Address("postgresql://ada:secret@host/crowd?sslmode=require&password=secret")
+    >>> print(address, [address], address.startswith("postgresql://ada:secret"))
+    postgresql://ada@host/crowd?sslmode=require ['postgresql://ada@host/crowd?sslmode=require'] True
+    >>> print(Address("https://host/a.csv?sig=abc"))
+    https://host/a.csv?sig=***
+    """
+
+    held: dict[Any, Any]
+    place: Any = None  # where that lies
+    file: str  # the path of a database that is one
+
+    def __new__(cls, name: str, file: str = "") -> Address:
+        made = super().__new__(cls, name)
+        made.held, made.file = {}, file
+        return made
+
+    def __str__(self) -> str:
+        if self.file:
+            return self.file
+        return "::".join(_hide(link)[0] for link in _LINK.split(self[:]))
+
+    def __repr__(self) -> str:
+        return repr(str(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Address, (self[:], self.file)
+
+    def scrub(self, text: str) -> str:
+        """Return what another program said about it without its secrets.
+
+        >>> Address("https://host/a.csv?sig=abc").scrub("GET https://host/a.csv?sig=abc&x=abc failed: abc")
+        'GET https://host/a.csv?sig=***&x=*** failed: ***'
+        """
+        text = text.replace(self[:], str(self))
+        secrets = {secret for link in _LINK.split(self[:]) for secret in _hide(link)[1] if secret}
+        for secret in sorted(secrets, key=len, reverse=True):
+            text = text.replace(secret, HIDDEN)
+        return re.sub(r"([?&][\w.-]+=)[^&\s'\"]+", rf"\1{HIDDEN}", text)
+
+
+def is_address(name: Any) -> bool:
+    """Tell whether this names something on another machine, or in a database.
+
+    >>> is_address("s3://bucket/a.csv"), is_address("file:///a.csv"), is_address("C:/a.csv")
+    (True, False, False)
+    """
+    return isinstance(name, str) and find_scheme(name) not in ("", "file", "local")
+
+
+def find_scheme(name: str) -> str:
+    """Return how an address begins, or nothing.
+
+    >>> find_scheme("simplecache::S3://bucket/a.csv"), find_scheme("answers.csv")
+    ('s3', '')
+    """
+    found = _ADDRESS.match(name)
+    return found[1].lower() if found else ""
+
+
+def split_table(address: str) -> tuple[str, str]:
+    """Return the address of a database, and the table, or the beginning of its tables' names, that it names after a #.
+
+    >>> split_table("postgresql://ada:x#y@host/crowd#answers")
+    ('postgresql://ada:x#y@host/crowd', 'answers')
+    """
+    start = _user_end(address.partition("://")[2]) + len(address.partition("://")[0]) + 3
+    rest, _, table = address[start:].partition("#")
+    return address[:start] + rest, table
+
+
+def find_file(address: str) -> tuple[str, str]:
+    """Return the path of a database that is a file, and the table that is named after a #; nothing of other addresses.
+
+    As others write them, too, the path begins after three slashes.
+
+    >>> find_file("sqlite:///crowd.db"), find_file("duckdb:////data/crowd.duckdb#answers"), find_file("s3://crowd.db")
+    (('crowd.db', ''), ('/data/crowd.duckdb', 'answers'), ('', ''))
+    """
+    if find_scheme(address) not in _FILES:
+        return "", ""
+    path, _, table = address.partition("://")[2].removeprefix("/").partition("#")
+    return path, table
+
+
+def hide_in_word(word: str) -> str:
+    """Return a word of a command without the secrets of an address in it.
+
+    >>> hide_in_word("--gold=https://host/a.csv?sig=abc"), hide_in_word("answers.csv")
+    ('--gold=https://host/a.csv?sig=***', 'answers.csv')
+    """
+    found = re.search(rf"{_SCHEME}://", word.lstrip("-"))
+    if found is None:
+        return word
+    start = len(word) - len(word.lstrip("-")) + found.start()
+    return word[:start] + str(Address(word[start:]))
+
+
+def _user_end(rest: str) -> int:
+    """Return where the user and password of an address end; a password may have a slash in it, though it should not."""
+    authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    return (rest if ":" in authority else authority).rfind("@") + 1
+
+
+def _hide(address: str) -> tuple[str, list[str]]:
+    """Return an address without its secrets, and these."""
+    scheme, _, rest = address.partition("://")
+    own = scheme.rpartition("::")[2].lower() in DATABASES
+    address, table = split_table(address)
+    rest = address[len(scheme) + 3 :]
+    end = _user_end(rest)
+    (user, _, password), (place, _, query) = rest[:end].removesuffix("@").partition(":"), rest[end:].partition("?")
+    pieces = [piece for piece in re.split(r"[/?#@:]", password) if len(piece) > 2]  # which others may quote alone
+    secrets = [password, unquote(password), *pieces, *([] if own else [user])]
+    shown = f"{user}@" if end and own else f"{HIDDEN}@" if end else ""
+    pairs = parse_qsl(query, keep_blank_values=True)
+    secrets += [written for name, value in pairs if not (own and name in _PLAIN) for written in (value, unquote(value))]
+    if own:
+        query = urlencode([(name, value) for name, value in pairs if name in _PLAIN], safe="/,-=")
+        table = f"#{table}" if table else ""
+    else:
+        secrets += [table, *(part.partition("=")[2] for part in query.split("&"))]
+        named = all(value for _, value in pairs) and pairs
+        query = "&".join(f"{name}={HIDDEN}" for name, _ in pairs) if named else HIDDEN if query else ""
+        table = f"#{HIDDEN}" if table else ""
+    return f"{scheme}://{shown}{place}{'?' if query else ''}{query}{table}", secrets
