@@ -365,7 +365,7 @@ def read(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
 def scan(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadOptions]) -> Scan:
     """Name answers, with the way to read them, for an engine that reads them where they are.
 
-    The disk engine reads in a stream, and Spark on its executors, so that answers need not fit in memory. The parameters
+    The disk engine reads in a stream, and Spark on its executors, so that they need not fit in memory. The parameters
     are those of `read`; with Spark, the source may also be its data frame, the name of a table, or a path it can read.
 
     >>> import allalike
