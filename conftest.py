@@ -34,7 +34,7 @@ settings.load_profile("neither clock nor chance")
 class _Scheduling(LoadScopeScheduling):  # type: ignore[misc]
     """Tests of what takes seconds to start or to import go to one process; all others go anywhere."""
 
-    _TOGETHER = ("test_spark", "_browser.py", "test_voting_rules")
+    _TOGETHER = ("test_spark", "_browser.py", "test_voting_rules", "elsewhere/")
 
     def _split_scope(self, nodeid: str) -> str:
         return next((part for part in self._TOGETHER if part in nodeid), nodeid.partition("[")[0])

@@ -13,8 +13,7 @@ import pandas as pd
 import pytest
 
 import allalike
-from allalike._core.system.addresses import Address
-from allalike._core.system.databases import connected, run_statement
+from allalike._core.system.databases import run_statement
 from allalike.engines import Engine
 from allalike.errors import InputError, OptionError, OutputError
 from elsewhere.conftest import ROWS
@@ -24,7 +23,7 @@ VALUES = ", ".join(f"('{worker}', '{task}', '{label}')" for worker, task, label 
 MAKE = ("CREATE TABLE answers (worker TEXT, task TEXT, label TEXT)", f"INSERT INTO answers VALUES {VALUES}")
 
 
-@pytest.fixture(params=["postgresql", "sqlite", "duckdb"])
+@pytest.fixture(params=["sqlite", *(pytest.param(kind, marks=pytest.mark.long) for kind in ("postgresql", "duckdb"))])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Return a database with a table of answers and another of something else."""
     statements = ["DROP SCHEMA IF EXISTS public CASCADE", "CREATE SCHEMA public"]
@@ -83,7 +82,9 @@ def test_a_result_is_written_to_tables_and_replaces_only_what_allalike_wrote(
     assert "has a table 'truth' already, and allalike did not write it" in done.stderr
     done = call(*here, "-o", database, "--overwrite", folder=tmp_path)
     assert done.returncode == 0, done
-    done = call(*here, "--gold", f"{database}#truth", "--gold-columns", "task=task,label=label", "-o", database, folder=tmp_path)
+    done = call(
+        *here, "--gold", f"{database}#truth", "--gold-columns", "task=task,label=label", "-o", database, folder=tmp_path
+    )
     assert done.returncode == 2
     assert "is an input of this run" in done.stderr
 
@@ -157,11 +158,14 @@ def test_columns_of_sqlite_that_change_their_type_are_said(tmp_path: Path) -> No
     path = tmp_path / "crowd.db"
     with sqlite3.connect(path) as held:
         held.execute("CREATE TABLE answers (worker, task, label)")
-        held.executemany("INSERT INTO answers VALUES (?, ?, ?)", [("ada", n, n if n < 2000 else "x") for n in range(3000)])
+        held.executemany(
+            "INSERT INTO answers VALUES (?, ?, ?)", [("ada", n, n if n < 2000 else "x") for n in range(3000)]
+        )
     held.close()
     with pytest.raises(InputError, match=r"Type mismatch .*CAST\(\.\.\. AS TEXT\)"):
         allalike.read(path)
-    assert allalike.read(path, query="SELECT worker, task, CAST(label AS TEXT) AS label FROM answers").n_answers == 3000
+    query = "SELECT worker, task, CAST(label AS TEXT) AS label FROM answers"
+    assert allalike.read(path, query=query, domain="text").n_answers == 3000
 
 
 def test_masks_pages_and_other_tools_are_no_tables(tmp_path: Path) -> None:
@@ -170,8 +174,8 @@ def test_masks_pages_and_other_tools_are_no_tables(tmp_path: Path) -> None:
         result.save(tmp_path / "new.duckdb", report=True)
     with pytest.raises(OutputError, match="crowd-kit/.* is a file"):
         result.save(tmp_path / "new.duckdb", to="crowd-kit")
+    (tmp_path / "answers.csv").write_text("worker,task,label\n")
     with pytest.raises(OptionError, match="query is for databases, and .*answers.csv is none"):
-        (tmp_path / "answers.csv").write_text("worker,task,label\n")
         allalike.read(tmp_path / "answers.csv", query="SELECT 1")
 
 
@@ -179,11 +183,3 @@ def test_lists_are_json_in_a_database(tmp_path: Path) -> None:
     rows = [("ada", 1, ["a", "b"]), ("bob", 1, ["a", "b"]), ("eve", 1, ["b", "a"])]
     allalike.discover(rows, domain="ranking").save(tmp_path / "new.sqlite")
     assert run_all(f"sqlite:///{tmp_path}/new.sqlite", ["SELECT label FROM truth"])[0][0].startswith(("[", "a"))
-
-
-def test_a_connection_is_closed_and_rolled_back_at_an_error(postgres: str) -> None:
-    with pytest.raises(ZeroDivisionError), connected(Address(postgres), write=True) as connection:
-        run_statement(connection, "CREATE TABLE half (n INT)")
-        raise ZeroDivisionError
-    names = run_all(postgres, ["SELECT table_name FROM information_schema.tables WHERE table_name = 'half'"])
-    assert names == []

@@ -11,10 +11,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import unquote
 from urllib.request import Request, urlopen
 
 import pytest
@@ -107,7 +108,7 @@ def run_web() -> Iterator[Web]:
 
         def do_GET(self) -> None:
             web.asked.append(self.path)
-            path = self.path.partition("?")[0]
+            path = unquote(self.path.partition("?")[0])
             if path in web.leads:
                 self.send_response(302)
                 self.send_header("Location", web.leads[path])
@@ -116,24 +117,19 @@ def run_web() -> Iterator[Web]:
             elif path in web.endless:
                 self.send_response(200)
                 self.end_headers()
-                with_body = self.command == "GET"
-                while with_body and self._send(b"x" * (1 << 16)):
-                    pass
+                self._send(b"x" * (1 << 16), times=1 << 20)
             elif path in web.files:
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(web.files[path])))
                 self.end_headers()
-                if self.command == "GET":
-                    self._send(web.files[path])
+                self._send(web.files[path])
             else:
                 self.send_error(404)
 
-        def _send(self, data: bytes) -> bool:
-            try:
-                self.wfile.write(data)
-            except OSError:  # whoever asked has gone
-                return False
-            return True
+        def _send(self, data: bytes, times: int = 1) -> None:
+            with suppress(OSError):  # whoever asked has gone
+                for _ in range(times if self.command == "GET" else 0):
+                    self.wfile.write(data)
 
         def log_message(self, _format: str, *args: object) -> None:
             pass

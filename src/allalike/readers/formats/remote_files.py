@@ -61,14 +61,20 @@ def far_errors(address: Address, work: Callable[[], Any], failure: type[Allalike
         return work()
     except AllalikeError:
         raise
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if (cause := error.__cause__) is not None and not isinstance(cause, FileNotFoundError):  # as fsspec has it
+            raise _unreached(address, cause, failure) from None
         raise failure(f"There is no {address}.") from None
     except ImportError as error:
         raise _missing(address, error) from None
     except Exception as error:  # each system behind fsspec has errors of its own, with secrets in what led to them
-        lines = [line.strip() for line in address.scrub(str(error)).splitlines() if line.strip()]
-        reason = next(iter(lines), type(error).__name__)[:_MOST_REASON].rstrip(". ")
-        raise failure(f"{address} cannot be reached: {reason}.") from None
+        raise _unreached(address, error, failure) from None
+
+
+def _unreached(address: Address, error: BaseException, failure: type[AllalikeError]) -> AllalikeError:
+    lines = [line.strip() for line in address.scrub(str(error)).splitlines() if line.strip()]
+    reason = next(iter(lines), type(error).__name__)[:_MOST_REASON].rstrip(". ")
+    return failure(f"{address} cannot be reached: {reason}.")
 
 
 def find_system(address: Address) -> tuple[Any, str]:
@@ -127,15 +133,18 @@ def _copy_all(system: Any, address: Address, paths: list[str], folder: str | Non
             f"{address} stands for {len(paths):,} files, and at most {MAX_FETCHED_FILES:,} are fetched. Name fewer, or"
             " join them into larger ones."
         )
+    inner = [
+        [str(number), _last_name(path)] if folder is None else _inner_names(path, folder, address)
+        for number, path in enumerate(paths)
+    ]
     sizes = [system.info(path).get("size") or 0 for path in paths]
     place = SpoolFolder()
     near = place.path / "files"
     _check_room(address, sum(sizes), shutil.disk_usage(place.path).free)
     left = MAX_FETCHED_BYTES
     copies: list[Path] = []
-    for number, path in enumerate(paths):
-        inner = [str(number), _last_name(path)] if folder is None else _inner_names(path, folder, address)
-        copy = near.joinpath(*inner)
+    for path, names in zip(paths, inner, strict=True):
+        copy = near.joinpath(*names)
         copy.parent.mkdir(parents=True, exist_ok=True)
         left -= _copy(system, address, path, copy, left)
         copies.append(Spooled.at(copy, _call(address, path, alone=len(paths) == 1), place))
