@@ -22,7 +22,7 @@ from running.chromium import MISSING
 _SHARED = Path(__file__).parents[1] / "shared"
 USUAL_DATA = os.pathsep.join(str(_SHARED / name) for name in ("datasets", "datasets-kinds"))
 
-pytest_plugins = ["files.for_spark"]
+pytest_plugins = ["files.for_spark", "running.elsewhere"]
 collect_ignore = [] if find_spec("inspect_ai") else ["src/allalike/compat/inspect.py"]  # which is nothing without it
 
 settings.register_profile(

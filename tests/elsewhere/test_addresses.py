@@ -20,7 +20,7 @@ import allalike
 from allalike._core.system.addresses import Address
 from allalike.engines import Engine
 from allalike.errors import InputError, OutputError, UnsupportedError
-from elsewhere.conftest import CSV, ROWS
+from running.elsewhere import CSV, ROWS
 from running.program import call
 from running.servers import Web
 

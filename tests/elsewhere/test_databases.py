@@ -16,7 +16,7 @@ import allalike
 from allalike._core.system.databases import run_statement
 from allalike.engines import Engine
 from allalike.errors import InputError, OptionError, OutputError
-from elsewhere.conftest import ROWS
+from running.elsewhere import ROWS
 from running.program import call
 
 VALUES = ", ".join(f"('{worker}', '{task}', '{label}')" for worker, task, label in ROWS)

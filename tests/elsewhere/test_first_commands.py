@@ -17,7 +17,7 @@ import pytest
 from allalike._core.system.addresses import Address
 from allalike._core.system.databases import run_statement
 from allalike.readers.formats.remote_files import find_system
-from elsewhere.conftest import CSV, ROWS
+from running.elsewhere import CSV, ROWS
 from running.program import call
 from running.servers import Web
 

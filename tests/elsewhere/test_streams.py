@@ -14,7 +14,7 @@ import pytest
 import allalike
 from allalike.engines import Engine
 from allalike.readers.formats import arrow_streams
-from elsewhere.conftest import ROWS
+from running.elsewhere import ROWS
 
 TABLE = pa.table(dict(zip(("worker", "task", "label"), map(list, zip(*ROWS, strict=True)), strict=True)))
 

@@ -149,7 +149,7 @@ def _run(source: Scan, folder: str, options: dict[str, Any]) -> tuple[Result, Se
 
 def _has_files(output: str) -> bool:
     """Tell whether files are written, and not tables of a database."""
-    from allalike._core.system.databases import name_database
+    from allalike._core.system.addresses import name_database
 
     return name_database(output) is None
 

@@ -1,17 +1,30 @@
-"""Addresses: names of what lies on other machines, which may hold a password or a token that nobody else may see."""
+"""Addresses: names of what lies elsewhere or in a database, with a password or a token that nobody else may see."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode
 
-__all__ = ["DATABASES", "HIDDEN", "Address", "find_file", "find_scheme", "hide_in_word", "is_address", "split_table"]
+__all__ = [
+    "HIDDEN",
+    "Address",
+    "find_database",
+    "find_file",
+    "find_scheme",
+    "hide_in_word",
+    "is_address",
+    "name_database",
+    "split_table",
+]
 
 HIDDEN = "***"
-DATABASES = ("postgresql", "postgres", "sqlite", "duckdb")
+_DATABASES = ("postgresql", "postgres", "sqlite", "duckdb")
 
 _FILES = ("sqlite", "duckdb")  # databases that are files
+_MARKS = {b"SQLite format 3\0": "sqlite", b"DUCK": "duckdb"}  # the latter at the ninth byte
+_ENDINGS = {".duckdb": "duckdb", ".sqlite": "sqlite", ".sqlite3": "sqlite"}
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]+"  # of two letters at least, for C: is a disk
 _ADDRESS = re.compile(rf"(?:{_SCHEME}::)*({_SCHEME})://")
 _LINK = re.compile(rf"::(?={_SCHEME}://)")
@@ -107,6 +120,34 @@ def find_file(address: str) -> tuple[str, str]:
     return path, table
 
 
+def find_database(path: Path) -> str:
+    """Tell what kind of database a file is, or nothing.
+
+    >>> find_database(Path("nowhere.db"))
+    ''
+    """
+    if not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        start = file.read(16)
+    return next((kind for mark, kind in _MARKS.items() if mark in (start, start[8:12])), "")
+
+
+def name_database(name: str) -> tuple[Address, str] | None:
+    """Return the address of a database that is named by it, or by a file with such an ending; nothing of all else.
+
+    A file has been told from the table, or the beginning of tables' names, that may stand after a #.
+
+    >>> name_database("crowd.duckdb"), name_database("out"), name_database("postgresql://ada:secret@host/crowd")
+    (('crowd.duckdb', ''), None, ('postgresql://ada@host/crowd', ''))
+    """
+    scheme, (path, table) = find_scheme(name), find_file(name)
+    if scheme in _DATABASES:
+        return (Address(f"{scheme}:///{path}", path), table) if path else (Address(name), split_table(name)[1])
+    kind = "" if scheme else _ENDINGS.get(Path(name).suffix.lower(), "")
+    return (Address(f"{kind}:///{name}", name), "") if kind and not Path(name).is_dir() else None
+
+
 def hide_in_word(word: str) -> str:
     """Return a word of a command without the secrets of an address in it.
 
@@ -132,7 +173,7 @@ def _user_end(rest: str, *, own: bool = True) -> int:
 def _hide(address: str) -> tuple[str, list[str]]:
     """Return an address without its secrets, and these."""
     scheme = address.partition("://")[0]
-    own = scheme.rpartition("::")[2].lower() in DATABASES
+    own = scheme.rpartition("::")[2].lower() in _DATABASES
     rest, table = split_table(address) if own else _cut_fragment(address)
     rest = rest[len(scheme) + 3 :]
     end = _user_end(rest, own=own)

@@ -7,49 +7,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allalike._core.system.addresses import DATABASES, Address, find_file, find_scheme, split_table
+from allalike._core.system.addresses import Address, find_scheme, split_table
 from allalike.errors import AllalikeError, InputError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["connected", "find_database", "list_tables", "name_database", "quote", "run_statement"]
+__all__ = ["connected", "list_tables", "quote", "run_statement"]
 
-_MARKS = {b"SQLite format 3\0": "sqlite", b"DUCK": "duckdb"}  # the latter at the ninth byte
-_ENDINGS = {".duckdb": "duckdb", ".sqlite": "sqlite", ".sqlite3": "sqlite"}
 _LISTS = {
     "sqlite": "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite!_%' ESCAPE '!'",
     "": "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()",
 }
 _MOST_REASON = 300  # characters of what a database says
-
-
-def find_database(path: Path) -> str:
-    """Tell what kind of database a file is, or nothing.
-
-    >>> find_database(Path("nowhere.db"))
-    ''
-    """
-    if not path.is_file():
-        return ""
-    with path.open("rb") as file:
-        start = file.read(16)
-    return next((kind for mark, kind in _MARKS.items() if mark in (start, start[8:12])), "")
-
-
-def name_database(name: str) -> tuple[Address, str] | None:
-    """Return the address of a database that is named by it, or by a file with such an ending; nothing of all else.
-
-    A file has been told from the table, or the beginning of tables' names, that may stand after a #.
-
-    >>> name_database("crowd.duckdb"), name_database("out"), name_database("postgresql://ada:secret@host/crowd")
-    (('crowd.duckdb', ''), None, ('postgresql://ada@host/crowd', ''))
-    """
-    scheme, (path, table) = find_scheme(name), find_file(name)
-    if scheme in DATABASES:
-        return (Address(f"{scheme}:///{path}", path), table) if path else (Address(name), split_table(name)[1])
-    kind = "" if scheme else _ENDINGS.get(Path(name).suffix.lower(), "")
-    return (Address(f"{kind}:///{name}", name), "") if kind and not Path(name).is_dir() else None
 
 
 @contextmanager

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.late import pa
-from allalike._core.system.addresses import find_scheme, split_table
+from allalike._core.system.addresses import find_scheme, name_database, split_table
 from allalike._core.system.claims import work_folder
-from allalike._core.system.databases import connected, list_tables, name_database, quote, run_statement
+from allalike._core.system.databases import connected, list_tables, quote, run_statement
 from allalike._core.system.files import list_files
 from allalike._core.system.json_text import parse_json
 from allalike.errors import OutputError

@@ -7,8 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.registry import find
-from allalike._core.system.addresses import Address, find_scheme, is_address, split_table
-from allalike._core.system.databases import name_database
+from allalike._core.system.addresses import Address, find_scheme, is_address, name_database, split_table
 from allalike._core.system.json_text import parse_json
 from allalike._core.system.output import Output
 from allalike._core.system.tables import FORMATS

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from allalike._core.system.databases import name_database
+from allalike._core.system.addresses import name_database
 from allalike.engines.spark.csv_files import TextFile, split_header
 from allalike.engines.spark.inputs import FileInputs, FrameInputs
 from allalike.engines.spark.rows import ROLES, Plan

@@ -13,7 +13,6 @@ from allalike._core.columns.objects import is_nothing
 from allalike._core.limits import MAX_LEVELS
 from allalike.domains import DOMAINS, Domain
 from allalike.errors import InputError
-from allalike.readers.formats.arrow_streams import BATCH_ROWS, compute, hold_stream, of_relation
 from allalike.readers.formats.failures import check_columns, check_names, guard
 from allalike.readers.formats.spooled import spool_open_file
 from allalike.readers.formats.tables import Table, of_columns, of_records
@@ -53,6 +52,8 @@ def find_opener(source: Any) -> Callable[[Any], Table] | None:
     if kind == "pyarrow" and hasattr(source, "to_table"):
         return _of_dataset
     if kind in ("duckdb", "_duckdb") and hasattr(source, "project"):
+        from allalike.readers.formats.arrow_streams import of_relation
+
         return of_relation
     if kind == "pandas" and hasattr(source, "to_frame") and source.index.nlevels > 1:
         return _of_series
@@ -72,6 +73,8 @@ def hold(source: Any) -> Any:
     if hasattr(source, "read"):
         return guard("The open file", "a file", lambda: spool_open_file(source))
     if hasattr(source, "__arrow_c_stream__") and find_opener(source) is None:  # a reader of Arrow, or what gives one
+        from allalike.readers.formats.arrow_streams import hold_stream
+
         return hold_stream(source)
     if hasattr(source, "__next__"):
         return list(source)
@@ -205,6 +208,8 @@ def of_nested(source: Mapping[Any, Mapping[Any, Any]], where: str = "The mapping
 
 def _of_lazy(frame: Any) -> Table:
     """Open a lazy frame of polars, of which only the columns that are asked for are collected."""
+    from allalike.readers.formats.arrow_streams import BATCH_ROWS, compute
+
     where = "The lazy frame"
 
     def load(asked: Sequence[str]) -> dict[str, Any]:
@@ -225,6 +230,8 @@ def _of_lazy(frame: Any) -> Table:
 
 def _take_over(frame: Any) -> Any:
     import pyarrow as pa
+
+    from allalike.readers.formats.arrow_streams import compute
 
     return compute("The table", lambda: pa.table(frame))
 

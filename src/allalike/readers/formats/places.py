@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
-from allalike._core.system.addresses import Address, find_file, is_address
-from allalike._core.system.databases import find_database, name_database
+from allalike._core.system.addresses import Address, find_database, find_file, is_address, name_database
 from allalike.errors import InputError, OptionError
 from allalike.readers.formats.failures import unreadable
 

@@ -46,7 +46,8 @@ def fetch_files(address: Address) -> list[Path]:
     ('memory://crowd/answers.csv', 'answers.csv', 'worker,task,label')
     """
     report("reading")
-    return far_errors(address, partial(_fetch, address))
+    found: list[Path] = far_errors(address, partial(_fetch, address))
+    return found
 
 
 def far_errors(address: Address, work: Callable[[], Any], failure: type[AllalikeError] = InputError) -> Any:
