@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 import allalike
-from allalike._core.system.databases import run_statement
 from allalike.engines import Engine
 from allalike.errors import InputError, OptionError, OutputError
+from allalike.readers.formats.databases import run_statement
 from running.elsewhere import ROWS
 from running.program import call
 
@@ -94,7 +94,7 @@ def test_a_result_that_fails_midway_leaves_the_earlier_one(database: str, monkey
     result.save(database)
     before = run_all(database, ["SELECT task, label FROM truth ORDER BY task"])
     monkeypatch.setattr("allalike.api.results.elsewhere._text", lambda _: "no SQL")  # when all tables are written
-    with pytest.raises(OutputError, match="cannot be written to"):
+    with pytest.raises(OutputError, match="cannot be reached"):
         allalike.discover([(worker, task, "z") for worker, task, _ in ROWS]).save(database)
     assert run_all(database, ["SELECT task, label FROM truth ORDER BY task"]) == before
 
@@ -102,7 +102,7 @@ def test_a_result_that_fails_midway_leaves_the_earlier_one(database: str, monkey
 def test_a_database_that_could_not_be_written_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("allalike.api.results.elsewhere._text", lambda _: "no SQL")
     for name in ("new.duckdb", "new.sqlite"):
-        with pytest.raises(OutputError, match="cannot be written to"):
+        with pytest.raises(OutputError, match="cannot be reached"):
             allalike.discover(ROWS).save(tmp_path / name)
     assert not list(tmp_path.iterdir())
 
@@ -121,9 +121,9 @@ def test_a_query_that_reads_changes_nothing_and_opens_no_files(database: str, cr
 @pytest.mark.parametrize(
     ("how", "says"),
     [
-        ({}, "has 2 tables: 'answers', 'mine'. Name the one to read, such as table='answers'"),
+        ({}, "has 2 tables. Name the one to read, such as table='answers'"),
         ({"table": "answer"}, "has no table 'answer'. Did you mean 'answers'?"),
-        ({"query": "SELECT FROM WHERE"}, "cannot be read"),
+        ({"query": "SELECT FROM WHERE"}, "cannot be reached"),
         ({"query": "SELECT 1", "table": "answers"}, "query and table are both given"),
     ],
 )

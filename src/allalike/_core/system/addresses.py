@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlencode
+
+from allalike.errors import AllalikeError, InputError, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = [
     "HIDDEN",
+    "STORES",
     "Address",
     "find_database",
     "find_file",
@@ -16,12 +23,16 @@ __all__ = [
     "hide_in_word",
     "is_address",
     "name_database",
+    "reaching",
     "split_table",
 ]
 
 HIDDEN = "***"
 _DATABASES = ("postgresql", "postgres", "sqlite", "duckdb")
 
+STORES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "azure")  # of objects, which obstore knows
+_EXTRAS = {**dict.fromkeys(STORES, "cloud"), "http": "web", "https": "web", "hf": "hf"}
+_MOST_REASON = 300  # characters of what a server says
 _FILES = ("sqlite", "duckdb")  # databases that are files
 _MARKS = {b"SQLite format 3\0": "sqlite", b"DUCK": "duckdb"}  # the latter at the ninth byte
 _ENDINGS = {".duckdb": "duckdb", ".sqlite": "sqlite", ".sqlite3": "sqlite"}
@@ -60,9 +71,6 @@ class Address(str):
     def __repr__(self) -> str:
         return repr(str(self))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Address, (self[:], self.file)
-
     def scrub(self, text: str) -> str:
         """Return what another program said about it without its secrets.
 
@@ -74,6 +82,34 @@ class Address(str):
         for secret in sorted(secrets, key=len, reverse=True):
             text = text.replace(secret, HIDDEN)
         return re.sub(r"([?&][\w.-]+=)[^&\s'\"]+", rf"\1{HIDDEN}", text)
+
+
+@contextmanager
+def reaching(address: Address, failure: type[AllalikeError] = InputError) -> Iterator[None]:
+    """Do something elsewhere; what goes wrong there is said in a line, without secrets.
+
+    >>> with reaching(Address("s3://bucket/a.csv")):
+    ...     raise ValueError("no bucket")
+    Traceback (most recent call last):
+    allalike.errors.InputError: s3://bucket/a.csv cannot be reached: no bucket.
+    """
+    try:
+        yield
+    except AllalikeError:
+        raise
+    except ImportError as error:
+        scheme = find_scheme(address)
+        extra = "sql" if scheme in _DATABASES else _EXTRAS.get(scheme)
+        how = f"Install it with: pip install 'allalike[{extra}]'" if extra else str(error).rstrip(".")
+        raise UnsupportedError(f"{address} needs a package. {how}.") from None
+    except Exception as error:  # each package has errors of its own, with secrets in what led to them
+        cause = error.__cause__ if isinstance(error, FileNotFoundError) else error  # as fsspec has it of the web
+        if cause is None or isinstance(cause, FileNotFoundError):
+            raise failure(f"There is no {address}.") from None
+        lines = [line.strip() for line in address.scrub(str(cause)).splitlines() if line.strip()]
+        reason = next(iter(lines), type(cause).__name__)[:_MOST_REASON].rstrip(". ")
+        cast = ". Columns have one type here: give a query with CAST(... AS TEXT)" if "Type mismatch" in reason else ""
+        raise failure(f"{address} cannot be reached: {reason}{cast}.") from None
 
 
 def is_address(name: Any) -> bool:
@@ -95,13 +131,13 @@ def find_scheme(name: str) -> str:
     return found[1].lower() if found else ""
 
 
-def split_table(address: str) -> tuple[str, str]:
+def split_table(address: str, *, own: bool = True) -> tuple[str, str]:
     """Return the address of a database, and the table, or the beginning of its tables' names, that it names after a #.
 
     >>> split_table("postgresql://ada:x#y@host/crowd#answers")
     ('postgresql://ada:x#y@host/crowd', 'answers')
     """
-    start = _user_end(address.partition("://")[2]) + len(address.partition("://")[0]) + 3
+    start = _user_end(address.partition("://")[2], own=own) + len(address.partition("://")[0]) + 3
     rest, _, table = address[start:].partition("#")
     return address[:start] + rest, table
 
@@ -126,10 +162,11 @@ def find_database(path: Path) -> str:
     >>> find_database(Path("nowhere.db"))
     ''
     """
-    if not path.is_file():
-        return ""
-    with path.open("rb") as file:
-        start = file.read(16)
+    start = b""
+    with suppress(OSError):  # whoever reads it will say why it cannot be
+        if path.is_file():
+            with path.open("rb") as file:
+                start = file.read(16)
     return next((kind for mark, kind in _MARKS.items() if mark in (start, start[8:12])), "")
 
 
@@ -161,7 +198,7 @@ def hide_in_word(word: str) -> str:
     return word[:start] + str(Address(word[start:]))
 
 
-def _user_end(rest: str, *, own: bool = True) -> int:
+def _user_end(rest: str, *, own: bool) -> int:
     """Return where the user and password of an address end; a password may have a slash in it, though it should not."""
     authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
     cut = ":" in authority and (
@@ -174,7 +211,7 @@ def _hide(address: str) -> tuple[str, list[str]]:
     """Return an address without its secrets, and these."""
     scheme = address.partition("://")[0]
     own = scheme.rpartition("::")[2].lower() in _DATABASES
-    rest, table = split_table(address) if own else _cut_fragment(address)
+    rest, table = split_table(address, own=own)
     rest = rest[len(scheme) + 3 :]
     end = _user_end(rest, own=own)
     (user, _, password), (place, _, query) = rest[:end].removesuffix("@").partition(":"), rest[end:].partition("?")
@@ -192,10 +229,3 @@ def _hide(address: str) -> tuple[str, list[str]]:
         query = "&".join(f"{name}={HIDDEN}" for name, _ in pairs) if named else HIDDEN if query else ""
         table = f"#{HIDDEN}" if table else ""
     return f"{scheme}://{shown}{place}{'?' if query else ''}{query}{table}", secrets
-
-
-def _cut_fragment(address: str) -> tuple[str, str]:
-    start, rest = address.partition("://")[0], address.partition("://")[2]
-    end = _user_end(rest, own=False)
-    kept, _, fragment = rest[end:].partition("#")
-    return f"{start}://{rest[:end]}{kept}", fragment

@@ -1,11 +1,8 @@
-"""Elsewhere: results that go to a database, or to a folder on another machine.
-
-They are written into a work folder first, as any result is, and then handed over: to a database within one
-transaction, and to a folder with its summary last, for stores of objects know no step for several files.
-"""
+"""Elsewhere: results that go to a database, all within one transaction, from a work folder where they are made."""
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -13,21 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.late import pa
-from allalike._core.system.addresses import find_scheme, name_database, split_table
+from allalike._core.system.addresses import name_database, split_table
 from allalike._core.system.claims import work_folder
-from allalike._core.system.databases import connected, list_tables, quote, run_statement
 from allalike._core.system.files import list_files
-from allalike._core.system.json_text import parse_json
 from allalike.errors import OutputError
-from allalike.readers.formats.remote_files import far_errors, find_system
+from allalike.readers.formats.databases import connected, list_tables, quote, run_statement
 from allalike.readers.formats.spooled import Spooled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from allalike._core.system.addresses import Address
 
-__all__ = ["DatabaseOutput", "FolderOutput", "find_read_tables"]
+__all__ = ["DatabaseOutput", "find_read_tables"]
 
 _MARK = "allalike_result"  # the table that lists those that allalike wrote
 _SUMMARY = "summary.json"
@@ -169,7 +164,7 @@ def _read_rows(path: Path) -> Any:
 
     parts = sorted(map(str, path.glob("*.parquet"))) if path.is_dir() else [str(path)]
     found = pads.dataset(parts, format="parquet")
-    kinds = [pa.string() if _is_nested(each.type) else each.type for each in found.schema]
+    kinds = [pa.string() if pa.types.is_nested(each.type) else each.type for each in found.schema]
     schema = pa.schema(list(zip(found.schema.names, kinds, strict=True)))
     batches = (
         pa.record_batch([_flat(column) for column in batch.columns], schema=schema) for batch in found.to_batches()
@@ -177,86 +172,8 @@ def _read_rows(path: Path) -> Any:
     return pa.RecordBatchReader.from_batches(schema, batches)
 
 
-def _is_nested(kind: Any) -> bool:
-    return bool(pa.types.is_nested(kind))
-
-
 def _flat(column: Any) -> Any:
-    import json
-
-    if not _is_nested(column.type):
+    if not pa.types.is_nested(column.type):
         return column
     rows = column.to_pylist()
     return pa.array([None if row is None else json.dumps(row, ensure_ascii=False, default=str) for row in rows])
-
-
-@dataclass(frozen=True, kw_only=True)
-class FolderOutput:
-    """The files of a result in a folder of another machine: the summary, which lists them, goes first and comes last.
-
-    Whoever sees no summary there sees no result. The parameters are those of `DatabaseOutput`.
-    """
-
-    address: Address
-    list_own: Callable[[Any], list[str]]
-    overwrite: bool = False
-    format = ""
-
-    def name_written(self, names: Iterable[str]) -> list[Path]:
-        """Say where files went, as people see it."""
-        return [Spooled.at(Path(name), f"{str(self.address).rstrip('/')}/{name}") for name in names]
-
-    def check(self, names: Iterable[str]) -> None:
-        """Refuse to replace what allalike did not write."""
-        far_errors(self.address, partial(self._find_replaced, list(names)), OutputError)
-
-    @contextmanager
-    def staged(self, names: Iterable[str] = ()) -> Iterator[Path]:
-        """Give a folder to write to, whose files are copied when all went well."""
-        self.check(names)
-        with work_folder() as folder:
-            stage = folder / "new"
-            stage.mkdir()
-            yield stage
-            far_errors(self.address, partial(self._copy, stage), OutputError)
-
-    def _find_replaced(self, names: list[str]) -> tuple[Any, str, list[str]]:
-        """Return the file system, the folder there, and which files have to go, or refuse."""
-        if find_scheme(self.address) in ("http", "https"):
-            raise OutputError(f"A result cannot be written to {self.address}. Name a folder, a bucket or a database.")
-        system, folder = find_system(self.address)
-        system.invalidate_cache()
-        there = {path.removeprefix(folder.rstrip("/")).strip("/") for path in _find(system, folder)}
-        own = []
-        if _SUMMARY in there:
-            own = [name for name in self.list_own(_parse(system, f"{folder}/{_SUMMARY}")) if name in there]
-        others = [name for name in names if name in there and name not in own]
-        if others and not self.overwrite:
-            raise OutputError(
-                f"{str(self.address).rstrip('/')}/{others[0]} is there already, and allalike did not write it."
-                f" {_OVERWRITE}"
-            )
-        return system, folder.rstrip("/"), [*own, *others]
-
-    def _copy(self, stage: Path) -> None:
-        names = sorted(list_files(stage), key=lambda name: name == _SUMMARY)
-        system, folder, replaced = self._find_replaced(names)
-        for name in sorted(replaced, key=lambda name: name != _SUMMARY):
-            system.rm_file(f"{folder}/{name}")
-        for name in names:
-            system.makedirs(f"{folder}/{name}".rpartition("/")[0], exist_ok=True)
-            system.put_file(str(stage / name), f"{folder}/{name}")
-
-
-def _find(system: Any, folder: str) -> list[str]:
-    try:
-        return list(system.find(folder))
-    except FileNotFoundError:
-        return []
-
-
-def _parse(system: Any, path: str) -> Any:
-    try:
-        return parse_json(system.cat_file(path).decode())
-    except ValueError:
-        return None

@@ -110,9 +110,8 @@ class Saved(ABC):
         Parameters
         ----------
         folder
-            Where the files go. It is made if need be. It may be the address of a database, such as
-            ``postgresql://host/crowd`` or ``crowd.duckdb``, whose tables are replaced within one transaction, or of a
-            folder elsewhere, such as ``s3://bucket/out``, to which the summary comes last.
+            Where the files go. It is made if need be. It may be a database, such as ``postgresql://host/crowd`` or
+            ``crowd.duckdb``, whose tables are replaced within one transaction.
         format
             The format of the tables: ``csv`` or ``parquet``.
         to

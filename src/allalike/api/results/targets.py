@@ -19,7 +19,7 @@ from allalike.readers.sources import list_inputs
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from allalike.api.results.elsewhere import DatabaseOutput, FolderOutput
+    from allalike.api.results.elsewhere import DatabaseOutput
     from allalike.api.writers import Writer
 
 __all__ = [
@@ -90,7 +90,7 @@ def result_output(
     inputs: tuple[Path, ...] = (),
     overwrite: bool = False,
     recipe: Mapping[str, Any] | None = None,
-) -> Output | DatabaseOutput | FolderOutput:
+) -> Output | DatabaseOutput:
     """Say where a result is written: a folder, or a database, in which an earlier result may be replaced.
 
     >>> result_output("").check([])
@@ -107,9 +107,10 @@ def result_output(
         read = find_read_tables(recipe)
         return DatabaseOutput(address=named[0], prefix=named[1], read=read, overwrite=overwrite)
     if is_address(name):
-        from allalike.api.results.elsewhere import FolderOutput
-
-        return FolderOutput(address=Address(name), list_own=_list_own, overwrite=overwrite)
+        raise OutputError(
+            f"A result cannot be written to {Address(name)}, where several files cannot be replaced at once. Name a"
+            " folder, be it a shared one, and copy it, or a database."
+        )
     return Output(
         folder=Path(name),
         find_own=list_saved,
@@ -123,11 +124,11 @@ def result_output(
 def inner_place(output: str, name: str) -> str:
     """Return where one of several results goes: into a folder, or tables whose names begin so.
 
-    >>> inner_place("s3://bucket/out", "a"), inner_place("crowd.duckdb", "a"), inner_place("postgresql://host/b#x", "a")
-    ('s3://bucket/out/a', 'duckdb:///crowd.duckdb#a', 'postgresql://host/b#x_a')
+    >>> inner_place("out", "a"), inner_place("crowd.duckdb", "a"), inner_place("postgresql://host/b#x", "a")
+    ('out/a', 'duckdb:///crowd.duckdb#a', 'postgresql://host/b#x_a')
     """
     if (named := name_database(output)) is None:
-        return f"{output.rstrip('/')}/{name}" if is_address(output) else str(Path(output) / name)
+        return (Path(output) / name).as_posix()
     address, prefix = named
     whole = f"{find_scheme(address)}:///{address.file}" if address.file else split_table(address[:])[0]
     return f"{whole}#{prefix}{'_' if prefix else ''}{name}"
@@ -142,17 +143,10 @@ def list_saved(folder: Path) -> list[str]:
     if not (folder / _SUMMARY).is_file():
         return []
     try:
-        return _list_own(parse_json((folder / _SUMMARY).read_text(encoding="utf-8")))
-    except (OSError, ValueError):
-        return []
-
-
-def _list_own(summary: Any) -> list[str]:
-    """List the files that a summary names and that a result may have."""
-    try:
+        summary = parse_json((folder / _SUMMARY).read_text(encoding="utf-8"))
         listed = summary["files"] if "allalike" in summary["versions"] else []
         return [name for name in listed if _is_own(PurePosixPath(name))]
-    except (KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):
         return []
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.late import pa
 from allalike.errors import InputError
-from allalike.readers.formats.databases import plain_batches, plain_schema
+from allalike.readers.formats.databases import plain_reader
 from allalike.readers.formats.failures import check_columns, check_names, guard
 from allalike.readers.formats.spooled import spool_batches
 from allalike.readers.formats.tables import Table
@@ -53,14 +54,9 @@ def hold_stream(source: Any) -> Any:
             return pa.Table.from_batches(held, reader.schema)
         held.append(batch)
         size += batch.nbytes
-    return guard("The stream", "a stream of Arrow", lambda: _spool(held, reader))
-
-
-def _spool(held: list[Any], reader: Any) -> Any:
-    """Write what was read, and the rest, into a file."""
-    first = pa.RecordBatchReader.from_batches(reader.schema, held)
-    both = (batch for part in (first, reader) for batch in plain_batches(part))
-    return spool_batches(both, plain_schema(reader.schema), "the stream")
+    whole = pa.RecordBatchReader.from_batches(reader.schema, chain(held, reader))
+    plain = plain_reader(whole)
+    return guard("The stream", "a stream of Arrow", lambda: spool_batches(plain, plain.schema, "the stream"))
 
 
 def of_relation(relation: Any) -> Table:

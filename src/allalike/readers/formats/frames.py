@@ -72,7 +72,8 @@ def hold(source: Any) -> Any:
     """
     if hasattr(source, "read"):
         return guard("The open file", "a file", lambda: spool_open_file(source))
-    if hasattr(source, "__arrow_c_stream__") and find_opener(source) is None:  # a reader of Arrow, or what gives one
+    streams = hasattr(source, "__arrow_c_stream__") and not hasattr(source, "to_frame")  # and is no series
+    if streams and find_opener(source) is None:  # such as a reader of Arrow
         from allalike.readers.formats.arrow_streams import hold_stream
 
         return hold_stream(source)
