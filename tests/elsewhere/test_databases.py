@@ -53,6 +53,10 @@ def run_all(address: str, statements: list[str]) -> list[Any]:
         return rows
 
 
+def fail(*_: object) -> None:
+    raise OSError("the connection is lost")
+
+
 def test_a_table_and_a_query_give_what_a_file_gives(database: str, engine: Engine, truths: list[str]) -> None:
     by_table = allalike.discover(database, table="answers", engine=engine)
     query = "SELECT label, task, worker, 1 AS more FROM answers WHERE label <> 'w' ORDER BY task;"
@@ -93,14 +97,14 @@ def test_a_result_that_fails_midway_leaves_the_earlier_one(database: str, monkey
     result = allalike.discover(ROWS)
     result.save(database)
     before = run_all(database, ["SELECT task, label FROM truth ORDER BY task"])
-    monkeypatch.setattr("allalike.api.results.elsewhere._text", lambda _: "no SQL")  # when all tables are written
+    monkeypatch.setattr("allalike.api.results.elsewhere._mark", fail)  # when all tables are written
     with pytest.raises(OutputError, match="cannot be reached"):
         allalike.discover([(worker, task, "z") for worker, task, _ in ROWS]).save(database)
     assert run_all(database, ["SELECT task, label FROM truth ORDER BY task"]) == before
 
 
 def test_a_database_that_could_not_be_written_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allalike.api.results.elsewhere._text", lambda _: "no SQL")
+    monkeypatch.setattr("allalike.api.results.elsewhere._mark", fail)
     for name in ("new.duckdb", "new.sqlite"):
         with pytest.raises(OutputError, match="cannot be reached"):
             allalike.discover(ROWS).save(tmp_path / name)
@@ -124,7 +128,7 @@ def test_a_query_that_reads_changes_nothing_and_opens_no_files(database: str, cr
         ({}, "has 2 tables. Name the one to read, such as table='answers'"),
         ({"table": "answer"}, "has no table 'answer'. Did you mean 'answers'?"),
         ({"query": "SELECT FROM WHERE"}, "cannot be reached"),
-        ({"query": "SELECT 1", "table": "answers"}, "query and table are both given"),
+        ({"query": "SELECT 1", "table": "answers"}, "query= and table= are both given"),
     ],
 )
 def test_what_cannot_be_read_is_said_in_one_line(database: str, how: dict[str, str], says: str) -> None:
@@ -175,7 +179,7 @@ def test_masks_pages_and_other_tools_are_no_tables(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="crowd-kit/.* is a file"):
         result.save(tmp_path / "new.duckdb", to="crowd-kit")
     (tmp_path / "answers.csv").write_text("worker,task,label\n")
-    with pytest.raises(OptionError, match="query is for databases, and .*answers.csv is none"):
+    with pytest.raises(OptionError, match="query= is for databases, and .*answers.csv is none"):
         allalike.read(tmp_path / "answers.csv", query="SELECT 1")
 
 

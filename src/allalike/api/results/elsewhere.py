@@ -105,8 +105,7 @@ class DatabaseOutput:
     def _find_replaced(self, connection: Any, names: Iterable[str]) -> list[str]:
         """Return which tables have to go for these, or refuse; the whole result of this prefix goes."""
         there = set(list_tables(connection, self.address))
-        written = run_statement(connection, f"SELECT result, name FROM {_MARK}") if _MARK in there else []
-        own = {name for result, name in written if result == self.prefix and name in there}
+        own = {name for result, name in _list_written(connection, there) if result == self.prefix and name in there}
         others = [name for name in names if name in there and name not in own]
         for name in [*own, *others]:
             if (_place(self.address), name) in self.read:
@@ -131,15 +130,21 @@ class DatabaseOutput:
         for name, rows in tables.items():
             with connection.cursor() as cursor:
                 cursor.adbc_ingest(name, rows(), mode="create")
-        if _MARK not in list_tables(connection, self.address):
-            run_statement(connection, f"CREATE TABLE {_MARK} (result VARCHAR(200), name VARCHAR(200))")
-        run_statement(connection, f"DELETE FROM {_MARK} WHERE result = {_text(self.prefix)}")
-        for name in tables:
-            run_statement(connection, f"INSERT INTO {_MARK} VALUES ({_text(self.prefix)}, {_text(name)})")
+        _mark(connection, self.address, self.prefix, tables)
 
 
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+def _list_written(connection: Any, there: Iterable[str]) -> list[Any]:
+    """List the tables that allalike wrote, each with the result that it is of."""
+    return run_statement(connection, "SELECT result, name FROM allalike_result") if _MARK in there else []
+
+
+def _mark(connection: Any, address: Address, prefix: str, names: Iterable[str]) -> None:
+    """List the tables of a result, beside those of others."""
+    there = list_tables(connection, address)
+    kept = [(result, name) for result, name in _list_written(connection, there) if result != prefix]
+    rows = [{"result": result, "name": name} for result, name in [*kept, *((prefix, name) for name in names)]]
+    with connection.cursor() as cursor:
+        cursor.adbc_ingest(_MARK, pa.Table.from_pylist(rows), mode="replace" if _MARK in there else "create")
 
 
 def _place(address: Address) -> str:

@@ -136,11 +136,11 @@ def _find_table(known: list[str], table: str | None, address: Address) -> str:
         return table
     if table is None and len(known) == 1:
         return known[0]
-    listed = f"It has: {', '.join(map(repr, known[:10]))}{' ...' if len(known) > 10 else ''}."
+    listed = f"It has: {', '.join(map(repr, known[:10]))}{' and more' if len(known) > 10 else ''}."
     if table is not None:
         raise InputError(f"{address} has no table {table!r}.{did_you_mean(table, known)} {listed}")
     likely = next((name for name in known if name.lower() in _LIKELY), next(iter(known), ""))
-    name = f" Name the one to read, such as table={likely!r}, or give a query. {listed}" if known else ""
+    name = f" Name the one to read, such as table={likely!r}, or give a query=. {listed}" if known else ""
     raise InputError(f"{address} has {len(known) or 'no'} tables.{name}")
 
 

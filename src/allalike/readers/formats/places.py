@@ -49,7 +49,7 @@ def find_places(source: str | os.PathLike[str], query: str | None = None, table:
     ['answers.csv']
     """
     if query is not None and table is not None:
-        raise OptionError("query and table are both given. Leave one of them out.")
+        raise OptionError("query= and table= are both given. Leave one of them out.")
     if isinstance(source, Path) or not is_address(source):
         found = matching(source if isinstance(source, Path) else Path(local_name(os.fspath(source))))
     else:
@@ -64,7 +64,7 @@ def find_places(source: str | os.PathLike[str], query: str | None = None, table:
     kinds = [find_database(path) for path in found]
     if not all(kinds) and (query or table):
         what = "query" if query else "table"
-        raise OptionError(f"{what} is for databases, and {found[kinds.index('')]} is none. Leave it out.")
+        raise OptionError(f"{what}= is for databases, and {found[kinds.index('')]} is none. Leave it out.")
     return [_spool_file(path, kind, query, table) if kind else path for path, kind in zip(found, kinds, strict=True)]
 
 
