@@ -13,11 +13,12 @@ from allalike.readers.formats.spooled import spool_batches
 from allalike.readers.formats.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-__all__ = ["BATCH_ROWS", "compute", "hold_stream", "of_relation"]
+__all__ = ["BATCH_ROWS", "compute", "guess_bytes", "hold_stream", "of_relation"]
 
 BATCH_ROWS = 1 << 17
+_FEW_ROWS = 10_000  # by which it is guessed how many bytes all are
 _HELD_BYTES = 1 << 26  # of a stream that may be in memory
 
 _ENGINES = ("polars", "duckdb", "_duckdb", "pyo3_runtime")
@@ -87,4 +88,17 @@ def of_relation(relation: Any) -> Table:
             before += batch.num_rows
             yield columns
 
-    return Table(list(relation.columns), load, where, load_sample=load, load_batches=load_batches)
+    def n_bytes(asked: Sequence[str]) -> int:
+        [(rows,)] = compute(where, lambda: relation.aggregate("count(*)").fetchall())
+        return guess_bytes(load(asked, _FEW_ROWS), rows)
+
+    return Table(list(relation.columns), load, where, load_sample=load, load_batches=load_batches, n_bytes=n_bytes)
+
+
+def guess_bytes(first: Mapping[str, Any], rows: int) -> int:
+    """Return about how many bytes so many rows are, by some of them.
+
+    >>> guess_bytes({"task": pa.chunked_array([[1, 2]])}, 1000)
+    8000
+    """
+    return sum(getattr(data, "nbytes", 0) * rows // max(len(data), 1) for data in first.values())

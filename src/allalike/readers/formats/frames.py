@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 _ROLES = {"worker", "task", "label"}
+_FEW_ROWS = 10_000  # by which it is guessed how many bytes a lazy frame is
 
 
 def find_opener(source: Any) -> Callable[[Any], Table] | None:
@@ -209,7 +210,9 @@ def of_nested(source: Mapping[Any, Mapping[Any, Any]], where: str = "The mapping
 
 def _of_lazy(frame: Any) -> Table:
     """Open a lazy frame of polars, of which only the columns that are asked for are collected."""
-    from allalike.readers.formats.arrow_streams import BATCH_ROWS, compute
+    import polars as pl
+
+    from allalike.readers.formats.arrow_streams import BATCH_ROWS, compute, guess_bytes
 
     where = "The lazy frame"
 
@@ -224,9 +227,13 @@ def _of_lazy(frame: Any) -> Table:
         while (part := compute(where, lambda: next(parts, None))) is not None:
             yield of_frame(part).load(asked)
 
+    def n_bytes(asked: Sequence[str]) -> int:
+        rows = compute(where, frame.select(pl.len()).collect).item()
+        return guess_bytes(sample(asked, _FEW_ROWS), rows)
+
     streams = load_batches if hasattr(frame, "collect_batches") else None  # which older ones lack
     names = list(compute(where, frame.collect_schema).names())
-    return Table(names, load, where, load_sample=sample, load_batches=streams)
+    return Table(names, load, where, load_sample=sample, load_batches=streams, n_bytes=n_bytes)
 
 
 def _take_over(frame: Any) -> Any:
