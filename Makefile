@@ -98,3 +98,8 @@ clean:
 .venv/dev: .venv/pyvenv.cfg $(BUILT_FROM)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@ .venv/installed
+
+.venv/servers: .venv/dev # in an environment of its own, for it asks for old versions of others
+	$(PYTHON) -m venv $@
+	$@/$(if $(filter Windows_NT,$(OS)),Scripts,bin)/python -m pip install --quiet --disable-pip-version-check \
+		'moto[s3]>=5' flask flask-cors || (rm -rf $@; false)

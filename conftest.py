@@ -22,7 +22,7 @@ from running.chromium import MISSING
 _SHARED = Path(__file__).parents[1] / "shared"
 USUAL_DATA = os.pathsep.join(str(_SHARED / name) for name in ("datasets", "datasets-kinds"))
 
-pytest_plugins = ["files.for_spark"]
+pytest_plugins = ["files.for_spark", "running.elsewhere"]
 collect_ignore = [] if find_spec("inspect_ai") else ["src/allalike/compat/inspect.py"]  # which is nothing without it
 
 settings.register_profile(
@@ -34,7 +34,7 @@ settings.load_profile("neither clock nor chance")
 class _Scheduling(LoadScopeScheduling):  # type: ignore[misc]
     """Tests of what takes seconds to start or to import go to one process; all others go anywhere."""
 
-    _TOGETHER = ("test_spark", "_browser.py", "test_voting_rules")
+    _TOGETHER = ("test_spark", "_browser.py", "test_voting_rules", "elsewhere/")
 
     def _split_scope(self, nodeid: str) -> str:
         return next((part for part in self._TOGETHER if part in nodeid), nodeid.partition("[")[0])

@@ -1,4 +1,4 @@
-"""No command of the program opens a connection, but that which fetches data sets; and the page is for this computer."""
+"""No command opens a connection that nobody asked for; and the page is for this computer."""
 
 from __future__ import annotations
 
@@ -22,9 +22,6 @@ CALLS: dict[str, list[list[str]]] = {
     "discover": [
         ["answers.csv", "-o", "out", "--no-report"],
         ["answers.csv", "-o", "more", "--engine", "disk", "--no-report"],
-        ["http://127.0.0.1:9/answers.csv"],
-        ["s3://bucket/answers.parquet"],
-        ["answers.csv", "--gold", "http://127.0.0.1:9/gold.csv"],
     ],
     "compare": [["answers.csv"]],
     "jury": [["answers.csv", "-o", "jury"]],
@@ -127,6 +124,15 @@ def test_what_fetches_is_seen_to_do_so(tmp_path: Path, watched: dict[str, str]) 
     )
     assert done.returncode == 2, done.stderr
     assert "socket.connect 127.0.0.1" in seen(tmp_path)
+
+
+def test_of_an_address_nobody_but_its_server_is_asked(tmp_path: Path, watched: dict[str, str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        address = f"http://127.0.0.1:{closed.getsockname()[1]}/answers.csv"
+    command = [sys.executable, "-c", "from allalike.cli import main; main()", "discover", address, "-q"]
+    done = subprocess.run(command, cwd=tmp_path, env=watched, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert {each.rpartition(" ")[2] for each in seen(tmp_path)} == {"127.0.0.1"}
 
 
 def test_the_page_listens_to_this_computer_and_asks_nobody(tmp_path: Path, watched: dict[str, str]) -> None:

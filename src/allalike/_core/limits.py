@@ -17,6 +17,8 @@ __all__ = [
     "MAX_DEPTH",
     "MAX_EDITED_CHARACTERS",
     "MAX_EMPTY_CELLS",
+    "MAX_FETCHED_BYTES",
+    "MAX_FETCHED_FILES",
     "MAX_FIELDS",
     "MAX_FIELD_BYTES",
     "MAX_HOURS",
@@ -43,6 +45,8 @@ MAX_UNPACKED_BYTES = 1 << 36  # of a packed file; a plain one may be of any size
 MAX_MEMBERS = 10_000  # files in an archive
 MAX_SAMPLES = 200_000  # files in an archive that is a log of an evaluation, with a file for each sample
 MAX_FIELD_BYTES = 1 << 24  # of a field of a text file, so that an unclosed quote does not swallow all memory
+MAX_FETCHED_BYTES = 1 << 36  # that one address may bring to this machine
+MAX_FETCHED_FILES = 10_000
 MAX_DEPTH = 100  # levels of nested JSON, and of a tree of classes; those of tools have fewer than 20
 
 # Tables

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 __all__ = ["count", "write_options"]
 
 _NAMES = (
-    "about|abstain|domain|engine|folder|gold|gold_map|memory|min_confidence|missing|order|overwrite|per_task|plain|quorum"
-    "|repeats|sample|tie|verdicts"
+    "about|abstain|domain|engine|folder|gold|gold_map|memory|min_confidence|missing|order|overwrite|per_task|plain|query"
+    "|quorum|repeats|sample|table|tie|verdicts"
 )
 _OPTION = re.compile(rf"\b({_NAMES})(?:\(\)|=(?:True\b|'([^']*)'|(?=[\s.,;)])))")
 

@@ -27,6 +27,7 @@ from allalike.methods import METHODS, Method
 from allalike.methods.base import Informed, limit_reached, without_gold
 from allalike.methods.composed.votes import serves, steps, weigh, weigh_blindly
 from allalike.readers import ReadOptions, Scan, check_read_options
+from allalike.readers.formats.places import fetch_places
 from allalike.readers.proposals import asking
 
 if TYPE_CHECKING:
@@ -70,8 +71,9 @@ def discover(
     Parameters
     ----------
     answers
-        A path or several (CSV, TSV, JSON lines, Parquet; globs too), a pandas, polars or pyarrow table, rows of
-        (worker, task, label), what `allalike.read` or `allalike.scan` returns, or with Spark its data frame or table.
+        A path or several (CSV, TSV, JSON lines, Parquet; globs too), an address (``s3://...``, ``postgresql://...``),
+        a pandas, polars or pyarrow table, whatever else hands over Arrow, rows of (worker, task, label), what
+        `allalike.read` or `allalike.scan` returns, or with Spark its data frame or table.
     domain
         The kind of label: a name from `allalike.DOMAINS`, a `Domain`, or nothing to have it guessed.
     method
@@ -105,7 +107,7 @@ def discover(
         Whether known truths count as evidence; otherwise they only measure the error.
     **how
         How the answers are read, as `allalike.read` tells of each option: columns, wide, repeats, missing, na, abstain,
-        label_map, tool, tag, worker_from, encoding, decimal, only, skip, layout.
+        label_map, tool, tag, worker_from, encoding, decimal, only, skip, layout, query, table.
 
     Answers that are hardly what was meant give a `DataWarning`, what was left out or looks strange a `DataNote`, which
     is one, too; `Result.notes` has them all.
@@ -314,6 +316,8 @@ def _find_engine(engine: str | Engine | None, source: Answers | Scan) -> Engine:
     If none is given, answers are kept in memory, unless they are files larger than half of what is free.
     """
     if engine is None:
+        if isinstance(source, Scan):
+            fetch_places(source.source, source.files.query, source.files.table)
         large = isinstance(source, Scan) and source.size > free_memory() / 2
         return ENGINES["disk"]() if large else Memory()
     return choose(engine, ENGINES, "engine", Engine)

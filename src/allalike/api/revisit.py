@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.system.addresses import HIDDEN
 from allalike._core.system.json_text import parse_json
 from allalike.api.discover import discover
 from allalike.api.inputs.outside import find_outside, list_named, refuse_outside
@@ -102,6 +103,11 @@ def _make_method(described: Mapping[str, Any]) -> Method:
 
 
 def _check_file(name: str, what: str) -> None:
+    if HIDDEN in name and "://" in name:
+        raise InputError(
+            f"The {what} of this result came from {name}, of which no password or token was kept. Run 'allalike"
+            " discover' once more."
+        )
     if "://" in name:
         return
     if not Path(name).is_absolute():  # such as standard input

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.system.addresses import hide_in_word
 from allalike._core.words import write_options
 from allalike.cli.console import keep_whole, visible
 from allalike.telling.answers import remark_answers, remark_doubts
@@ -41,7 +42,7 @@ def complete_command(arguments: Sequence[str], settles: Mapping[str, Any]) -> st
             next(words, None)  # its value
     listed = [part for flag, values in flags.items() for value in values or [""] for part in _written(flag, value)]
     end = kept.index("--") if "--" in kept else len(kept)  # after which there are no flags
-    return shlex.join(["allalike", *kept[:end], *listed, *kept[end:]])
+    return shlex.join(map(hide_in_word, ["allalike", *kept[:end], *listed, *kept[end:]]))
 
 
 def _without_roles(arguments: Sequence[str], roles: Mapping[str, Any]) -> list[str]:

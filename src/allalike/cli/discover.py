@@ -42,7 +42,7 @@ _FAST = ("UA", "P-TD", "iP-TD")
     "-o",
     "--output",
     default="allalike-out",
-    help="The folder for truth, workers and summary.",
+    help="The folder for truth, workers and summary, or a database for their tables, such as postgresql://host/db.",
     show_default=True,
 )
 @click.option(
@@ -69,7 +69,8 @@ def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any)
     """Find the truth in FILES, and how good each worker is.
 
     FILES are text with columns, JSON, JSON lines, Parquet, Arrow, Excel or PrefLib .soc files, packed or not, patterns
-    such as 'answers/*.csv', a folder of masks or of Parquet files, or - for standard input.
+    such as 'answers/*.csv', a folder of masks or of Parquet files, databases of SQLite or DuckDB, or - for standard
+    input. They may be elsewhere: s3://, gs://, az://, https://, hf:// and postgresql:// are read, too.
 
     The result is there whole or not at all. It takes the place of an earlier result in the same folder; other files in
     it stay, and of the same name only --overwrite replaces them. Where --label names several columns, each has a result
@@ -78,7 +79,7 @@ def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any)
     files = spool_input(files, options)
     _check_options(options)
     options |= {"engine": name_engine(options), "quiet": quiet}
-    options["report"] = not options["no_report"] and can_report(quiet=quiet)
+    options["report"] = not options["no_report"] and _has_files(options["output"]) and can_report(quiet=quiet)
     fast = options["method"].partition("(")[0].strip() in _FAST
     bar = bar_after_a_second(quiet=quiet, faster="" if fast else "Faster, and less accurate: --method iP-TD.")
     with notes_for_warnings(quiet=quiet, force=options["force"]), bar:
@@ -91,6 +92,8 @@ def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any)
             found, failed = _run_each(sources, options)
     if not quiet:
         _print_notes(found)
+        if not options["no_report"] and not _has_files(options["output"]):
+            note("Note: the report is a page, and a database has tables: -o FOLDER writes it.")
         if options["safe_csv"]:
             note("Note: in the tables, texts that begin like a formula have an apostrophe before them (--safe-csv).")
     if as_json:
@@ -144,6 +147,13 @@ def _run(source: Scan, folder: str, options: dict[str, Any]) -> tuple[Result, Se
     return result, [*result.save(folder, **how), *listed]
 
 
+def _has_files(output: str) -> bool:
+    """Tell whether files are written, and not tables of a database."""
+    from allalike._core.system.addresses import name_database
+
+    return name_database(output) is None
+
+
 def _save_block_list(result: Result, options: dict[str, Any]) -> list[Path]:
     """Write the ids of workers to exclude, if that was asked for."""
     path = options["block_list"]
@@ -158,16 +168,18 @@ def _save_block_list(result: Result, options: dict[str, Any]) -> list[Path]:
 def _check_output(source: Scan, folder: str, options: dict[str, Any]) -> None:
     """Refuse an output that must not be, before hours of work."""
     from allalike.api.inputs.opening import inputs_of
+    from allalike.api.inputs.recipes import write_recipe
     from allalike.api.results.targets import REPORT, find_writers, result_names, result_output, written_names
 
     inputs = inputs_of(source, options["gold"], options["history"])
-    output = result_output(folder, inputs=inputs, overwrite=options["overwrite"])
+    recipe = write_recipe(source, options["gold"], None, options["history"])
+    output = result_output(folder, inputs=inputs, overwrite=options["overwrite"], recipe=recipe)
     writers = find_writers(options["to"]).values()
     if source.domain is not None:
         for writer in writers:
             writer.check(source.domain.name)
     further = [*written_names(writers), *([REPORT] if options["report"] else [])]
-    output.check([*result_names(options["file_format"]), *further])
+    output.check([*result_names(output.format or options["file_format"]), *further])
 
 
 def _run_each(sources: list[Scan], options: dict[str, Any]) -> tuple[Found, dict[str, str]]:
@@ -178,12 +190,12 @@ def _run_each(sources: list[Scan], options: dict[str, Any]) -> tuple[Found, dict
         raise UnsupportedError(
             "--gold is for one column of labels, but --label names several. Give it with one of them."
         )
-    from allalike.api.results.targets import result_output
+    from allalike.api.results.targets import inner_place, result_output
 
     result_output(options["output"])  # which may be no folder at all
     names = [source.columns["label"] for source in sources]
     folders = dict(zip(names, name_folders(names), strict=True))
-    targets = {name: str(Path(options["output"]) / folders[name]) for name in names}
+    targets = {name: inner_place(options["output"], folders[name]) for name in names}
     found: Found = {}
     failed: dict[str, str] = {}
     for name, source in zip(names, sources, strict=True):

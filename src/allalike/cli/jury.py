@@ -163,10 +163,11 @@ def _check_output(source: Any, options: dict[str, Any], *, wants_page: bool) -> 
     from allalike.api.inputs.opening import inputs_of
     from allalike.api.results.targets import PANEL_TABLES, REPORT, result_names, result_output
 
-    kind = options["file_format"]
     inputs = inputs_of(source, options["gold"], None if options["prices"] is None else Path(options["prices"]))
+    output = result_output(options["output"], inputs=inputs, overwrite=options["overwrite"])
+    kind = output.format or options["file_format"]
     names = [*result_names(kind), *(f"{name}.{kind}" for name in PANEL_TABLES), *([REPORT] if wants_page else [])]
-    result_output(options["output"], inputs=inputs, overwrite=options["overwrite"]).check(names)
+    output.check(names)
 
 
 def draw_panel(panel: Panel, paths: Sequence[Path]) -> list[str]:

@@ -182,12 +182,13 @@ def _next_commands(
 ) -> list[tuple[str, str]]:
     """List what to do next: commands, and what each is for."""
     from allalike.api.results.targets import REPORT
+    from allalike.readers.sources import is_passing
 
     opener = _OPENERS.get(sys.platform, "xdg-open")
-    pages = [path for path in paths if path.name == REPORT]
+    pages = [path for path in paths if path.name == REPORT and not is_passing(path)]
     found = [(shlex.join([opener, str(page)]), "look at it") for page in pages]
     flagged = [number for number in reversed(order_workers(result)) if flags[number]]
-    if "explain" in known and flagged:
+    if "explain" in known and flagged and not is_passing(paths[0]):
         words = [str(paths[0].parent), "worker", str(result.run.workers[flagged[0]])]
         found.append((shlex.join(["allalike", "explain", *words]), "why she has a flag"))
     if not typed:

@@ -32,6 +32,8 @@ class ReadOptions(TypedDict, total=False):
     only: tuple[str, ...]
     skip: tuple[str, ...]
     layout: str | None
+    query: str | None
+    table: str | None
 
 
 READ_OPTIONS = tuple(ReadOptions.__annotations__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from allalike._core.options import Options, choice
@@ -23,6 +22,7 @@ from allalike.readers.formats.files import Files
 from allalike.readers.formats.frames import hold, holds_rows, is_matrix, is_rows, of_matrix, of_rows
 from allalike.readers.formats.matrices import find_matrix, load_matrix
 from allalike.readers.formats.paths import is_path_into
+from allalike.readers.formats.places import list_near, name_places
 from allalike.readers.formats.tables import Table, of_columns
 from allalike.readers.guessing.kinds import guess_domain
 from allalike.readers.guessing.roles import find_roles
@@ -38,11 +38,12 @@ from allalike.readers.reshaping.long_tables import gather_objects
 from allalike.readers.reshaping.merged_cells import fill_down
 from allalike.readers.reshaping.records import combine, has_fields
 from allalike.readers.reshaping.wide import ROWS, stack
-from allalike.readers.sources import find_inputs, is_path, matching, open_table
+from allalike.readers.sources import find_inputs, is_path, open_table
 from allalike.readers.tools import PLAIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from allalike._core.columns.column import Column
     from allalike.answers.stream import Guess
@@ -51,7 +52,7 @@ __all__ = ["NA", "Scan", "find_unusual", "read", "scan"]
 
 _OWN_NAMES = {role: role for role in ("worker", "task", "label")}
 NA = ("NA", "N/A", "NaN", "nan", "null", "None", "#N/A")  # in text files these are no labels, as empty fields are none
-_OF_FILES = ("tool", "tag", "worker_from", "encoding", "layout")  # these options mean nothing where there is no file
+_OF_FILES = ("tool", "tag", "worker_from", "encoding", "layout", "query", "table")  # which mean nothing without a file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,11 +81,11 @@ class Scan(Options):
 
     @property
     def size(self) -> int:
-        """How many bytes the files have, or 0 if the answers are no files of this machine."""
+        """How many bytes the files have that are on this machine, or 0 if the answers are in none."""
         listed = self.source if isinstance(self.source, list | tuple) else [self.source]
-        if not listed or not all(map(is_path, listed)) or any("://" in str(name) for name in listed):
+        if not listed or not all(map(is_path, listed)):
             return 0
-        return sum(path.stat().st_size for name in listed for path in matching(Path(name)) if path.is_file())
+        return sum(path.stat().st_size for name in listed for path in list_near(name) if path.is_file())
 
     @property
     def inputs(self) -> tuple[Path, ...]:
@@ -312,8 +313,9 @@ def read(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
     Parameters
     ----------
     source
-        A path or several (CSV, TSV, JSON lines, JSON, Parquet; globs too), an open file, a pandas, polars, pyarrow or
-        DuckDB table, a mapping of columns or ``{task: {worker: label}}``, rows of (worker, task, label), or a matrix.
+        A path or several (CSV, JSON, Parquet, SQLite, DuckDB; globs too), an address (``s3://...``,
+        ``postgresql://...``), an open file, a table of pandas, polars, pyarrow or DuckDB, or whatever else hands over
+        Arrow, a mapping of columns or ``{task: {worker: label}}``, rows of (worker, task, label), or a matrix.
     domain
         The kind of label: a name from `allalike.DOMAINS`, a `Domain`, or nothing to have it guessed.
     columns
@@ -349,6 +351,8 @@ def read(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
         Which columns of a matrix are answers, and which are not: names, and patterns such as ``Q*``.
     layout
         How masks lie in a folder: ``tasks/workers`` for one folder per task, ``workers/tasks`` for one per worker.
+    query, table
+        What to read from a database: the rows of an SQL query, or a table, if there are several.
 
     >>> answers = read({"annotator": ["ada", "bob"], "item": ["007", "007"], "vote": [1, 1]})
     >>> answers.notes["guessed"]["columns"]
@@ -361,9 +365,8 @@ def read(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
 def scan(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadOptions]) -> Scan:
     """Name answers, with the way to read them, for an engine that reads them where they are.
 
-    The disk engine reads files in a stream, and Spark on its executors, so that they need not fit in memory. The
-    parameters are those of `read`; with Spark, the source may also be a Spark data frame, the name of a table, or a
-    path that Spark can read.
+    The disk engine reads in a stream, and Spark on its executors, so that they need not fit in memory. The parameters
+    are those of `read`; with Spark, the source may also be its data frame, the name of a table, or a path it can read.
 
     >>> import allalike
     >>> source = scan([("ada", 7, 1.5), ("bob", 7, 2.5)], domain="real")
@@ -380,6 +383,7 @@ def scan(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
     given: dict[str, Any] = {**how, "columns": how.get("columns") or {}, "na": list_words(how.get("na"))}
     abstain = given.get("abstain", ())
     given["abstain"] = tuple(abstain) if isinstance(abstain, list | tuple | set | frozenset) else (abstain,)
+    held, given["table"] = name_places(held, given.get("table"))
     files = Files(**{each.name: given.pop(each.name) for each in fields(Files) if each.name in given})
     return Scan(source=held, domain=kind, files=files, **given)
 

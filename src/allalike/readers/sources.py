@@ -14,18 +14,18 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from allalike.errors import InputError
 from allalike.readers.formats.compression import ENDINGS as PACKED
 from allalike.readers.formats.compression import inner_path
 from allalike.readers.formats.endings import ENDINGS, open_file
-from allalike.readers.formats.failures import check_names, unreadable
+from allalike.readers.formats.failures import check_names
 from allalike.readers.formats.files import Files
 from allalike.readers.formats.frames import find_opener
 from allalike.readers.formats.masks import MANIFEST, open_masks
 from allalike.readers.formats.parquet import PARQUET_ENDINGS, open_parts
 from allalike.readers.formats.paths import with_paths
+from allalike.readers.formats.places import find_places, local_name
 from allalike.readers.formats.tables import Table, join, of_records
 from allalike.readers.tools import find_tool
 
@@ -38,7 +38,6 @@ __all__ = [
     "is_passing",
     "is_path",
     "list_inputs",
-    "matching",
     "open_files",
     "open_table",
 ]
@@ -99,7 +98,7 @@ def is_path(source: object) -> bool:
 
 def open_files(sources: Sequence[str | os.PathLike[str]], files: Files) -> Table:
     """Open one file, several, or all that match a pattern, as one table; exports of a tool by its own reader."""
-    paths = [path for source in sources for path in matching(_as_path(source))]
+    paths = [path for source in sources for path in find_places(source, files.query, files.table)]
     tool = find_tool(paths, files.tool)
     if tool is None and files.worker_from is not None:
         paths = [inner for path in paths for inner in _inside(path)]
@@ -110,11 +109,6 @@ def open_files(sources: Sequence[str | os.PathLike[str]], files: Files) -> Table
         return join([_open_folder(path, files) if path.is_dir() else open_file(path, files) for path in paths])
     _check_stems(paths)
     return join([_with_worker(open_file(path, files), _stem(path)) for path in paths])
-
-
-def _as_path(source: str | os.PathLike[str]) -> Path:
-    """Return a path, which may have a name of its own for messages."""
-    return source if isinstance(source, Path) else Path(source)
 
 
 def _inside(path: Path) -> list[Path]:
@@ -174,23 +168,6 @@ def _with_worker(table: Table, worker: str) -> Table:
     )
 
 
-def matching(path: Path) -> list[Path]:
-    """Return the file that a path names, or all that match it if it is a pattern.
-
-    >>> matching(Path("answers.csv"))
-    [PosixPath('answers.csv')]
-    """
-    try:
-        if path.exists() or not glob.has_magic(str(path)):
-            return [path]
-    except OSError as error:  # such as a name that is too long
-        raise unreadable(path, error) from error
-    found = sorted(Path(match) for match in glob.glob(str(path), recursive=True))
-    if not found:
-        raise InputError(f"No file matches {str(path)!r}.")
-    return found
-
-
 def _open_folder(folder: Path, files: Files) -> Table:
     """Open a folder of masks, of Parquet files at any depth, or of other files of one format."""
     inside = list(
@@ -245,11 +222,8 @@ def _find_files(name: str) -> list[Path]:
 
 def _matching(name: str) -> list[str]:
     """Return the files that a name stands for; those on other machines are not in the way of any output."""
-    if name.startswith("file:"):
-        from urllib.request import url2pathname  # with which comes all of HTTP
-
-        name = url2pathname(urlsplit(name).path)
-    elif "://" in name:
+    name = local_name(name)
+    if "://" in name:
         return []
     return [name] if os.path.exists(name) else glob.glob(name, recursive=True) or [name]  # noqa: PTH110
 

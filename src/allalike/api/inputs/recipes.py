@@ -13,6 +13,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from allalike._core.system.addresses import hide_in_word
 from allalike.answers import Answers
 from allalike.domains import DOMAINS, Domain
 from allalike.readers import COLUMN, READ_OPTIONS, Scan, find_unusual, scan
@@ -83,7 +84,7 @@ def _name_inputs(source: Answers | Scan, how: Mapping[str, Any]) -> list[str]:
     names = source.source if isinstance(source.source, list | tuple) else [source.source]
     if not all(map(is_path, names)):
         return []
-    return [path for name in names for path in (list(map(str, find_inputs(name))) or [os.fspath(name)])]
+    return [path for name in names for path in (list(map(str, find_inputs(name))) or [hide_in_word(os.fspath(name))])]
 
 
 def _name_map(gold_map: Any) -> Any:
@@ -97,7 +98,7 @@ def _name_map(gold_map: Any) -> Any:
 
 def _name(path: Any) -> str:
     """Return the whole path of a file, or what people call it if it is there for the time being only."""
-    name = str(path) if is_passing(path) else os.fspath(path)
+    name = str(path) if is_passing(path) else hide_in_word(os.fspath(path))
     return name if is_passing(path) or name.startswith(COLUMN) or "://" in name else str(Path(name).absolute())
 
 

@@ -110,7 +110,8 @@ class Saved(ABC):
         Parameters
         ----------
         folder
-            Where the files go. It is made if need be.
+            Where the files go. It is made if need be. It may be a database, such as ``postgresql://host/crowd`` or
+            ``crowd.duckdb``, whose tables are replaced within one transaction.
         format
             The format of the tables: ``csv`` or ``parquet``.
         to
@@ -153,6 +154,8 @@ class Saved(ABC):
         from allalike.api.results.flags import flag_columns, put_flagged_first
 
         run, weighing, encoding = self.run, self.weighing, self.run.encoding
+        output = result_output(folder, inputs=self.inputs, overwrite=overwrite, recipe=self.recipe)
+        format = output.format or format  # noqa: A001
         truth, workers, groups, ahead, objects, summary = result_names(check_choice(format, FORMATS, "format"))
         looked = weighing.insight.groups is not None
         more = {f"{name}.{format}": columns for name, columns in tables.items()}
@@ -166,9 +169,7 @@ class Saved(ABC):
         findings, dressed = self._findings(safe_csv=safe_csv), guard_table if safe_csv else _as_it_is
         for writer in writers:
             writer.check(findings.domain)
-        with result_output(folder, inputs=self.inputs, overwrite=overwrite).staged(
-            [*names, *written_names(writers)]
-        ) as stage:
+        with output.staged([*names, *written_names(writers)]) as stage:
             rows = partial(truth_table, encoding=encoding, weighing=weighing, folder=stage)
             if truth not in more:
                 self.found.write(stage / truth, partial(_dress, rows, dressed))
@@ -200,7 +201,7 @@ class Saved(ABC):
             }
             text = json.dumps(described, indent=2, ensure_ascii=False)
             (stage / summary).write_text(f"{text}\n", encoding="utf-8")
-        return [Path(folder) / name for name in [*names, *further]]
+        return output.name_written([*names, *further])
 
     def save_block_list(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> list[Any]:
         """Write the ids of workers whose answers are better left out, one a line, into a file; return them.

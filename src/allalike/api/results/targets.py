@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import os
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from allalike._core.registry import find
+from allalike._core.system.addresses import Address, find_scheme, is_address, name_database, split_table
 from allalike._core.system.json_text import parse_json
 from allalike._core.system.output import Output
 from allalike._core.system.tables import FORMATS
 from allalike.api.writers import WRITERS
 from allalike.errors import OutputError
+from allalike.readers.formats.places import local_name
 from allalike.readers.sources import list_inputs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
+    from allalike.api.results.elsewhere import DatabaseOutput
     from allalike.api.writers import Writer
 
 __all__ = [
     "PANEL_TABLES",
     "REPORT",
     "find_writers",
+    "inner_place",
     "list_output",
     "list_saved",
     "page_output",
@@ -80,8 +84,14 @@ def written_names(writers: Iterable[Writer]) -> list[str]:
     return [f"{writer.name}/{file}" for writer in writers for file in writer.files]
 
 
-def result_output(folder: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), overwrite: bool = False) -> Output:
-    """Say where a result is written: into a folder, in which the files of an earlier result may be replaced.
+def result_output(
+    folder: str | os.PathLike[str],
+    *,
+    inputs: tuple[Path, ...] = (),
+    overwrite: bool = False,
+    recipe: Mapping[str, Any] | None = None,
+) -> Output | DatabaseOutput:
+    """Say where a result is written: a folder, or a database, in which an earlier result may be replaced.
 
     >>> result_output("").check([])
     Traceback (most recent call last):
@@ -90,8 +100,17 @@ def result_output(folder: str | os.PathLike[str], *, inputs: tuple[Path, ...] = 
     name = os.fspath(folder)
     if not name:
         raise OutputError("The output is ''. Name a folder, such as allalike-out, or . for this one.")
-    if "://" in name:
-        raise OutputError(f"A result cannot be written to {name}. Name a folder, be it a shared one.")
+    name = local_name(name) if name.startswith("file:") else name
+    if (named := name_database(name)) is not None:
+        from allalike.api.results.elsewhere import DatabaseOutput, find_read_tables
+
+        read = find_read_tables(recipe)
+        return DatabaseOutput(address=named[0], prefix=named[1], read=read, overwrite=overwrite)
+    if is_address(name):
+        raise OutputError(
+            f"A result cannot be written to {Address(name)}, where several files cannot be replaced at once. Name a"
+            " folder, be it a shared one, and copy it, or a database."
+        )
     return Output(
         folder=Path(name),
         find_own=list_saved,
@@ -100,6 +119,19 @@ def result_output(folder: str | os.PathLike[str], *, inputs: tuple[Path, ...] = 
         index=_SUMMARY,
         failure=f"The result cannot be written to {name}",
     )
+
+
+def inner_place(output: str, name: str) -> str:
+    """Return where one of several results goes: into a folder, or tables whose names begin so.
+
+    >>> inner_place("out", "a"), inner_place("crowd.duckdb", "a"), inner_place("postgresql://host/b#x", "a")
+    ('out/a', 'duckdb:///crowd.duckdb#a', 'postgresql://host/b#x_a')
+    """
+    if (named := name_database(output)) is None:
+        return (Path(output) / name).as_posix()
+    address, prefix = named
+    whole = f"{find_scheme(address)}:///{address.file}" if address.file else split_table(address[:])[0]
+    return f"{whole}#{prefix}{'_' if prefix else ''}{name}"
 
 
 def list_saved(folder: Path) -> list[str]:

@@ -38,3 +38,5 @@ class Files(Options):
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     layout: str | None = choice(None, "tasks/workers", "workers/tasks")
+    query: str | None = None
+    table: str | None = None

@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 _ROLES = {"worker", "task", "label"}
+_FEW_ROWS = 10_000  # by which it is guessed how many bytes a lazy frame is
 
 
 def find_opener(source: Any) -> Callable[[Any], Table] | None:
@@ -52,9 +53,13 @@ def find_opener(source: Any) -> Callable[[Any], Table] | None:
     if kind == "pyarrow" and hasattr(source, "to_table"):
         return _of_dataset
     if kind in ("duckdb", "_duckdb") and hasattr(source, "project"):
-        return _of_relation
+        from allalike.readers.formats.arrow_streams import of_relation
+
+        return of_relation
     if kind == "pandas" and hasattr(source, "to_frame") and source.index.nlevels > 1:
         return _of_series
+    if hasattr(source, "read_next_batch") or hasattr(source, "__next__"):  # which is gone when it is read
+        return None
     if hasattr(source, "__arrow_c_stream__") and (hasattr(source, "columns") or hasattr(source, "schema")):
         return of_frame
     return None
@@ -68,8 +73,11 @@ def hold(source: Any) -> Any:
     """
     if hasattr(source, "read"):
         return guard("The open file", "a file", lambda: spool_open_file(source))
-    if hasattr(source, "read_next_batch"):  # a reader of Arrow
-        return guard("The reader", "a table of Arrow", source.read_all)
+    streams = hasattr(source, "__arrow_c_stream__") and not hasattr(source, "to_frame")  # and is no series
+    if streams and find_opener(source) is None:  # such as a reader of Arrow
+        from allalike.readers.formats.arrow_streams import hold_stream
+
+        return hold_stream(source)
     if hasattr(source, "__next__"):
         return list(source)
     return source
@@ -202,32 +210,38 @@ def of_nested(source: Mapping[Any, Mapping[Any, Any]], where: str = "The mapping
 
 def _of_lazy(frame: Any) -> Table:
     """Open a lazy frame of polars, of which only the columns that are asked for are collected."""
+    import polars as pl
+
+    from allalike.readers.formats.arrow_streams import BATCH_ROWS, compute, guess_bytes
+
     where = "The lazy frame"
 
     def load(asked: Sequence[str]) -> dict[str, Any]:
-        return of_frame(_compute(where, frame.select(list(asked)).collect)).load(asked)
+        return of_frame(compute(where, frame.select(list(asked)).collect)).load(asked)
 
     def sample(asked: Sequence[str], rows: int) -> dict[str, Any]:
-        return of_frame(_compute(where, frame.select(list(asked)).head(rows).collect)).load(asked)
+        return of_frame(compute(where, frame.select(list(asked)).head(rows).collect)).load(asked)
 
-    return Table(list(_compute(where, frame.collect_schema).names()), load, where, load_sample=sample)
+    def load_batches(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
+        parts = frame.select(list(asked)).collect_batches(chunk_size=BATCH_ROWS)
+        while (part := compute(where, lambda: next(parts, None))) is not None:
+            yield of_frame(part).load(asked)
+
+    def n_bytes(asked: Sequence[str]) -> int:
+        rows = compute(where, frame.select(pl.len()).collect).item()
+        return guess_bytes(sample(asked, _FEW_ROWS), rows)
+
+    streams = load_batches if hasattr(frame, "collect_batches") else None  # which older ones lack
+    names = list(compute(where, frame.collect_schema).names())
+    return Table(names, load, where, load_sample=sample, load_batches=streams, n_bytes=n_bytes)
 
 
 def _take_over(frame: Any) -> Any:
     import pyarrow as pa
 
-    return _compute("The table", lambda: pa.table(frame))
+    from allalike.readers.formats.arrow_streams import compute
 
-
-def _compute(where: str, compute: Callable[[], Any]) -> Any:
-    """Return what polars or DuckDB compute; what they refuse is an error of the answers."""
-    try:
-        return compute()
-    except BaseException as error:  # a panic of polars is no Exception
-        if type(error).__module__.partition(".")[0] not in ("polars", "duckdb", "_duckdb", "pyo3_runtime"):
-            raise
-        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise InputError(f"{where} cannot be computed: {reason.rstrip('.')}.") from error
+    return compute("The table", lambda: pa.table(frame))
 
 
 def _of_dataset(source: Any) -> Table:
@@ -265,22 +279,6 @@ def _rough_size(source: Any) -> int:
     from pathlib import Path
 
     return sum(path.stat().st_size for name in getattr(source, "files", ()) if (path := Path(name)).is_file())
-
-
-def _of_relation(relation: Any) -> Table:
-    """Open a relation of DuckDB, of which only the columns that are asked for are computed."""
-
-    def load(asked: Sequence[str], rows: int | None = None) -> dict[str, Any]:
-        part = relation if rows is None else relation.limit(rows)
-        quoted = ", ".join('"{}"'.format(name.replace('"', '""')) for name in asked)
-        return of_frame(_compute("The relation", lambda: _to_arrow(part.project(quoted)))).load(asked)
-
-    return Table(list(relation.columns), load, "The relation", load_sample=load)
-
-
-def _to_arrow(relation: Any) -> Any:
-    ask = getattr(relation, "to_arrow_table", None) or relation.fetch_arrow_table  # as older ones call it
-    return ask()
 
 
 def _of_series(series: Any) -> Table:

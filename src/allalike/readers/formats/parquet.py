@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,13 +89,13 @@ def open_arrow(path: Path) -> Table:
     ...     open_arrow(path).names
     ['worker', 'task']
     """
-    with guard(path, "Arrow", lambda: pa.OSFile(str(path))) as file:
+    with guard(path, "Arrow", lambda: pa.OSFile(os.fspath(path))) as file:
         schema = guard(path, "Arrow", lambda: pa.ipc.open_file(file).schema)
     names = guard(path, "Arrow", lambda: schema.names)
 
     def read(asked: Sequence[str]) -> Iterator[Any]:
         options = pa.ipc.IpcReadOptions(included_fields=[schema.get_field_index(name) for name in asked])
-        with pa.OSFile(str(path)) as file:
+        with pa.OSFile(os.fspath(path)) as file:
             reader = pa.ipc.open_file(file, options=options)
             for number in range(reader.num_record_batches):
                 batch = reader.get_batch(number)

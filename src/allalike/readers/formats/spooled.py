@@ -1,24 +1,59 @@
-"""Spooled files: what is gone once it is read, such as a pipe or an open file, put into a file for the time being."""
+"""Spooled files: what is gone once it is read, or lies elsewhere, put into a file for the time being."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import weakref
+from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-__all__ = ["Spooled", "spool", "spool_open_file"]
+from allalike._core.late import pa
+from allalike._core.system.claims import work_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["SpoolFolder", "Spooled", "spool", "spool_batches", "spool_open_file"]
 
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 _CHUNK = 1 << 20
+_BATCH_BYTES = 1 << 24  # of which a file of Arrow is made, for databases hand over much fewer at a time
+
+
+class SpoolFolder:
+    """A work folder, which is there as long as somebody holds this.
+
+    >>> folder = SpoolFolder()
+    >>> path, there = folder.path, folder.path.is_dir()
+    >>> del folder
+    >>> there, path.exists()
+    (True, False)
+    """
+
+    def __init__(self) -> None:
+        stack = ExitStack()
+        self.path = stack.enter_context(work_folder())
+        weakref.finalize(self, _leave, stack, os.getpid())
+
+
+def _leave(stack: ExitStack, process: int) -> None:
+    if os.getpid() == process:  # and not one that began as its copy
+        stack.close()
 
 
 class Spooled(type(Path())):  # type: ignore[misc]
     """A file for the time being, which has another name in messages."""
 
     called = "the open file"
+    within: SpoolFolder | None = None
+
+    @classmethod
+    def at(cls, path: Path, called: str, within: SpoolFolder | None = None) -> Spooled:
+        """Name a file; the folder that it is ``within`` stays as long as the name is in use."""
+        made = cls(os.fspath(path))
+        made.called, made.within = called, within
+        return made
 
     def __str__(self) -> str:
         return self.called
@@ -30,7 +65,7 @@ class Spooled(type(Path())):  # type: ignore[misc]
 def spool(stream: IO[Any], folder: Path, called: str) -> Spooled:
     """Write all that comes into a file, whose ending says what it looks like.
 
-    >>> import io
+    >>> import io, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     spooled = spool(io.StringIO("[1]"), Path(folder), "the pipe")
     ...     str(spooled), spooled.suffix, spooled.read_bytes()
@@ -44,9 +79,7 @@ def spool(stream: IO[Any], folder: Path, called: str) -> Spooled:
         start = file.read(1 << 16).lstrip(_BLANK)
     named = raw.with_suffix(".json" if start.startswith((b"[", b"{")) else ".csv")
     raw.rename(named)
-    spooled = Spooled(os.fspath(named))
-    spooled.called = called
-    return spooled
+    return Spooled.at(named, called)
 
 
 def spool_open_file(stream: IO[Any]) -> Path:
@@ -65,7 +98,36 @@ def spool_open_file(stream: IO[Any]) -> Path:
         untouched = False
     if untouched:
         return Path(str(name))
-    folder = tempfile.mkdtemp(prefix="allalike-")
-    spooled = spool(stream, Path(folder), "the open file")
-    weakref.finalize(spooled, shutil.rmtree, folder, ignore_errors=True)
-    return spooled
+    folder = SpoolFolder()
+    return Spooled.at(spool(stream, folder.path, "the open file"), "the open file", folder)
+
+
+def spool_batches(batches: Iterable[Any], schema: Any, called: str) -> Spooled:
+    """Write batches of Arrow into a file, which is there as long as the path is in use; few are in memory at a time.
+
+    >>> import pyarrow as pa
+    >>> batch = pa.record_batch({"worker": ["ada"]})
+    >>> spooled = spool_batches([batch, batch], batch.schema, "the stream")
+    >>> str(spooled), pa.ipc.open_file(spooled).read_all().num_rows
+    ('the stream', 2)
+    """
+    folder = SpoolFolder()
+    path = folder.path / "input.arrow"
+    with pa.ipc.new_file(os.fspath(path), schema) as writer:
+        for table in _joined(batches, schema):
+            writer.write_table(table.combine_chunks())
+    return Spooled.at(path, called, folder)
+
+
+def _joined(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
+    """Join batches until they are worth being written."""
+    waiting: list[Any] = []
+    size = 0
+    for batch in batches:
+        waiting.append(batch)
+        size += batch.nbytes
+        if size >= _BATCH_BYTES:
+            yield pa.Table.from_batches(waiting, schema)
+            waiting, size = [], 0
+    if waiting:
+        yield pa.Table.from_batches(waiting, schema)

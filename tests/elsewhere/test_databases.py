@@ -1,0 +1,189 @@
+"""Databases are read in a stream, once, and results are written to them whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import adbc_driver_postgresql.dbapi
+import duckdb
+import pandas as pd
+import pytest
+
+import allalike
+from allalike.engines import Engine
+from allalike.errors import InputError, OptionError, OutputError
+from allalike.readers.formats.databases import run_statement
+from running.elsewhere import ROWS
+from running.program import call
+
+VALUES = ", ".join(f"('{worker}', '{task}', '{label}')" for worker, task, label in ROWS)
+MAKE = ("CREATE TABLE answers (worker TEXT, task TEXT, label TEXT)", f"INSERT INTO answers VALUES {VALUES}")
+
+
+@pytest.fixture(params=["sqlite", *(pytest.param(kind, marks=pytest.mark.long) for kind in ("postgresql", "duckdb"))])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return a database with a table of answers and another of something else."""
+    statements = ["DROP SCHEMA IF EXISTS public CASCADE", "CREATE SCHEMA public"]
+    if request.param == "postgresql":
+        address = str(request.getfixturevalue("postgres"))[:]
+        run_all(address, [*statements, *MAKE, "CREATE TABLE mine (n INT)"])
+        return address
+    address = f"{request.param}:///{(tmp_path / 'crowd.db').as_posix()}"
+    run_all(address, [*MAKE, "CREATE TABLE mine (n INT)"])
+    return address
+
+
+def run_all(address: str, statements: list[str]) -> list[Any]:
+    """Run statements with the database's own package, and return the rows of the last."""
+    kind, _, path = address.partition(":///")
+    if kind in ("sqlite", "duckdb"):
+        held: Any = sqlite3.connect(path) if kind == "sqlite" else duckdb.connect(path)
+        try:
+            rows = [held.execute(each).fetchall() for each in statements][-1]
+            held.commit()
+            return list(rows)
+        finally:
+            held.close()
+    with adbc_driver_postgresql.dbapi.connect(address) as connection:
+        rows = [run_statement(connection, each) for each in statements][-1]
+        connection.commit()
+        return rows
+
+
+def fail(*_: object) -> None:
+    raise OSError("the connection is lost")
+
+
+def test_a_table_and_a_query_give_what_a_file_gives(database: str, engine: Engine, truths: list[str]) -> None:
+    by_table = allalike.discover(database, table="answers", engine=engine)
+    query = "SELECT label, task, worker, 1 AS more FROM answers WHERE label <> 'w' ORDER BY task;"
+    by_query = allalike.discover(database, query=query, engine=engine)
+    assert by_table.truth["label"].tolist() == by_query.truth["label"].tolist() == truths
+    pd.testing.assert_frame_equal(by_table.workers, allalike.discover(ROWS, engine=engine).workers)
+
+
+def test_a_result_is_written_to_tables_and_replaces_only_what_allalike_wrote(
+    database: str, truths: list[str], tmp_path: Path
+) -> None:
+    here = ["discover", database, "--table", "answers", "-q"]
+    for _ in range(2):  # the second takes the place of the first
+        done = call(*here, "-o", database, folder=tmp_path)
+        assert done.returncode == 0, done
+    rows = run_all(database, ["SELECT label, unweighted FROM truth ORDER BY task"])
+    assert [label for label, _ in rows] == truths
+    [(summary,)] = run_all(database, ["SELECT summary FROM summary"])
+    assert json.loads(summary)["answers"] == len(ROWS)
+    assert "sesame" not in summary
+    done = call(*here, "-o", f"{database}#mine", folder=tmp_path)
+    assert done.returncode == 0, done
+    assert run_all(database, ["SELECT count(*) FROM mine_workers"]) == [(4,)]
+    run_all(database, ["DROP TABLE workers", "DELETE FROM allalike_result WHERE name = 'truth'"])
+    done = call(*here, "-o", database, folder=tmp_path)
+    assert done.returncode == 2
+    assert "has a table 'truth' already, and allalike did not write it" in done.stderr
+    done = call(*here, "-o", database, "--overwrite", folder=tmp_path)
+    assert done.returncode == 0, done
+    done = call(
+        *here, "--gold", f"{database}#truth", "--gold-columns", "task=task,label=label", "-o", database, folder=tmp_path
+    )
+    assert done.returncode == 2
+    assert "is an input of this run" in done.stderr
+
+
+def test_a_result_that_fails_midway_leaves_the_earlier_one(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = allalike.discover(ROWS)
+    result.save(database)
+    before = run_all(database, ["SELECT task, label FROM truth ORDER BY task"])
+    monkeypatch.setattr("allalike.api.results.elsewhere._mark", fail)  # when all tables are written
+    with pytest.raises(OutputError, match="cannot be reached"):
+        allalike.discover([(worker, task, "z") for worker, task, _ in ROWS]).save(database)
+    assert run_all(database, ["SELECT task, label FROM truth ORDER BY task"]) == before
+
+
+def test_a_database_that_could_not_be_written_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("allalike.api.results.elsewhere._mark", fail)
+    for name in ("new.duckdb", "new.sqlite"):
+        with pytest.raises(OutputError, match="cannot be reached"):
+            allalike.discover(ROWS).save(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_query_that_reads_changes_nothing_and_opens_no_files(database: str, crowd: Path) -> None:
+    for query in ("DROP TABLE answers", "DELETE FROM answers", "CREATE TABLE new AS SELECT 1 AS n"):
+        with pytest.raises(InputError):
+            allalike.read(database, query=query)
+    assert run_all(database, ["SELECT count(*) FROM answers"]) == [(len(ROWS),)]
+    if database.startswith("duckdb"):
+        run_all(database, [f"CREATE VIEW spy AS SELECT * FROM read_csv('{crowd.as_posix()}')"])
+        with pytest.raises(InputError, match="disabled by configuration"):
+            allalike.read(database, table="spy")
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ({}, "has 2 tables. Name the one to read, such as table='answers'"),
+        ({"table": "answer"}, "has no table 'answer'. Did you mean 'answers'?"),
+        ({"query": "SELECT FROM WHERE"}, "cannot be reached"),
+        ({"query": "SELECT 1", "table": "answers"}, "query= and table= are both given"),
+    ],
+)
+def test_what_cannot_be_read_is_said_in_one_line(database: str, how: dict[str, str], says: str) -> None:
+    with pytest.raises((InputError, OptionError)) as raised:
+        allalike.read(database, **how)  # type: ignore[arg-type]
+    assert says in str(raised.value)
+    assert "sesame" not in str(raised.value)
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_a_password_is_in_no_message_even_if_it_is_wrong(postgres: str, tmp_path: Path) -> None:
+    for address in (postgres.replace("%2F", "+"), postgres.replace("%2F", "/")):
+        done = call("discover", address, "-o", "out", folder=tmp_path)
+        assert done.returncode == 2
+        assert "sesame" not in done.stderr
+        assert "postgresql://ada@127.0.0.1" in done.stderr
+        assert len(done.stderr.strip().splitlines()) < 4
+
+
+def test_numbers_ids_and_json_of_postgresql_are_plain(postgres: str) -> None:
+    query = (
+        "SELECT worker, ('00000000-0000-0000-0000-' || lpad(substr(task, 2), 12, '0'))::uuid AS task, 1.50::numeric AS"
+        " label FROM (VALUES ('ada', 't1'), ('bob', 't1')) AS said (worker, task)"
+    )
+    answers = allalike.read(postgres, query=query)
+    assert answers.encoding.domain.name == "real"
+    assert answers.tasks.tolist() == ["00000000-0000-0000-0000-000000000001"]
+
+
+def test_columns_of_sqlite_that_change_their_type_are_said(tmp_path: Path) -> None:
+    path = tmp_path / "crowd.db"
+    with sqlite3.connect(path) as held:
+        held.execute("CREATE TABLE answers (worker, task, label)")
+        held.executemany(
+            "INSERT INTO answers VALUES (?, ?, ?)", [("ada", n, n if n < 2000 else "x") for n in range(3000)]
+        )
+    held.close()
+    with pytest.raises(InputError, match=r"Type mismatch .*CAST\(\.\.\. AS TEXT\)"):
+        allalike.read(path)
+    query = "SELECT worker, task, CAST(label AS TEXT) AS label FROM answers"
+    assert allalike.read(path, query=query, domain="text").n_answers == 3000
+
+
+def test_masks_pages_and_other_tools_are_no_tables(tmp_path: Path) -> None:
+    result = allalike.discover(ROWS)
+    with pytest.raises(OutputError, match="report.html is a file"):
+        result.save(tmp_path / "new.duckdb", report=True)
+    with pytest.raises(OutputError, match="crowd-kit/.* is a file"):
+        result.save(tmp_path / "new.duckdb", to="crowd-kit")
+    (tmp_path / "answers.csv").write_text("worker,task,label\n")
+    with pytest.raises(OptionError, match="query= is for databases, and .*answers.csv is none"):
+        allalike.read(tmp_path / "answers.csv", query="SELECT 1")
+
+
+def test_lists_are_json_in_a_database(tmp_path: Path) -> None:
+    rows = [("ada", 1, ["a", "b"]), ("bob", 1, ["a", "b"]), ("eve", 1, ["b", "a"])]
+    allalike.discover(rows, domain="ranking").save(tmp_path / "new.sqlite")
+    assert run_all(f"sqlite:///{tmp_path}/new.sqlite", ["SELECT label FROM truth"])[0][0].startswith(("[", "a"))

@@ -1,0 +1,67 @@
+"""Whatever hands over Arrow is read as a stream, and a large one is never in memory as a whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import allalike
+from allalike.engines import Engine
+from allalike.readers.formats import arrow_streams
+from running.elsewhere import ROWS
+
+TABLE = pa.table(dict(zip(("worker", "task", "label"), map(list, zip(*ROWS, strict=True)), strict=True)))
+
+
+class Capsule:
+    """An object of which nothing is known but that it hands over Arrow, once."""
+
+    def __init__(self, table: Any) -> None:
+        self._reader = table.to_reader(max_chunksize=7)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._reader.__arrow_c_stream__(requested_schema)
+
+
+def make_source(kind: str, folder: Path) -> Any:
+    if kind == "capsule":
+        return Capsule(TABLE)
+    if kind == "reader":
+        return TABLE.to_reader(max_chunksize=7)
+    if kind == "relation":
+        return duckdb.from_arrow(TABLE)
+    if kind == "lazy":
+        return pl.from_arrow(TABLE).lazy()  # type: ignore[union-attr]
+    if kind == "categories":
+        columns = [TABLE["worker"].dictionary_encode(), TABLE["task"], TABLE["label"].dictionary_encode()]
+        return Capsule(pa.table(columns, names=TABLE.column_names))
+    deltalake.write_deltalake(folder / "delta", TABLE)
+    made = deltalake.DeltaTable(folder / "delta")
+    return deltalake.QueryBuilder().register("answers", made).execute("SELECT * FROM answers")
+
+
+@pytest.mark.parametrize("kind", ["capsule", "reader", "relation", "lazy", "categories", "delta"])
+@pytest.mark.parametrize("held", [1 << 26, 0], ids=["small", "large"])
+def test_a_stream_is_read(
+    kind: str, held: int, engine: Engine, truths: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrow_streams, "_HELD_BYTES", held)
+    monkeypatch.setattr(arrow_streams, "BATCH_ROWS", 5)
+    assert allalike.discover(make_source(kind, tmp_path), engine=engine).truth["label"].tolist() == truths
+
+
+@pytest.mark.parametrize("kind", ["relation", "lazy"])
+def test_what_is_computed_comes_in_batches_of_a_size_that_is_known(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrow_streams, "BATCH_ROWS", 5)
+    stream = allalike.scan(make_source(kind, tmp_path), domain="categorical").stream()
+    assert sum(len(batch["label"]) for batch in stream.batches()) == len(ROWS)
+    assert stream.size > len(ROWS)  # by which the disk engine knows how many parts to make
+    assert len(list(stream.batches())) > 1
