@@ -38,24 +38,11 @@ class Agreed(Protocol):
         """Its upper limit, of 95 %."""
 
     @property
-    def expected_from(self) -> str:
-        """What the expected distance is known from."""
+    def ordinal(self) -> tuple[float, float, float]:
+        """Krippendorff's ordinal alpha, of levels, and its limits."""
 
-    @property
-    def percent(self) -> float | None:
-        """The share of equal pairs of answers to a task."""
-
-    @property
-    def fleiss(self) -> float | None:
-        """Fleiss' kappa."""
-
-    @property
-    def ac1(self) -> float | None:
-        """Gwet's AC1."""
-
-    @property
-    def cohen(self) -> float | None:
-        """Cohen's kappa, the mean over pairs of workers."""
+    def coefficients(self, *, pairs: bool = True) -> dict[str, float | None]:
+        """Return all coefficients by their names."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,8 @@ Gwet: Handbook of Inter-Rater Reliability. 2014). Every task counts the same, an
 frequent classes are. In Krippendorff's alpha every answer counts the same.
 
 Cohen's kappa (A coefficient of agreement for nominal scales. 1960) is of two workers, on their common tasks, with the
-shares of classes of each: p_e = sum_c p_c q_c. For more workers it is the mean over pairs (Light: Measures of response
+shares of classes of each: p_e = sum_c p_c q_c, and with weights of agreement sum_ck w_ck p_c q_k (Cohen: Weighted
+kappa. 1968). For more workers it is the mean over pairs (Light: Measures of response
 agreement for qualitative data. 1971), of those who have five common tasks or more.
 
 Kappas are low where nearly all tasks have one class, however much workers agree, because chance agrees as well
@@ -72,8 +73,10 @@ class Cohen(NamedTuple):
     pairs: int
 
 
-def measure_cohen(run: Run) -> Cohen | None:
+def measure_cohen(run: Run, weights: Floats | None = None) -> Cohen | None:
     """Return the mean of Cohen's kappa over pairs of workers; None if it is defined for none, or takes too much memory.
+
+    With ``weights`` it is the weighted kappa, in which two labels agree by the entry of a symmetric table.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "y"), ("bob", 2, "y"), ("ada", 3, "x"), ("bob", 3, "y")]
@@ -84,7 +87,8 @@ def measure_cohen(run: Run) -> Cohen | None:
     n_workers, n_labels = len(run.workers), run.encoding.n_labels
     if n_workers < 2 or n_workers**2 * n_labels > _MAX_ENTRIES:
         return None
-    sums = run.pairs(partial(_count_pairs, n_labels=n_labels))
+    table = np.eye(n_labels) if weights is None else weights
+    sums = run.pairs(partial(_count_pairs, weights=table))
     said = [np.asarray(sums[str(code)]) for code in range(n_labels) if str(code) in sums]
     if not said:
         return None
@@ -93,21 +97,22 @@ def measure_cohen(run: Run) -> Cohen | None:
     left, right = np.nonzero(np.triu(common >= least, 1))
     number = common[left, right]
     agreed = np.asarray(sums["equal"])[left, right] / number
-    chance = np.sum([each[left, right] * each[right, left] for each in said], axis=0) / number**2
+    hers, others = (np.stack([each[pair] for each in said]) for pair in ((left, right), (right, left)))
+    chance = np.einsum("cp,ck,kp->p", hers, table, others, optimize=True) / number**2
     known = chance < 1 - 1e-12
     if not known.any():
         return None
     return Cohen(float(((agreed - chance)[known] / (1 - chance[known])).mean()), int(known.sum()))
 
 
-def _count_pairs(block: Block, rows: slice, *, n_labels: int) -> dict[str, Array]:
-    """Count, per pair of workers, common tasks: those on which they agree, and on which the first said each label."""
-    n_rows, n = rows.stop - rows.start, block.n_workers
+def _count_pairs(block: Block, rows: slice, *, weights: Floats) -> dict[str, Array]:
+    """Count, per pair of workers, common tasks: how much they agree on them, and on which the first said each label."""
+    n_rows, n, n_labels = rows.stop - rows.start, block.n_workers, len(weights)
     equal, said = np.zeros(n_rows * n), np.zeros(n_labels * n_rows * n)
     for left, right in pair_chunks(block, rows):
         place = (block.worker[left] - rows.start) * n + block.worker[right]
         label = block.label[left]
-        equal += np.bincount(place, label == block.label[right], n_rows * n)
+        equal += np.bincount(place, weights[label, block.label[right]], n_rows * n)
         said += np.bincount(place + label.astype(np.intp) * (n_rows * n), minlength=len(said))
     tables = said.reshape(n_labels, n_rows, n)
     return {"equal": equal.reshape(n_rows, n), **{str(code): tables[code] for code in range(n_labels)}}
