@@ -26,6 +26,7 @@ from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import Values
 from allalike._core.masks.files import MaskFile, read_picture, write_pictures
 from allalike._core.masks.layers import Layer, split_maps
+from allalike._core.masks.outlines import fill_polygon, unite
 from allalike._core.masks.packed import Mask, Pixels, check_size, fill_outline, of_run_lengths
 from allalike._core.options import flag, number, option
 from allalike._core.system.json_text import parse_json
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 __all__ = ["Bitmap", "Masks"]
 
 _DISTANCES = {"jaccard": overlap.jaccard, "dice": overlap.dice}
-_KINDS = "a table of pixels, run lengths as in COCO, or an image file"
+_KINDS = "a table of pixels, run lengths as in COCO, polygons with the size of the picture, or an image file"
 
 
 class Masks(NamedTuple):
@@ -70,7 +71,8 @@ class Bitmap(Pairwise, Pictures):
     """Masks, compared by the pixels they have in common.
 
     A label is a 2-D array or nested lists of numbers, run lengths as in COCO (``{"size": [height, width], "counts":
-    ...}``, also as JSON), or an image file. Masks of one task have one size; other tasks may have others.
+    ...}``, also as JSON), outlines (``{"size": [height, width], "polygons": [[[x, y], ...], ...]}``), or an image file.
+    Masks of one task have one size; other tasks may have others.
 
     Pixels that are not 0 belong to the object, if all of them have the same value. Where they have several, as in grey
     pictures and label maps, one of ``on``, ``threshold`` and ``values`` must say what they mean. Run lengths say
@@ -142,8 +144,12 @@ class Bitmap(Pairwise, Pictures):
             value, chosen = value.label, value.value
         elif self.values:
             raise ValueError("the values of a label map are tasks of their own. Read it with allalike.read")
+        if isinstance(value, Mask):
+            return value
         if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
             value = parse_json(value)
+        if isinstance(value, dict) and "polygons" in value and not self.values:
+            return _outlined(value)
         if isinstance(value, MaskFile):
             pixels = self._is_on(read_picture(value.path, colours=chosen is None), chosen, value.path)
         elif not isinstance(value, dict):
@@ -271,6 +277,20 @@ def _table(value: Any) -> Array:
     if table.dtype.kind == "f" and not np.isfinite(table).all():
         raise ValueError("the mask has a pixel that is not a finite number")
     return table
+
+
+def _outlined(value: dict[str, Any]) -> Mask:
+    """Return all that the outlines of an object go around."""
+    size, outlines = value.get("size"), value["polygons"]
+    if not isinstance(size, list | tuple) or len(size) != 2 or not all(type(side) is int for side in size):
+        raise ValueError(f"polygons need the size of the picture, as [height, width], not {str(size)[:40]}")
+    try:
+        points = [np.array(outline, np.float64).reshape(-1, 2) for outline in outlines]
+    except (TypeError, ValueError):
+        points = [np.full((1, 2), np.nan)]
+    if not all(np.isfinite(each).all() for each in points):
+        raise ValueError("polygons are lists of points [x, y] with finite numbers")
+    return unite([fill_polygon(each.tolist(), *size) for each in (*points, np.empty((0, 2)))])
 
 
 def _filled(pixels: Pixels) -> Pixels:

@@ -11,7 +11,7 @@ of five bits, lowest first, as characters from ``0`` on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,6 +77,15 @@ class Mask:
         top, left = int(rows[0]), int(columns[0])
         box = pixels[top : rows[-1] + 1, left & ~7 : columns[-1] + 1]
         return cls(height, width, top, left, np.packbits(box, axis=1), source)
+
+    def placed(self, height: int, width: int, top: int, left: int) -> Mask:
+        """Return the object in a larger picture, of which this one's first pixel is at ``left``, a multiple of eight.
+
+        >>> Mask.of(np.ones((1, 1), np.bool_)).placed(3, 20, 2, 16).pixels().argmax()
+        np.int64(56)
+        """
+        moved = (top + self.top, left + self.left) if self.bits.size else (0, 0)
+        return replace(self, height=height, width=width, top=moved[0], left=moved[1])
 
     def __repr__(self) -> str:
         return f"a mask of {self.height} x {self.width} pixels, {self.area} on"
