@@ -67,8 +67,8 @@ class Pictures(ABC):
         """
 
     @abstractmethod
-    def export(self, labels: Values, tasks: Values, folder: Path) -> Values:
-        """Write labels as files into a folder, and return their paths as they go into a table."""
+    def export(self, masks: Array, tasks: Values, folder: Path) -> Values:
+        """Write codes, of which some may be none, as files into a folder; return their paths for a table."""
 
 
 class Adding(ABC):

@@ -83,4 +83,4 @@ def _majority(masks: list[Mask], weight: Floats) -> tuple[Mask, float]:
     area = int(np.bitwise_count(some).sum())
     confidence = min(agreement / area, 1.0) if area else 1.0
     drawn = Mask.of(np.unpackbits(found.reshape(bottom - top, end - begin), axis=1).view(np.bool_))
-    return drawn.placed(masks[0].height, masks[0].width, top, 8 * begin), confidence
+    return drawn.placed(masks[0].height, masks[0].width, top, 8 * begin, masks[0].grid), confidence

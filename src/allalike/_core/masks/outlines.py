@@ -68,4 +68,4 @@ def unite(masks: Sequence[Mask]) -> Mask:
     stack, (top, _, begin, _) = lay_over(masks)
     bits: npt.NDArray[np.uint8] = np.bitwise_or.reduce(stack, axis=0)
     whole = Mask.of(np.unpackbits(bits, axis=1).view(np.bool_))
-    return whole.placed(masks[0].height, masks[0].width, top, 8 * begin)
+    return whole.placed(masks[0].height, masks[0].width, top, 8 * begin, masks[0].grid)

@@ -134,7 +134,7 @@ def _is_own(path: PurePosixPath) -> bool:
     if outer == ".":
         return name in {REPORT, *names}
     if outer in _MASK_FOLDERS:
-        return path.suffix == ".png"
+        return path.name.endswith((".png", ".nii.gz"))
     if outer in names:  # a table that was written in parts
         return path.suffix == ".parquet" == PurePosixPath(outer).suffix
     return str(path) in written_names(writer() for writer in WRITERS.values())

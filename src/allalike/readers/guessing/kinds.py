@@ -212,7 +212,11 @@ def _by_type(values: Any) -> Domain | None:
 def _is_mask(value: Any) -> bool:
     if isinstance(value, dict):
         return "size" in value and ("counts" in value or "polygons" in value)
-    return isinstance(value, MaskFile | Mask) or (isinstance(value, np.ndarray) and value.ndim == 2)
+    return isinstance(value, MaskFile | Mask) or _is_picture(value)
+
+
+def _is_picture(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and (value.ndim == 2 or (value.ndim == 3 and value.dtype == np.bool_))
 
 
 def _guess_objects(values: Any) -> Domain | None:

@@ -1,0 +1,87 @@
+"""Volumes in files: NIfTI (``.nii``, ``.nii.gz``), read and written by nibabel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike._core.limits import MAX_VOXELS
+from allalike._core.masks.grids import Grid
+from allalike.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from allalike._core.masks.packed import Pixels
+
+__all__ = ["VOLUMES", "is_volume", "nibabel", "read_grid", "read_volume", "write_volume"]
+
+VOLUMES = (".nii", ".nii.gz")
+
+
+def nibabel() -> Any:
+    """Return nibabel, or say how to get it.
+
+    >>> nibabel().__name__
+    'nibabel'
+    """
+    try:
+        import nibabel as package
+    except ImportError:
+        raise UnsupportedError("Volumes need nibabel. Install it with: pip install 'allalike[medical]'.") from None
+    return package
+
+
+def is_volume(path: str | Path) -> bool:
+    """Tell whether a file is a volume by its ending.
+
+    >>> is_volume("ct7/ada.nii.gz"), is_volume("ct7/ada.png")
+    (True, False)
+    """
+    return Path(path).name.lower().endswith(VOLUMES)
+
+
+def read_grid(path: str | Path) -> Grid:
+    """Return the grid of a volume as its header says, or raise ValueError with the reason why it is none.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_volume(np.ones((2, 3, 4), np.bool_), Grid((2, 3, 4)), Path(folder, "t.nii.gz"))
+    ...     read_grid(Path(folder, "t.nii.gz")).shape, int(read_volume(Path(folder, "t.nii.gz")).sum())
+    ((2, 3, 4), 24)
+    """
+    return _opened(path)[1]
+
+
+def _opened(path: str | Path) -> tuple[Any, Grid]:
+    package = nibabel()
+    try:
+        image = package.load(str(path))
+        shape, affine, kind = image.shape, image.affine, image.get_data_dtype().kind
+    except Exception as error:  # whatever broken bytes make of it
+        raise ValueError(f"{path} cannot be read as NIfTI: {error}") from error
+    while len(shape) > 3 and shape[-1] == 1:
+        shape = shape[:-1]
+    shape = (*shape, *(1,) * (3 - len(shape)))
+    if len(shape) != 3 or kind not in "biuf" or affine is None or not np.isfinite(affine).all() or min(shape) < 1:
+        raise ValueError(f"{path} holds {' x '.join(map(str, shape))} values; a mask has three dimensions of numbers")
+    if np.prod(shape, dtype=np.float64) > MAX_VOXELS:
+        sides = " x ".join(map(str, shape))
+        raise ValueError(f"{path} has {sides} voxels, more than {MAX_VOXELS // 1_000_000} million")
+    return image, Grid.of(shape, affine)
+
+
+def read_volume(path: str | Path) -> npt.NDArray[Any]:
+    """Return the values of a volume, as a tall picture."""
+    image, grid = _opened(path)
+    try:
+        return grid.flatten(np.asanyarray(image.dataobj))
+    except Exception as error:  # of a file that is cut off
+        raise ValueError(f"{path} cannot be read as NIfTI: {error}") from error
+
+
+def write_volume(voxels: Pixels, grid: Grid, path: Path) -> None:
+    """Write which voxels are on, with the matrix of the grid."""
+    nibabel().save(nibabel().Nifti1Image(voxels.astype(np.uint8), grid.matrix), str(path))
