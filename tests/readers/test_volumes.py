@@ -25,7 +25,7 @@ def ball(shift: int = 0, radius: float = 4.0) -> Any:
 
 def save(path: Path, voxels: Any, affine: Any = AFFINE) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    nibabel.save(nibabel.Nifti1Image(voxels, affine), path)
+    nibabel.save(nibabel.Nifti1Image(voxels, affine), path)  # type: ignore[no-untyped-call]
     return path
 
 

@@ -34,7 +34,8 @@ from allalike._core.masks.volumes import is_volume, read_grid
 from allalike._core.options import flag, number, option
 from allalike._core.system.json_text import parse_json
 from allalike.distances import overlap
-from allalike.domains.capabilities import Pictures
+from allalike.distances.surfaces import measure_surfaces
+from allalike.domains.capabilities import Marks, Pictures
 from allalike.domains.pairwise import Pairwise, objects
 from allalike.domains.pixel_values import ask_value, check_pixel_value, check_pixel_values, have_one_value
 from allalike.errors import LabelError, OptionError
@@ -70,7 +71,7 @@ class Masks(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bitmap(Pairwise, Pictures):
+class Bitmap(Pairwise, Pictures, Marks):
     """Masks, compared by the pixels they have in common.
 
     A label is a 2-D array or nested lists of numbers, run lengths as in COCO (``{"size": [height, width], "counts":
@@ -244,6 +245,22 @@ class Bitmap(Pairwise, Pictures):
         for one, other in (*pairs, *zip(mask[first[block.gold_task]], block.gold_label, strict=True)):
             if not one.fits(other):
                 raise _differ(one, other)
+
+    @property
+    def marks(self) -> Self:
+        """Pixels are right or wrong one by one."""
+        return self
+
+    def count_marks(self, said: Mask, truth: Mask) -> dict[Any, tuple[int, int, int]]:
+        """Count the pixels that both have, and those of each."""
+        return {None: (overlap.common_area(said, truth), said.area, truth.area)}
+
+    def measure_marks(self, said: Mask, truth: Mask) -> dict[str, float]:
+        """Return the Dice coefficient, and how far the borders are apart."""
+        areas = (np.array([number]) for number in (said.area, truth.area, overlap.common_area(said, truth)))
+        names = ("hausdorff", "hausdorff_95", "surface_distance")
+        borders = dict(zip(names, measure_surfaces(said, truth), strict=True))
+        return {"dice": 1 - float(overlap.dice(*areas)[0]), **borders}
 
     def key(self, parsed: Any) -> object:
         """Return a hash of the object, wherever it lies in the picture."""

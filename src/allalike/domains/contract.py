@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.ties import Ties
     from allalike._core.columns.column import Column
     from allalike._core.columns.values import Values
-    from allalike.domains.capabilities import Adding, FieldKinds, Fields, Pictures, Things
+    from allalike.domains.capabilities import Adding, FieldKinds, Fields, Marks, Pictures, Things
     from allalike.domains.offsets import Offsets
     from allalike.noise import Noise
     from allalike.rules import Decision, Rule
@@ -128,6 +128,11 @@ class Domain(Options, ABC):
     @property
     def pictures(self) -> Pictures | None:
         """How labels that are pictures are split, and written as files."""
+        return None
+
+    @property
+    def marks(self) -> Marks | None:
+        """How much of an answer is right, where labels say several things."""
         return None
 
     @property

@@ -69,6 +69,8 @@ class Material:
         The tables of a panel of judges, by name, if the workers are one.
     scales
         How much the workers of a survey agree on each of its scales.
+    quality
+        The table of precision, recall and the like of each worker and tag, if there is one.
 
     >>> import allalike
     >>> material = allalike.discover([("ada", 1, "x"), ("bob", 1, "x")]).material()
@@ -87,3 +89,4 @@ class Material:
     inputs: tuple[str, ...] = ()
     panel: Mapping[str, Columns] = field(default_factory=dict)
     scales: Mapping[str, Agreed] = field(default_factory=dict)
+    quality: Columns = field(default_factory=dict)

@@ -35,6 +35,7 @@ __all__ = [
 REPORT = "report.html"
 _SUMMARY = "summary.json"
 _TABLES = ("truth", "workers", "groups", "next", "objects")
+_RATINGS = ("quality", "confusion")  # which not all labels have
 PANEL_TABLES = (
     "judges",
     "pairs",
@@ -128,7 +129,7 @@ def _is_own(path: PurePosixPath) -> bool:
     >>> [_is_own(PurePosixPath(name)) for name in names]
     [False, False, False, False, False, False]
     """
-    names = {f"{name}.{file_format}" for name in PANEL_TABLES for file_format in FORMATS}
+    names = {f"{name}.{file_format}" for name in (*PANEL_TABLES, *_RATINGS) for file_format in FORMATS}
     names.update(name for file_format in FORMATS for name in result_names(file_format))
     outer, name = str(path.parent), path.name
     if outer == ".":
