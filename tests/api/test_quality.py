@@ -14,8 +14,8 @@ from scipy.spatial.distance import directed_hausdorff
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
 import allalike
-from allalike._core.masks.grids import Grid
 from allalike._core.masks.packed import Mask
+from allalike._core.masks.volumes import Grid
 from allalike.distances.surfaces import measure_surfaces
 from allalike.engines import Engine
 from allalike.errors import UnsupportedError

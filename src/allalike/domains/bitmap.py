@@ -26,15 +26,12 @@ from allalike._core.blocks.pairs import PairDistances, check_pairs, pair_chunks
 from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import Values
 from allalike._core.masks.files import MaskFile, read_picture, write_masks
-from allalike._core.masks.grids import Grid
 from allalike._core.masks.layers import Layer, split_maps
-from allalike._core.masks.outlines import fill_polygon, unite
 from allalike._core.masks.packed import Mask, Pixels, check_size, fill_outline, of_run_lengths
-from allalike._core.masks.volumes import is_volume, read_grid
+from allalike._core.masks.volumes import Grid, is_volume, read_grid
 from allalike._core.options import flag, number, option
 from allalike._core.system.json_text import parse_json
 from allalike.distances import overlap
-from allalike.distances.surfaces import measure_surfaces
 from allalike.domains.capabilities import Marks, Pictures
 from allalike.domains.pairwise import Pairwise, objects
 from allalike.domains.pixel_values import ask_value, check_pixel_value, check_pixel_values, have_one_value
@@ -257,6 +254,8 @@ class Bitmap(Pairwise, Pictures, Marks):
 
     def measure_marks(self, said: Mask, truth: Mask) -> dict[str, float]:
         """Return the Dice coefficient, and how far the borders are apart."""
+        from allalike.distances.surfaces import measure_surfaces
+
         areas = (np.array([number]) for number in (said.area, truth.area, overlap.common_area(said, truth)))
         names = ("hausdorff", "hausdorff_95", "surface_distance")
         borders = dict(zip(names, measure_surfaces(said, truth), strict=True))
@@ -312,6 +311,8 @@ def _table(value: Any) -> tuple[Array, Grid | None]:
 
 def _outlined(value: dict[str, Any]) -> Mask:
     """Return all that the outlines of an object go around."""
+    from allalike._core.masks.outlines import fill_polygon, unite
+
     size, outlines = value.get("size"), value["polygons"]
     if not isinstance(size, list | tuple) or len(size) != 2 or not all(type(side) is int for side in size):
         raise ValueError(f"polygons need the size of the picture, as [height, width], not {str(size)[:40]}")

@@ -83,9 +83,8 @@ class Domain(Options, ABC):
         chosen = getattr(self, option) or choices[0]
         if chosen not in choices:
             hint = did_you_mean(chosen, choices)
-            raise UnknownNameError(
-                f"The {self.name} domain has no {option} called {chosen!r}.{hint} It has: {', '.join(choices)}."
-            )
+            known = f"It has: {', '.join(choices)}."
+            raise UnknownNameError(f"The {self.name} domain has no {option} called {chosen!r}.{hint} {known}")
         object.__setattr__(self, option, chosen)  # before anybody has seen it
 
     @abstractmethod
@@ -109,10 +108,7 @@ class Domain(Options, ABC):
 
     @property
     def recurring(self) -> bool:
-        """Whether truths found in two ways can well be the same label: classes, orders, or one of the answers.
-
-        Numbers hardly ever are the same, nor are labels that are put together from parts of the answers.
-        """
+        """Whether truths found in two ways can well be the same: not numbers, nor what is put together from parts."""
         return True
 
     @property

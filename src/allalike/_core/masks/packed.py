@@ -23,7 +23,7 @@ from allalike._core.limits import MAX_PIXELS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allalike._core.masks.grids import Grid
+    from allalike._core.masks.volumes import Grid
 
 __all__ = [
     "Mask",

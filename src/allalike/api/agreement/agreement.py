@@ -12,9 +12,16 @@ import numpy as np
 from allalike._core.columns.values import frame_of
 from allalike._core.late import pd
 from allalike.api.agreement.alpha import Alpha, find_groups, find_mean_distances, measure_alpha
-from allalike.api.agreement.coefficients import Cohen, measure_cohen, measure_fleiss, measure_gwet
+from allalike.api.agreement.coefficients import (
+    Cohen,
+    LevelTables,
+    count_tables,
+    measure_cohen,
+    measure_fleiss,
+    measure_gwet,
+    weights_of_agreement,
+)
 from allalike.api.agreement.label_totals import count_labels
-from allalike.api.agreement.level_tables import LevelTables, count_tables, weights_of_agreement
 from allalike.telling.coefficients import name_alpha
 
 if TYPE_CHECKING:
