@@ -56,8 +56,8 @@ def rivals_of(answers: Answers) -> dict[str, Solve]:
         return {"ROVER": kit.ROVER(str.split, " ".join).fit_predict, **embedded}
     if answers.domain.name == "bitmap":
         kinds = (kit.SegmentationMajorityVote, kit.SegmentationEM, kit.SegmentationRASA)
-        staple = {"STAPLE": _estimate_masks} if find_spec("SimpleITK") else {}
-        return {kind.__name__: kind().fit_predict for kind in kinds} | staple
+        found: dict[str, Solve] = {kind.__name__: kind().fit_predict for kind in kinds}
+        return {**found, "STAPLE": _estimate_masks} if find_spec("SimpleITK") else found
     return {}
 
 
