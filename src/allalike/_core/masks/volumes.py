@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from allalike._core.limits import MAX_VOXELS
 from allalike.errors import UnsupportedError
-
-if TYPE_CHECKING:
-    from allalike._core.masks.packed import Pixels
 
 __all__ = ["VOLUMES", "Grid", "is_volume", "nibabel", "read_grid", "read_volume", "write_volume"]
 
@@ -130,6 +127,6 @@ def read_volume(path: str | Path) -> npt.NDArray[Any]:
         raise ValueError(f"{path} cannot be read as NIfTI: {error}") from error
 
 
-def write_volume(voxels: Pixels, grid: Grid, path: Path) -> None:
+def write_volume(voxels: npt.NDArray[np.bool_], grid: Grid, path: Path) -> None:
     """Write which voxels are on, with the matrix of the grid."""
     nibabel().save(nibabel().Nifti1Image(voxels.astype(np.uint8), grid.matrix), str(path))
