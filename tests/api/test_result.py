@@ -76,7 +76,7 @@ def test_what_is_saved_reads_back_the_same(result: Result, tmp_path: Path) -> No
     result.save(tmp_path / "deep" / "out")
     truth = pd.read_csv(tmp_path / "deep" / "out" / "truth.csv")
     pd.testing.assert_frame_equal(truth, result.truth, check_dtype=False)
-    files = ["groups.csv", "next.csv", "truth.csv", "workers.csv", "summary.json"]
+    files = ["confusion.csv", "groups.csv", "next.csv", "quality.csv", "truth.csv", "workers.csv", "summary.json"]
     written = json.loads((tmp_path / "deep" / "out" / "summary.json").read_text())
     assert written == {"schema": "allalike/discover/1", **result.summary, "files": files}
     result.save(tmp_path / "out", format="parquet")
@@ -111,8 +111,10 @@ def test_saving_again_replaces_the_files(result: Result, tmp_path: Path) -> None
     other.save(tmp_path)
     assert json.loads((tmp_path / "summary.json").read_text()).items() >= other.summary.items()
     assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "confusion.csv",
         "groups.csv",
         "next.csv",
+        "quality.csv",
         "summary.json",
         "truth.csv",
         "workers.csv",

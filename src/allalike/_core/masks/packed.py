@@ -11,7 +11,7 @@ of five bits, lowest first, as characters from ``0`` on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,8 @@ from allalike._core.limits import MAX_PIXELS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from allalike._core.masks.volumes import Grid
 
 __all__ = [
     "Mask",
@@ -52,6 +54,8 @@ class Mask:
         begins at the last multiple of eight up to ``left``.
     source
         What to call the mask in a message.
+    grid
+        The volume of which this is a tall picture, if it is one.
 
     >>> mask = Mask.of(np.eye(100, dtype=np.bool_))
     >>> mask, mask.bits.shape, mask.area
@@ -66,20 +70,42 @@ class Mask:
     left: int
     bits: Bits
     source: str = ""
+    grid: Grid | None = None
 
     @classmethod
-    def of(cls, pixels: Pixels, source: str = "") -> Mask:
+    def of(cls, pixels: Pixels, source: str = "", grid: Grid | None = None) -> Mask:
         """Make a mask of a table of pixels, on or off."""
         height, width = pixels.shape
         rows, columns = np.flatnonzero(pixels.any(axis=1)), np.flatnonzero(pixels.any(axis=0))
         if not len(rows):
-            return cls(height, width, 0, 0, np.empty((0, 0), np.uint8), source)
+            return cls(height, width, 0, 0, np.empty((0, 0), np.uint8), source, grid)
         top, left = int(rows[0]), int(columns[0])
         box = pixels[top : rows[-1] + 1, left & ~7 : columns[-1] + 1]
-        return cls(height, width, top, left, np.packbits(box, axis=1), source)
+        return cls(height, width, top, left, np.packbits(box, axis=1), source, grid)
+
+    def placed(self, height: int, width: int, top: int, left: int, grid: Grid | None = None) -> Mask:
+        """Return the object in a larger picture, of which this one's first pixel is at ``left``, a multiple of eight.
+
+        >>> Mask.of(np.ones((1, 1), np.bool_)).placed(3, 20, 2, 16).pixels().argmax()
+        np.int64(56)
+        """
+        moved = (top + self.top, left + self.left) if self.bits.size else (0, 0)
+        return replace(self, height=height, width=width, top=moved[0], left=moved[1], grid=grid)
 
     def __repr__(self) -> str:
-        return f"a mask of {self.height} x {self.width} pixels, {self.area} on"
+        return f"a mask of {self.size_text}, {self.area} on"
+
+    @property
+    def size_text(self) -> str:
+        """How large the picture or volume is, in words."""
+        sides = (self.height, self.width) if self.grid is None else self.grid.shape
+        return f"{' x '.join(map(str, sides))} {'pixels' if self.grid is None else 'voxels'}"
+
+    def fits(self, other: Mask) -> bool:
+        """Tell whether two masks are of pictures of one size, or of volumes at the same place."""
+        if self.grid is None or other.grid is None:
+            return self.grid is other.grid and (self.height, self.width) == (other.height, other.width)
+        return self.grid.fits(other.grid)
 
     @property
     def area(self) -> int:
@@ -106,6 +132,10 @@ class Mask:
         box = np.unpackbits(self.bits, axis=1)[:, self.left & 7 :]
         box = box[:, : np.flatnonzero(box.any(axis=0))[-1] + 1]
         return hash_bytes(repr(box.shape).encode() + np.packbits(box).tobytes())
+
+    def shown(self) -> Pixels:
+        """Return the whole picture, or the whole volume."""
+        return self.pixels() if self.grid is None else self.grid.restore(self.pixels())
 
     def pixels(self) -> Pixels:
         """Return the whole table of pixels."""

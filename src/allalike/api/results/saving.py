@@ -9,7 +9,7 @@ import json
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from allalike._core.system.files import list_files
 from allalike._core.system.formulas import guard_table
 from allalike._core.system.tables import FORMATS, write_tables
 from allalike.api.inputs.outside import sign_recipe
+from allalike.api.results.quality import rate_workers
 from allalike.api.results.summaries import group_columns
 from allalike.api.results.tables import list_truths, next_columns, object_table, truth_table, worker_columns
 from allalike.api.results.targets import (
@@ -81,6 +82,16 @@ class Saved(ABC):
     recipe: Mapping[str, Any] | None
 
     @property
+    def keeps_gold(self) -> bool:
+        """Whether known truths stand among those found."""
+        return "known" in next(iter(self.found.pieces())).found
+
+    @cached_property
+    def rated(self) -> Mapping[str, Mapping[str, Values | Array]]:
+        """The tables of quality and confusions, those that there are."""
+        return rate_workers(self.run, self.weighing, kept=self.keeps_gold)
+
+    @property
     @abstractmethod
     def probabilities(self) -> pd.DataFrame:
         """How probable each class is, one row per task, where `posteriors` finds it."""
@@ -103,7 +114,7 @@ class Saved(ABC):
         report: bool = False,
         safe_csv: bool = False,
     ) -> list[Path]:
-        """Write truth, workers, groups, next tasks and summary into a folder, whole or not at all; return their paths.
+        """Write truth, workers, groups, next tasks, quality and summary into a folder, whole or not; return the paths.
 
         The files of an earlier result, which its summary lists, make way; all else in the folder stays.
 
@@ -129,7 +140,7 @@ class Saved(ABC):
         >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     [path.name for path in result.save(folder + "/out")]
-        ['truth.csv', 'workers.csv', 'groups.csv', 'next.csv', 'summary.json']
+        ['truth.csv', 'workers.csv', 'groups.csv', 'next.csv', 'quality.csv', 'confusion.csv', 'summary.json']
         """
         return self.save_with(
             {}, {}, folder, format=format, to=to, overwrite=overwrite, report=report, safe_csv=safe_csv
@@ -158,7 +169,7 @@ class Saved(ABC):
         format = output.format or format  # noqa: A001
         truth, workers, groups, ahead, objects, summary = result_names(check_choice(format, FORMATS, "format"))
         looked = weighing.insight.groups is not None
-        more = {f"{name}.{format}": columns for name, columns in tables.items()}
+        more = {f"{name}.{format}": columns for name, columns in {**self.rated, **tables}.items()}
         optional = {groups: looked, ahead: True, objects: encoding.things is not None}
         optional |= {**dict.fromkeys(more, True), REPORT: report, summary: True}
         if safe_csv and format != "csv":

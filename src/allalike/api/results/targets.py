@@ -39,6 +39,7 @@ __all__ = [
 REPORT = "report.html"
 _SUMMARY = "summary.json"
 _TABLES = ("truth", "workers", "groups", "next", "objects")
+_RATINGS = ("quality", "confusion")  # which not all labels have
 PANEL_TABLES = (
     "judges",
     "pairs",
@@ -160,13 +161,13 @@ def _is_own(path: PurePosixPath) -> bool:
     >>> [_is_own(PurePosixPath(name)) for name in names]
     [False, False, False, False, False, False]
     """
-    names = {f"{name}.{file_format}" for name in PANEL_TABLES for file_format in FORMATS}
+    names = {f"{name}.{file_format}" for name in (*PANEL_TABLES, *_RATINGS) for file_format in FORMATS}
     names.update(name for file_format in FORMATS for name in result_names(file_format))
     outer, name = str(path.parent), path.name
     if outer == ".":
         return name in {REPORT, *names}
     if outer in _MASK_FOLDERS:
-        return path.suffix == ".png"
+        return path.name.endswith((".png", ".nii.gz"))
     if outer in names:  # a table that was written in parts
         return path.suffix == ".parquet" == PurePosixPath(outer).suffix
     return str(path) in written_names(writer() for writer in WRITERS.values())

@@ -19,7 +19,7 @@ from allalike.errors import InputError
 from allalike.readers.formats.delimited import open_delimited
 from allalike.readers.tools.base import Peek, Tool
 from allalike.readers.tools.collection import Collection
-from allalike.readers.tools.label_studio_results import add_answers, is_region, kind_of, read_label
+from allalike.readers.tools.label_studio_results import AREAS, add_answers, add_areas, is_region, kind_of, read_label
 from allalike.readers.tools.trees import Node, read_records
 
 if TYPE_CHECKING:
@@ -181,11 +181,23 @@ def _add_rows(found: Collection, path: Path, rows: list[Node]) -> None:
     controls = _controls(records)
     if not controls:
         raise InputError(f"{path}: no column holds what was answered. It has: {', '.join(map(repr, records[0]))}.")
-    for row in rows:
-        who = found.worker_of(path) if found.files.worker_from == "filename" else row["annotator"].id()
-        for control in controls:
+    by_file = found.files.worker_from == "filename"
+    people = [found.worker_of(path) if by_file else row["annotator"].id() for row in rows]
+    for control in controls:
+        marks = [_items(row[control]) for row in rows]
+        if any(kind_of(item) in AREAS for items in marks for item in items):
+            sheets = zip(people, rows, marks, strict=True)
+            add_areas(found, control, [(who, row["id"].id(), {control: items}) for who, row, items in sheets])
+            continue
+        for who, row in zip(people, rows, strict=True):
             label, kind = _label(row[control])
             found.add(who, row["id"].id(), label, question=control, kind=kind)
+
+
+def _items(cell: Node) -> list[Node]:
+    """Return the marks that a cell lists, each as a result has them."""
+    values = cell.items() if isinstance(cell.value, list) else []
+    return [Node({"value": value.value}, value) for value in values if isinstance(value.value, dict)]
 
 
 def _controls(records: list[dict[str, Any]]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from allalike.errors import InputError
 from allalike.readers.tools.annotations import find_values, list_details, make_columns, parse_annotations
 from allalike.readers.tools.base import Peek, Tool
+from allalike.readers.tools.freehand import draw_outlines, find_outlined
 from allalike.readers.tools.questions import pick_questions
 from allalike.readers.tools.sheets import (
     BLANKS,
@@ -107,7 +108,21 @@ def _unpacked(table: Table) -> tuple[Table, list[str]]:
     changed = [f"{name} ({len(wordings[name])})" for name in sorted(names) if len(wordings[name]) > 1]
     remark = f"These questions changed their wording: {', '.join(changed)}." if changed else ""
     table = _with_details(with_columns(table, make_columns(names, found)), names, found)
+    table, names = _with_areas(table, names, found)
     return replace(table, remarks=(*table.remarks, *filter(None, [remark]))), names
+
+
+def _with_areas(table: Table, names: list[str], found: Sequence[Mapping[str, Any]]) -> tuple[Table, list[str]]:
+    """Make masks of outlines, in a column for each tool."""
+    outlined = find_outlined(names, found)
+    if not outlined:
+        return table, names
+    subjects = texts(table, str(find_name(table.names, *_TASKS)))
+    about = texts(table, "metadata") if "metadata" in table.names else [""] * len(found)
+    areas = {name: draw_outlines(name, found, subjects, about, table.where) for name in outlined}
+    columns = {title: (lambda masks=masks: masks) for drawn in areas.values() for title, masks in drawn.items()}
+    titles = [title for name in names for title in areas.get(name, [name])]
+    return with_columns(table, columns), titles
 
 
 def _with_details(table: Table, names: Sequence[str], found: Sequence[Mapping[str, Any]]) -> Table:
