@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from allalike.api.results.plots import Plots
     from allalike.engines import Run, TaskTable
     from allalike.methods import Weighing
+    from allalike.readers.formats.files import Files
     from allalike.report.material import Material
 
 __all__ = ["Result"]
@@ -62,6 +63,8 @@ class Result(Explained, Saved):
         The files and folders that answers and gold were read from, which `save` never replaces.
     again, recipe
         What finds the truths of another run in the same way, and how to find this result from its files once more.
+    files
+        How the files of the answers were read.
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y")])
@@ -80,6 +83,7 @@ class Result(Explained, Saved):
     inputs: tuple[Path, ...] = ()
     again: Callable[[Run], TaskTable] | None = None
     recipe: Mapping[str, Any] | None = None
+    files: Files | None = None
 
     @property
     def _facts(self) -> Summary:

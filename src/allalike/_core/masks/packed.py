@@ -6,7 +6,8 @@ copying bytes, and compared 64 pixels at a time.
 
 Run lengths are those of COCO: pixels column after column, off and on in turn, beginning with off; either a list of
 lengths, or a text in which each length (from the fourth on: its difference to the last but one) is written in pieces
-of five bits, lowest first, as characters from ``0`` on.
+of five bits, lowest first, as characters from ``0`` on. Those of Label Studio's brush are bits, as
+`allalike.readers.tools.label_studio_results` reads them.
 """
 
 from __future__ import annotations
@@ -31,12 +32,14 @@ __all__ = [
     "fill_outline",
     "lay_over",
     "of_run_lengths",
+    "to_brush",
     "to_run_lengths",
 ]
 
 
 Bits = npt.NDArray[np.uint8]
 Pixels = npt.NDArray[np.bool_]
+_BRUSH_RUNS = (3, 4, 8, 16)  # bits for the length of a run, as Label Studio itself writes them
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,6 +237,24 @@ def to_run_lengths(pixels: Pixels) -> dict[str, Any]:
     written = runs.copy()
     written[3:] -= runs[1:-2]
     return {"size": [height, width], "counts": "".join(map(_compressed, written.tolist()))}
+
+
+def to_brush(pixels: Pixels) -> list[int]:
+    """Write a mask as Label Studio's brush: the bytes of a picture whose four channels say where the brush was.
+
+    >>> to_brush(np.array([[False, True]]))
+    [0, 0, 0, 8, 57, 27, 252, 96, 17, 255, 128]
+    """
+    flat = np.repeat(pixels.ravel(), 4)
+    longest = 1 << _BRUSH_RUNS[-1]
+    changes = np.flatnonzero(flat[1:] != flat[:-1]) + 1
+    starts = np.unique(np.concatenate([[0], changes, np.arange(0, len(flat), longest)]))
+    bits = [f"{len(flat):032b}{7:05b}", *(f"{size - 1:04b}" for size in _BRUSH_RUNS)]
+    for value, length in zip(flat[starts].tolist(), np.diff(starts, append=len(flat)).tolist(), strict=True):
+        place = next(place for place, size in enumerate(_BRUSH_RUNS) if length <= 1 << size)
+        bits.append(f"1{place:02b}{length - 1:0{_BRUSH_RUNS[place]}b}{255 * value:08b}")
+    packed: list[int] = np.packbits(np.frombuffer("".join(bits).encode(), np.uint8) - ord("0")).tolist()
+    return packed
 
 
 def _compressed(number: int) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from allalike._core.system.addresses import hide_in_word
 from allalike.answers import Answers
 from allalike.domains import DOMAINS, Domain
-from allalike.readers import COLUMN, READ_OPTIONS, Scan, find_unusual, scan
+from allalike.readers import READ_OPTIONS, Scan, find_unusual, is_within, scan
 from allalike.readers.sources import find_inputs, is_passing, is_path
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _name_map(gold_map: Any) -> Any:
 def _name(path: Any) -> str:
     """Return the whole path of a file, or what people call it if it is there for the time being only."""
     name = str(path) if is_passing(path) else hide_in_word(os.fspath(path))
-    return name if is_passing(path) or name.startswith(COLUMN) or "://" in name else str(Path(name).absolute())
+    return name if is_passing(path) or is_within(name) or "://" in name else str(Path(name).absolute())
 
 
 def _unusual(options: Any, usual: Any) -> dict[str, Any]:

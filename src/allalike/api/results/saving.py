@@ -36,6 +36,7 @@ from allalike.api.results.targets import (
 from allalike.api.writers import Findings
 from allalike.errors import OptionError, ReportWarning
 from allalike.methods.auto.sureness.next_labels import rank_tasks
+from allalike.readers.formats.files import Files
 from allalike.report.material import Material
 from allalike.telling.schemas import name_schema
 from allalike.telling.summary import Summary
@@ -80,6 +81,7 @@ class Saved(ABC):
     posteriors: Callable[[], TaskTable] | None
     inputs: tuple[Path, ...]
     recipe: Mapping[str, Any] | None
+    files: Files | None
 
     @property
     def keeps_gold(self) -> bool:
@@ -126,7 +128,8 @@ class Saved(ABC):
         format
             The format of the tables: ``csv`` or ``parquet``.
         to
-            Other tools for which the result is written, too: ``label-studio``, ``coco`` or ``crowd-kit``.
+            Other tools for which the result is written, too: ``label-studio``, ``cvat``, ``coco``, ``brat``,
+            ``doccano``, ``prodigy``, ``mturk`` or ``crowd-kit``, with options in brackets if need be.
         overwrite
             Whether files of the same names that allalike did not write may be replaced. The files that answers or gold
             were read from are never replaced.
@@ -177,15 +180,15 @@ class Saved(ABC):
         optional.pop(truth, None)
         names = [truth, workers, *(name for name, there in optional.items() if there)]
         writers = find_writers([to] if isinstance(to, str) else to).values()
-        findings, dressed = self._findings(safe_csv=safe_csv), guard_table if safe_csv else _as_it_is
+        dressed = guard_table if safe_csv else _as_it_is
         for writer in writers:
-            writer.check(findings.domain)
+            writer.check(run.domain.name, self.inputs)
         with output.staged([*names, *written_names(writers)]) as stage:
             rows = partial(truth_table, encoding=encoding, weighing=weighing, folder=stage)
             if truth not in more:
                 self.found.write(stage / truth, partial(_dress, rows, dressed))
-            flagged = put_flagged_first(flag_columns(run, weighing, self.found, self.summary))
-            write_tables(stage / workers, [dressed(table_of(flagged))])
+            flagged = flag_columns(run, weighing, self.found, self.summary)
+            write_tables(stage / workers, [dressed(table_of(put_flagged_first(flagged)))])
             if looked:
                 write_tables(stage / groups, [dressed(table_of(group_columns(run, weighing)))])
             asked = rank_tasks(self.found.pieces(), _MAX_NEXT)
@@ -197,10 +200,10 @@ class Saved(ABC):
                 write_tables(stage / name, [dressed(table_of(columns))])
             for writer in writers:
                 (stage / writer.name).mkdir()
-                writer.write(findings, stage / writer.name)
+                writer.write(self._findings(flagged, safe_csv=safe_csv), stage / writer.name)
             if report:
                 _put_page_or_note(partial(self.material_with, tables, notes), stage / REPORT)
-            further = [name for name in written_names(writers) if (stage / name).exists()]
+            further = [f"{writer.name}/{name}" for writer in writers for name in list_files(stage / writer.name)]
             said = {**notes, **({"safe_csv": True} if safe_csv else {})}
             recipe = sign_recipe(self.recipe) if self.recipe else {}
             described = {
@@ -238,17 +241,21 @@ class Saved(ABC):
             (stage / Path(path).name).write_text("".join(f"{each}\n" for each in blocked), encoding="utf-8")
         return blocked
 
-    def _findings(self, *, safe_csv: bool) -> Findings:
+    def _findings(self, flagged: Mapping[str, Values | Array], *, safe_csv: bool) -> Findings:
         """Return what writers for other tools may tell."""
         run, weighing = self.run, self.weighing
-        rates = worker_columns(run, weighing).get("error_rate")
+        rates = flagged.get("error_rate")
+        listed = zip(*(flagged[name].tolist() for name in ("worker", "flag", "reason")), strict=True)
+        read = {name: known for name, known in self.summary.get("guessed", {}).items() if name in ("tool", "tag")}
         return Findings(
             domain=run.domain.name,
             truths=lambda: list_truths(self.found.pieces(), run.encoding, weighing),
             workers=run.workers.tolist(),
+            blocked={worker: reason.split(", ") for worker, flag, reason in listed if flag == "block"},
             skills=(weighing.weight if rates is None else 1 - np.asarray(rates)).tolist(),
             probabilities=None if self.posteriors is None else lambda: self.probabilities,
             inputs=self.inputs,
+            files=replace(self.files or Files(), **read),
             model=f"allalike {Summary.from_dict(self.summary).versions['allalike']}",
             safe_csv=safe_csv,
         )

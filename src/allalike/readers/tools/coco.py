@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from allalike._core.masks.packed import Mask, of_run_lengths
 from allalike.errors import InputError, Proposal
 from allalike.readers.tools.areas import Areas, Painted
-from allalike.readers.tools.base import Peek, Tool
+from allalike.readers.tools.base import Original, Peek, Tool
 from allalike.readers.tools.collection import Collection
 from allalike.readers.tools.trees import Node, read_document
 
@@ -53,13 +53,14 @@ class COCO(Tool):
         pages = [_File.of(path, read_document(path)) for path in paths]
         marks = [mark for page in pages for mark in page.marks]
         named = any(mark.first(*_WORKER).there for mark in marks)
-        if len(paths) == 1 and not named:
+        by_file = files.worker_from == "filename"
+        if len(paths) == 1 and not (named or by_file):
             raise InputError(
                 f"{found.where}, holds {len(marks):,} marks in {len(pages[0].pictures):,} pictures and does not say"
                 " whose they are. Give one file for each annotator; the file's name is the worker."
             )
         key = _chosen(found, [key for key in _KINDS if any(_has(mark, key) for mark in marks)])
-        by_file = files.worker_from == "filename" or not named
+        by_file = by_file or not named
         if key == "segmentation":
             areas = Areas(found.where)
             for page in pages:
@@ -69,6 +70,16 @@ class COCO(Tool):
             for page in pages:
                 _add(found, page, key, by_file=by_file)
         return found.table()
+
+    def list_originals(self, paths: Sequence[Path], files: Files) -> dict[str, Original]:
+        """List the pictures."""
+        documents = [document for path in paths if isinstance((document := read_document(path)).value, dict)]
+        return {
+            name: Original(each.value, picture=name, sides=(each.raw("width"), each.raw("height")))
+            for page in documents
+            for each in page["images"].items()
+            if (name := str(each.first("file_name", "id").id()))
+        }
 
 
 def _is_coco(item: Any) -> bool:

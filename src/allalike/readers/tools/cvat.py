@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from allalike.errors import InputError
 from allalike.readers.formats.prologs import check_prolog
 from allalike.readers.tools.areas import Areas, Painted
-from allalike.readers.tools.base import Peek, Tool
+from allalike.readers.tools.base import Original, Peek, Tool
 from allalike.readers.tools.collection import Collection
 from allalike.readers.tools.trees import Node, read_bytes
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Marks = dict[str, list[Any]]  # by question
     Size = tuple[float, float] | None  # height and width
 
-__all__ = ["CVAT"]
+__all__ = ["CVAT", "parse_annotations"]
 
 _SHAPES = {"box": "boxes", "ellipse": "ellipses", "polyline": "polylines", "points": "points"}
 _AREAS = "areas"  # which are drawn as polygons or painted as masks
@@ -55,9 +55,9 @@ class CVAT(Tool):
     def open(self, paths: Sequence[Path], files: Files) -> Table:
         """Read what each annotator marked in each picture or frame."""
         found = Collection(self, paths, files)
-        read = {path: list(_read(path, _parse(path), found)) for path in paths}
+        read = {path: list(_read(path, parse_annotations(path), found)) for path in paths}
         marks = {path: {task: shapes for task, shapes, _ in seen} for path, seen in read.items()}
-        if len(paths) == 1:
+        if len(paths) == 1 and files.worker_from != "filename":
             n_marks = sum(len(shapes) for seen in marks[paths[0]].values() for shapes in seen.values())
             raise InputError(
                 f"{found.where}, holds {n_marks:,} marks in {len(marks[paths[0]]):,} pictures or frames, of one"
@@ -76,8 +76,18 @@ class CVAT(Tool):
             _draw(found, read, frames)
         return found.table()
 
+    def list_originals(self, paths: Sequence[Path], files: Files) -> dict[str, Original]:
+        """List the pictures."""
+        images = [image for path in paths for image in parse_annotations(path).iter("image")]
+        return {
+            name: Original(image.attrib, picture=name, sides=(image.get("width"), image.get("height")))
+            for image in reversed(images)
+            if (name := image.get("name"))
+        }
 
-def _parse(path: Path) -> Element:
+
+def parse_annotations(path: Path) -> Element:
+    """Read a file of annotations as XML, without entities."""
     from xml.etree import ElementTree  # nosec B405 # without entities, see below
 
     data = read_bytes(path)
