@@ -299,6 +299,7 @@ def load_run(where: Engine, held: Answers | Scan, known: Gold | None, ties: Ties
             run = where.open(held, known, ties)
     else:
         run = where.load(held if known is None else held.with_gold(known), ties)
+    run = replace(run, frame=held.frame)
     if guessed and where.name != Memory.name:
         run = replace(run, notes={**run.notes, "guessed": {**run.notes.get("guessed", {}), "engine": where.name}})
     return run

@@ -19,6 +19,7 @@ from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import ColumnError, InputError, OptionError, Proposal
 from allalike.readers.column_names import list_names
 from allalike.readers.formats.files import Files
+from allalike.readers.formats.frame_kinds import find_frame
 from allalike.readers.formats.frames import hold, holds_rows, is_matrix, is_rows, of_matrix, of_rows
 from allalike.readers.formats.matrices import find_matrix, load_matrix
 from allalike.readers.formats.paths import is_path_into
@@ -93,6 +94,11 @@ class Scan(Options):
         return (*find_inputs(self.source), *find_inputs(self.label_map))
 
     @property
+    def frame(self) -> str:
+        """The kind of frame that the answers come in."""
+        return find_frame(self.source)
+
+    @property
     def cleaning(self) -> Cleaning:
         """What is done with labels, and with rows that have none."""
         return Cleaning(
@@ -151,7 +157,7 @@ class Scan(Options):
         answers.notes.update(notes)
         kept = [each.name for each in fields(self) if each.name not in ("source", "domain", "choices")]
         answers.read_options.update({name: getattr(self, name) for name in kept})
-        return replace(answers, inputs=self.inputs)
+        return replace(answers, inputs=self.inputs, frame=self.frame)
 
     def stream(self) -> Stream:
         """Open the answers, to be read batch after batch.

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.columns.values import frame_of
 from allalike._core.late import pd
 from allalike.api.agreement.alpha import Alpha, find_mean_distances, measure_alpha
 from allalike.api.agreement.coefficients import Cohen, measure_cohen, measure_fleiss, measure_gwet
 from allalike.api.agreement.label_totals import count_labels
+from allalike.api.frames import Frame, Framed
 
 if TYPE_CHECKING:
     from allalike.engines import Run
@@ -25,7 +25,7 @@ _MAX_NAMED = 20  # workers that a summary names
 
 
 @dataclass(frozen=True, repr=False)
-class Agreement:
+class Agreement(Framed[Frame]):
     """How much the workers agree; what is not defined is None, and what cannot be known is NaN.
 
     Parameters
@@ -100,14 +100,14 @@ class Agreement:
         return measure_cohen(self.run) if counts else None
 
     @cached_property
-    def workers(self) -> pd.DataFrame:
+    def workers(self) -> Frame:
         """One row per worker: worker, answers, alpha_without (as if she had not answered), effect (what she adds)."""
         without = self.found.without
         numbers = {"answers": self.run.answer_counts, "alpha_without": without, "effect": self.alpha - without}
-        return frame_of({"worker": self.run.workers, **numbers})
+        return self._dress({"worker": self.run.workers, **numbers})
 
     @cached_property
-    def matrix(self) -> pd.DataFrame | None:
+    def matrix(self) -> Frame | None:
         """Each worker against each: the mean distance on their common tasks; None for more than 500 workers.
 
         >>> import allalike
@@ -121,7 +121,7 @@ class Agreement:
         if len(self.run.workers) > MAX_MATRIX_WORKERS:
             return None
         ids = self.run.workers.tolist()
-        return pd.DataFrame(find_mean_distances(self.run), ids, ids)
+        return self._dress(pd.DataFrame(find_mean_distances(self.run), ids, ids), "worker")
 
     def summary(self) -> dict[str, Any]:
         """Return all numbers, and the workers with the largest effects, as what JSON can hold; unknown is None.
