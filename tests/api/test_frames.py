@@ -16,7 +16,9 @@ from allalike.errors import InputError, OptionError, UnsupportedError
 
 SAID = {"ada": "xxyyxyxy", "bob": "xxyyxyxx", "eve": "xxyyxyyy", "kim": "yxxxyxxy", "lea": "xxyyxyxy"}
 ROWS = [(worker, task, label) for worker, labels in SAID.items() for task, label in enumerate(labels)]
-COLUMNS: dict[str, list[Any]] = {name: [row[place] for row in ROWS] for place, name in enumerate(("worker", "task", "label"))}
+COLUMNS: dict[str, list[Any]] = {
+    name: [row[place] for row in ROWS] for place, name in enumerate(("worker", "task", "label"))
+}
 
 
 class Capsule:

@@ -25,7 +25,8 @@ def note_table(guessed: dict[str, str], table: Table, *, given: bool) -> dict[st
     kind = {"domain": known} if known and not given else {}
     found = {"guessed": {**({"columns": guessed} if guessed else {}), **layout, **table.guessed, **kind}}
     more = {"remarks": list(table.remarks), "samples": list(table.samples)}
-    return {**found, **{name: told for name, told in more.items() if told}}
+    silent = {} if table.silent is None else {"silent": table.silent}
+    return {**found, **{name: told for name, told in more.items() if told}, **silent}
 
 
 def read_batches(table: Table, picked: Mapping[str, str], notes: dict[str, Any]) -> Iterator[dict[str, Column]]:

@@ -16,12 +16,12 @@ from allalike.answers.stream import SAMPLE_ROWS, Stream
 from allalike.domains import DOMAINS, Domain
 from allalike.domains.contract import choose_options, field_names, spell_domain
 from allalike.domains.spelling import Spelling, match_key
-from allalike.errors import ColumnError, InputError, OptionError, Proposal
+from allalike.errors import ColumnError, InputError, OptionError
 from allalike.readers.column_names import list_names
 from allalike.readers.formats.files import Files
 from allalike.readers.formats.frame_kinds import find_frame
-from allalike.readers.formats.frames import hold, holds_rows, is_matrix, is_rows, of_matrix, of_rows
-from allalike.readers.formats.matrices import find_matrix, load_matrix
+from allalike.readers.formats.frames import hold, holds_rows, is_matrix, is_rows, of_rows
+from allalike.readers.formats.matrices import ROWS, find_matrix, open_matrix
 from allalike.readers.formats.paths import is_path_into
 from allalike.readers.formats.places import list_near, name_places
 from allalike.readers.formats.tables import Table, of_columns
@@ -38,7 +38,7 @@ from allalike.readers.reshaping.listed_answers import spread_lists
 from allalike.readers.reshaping.long_tables import gather_objects
 from allalike.readers.reshaping.merged_cells import fill_down
 from allalike.readers.reshaping.records import combine, has_fields
-from allalike.readers.reshaping.wide import ROWS, stack
+from allalike.readers.reshaping.wide import stack
 from allalike.readers.sources import find_inputs, is_path, open_table
 from allalike.readers.tools import PLAIN
 
@@ -270,12 +270,10 @@ class Scan(Options):
     def opened(self, look_up: LookUp | None = None) -> tuple[Table, dict[str, str], dict[str, str]]:
         """Return a table, which of its columns are worker, task and label, and what was guessed about that."""
         rows = self.source
-        if is_matrix(rows):
-            if self.wide is not None or not holds_rows(rows):
-                return of_matrix(rows, *self._rows_of_matrix()), _OWN_NAMES, {}
+        if is_matrix(rows) and self.wide is None and holds_rows(rows):
             rows = rows.tolist()
-        if self.wide is not None and (path := find_matrix(self.source)) is not None:
-            return of_matrix(load_matrix(path), *ROWS[self.wide]), _OWN_NAMES, {}
+        if is_matrix(rows) or find_matrix(rows) is not None:
+            return open_matrix(rows, self.wide), _OWN_NAMES, {}
         if is_rows(rows):
             table = replace(of_columns(of_rows(rows)), na=self.list_na(written=False))
             return (self._gathered(table, _OWN_NAMES) if self.repeats == SET else table), _OWN_NAMES, {}
@@ -301,16 +299,6 @@ class Scan(Options):
         from allalike.readers.reshaping.scales import part_scales  # which surveys alone need
 
         return part_scales(table, picked, self.domain)
-
-    def _rows_of_matrix(self) -> tuple[str, str]:
-        if self.wide is None:
-            shape = " x ".join(map(str, self.source.shape))
-            rows = ", or a worker, a task and a label (then give array.tolist())" if self.source.shape[1] == 3 else ""
-            raise InputError(
-                f"A matrix of {shape} cells does not say whether its rows are tasks or workers{rows}.",
-                proposals=[Proposal({"wide": wide}) for wide in ROWS],
-            )
-        return ROWS[self.wide]
 
 
 def read(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadOptions]) -> Answers:

@@ -14,6 +14,7 @@ import numpy as np
 
 from allalike._core.columns.values import Values, text_column
 from allalike.api.agreement.monotony import find_monotonous
+from allalike.api.results.functions import function_columns
 from allalike.api.results.tables import worker_columns
 from allalike.report.brevity import cut
 from allalike.report.material import Material
@@ -102,7 +103,8 @@ def flag_columns(
     """
     reasons = list_reasons(run, weighing, found, summary)
     said = {"flag": flag_workers(run, weighing, reasons), "reason": [", ".join(words) for words in reasons]}
-    return {**worker_columns(run, weighing), **{name: text_column(texts) for name, texts in said.items()}}
+    columns = {**worker_columns(run, weighing), **function_columns(run)}
+    return {**columns, **{name: text_column(texts) for name, texts in said.items()}}
 
 
 def put_flagged_first(columns: Mapping[str, Values | Array]) -> dict[str, Values | Array]:
