@@ -88,7 +88,7 @@ def _of_label_matrix(matrix: Any) -> Table:
     import numpy as np
 
     said = matrix != SILENT
-    table = of_matrix(np.ma.MaskedArray(matrix, ~said), "task", "worker")
+    table = of_matrix(np.where(said, matrix, np.nan), "task", "worker")
     return as_label_matrix(table, int((~said.any(axis=1)).sum()), " (wide='tasks' reads it as a label)")
 
 
