@@ -56,8 +56,8 @@ class Framed(Generic[Frame]):
 
         >>> import allalike
         >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x")])
-        >>> result.tables_as("arrow").truth.column_names[:3]
-        ['task', 'label', 'confidence']
+        >>> result.tables_as("arrow").truth.column_names[:2]
+        ['task', 'label']
         """
         return replace(self, run=replace(self.run, frame=check_choice(frame, FRAMES, "frame")))  # type: ignore[type-var]
 

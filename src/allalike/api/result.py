@@ -168,7 +168,7 @@ class Result(Explained, Saved[Frame]):
         0     1  1.0  0.0
         1     2  0.0  1.0
         """
-        piece = self.find_posteriors().joined()
+        piece = self._need_posteriors().joined()
         table = piece.found["probability"]
         classes = self.run.encoding.decode(np.arange(table.shape[1])).tolist()
         return self._dress(pd.concat([frame_of({"task": piece.tasks}), pd.DataFrame(table, columns=classes)], axis=1))

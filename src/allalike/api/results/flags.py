@@ -14,7 +14,6 @@ import numpy as np
 
 from allalike._core.columns.values import Values, text_column
 from allalike.api.agreement.monotony import find_monotonous
-from allalike.api.results.functions import function_columns
 from allalike.api.results.tables import worker_columns
 from allalike.report.brevity import cut
 from allalike.report.material import Material
@@ -103,7 +102,11 @@ def flag_columns(
     """
     reasons = list_reasons(run, weighing, found, summary)
     said = {"flag": flag_workers(run, weighing, reasons), "reason": [", ".join(words) for words in reasons]}
-    columns = {**worker_columns(run, weighing), **function_columns(run)}
+    columns = worker_columns(run, weighing)
+    if run.notes.get("silent") is not None:
+        from allalike.api.results.functions import function_columns  # which label matrices alone need
+
+        columns |= function_columns(run)
     return {**columns, **{name: text_column(texts) for name, texts in said.items()}}
 
 

@@ -23,7 +23,7 @@ __all__ = ["function_columns"]
 
 
 def function_columns(run: Run) -> dict[str, Values | Array]:
-    """Return polarity, coverage, overlaps and conflicts of workers, if the answers are a label matrix, else nothing.
+    """Return polarity, coverage, overlaps and conflicts of the workers of a label matrix.
 
     >>> import allalike
     >>> result = allalike.discover(np.array([[0, -1, 0], [1, 0, 1], [-1, -1, 1], [-1, -1, -1]]), method="UA")
@@ -31,10 +31,9 @@ def function_columns(run: Run) -> dict[str, Values | Array]:
     >>> [column.tolist() for column in table.values()]
     [['0, 1', '0', '0, 1'], [0.5, 0.25, 0.75], [0.5, 0.25, 0.5], [0.25, 0.25, 0.25]]
     """
-    silent = run.notes.get("silent")
-    if silent is None or not run.encoding.nominal:
+    if not run.encoding.nominal:
         return {}
-    sums, n_tasks = run.sum(partial(_count, n_labels=run.encoding.n_labels)), run.n_tasks + silent
+    sums, n_tasks = run.sum(partial(_count, n_labels=run.encoding.n_labels)), run.n_tasks + run.notes["silent"]
     names = np.array(run.encoding.decode(np.arange(run.encoding.n_labels)).tolist(), dtype=object)
     shares = {name: sums[name] / n_tasks for name in ("overlaps", "conflicts")}
     polarity = text_column([", ".join(map(str, names[given > 0])) for given in sums["labels"]])

@@ -96,7 +96,7 @@ class Saved(Framed[Frame], ABC):
     def material(self) -> Material:
         """Return what a report is made of."""
 
-    def find_posteriors(self) -> TaskTable:
+    def _need_posteriors(self) -> TaskTable:
         """Return how probable each class is, per task, if the method says so."""
         if self.posteriors is None:
             method = Summary.from_dict(self.summary).method.name
@@ -178,7 +178,7 @@ class Saved(Framed[Frame], ABC):
         truth, workers, groups, ahead, objects, soft, summary = result_names(check_choice(format, FORMATS, "format"))
         looked = weighing.insight.groups is not None
         more = {f"{name}.{format}": columns for name, columns in tables.items()}
-        posteriors = self.find_posteriors() if probabilities else None
+        posteriors = self._need_posteriors() if probabilities else None
         optional = {groups: looked, ahead: True, objects: encoding.things is not None, soft: probabilities}
         optional |= {**dict.fromkeys(more, True), REPORT: report, summary: True}
         if safe_csv and format != "csv":

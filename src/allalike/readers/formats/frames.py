@@ -14,7 +14,6 @@ from allalike._core.limits import MAX_LEVELS
 from allalike.domains import DOMAINS, Domain
 from allalike.errors import InputError
 from allalike.readers.formats.failures import check_columns, check_names, guard
-from allalike.readers.formats.hugging_face import is_data_set, of_data_set
 from allalike.readers.formats.spooled import spool_open_file
 from allalike.readers.formats.tables import Table, of_columns, of_records
 
@@ -48,9 +47,11 @@ def find_opener(source: Any) -> Callable[[Any], Table] | None:
     """
     if is_nested(source):
         return of_nested
-    if is_data_set(source):
-        return of_data_set
     kind = type(source).__module__.partition(".")[0]
+    if kind == "datasets":
+        from allalike.readers.formats.hugging_face import of_data_set  # which hardly anybody has
+
+        return of_data_set
     if hasattr(source, "collect_schema") and hasattr(source, "collect"):
         return _of_lazy
     if kind == "pyarrow" and hasattr(source, "to_table"):

@@ -12,19 +12,9 @@ from allalike.readers.formats.tables import Table, join
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["is_data_set", "of_data_set"]
+__all__ = ["of_data_set"]
 
 _BATCH_ROWS = 100_000
-
-
-def is_data_set(source: Any) -> bool:
-    """Tell whether this is a data set of Hugging Face, or several splits of one.
-
-    >>> import datasets
-    >>> is_data_set(datasets.Dataset.from_dict({"worker": ["ada"]})), is_data_set({})
-    (True, False)
-    """
-    return type(source).__module__.partition(".")[0] == "datasets"
 
 
 def of_data_set(source: Any) -> Table:
