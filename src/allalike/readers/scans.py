@@ -308,15 +308,17 @@ def read(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
     ----------
     source
         A path or several (CSV, JSON, Parquet, SQLite, DuckDB; globs too), an address (``s3://...``,
-        ``postgresql://...``), an open file, a table of pandas, polars, pyarrow or DuckDB, or whatever else hands over
-        Arrow, a mapping of columns or ``{task: {worker: label}}``, rows of (worker, task, label), or a matrix.
+        ``postgresql://...``), an open file, a table of pandas, polars, pyarrow, DuckDB or Hugging Face, or whatever else
+        hands over Arrow, a mapping of columns or ``{task: {worker: label}}``, rows of (worker, task, label), or a
+        matrix.
     domain
         The kind of label: a name from `allalike.DOMAINS`, a `Domain`, or nothing to have it guessed.
     columns
         Which column is which: ``{"worker": ..., "task": ..., "label": ...}``; in nested records also paths such as
         ``annotations[].user``. What is not given is recognised by its name, and by what columns hold.
     wide
-        ``tasks`` for one row per task and one column per worker, ``workers`` for one row per worker.
+        ``tasks`` for one row per task and one column per worker, ``workers`` for one row per worker. A matrix of numpy
+        of whole numbers, the least of them -1, is a label matrix without it: a row per task, and -1 is no answer.
     repeats
         Which answer to keep where a worker answered a task more than once: ``first``, ``last``, or ``error``; rankings
         can be added up (``add``), and are so unless it is said. All others keep the first. ``set`` where the rows of a
