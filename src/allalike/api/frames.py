@@ -125,13 +125,9 @@ def _need(package: str, extra: str) -> Any:
         raise UnsupportedError(said) from None
 
 
-def _as_it_is(table: pa.Table) -> pa.Table:
-    return table
-
-
 FRAMES: Mapping[str, Callable[[pa.Table], Any]] = {
     "pandas": lambda table: table.to_pandas(),
     "polars": _to_polars,
-    "arrow": _as_it_is,
+    "arrow": lambda table: table,
     "datasets": _to_datasets,
 }

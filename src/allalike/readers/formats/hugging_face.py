@@ -30,15 +30,13 @@ def of_data_set(source: Any) -> Table:
         return join([of_data_set(split) for split in source.values()])
     if not hasattr(source, "num_rows"):  # a stream, which is read now
         source = _hold(source)
-    read = partial(_read, source)
-    size = partial(_rough_size, source)
     return Table(
         list(source.column_names),
-        read,
+        partial(_read, source),
         "The data set",
         load_batches=partial(_read_batches, source),
         load_sample=lambda asked, rows: _read(source.select(range(min(rows, len(source)))), asked),
-        n_bytes=lambda _: size(),
+        n_bytes=lambda _: int(source.data.nbytes),
     )
 
 
@@ -46,10 +44,6 @@ def _hold(stream: Any) -> Any:
     from datasets import Dataset
 
     return Dataset.from_list(list(stream), features=stream.features)
-
-
-def _rough_size(source: Any) -> int:
-    return int(source.data.nbytes)
 
 
 def _read(source: Any, asked: Sequence[str]) -> dict[str, Any]:
