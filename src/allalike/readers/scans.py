@@ -308,7 +308,7 @@ def read(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
     ----------
     source
         A path or several (CSV, JSON, Parquet, SQLite, DuckDB; globs too), an address (``s3://...``,
-        ``postgresql://...``), an open file, a table of pandas, polars, pyarrow, DuckDB or Hugging Face, or whatever else
+        ``postgresql://...``), an open file, a table of pandas, polars, pyarrow, DuckDB or Hugging Face, or what else
         hands over Arrow, a mapping of columns or ``{task: {worker: label}}``, rows of (worker, task, label), or a
         matrix.
     domain
