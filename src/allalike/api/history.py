@@ -15,7 +15,7 @@ from allalike.answers.history import History
 from allalike.api.result import Result
 from allalike.errors import InputError
 from allalike.readers.formats.compression import check_regular
-from allalike.readers.formats.frame_kinds import find_frame
+from allalike.readers.reading import find_frame
 
 __all__ = ["read_history"]
 

@@ -13,7 +13,6 @@ from allalike._core.late import pd
 from allalike._core.options import check_number
 from allalike.api.explanations.explain import Explained
 from allalike.api.frames import Frame
-from allalike.api.results.curve import find_curve
 from allalike.api.results.saving import Saved, gather_material, write_page
 from allalike.api.results.shown import list_first, result_html, result_text
 from allalike.api.results.summaries import group_columns
@@ -291,6 +290,8 @@ class Result(Explained, Saved[Frame]):
         >>> curve["answers_per_task"].tolist(), bool(curve["expected_accuracy"].is_monotonic_increasing)
         ([1, 2, 3, 4, 5, 6, 7], True)
         """
+        from allalike.api.results.curve import find_curve
+
         return self._dress(find_curve(self.run, self.weighing, self._facts.method.name))
 
     def report(self, path: str | os.PathLike[str] = REPORT, *, overwrite: bool = False) -> Path:

@@ -19,7 +19,6 @@ from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import ColumnError, InputError, OptionError
 from allalike.readers.column_names import list_names
 from allalike.readers.formats.files import Files
-from allalike.readers.formats.frame_kinds import find_frame
 from allalike.readers.formats.frames import hold, holds_rows, is_matrix, is_rows, of_rows
 from allalike.readers.formats.matrices import ROWS, find_matrix, open_matrix
 from allalike.readers.formats.paths import is_path_into
@@ -30,7 +29,7 @@ from allalike.readers.guessing.roles import find_roles
 from allalike.readers.label_maps import read_label_map
 from allalike.readers.proposals import LookUp, asking
 from allalike.readers.read_options import ReadOptions, check_read_options, list_words
-from allalike.readers.reading import complete, keep_worker, note_table, read_batches
+from allalike.readers.reading import complete, find_frame, keep_worker, note_table, read_batches
 from allalike.readers.reshaping.answer_parts import SET, gather_parts
 from allalike.readers.reshaping.comparisons import read_comparisons
 from allalike.readers.reshaping.joined_columns import join_columns
@@ -60,8 +59,8 @@ _OF_FILES = ("tool", "tag", "worker_from", "encoding", "layout", "query", "table
 class Scan(Options):
     """Answers that are named, with the way to read them; an engine reads them where they are.
 
-    ``choices`` are another rule or distance of the domain, be that given or guessed; the other parameters are those
-    of `allalike.read`.
+    ``choices`` are another rule or distance of the domain, be that given or guessed, and ``frame`` is the kind of frame
+    in which the answers came; the other parameters are those of `allalike.read`.
 
     >>> answers = Scan(source=[("ada", 7, "x"), ("bob", 7, "y"), ("eve", 7, "x")])
     >>> answers.read().n_answers, [len(batch["label"]) for batch in answers.stream().batches()]
@@ -79,6 +78,7 @@ class Scan(Options):
     domain: Domain | None = None
     choices: Mapping[str, str] = field(default_factory=dict)
     files: Files = field(default_factory=Files)
+    frame: str = "pandas"
 
     @property
     def size(self) -> int:
@@ -92,11 +92,6 @@ class Scan(Options):
     def inputs(self) -> tuple[Path, ...]:
         """The files and folders that the answers are read from, if there are any."""
         return (*find_inputs(self.source), *find_inputs(self.label_map))
-
-    @property
-    def frame(self) -> str:
-        """The kind of frame that the answers come in."""
-        return find_frame(self.source)
 
     @property
     def cleaning(self) -> Cleaning:
@@ -381,7 +376,7 @@ def scan(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
     given["abstain"] = tuple(abstain) if isinstance(abstain, list | tuple | set | frozenset) else (abstain,)
     held, given["table"] = name_places(held, given.get("table"))
     files = Files(**{each.name: given.pop(each.name) for each in fields(Files) if each.name in given})
-    return Scan(source=held, domain=kind, files=files, **given)
+    return Scan(source=held, domain=kind, files=files, frame=find_frame(source), **given)
 
 
 def find_unusual(how: Mapping[str, Any]) -> dict[str, Any]:
