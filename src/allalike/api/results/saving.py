@@ -20,10 +20,18 @@ from allalike._core.options import check_choice
 from allalike._core.system.files import list_files
 from allalike._core.system.formulas import guard_table
 from allalike._core.system.tables import FORMATS, write_tables
+from allalike.api.frames import Frame, Framed
 from allalike.api.inputs.outside import sign_recipe
 from allalike.api.results.quality import rate_workers
 from allalike.api.results.summaries import group_columns
-from allalike.api.results.tables import list_truths, next_columns, object_table, truth_table, worker_columns
+from allalike.api.results.tables import (
+    list_truths,
+    next_columns,
+    object_table,
+    probability_table,
+    truth_table,
+    worker_columns,
+)
 from allalike.api.results.targets import (
     REPORT,
     find_writers,
@@ -34,7 +42,7 @@ from allalike.api.results.targets import (
     written_names,
 )
 from allalike.api.writers import Findings
-from allalike.errors import OptionError, ReportWarning
+from allalike.errors import OptionError, ReportWarning, UnsupportedError
 from allalike.methods.auto.sureness.next_labels import rank_tasks
 from allalike.readers.formats.files import Files
 from allalike.report.material import Material
@@ -45,7 +53,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping
 
-    import pandas as pd
     import pyarrow as pa
 
     from allalike._core.blocks.block import Array
@@ -66,7 +73,7 @@ _NOTE = """<!doctype html>
 _MAX_NEXT_ON_PAGE = 100  # tasks that a report may name as the next
 
 
-class Saved(ABC):
+class Saved(Framed[Frame], ABC):
     """What can be saved: truths that were found in a run, and the workers that were weighed.
 
     >>> import allalike
@@ -95,12 +102,20 @@ class Saved(ABC):
 
     @property
     @abstractmethod
-    def probabilities(self) -> pd.DataFrame:
+    def probabilities(self) -> Frame:
         """How probable each class is, one row per task, where `posteriors` finds it."""
 
     @abstractmethod
     def material(self) -> Material:
         """Return what a report is made of."""
+
+    def _need_posteriors(self) -> TaskTable:
+        """Return how probable each class is, per task, if the method says so."""
+        if self.posteriors is None:
+            method = Summary.from_dict(self.summary).method.name
+            able = "DS, DS-1, IBCC, EBCC, BWA, GLAD and MACE do"
+            raise UnsupportedError(f"{method} does not say how probable each class is. {able}.")
+        return self.posteriors()
 
     def material_with(self, tables: Mapping[str, Mapping[str, Values | Array]], notes: Mapping[str, Any]) -> Material:
         """Return what a report is made of, with the tables of a panel, and with notes in the summary."""
@@ -115,6 +130,7 @@ class Saved(ABC):
         overwrite: bool = False,
         report: bool = False,
         safe_csv: bool = False,
+        probabilities: bool = False,
     ) -> list[Path]:
         """Write truth, workers, groups, next tasks, quality and summary into a folder, whole or not; return the paths.
 
@@ -138,6 +154,9 @@ class Saved(ABC):
         safe_csv
             Whether texts that a spreadsheet would take for formulas, such as ``=1+1``, get an apostrophe before them.
             By default ids and labels are written as they came.
+        probabilities
+            Whether to write ``probabilities.csv`` (or ``.parquet``), too: how probable each class is, one row per task
+            and one column per class, to be learned from as soft labels. It is as large as tasks times classes.
 
         >>> import allalike, tempfile
         >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
@@ -145,9 +164,8 @@ class Saved(ABC):
         ...     [path.name for path in result.save(folder + "/out")]
         ['truth.csv', 'workers.csv', 'groups.csv', 'next.csv', 'quality.csv', 'confusion.csv', 'summary.json']
         """
-        return self.save_with(
-            {}, {}, folder, format=format, to=to, overwrite=overwrite, report=report, safe_csv=safe_csv
-        )
+        how: dict[str, Any] = {"overwrite": overwrite, "report": report, "safe_csv": safe_csv}
+        return self.save_with({}, {}, folder, format=format, to=to, probabilities=probabilities, **how)
 
     def save_with(
         self,
@@ -160,6 +178,7 @@ class Saved(ABC):
         overwrite: bool = False,
         report: bool = False,
         safe_csv: bool = False,
+        probabilities: bool = False,
     ) -> list[Path]:
         """Write as `save` does, with further tables, by their names, and with notes in the summary.
 
@@ -170,10 +189,11 @@ class Saved(ABC):
         run, weighing, encoding = self.run, self.weighing, self.run.encoding
         output = result_output(folder, inputs=self.inputs, overwrite=overwrite, recipe=self.recipe)
         format = output.format or format  # noqa: A001
-        truth, workers, groups, ahead, objects, summary = result_names(check_choice(format, FORMATS, "format"))
+        truth, workers, groups, ahead, objects, soft, summary = result_names(check_choice(format, FORMATS, "format"))
         looked = weighing.insight.groups is not None
         more = {f"{name}.{format}": columns for name, columns in {**self.rated, **tables}.items()}
-        optional = {groups: looked, ahead: True, objects: encoding.things is not None}
+        posteriors = self._need_posteriors() if probabilities else None
+        optional = {groups: looked, ahead: True, objects: encoding.things is not None, soft: probabilities}
         optional |= {**dict.fromkeys(more, True), REPORT: report, summary: True}
         if safe_csv and format != "csv":
             raise OptionError(f"safe_csv is for tables of text, and format is {format!r}. Leave one of them out.")
@@ -196,6 +216,8 @@ class Saved(ABC):
             if encoding.things is not None:
                 listed = partial(object_table, things=encoding.things)
                 self.found.write(stage / objects, partial(_dress, listed, dressed))
+            if posteriors is not None:
+                posteriors.write(stage / soft, partial(_dress, partial(probability_table, encoding=encoding), dressed))
             for name, columns in more.items():
                 write_tables(stage / name, [dressed(table_of(columns))])
             for writer in writers:
@@ -253,7 +275,7 @@ class Saved(ABC):
             workers=run.workers.tolist(),
             blocked={worker: reason.split(", ") for worker, flag, reason in listed if flag == "block"},
             skills=(weighing.weight if rates is None else 1 - np.asarray(rates)).tolist(),
-            probabilities=None if self.posteriors is None else lambda: self.probabilities,
+            probabilities=None if self.posteriors is None else lambda: self.tables_as("pandas").probabilities,
             inputs=self.inputs,
             files=replace(self.files or Files(), **read),
             model=f"allalike {Summary.from_dict(self.summary).versions['allalike']}",
